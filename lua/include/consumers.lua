@@ -1,0 +1,79 @@
+--- Which list a consumer is in, and who is told of work. A consumer is in exactly one of interested, notified,
+--- not_interested, browsers; field `state` of its hash says which.
+
+--- A notified consumer that has not pulled by then is passed over by whoever looks next (X-02).
+local NOTIFIED_MS = 5000
+--- How many consumers one call looks at or wakes at the most.
+local WAKE_MAX = 32
+
+--- Move a consumer to a list; where it joins interested it goes to the tail of its priority.
+local function consumer_move(base, now, consumer, from, to, priority)
+  if from == 'interested' or from == 'notified' then
+    redis.call('ZREM', base .. from, consumer)
+  elseif from and from ~= '' then
+    redis.call('SREM', base .. from, consumer)
+  end
+  if to == 'interested' then
+    local turn = redis.call('HINCRBY', base .. 'meta', 'turn', 1)
+    redis.call('ZADD', base .. to, turn - (tonumber(priority) or 0) * 68719476736, consumer)
+  elseif to == 'notified' then
+    redis.call('ZADD', base .. to, now + NOTIFIED_MS, consumer)
+  else
+    redis.call('SADD', base .. to, consumer)
+  end
+  redis.call('HSET', base .. 'consumer:' .. consumer, 'state', to)
+end
+
+--- The highest priority among notified consumers that may still take a job; nil where priorities are not in use.
+local function consumer_highest_notified(base, ranked)
+  if not ranked then return nil end
+  local highest
+  for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', 0, WAKE_MAX - 1)) do
+    local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs')
+    local free = (tonumber(row[2]) or 0) - redis.call('ZCARD', base .. 'held:' .. name)
+    local priority = tonumber(row[1]) or 0
+    if free > 0 and (not highest or priority > highest) then highest = priority end
+  end
+  return highest
+end
+
+--- Tell one interested consumer: it becomes notified and must pull.
+local function consumer_wake(base, now, consumer)
+  consumer_move(base, now, consumer, 'interested', 'notified')
+  redis.call('RPUSH', base .. 'wake:' .. consumer, 'w')
+end
+
+--- Somebody who waits must hold the fleet's timer while jobs are scheduled. When its holder leaves the waiting
+--- ones, the consumer that would be woken last takes over: it pulls, and learns the next due time.
+local function consumer_pass_timer(base, now)
+  redis.call('HDEL', base .. 'meta', 'timer')
+  if redis.call('EXISTS', base .. 'scheduled') == 0 then return end
+  local last = redis.call('ZREVRANGE', base .. 'interested', 0, 0)[1]
+  if last then consumer_wake(base, now, last) end
+end
+
+--- Tell as many interested consumers as `jobs` arrivals need, best first, and no more (Q-37, H-16).
+local function consumer_notify(base, now, jobs, timer, ranked)
+  local names = redis.call('ZRANGE', base .. 'interested', 0, math.min(jobs, WAKE_MAX) - 1)
+  if #names == 0 then return 0 end
+  local floor = consumer_highest_notified(base, ranked)
+  local covered, woken = 0, 0
+  for _, name in ipairs(names) do
+    if covered >= jobs then break end
+    local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs')
+    if floor and (tonumber(row[1]) or 0) < floor then break end
+    consumer_wake(base, now, name)
+    if name == timer then consumer_pass_timer(base, now) end
+    covered = covered + math.max(1, (tonumber(row[2]) or 0) - redis.call('ZCARD', base .. 'held:' .. name))
+    woken = woken + 1
+  end
+  return woken
+end
+
+--- Every browser is told of every arrival; one unread wake-up is enough.
+local function consumer_tell_browsers(base)
+  for _, name in ipairs(redis.call('SMEMBERS', base .. 'browsers')) do
+    local wake = base .. 'wake:' .. name
+    if redis.call('LLEN', wake) == 0 then redis.call('RPUSH', wake, 'w') end
+  end
+end

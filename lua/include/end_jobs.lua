@@ -1,0 +1,26 @@
+--- @include "give_back"
+--- @include "short"
+
+--- End jobs that no worker will run: `ids` are off their lists already. `letter` of the record, `outcome` of the row.
+local function end_jobs(base, queue, ids, letter, outcome)
+  if #ids == 0 then return 0 end
+  local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
+  redis.call('HDEL', base .. 'jobs', unpack(ids))
+  local records, lines, marked = {}, {}, 0
+  for i, id in ipairs(ids) do
+    local value = values[i]
+    if value and string.byte(value) == 33 then
+      marked = marked + 1
+    elseif value then
+      records[#records + 1] = id
+      records[#records + 1] = string.format('%s%.0f:', letter, queue.now)
+      lines[#lines + 1] = history_line(id, value_parse(value), outcome, queue.now)
+    end
+  end
+  if marked > 0 then redis.call('HINCRBY', base .. 'meta', 'marked', -marked) end
+  if #lines > 0 then redis.call('HINCRBY', base .. 'meta', outcome, #lines) end
+  records_write(base, queue.now, queue.since, queue.keep, records)
+  history_lines(base, queue.history_max, lines)
+  short_gone(base, queue.now, ids)
+  return #lines
+end

@@ -1,0 +1,60 @@
+--- History: one stream entry holds the rows of one settled batch (`b`, packed by the worker) or rows written by a
+--- script (`j`, one JSON object per line); `n` says how many, `r` which of a batch were refused.
+
+local HISTORY_ROWS = 200000
+
+--- Keep the stream within `max` rows: the oldest entries go, a few per call.
+local function history_trim(base, rows, max)
+  max = tonumber(max) or HISTORY_ROWS
+  local stream = base .. 'history'
+  for _ = 1, 8 do
+    if rows <= max then return end
+    local oldest = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
+    if not oldest then
+      redis.call('HSET', base .. 'meta', 'history_rows', 0)
+      return
+    end
+    local count = 1
+    for i = 1, #oldest[2], 2 do
+      if oldest[2][i] == 'n' then count = tonumber(oldest[2][i + 1]) end
+    end
+    redis.call('XDEL', stream, oldest[1])
+    rows = redis.call('HINCRBY', base .. 'meta', 'history_rows', -count)
+  end
+end
+
+local function history_batch(base, max, batch, count, refused)
+  if count == 0 then return end
+  if refused ~= '' then
+    redis.call('XADD', base .. 'history', '*', 'n', count, 'b', batch, 'r', refused)
+  else
+    redis.call('XADD', base .. 'history', '*', 'n', count, 'b', batch)
+  end
+  history_trim(base, redis.call('HINCRBY', base .. 'meta', 'history_rows', count), max)
+end
+
+--- A row that no worker wrote. The task's name is read from the envelope, signed or not.
+local function history_line(id, job, outcome, now, worker, cause)
+  local row = {
+    id = id,
+    task = string.match(job.envelope, '^[^%[]*%[%d+,"([^"]*)"') or '',
+    level = job.level,
+    outcome = outcome,
+    attempts = job.attempts,
+    deliveries = job.deliveries,
+    enqueued = job.enqueued,
+    due = job.due,
+    finished = now,
+    worker = worker or '',
+    body_size = #job.envelope,
+  }
+  local line = cjson.encode(row)
+  if cause and cause ~= '' then line = string.sub(line, 1, -2) .. ',"cause":' .. cause .. '}' end
+  return line
+end
+
+local function history_lines(base, max, lines)
+  if #lines == 0 then return end
+  redis.call('XADD', base .. 'history', '*', 'n', #lines, 'j', table.concat(lines, '\n'))
+  history_trim(base, redis.call('HINCRBY', base .. 'meta', 'history_rows', #lines), max)
+end

@@ -1,0 +1,61 @@
+--- @include "value"
+
+--- Put jobs back where their positions say. Lists stay sorted, so the only elements that can stand before a returned
+--- job are others that were returned or passed over: the cost is what was in flight, never the backlog.
+
+local PLACE_CHUNK = 200
+
+--- `entries` of one list, ascending: {position=, id=}.
+local function place_into(base, key, entries)
+  local last = entries[#entries].position
+  local run, more = {}, true
+  while more do
+    local ids = redis.call('LRANGE', key, #run, #run + PLACE_CHUNK - 1)
+    more = #ids == PLACE_CHUNK
+    if #ids == 0 then break end
+    local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
+    for i, id in ipairs(ids) do
+      -- an element without a job is no job's place: it goes where its neighbours go
+      local position = values[i] and tonumber(string.match(values[i], '^!?(-?%d+)')) or -math.huge
+      if position > last then
+        more = false
+        break
+      end
+      run[#run + 1] = { position = position, id = id }
+    end
+  end
+  local merged, i, j = {}, 1, 1
+  while i <= #run or j <= #entries do
+    if j > #entries or (i <= #run and run[i].position <= entries[j].position) then
+      merged[#merged + 1] = run[i].id
+      i = i + 1
+    else
+      merged[#merged + 1] = entries[j].id
+      j = j + 1
+    end
+  end
+  if #run > 0 then redis.call('LTRIM', key, #run, -1) end
+  local chunk = {}
+  for k = #merged, 1, -1 do
+    chunk[#chunk + 1] = merged[k]
+    if #chunk == PLACE_CHUNK or k == 1 then
+      redis.call('LPUSH', key, unpack(chunk))
+      chunk = {}
+    end
+  end
+end
+
+--- `jobs`: parsed values with an `id` each, in any order.
+local function place_back(base, jobs)
+  table.sort(jobs, function(a, b) return a.position < b.position end)
+  local lists, keys = {}, {}
+  for _, job in ipairs(jobs) do
+    local key = base .. (job.position < 0 and 'due:' or 'ready:') .. job.level
+    if not lists[key] then
+      lists[key] = {}
+      keys[#keys + 1] = key
+    end
+    table.insert(lists[key], job)
+  end
+  for _, key in ipairs(keys) do place_into(base, key, lists[key]) end
+end

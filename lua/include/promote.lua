@@ -1,0 +1,37 @@
+--- @include "value"
+--- @include "levels"
+
+--- Scheduled jobs that are due become ready at the head of their level, in due order, equal times in the order of
+--- their enqueue. A due list per level stands before its ready list, so that promotion never walks a backlog.
+local PROMOTE_MAX = 256
+
+--- Promote up to PROMOTE_MAX due jobs; returns how many, and the levels in use.
+local function promote_due(base, now, levels)
+  local meta, jobs_key = base .. 'meta', base .. 'jobs'
+  local due = redis.call('ZRANGEBYSCORE', base .. 'scheduled', '-inf', now, 'WITHSCORES', 'LIMIT', 0, PROMOTE_MAX)
+  if #due == 0 then return 0, levels end
+  local members, ids = {}, {}
+  for i = 1, #due, 2 do
+    members[#members + 1] = due[i]
+    ids[#ids + 1] = string.sub(due[i], 15)
+  end
+  local values = redis.call('HMGET', jobs_key, unpack(ids))
+  redis.call('ZREM', base .. 'scheduled', unpack(members))
+  local first = redis.call('HINCRBY', meta, 'promoted', #ids) - #ids
+  local stored, lists, used = {}, {}, {}
+  for i, id in ipairs(ids) do
+    if values[i] then
+      local job = value_parse(values[i])
+      job.position = HEAD + first + i
+      job.due = tonumber(due[2 * i])
+      stored[#stored + 1] = id
+      stored[#stored + 1] = value_header(job) .. job.envelope
+      lists[job.level] = lists[job.level] or {}
+      table.insert(lists[job.level], id)
+      used[job.level] = true
+    end
+  end
+  if #stored > 0 then redis.call('HSET', jobs_key, unpack(stored)) end
+  for level, waiting in pairs(lists) do redis.call('RPUSH', base .. 'due:' .. level, unpack(waiting)) end
+  return #stored / 2, levels_use(meta, levels, used)
+end

@@ -1,0 +1,123 @@
+--- @include "promote"
+--- @include "take"
+--- @include "consumers"
+--- @include "short"
+
+--- The pull itself, shared by `pull` and `settle`. `consumer` = {name=, state=, priority=, want=, bytes=, held_bytes=}
+--- where want is the whole window in jobs and bytes that in bytes (0: no limit). `queue` = {now=, levels=, paused=,
+--- timer=, ranked=}. Returns the jobs {id, value, ...}, the consumer's new state, and ms until the next due job
+--- where this consumer holds the fleet's timer (else -1).
+
+--- Jobs that one call hands out at the most.
+local PULL_MAX = 500
+
+--- Work that waits for somebody: elements in the lists, or due jobs not yet promoted.
+local function pull_work_waits(base, queue)
+  if levels_waiting(base, queue.levels) > 0 then return true end
+  local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
+  return first[2] ~= nil and tonumber(first[2]) <= queue.now
+end
+
+--- Others who wait are told while work is left (the cascade after a batch, and the pass-on of Q-39 and Q-42).
+local function pull_pass_on(base, queue)
+  if queue.paused then return end
+  if redis.call('EXISTS', base .. 'interested') == 0 then return end
+  if pull_work_waits(base, queue) then consumer_notify(base, queue.now, 1, queue.timer, queue.ranked) end
+end
+
+--- A consumer that stops waiting or being notified leaves the timer to another.
+local function pull_settle_state(base, queue, consumer, to)
+  local from = consumer.state
+  if to == from and to ~= 'interested' and to ~= 'notified' then return end
+  consumer_move(base, queue.now, consumer.name, from, to, consumer.priority)
+  consumer.state = to
+end
+
+--- ms until the next due job, for the one waiting consumer that watches it; -1 for all others.
+local function pull_timer(base, queue, consumer)
+  if queue.paused then return -1 end
+  local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
+  if not first[2] then return -1 end
+  local holder = queue.timer
+  if holder and holder ~= consumer.name and redis.call('ZSCORE', base .. 'interested', holder) then return -1 end
+  if holder ~= consumer.name then redis.call('HSET', base .. 'meta', 'timer', consumer.name) end
+  return math.max(0, tonumber(first[2]) - queue.now)
+end
+
+--- In a queue with consumer priorities a lower one takes nothing that a higher one waits for with credit (Q-45).
+local function pull_outranked(base, queue, consumer)
+  if not queue.ranked then return false end
+  local mine = tonumber(consumer.priority) or 0
+  local first = redis.call('ZRANGE', base .. 'interested', 0, 0)[1]
+  if first and first ~= consumer.name then
+    local priority = tonumber(redis.call('HGET', base .. 'consumer:' .. first, 'priority')) or 0
+    if priority > mine then return true end
+  end
+  for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', 0, WAKE_MAX - 1)) do
+    if name ~= consumer.name then
+      local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs')
+      local free = (tonumber(row[2]) or 0) - redis.call('ZCARD', base .. 'held:' .. name)
+      if (tonumber(row[1]) or 0) > mine and free > 0 then return true end
+    end
+  end
+  return false
+end
+
+local function pull_jobs(base, queue, consumer)
+  local held_key = base .. 'held:' .. consumer.name
+  local held = redis.call('ZCARD', held_key)
+  local free = consumer.want - held
+  if held == 0 and consumer.held_bytes ~= 0 then
+    consumer.held_bytes = 0
+    redis.call('HSET', base .. 'consumer:' .. consumer.name, 'held_bytes', 0)
+  end
+  if free <= 0 then
+    pull_settle_state(base, queue, consumer, 'not_interested')
+    if queue.timer == consumer.name then consumer_pass_timer(base, queue.now) end
+    pull_pass_on(base, queue)
+    return {}, -1
+  end
+  if queue.paused then
+    pull_settle_state(base, queue, consumer, 'interested')
+    return {}, -1
+  end
+  local promoted
+  promoted, queue.levels = promote_due(base, queue.now, queue.levels)
+  if pull_outranked(base, queue, consumer) then
+    pull_settle_state(base, queue, consumer, 'interested')
+    pull_pass_on(base, queue)
+    return {}, pull_timer(base, queue, consumer)
+  end
+  local want = math.min(free, PULL_MAX)
+  local room = nil
+  if consumer.bytes > 0 then room = consumer.bytes - consumer.held_bytes end
+  local jobs, count, bytes, tight, more = take_heads(base, queue.levels, want, room, held == 0)
+  if count > 0 then
+    local scores, ids = {}, {}
+    for i = 1, count do
+      local id, value = jobs[2 * i - 1], jobs[2 * i]
+      scores[2 * i - 1] = string.match(value, '^-?%d+')
+      scores[2 * i] = id
+      ids[i] = id
+    end
+    redis.call('ZADD', held_key, unpack(scores))
+    if consumer.bytes > 0 then
+      consumer.held_bytes = redis.call('HINCRBY', base .. 'consumer:' .. consumer.name, 'held_bytes', bytes)
+    end
+    short_gone(base, queue.now, ids)
+  end
+  if tight then
+    short_wait(base, tight, consumer.name)
+    pull_settle_state(base, queue, consumer, 'not_interested')
+  elseif count == free then
+    pull_settle_state(base, queue, consumer, 'not_interested')
+  elseif more or count == want then
+    pull_settle_state(base, queue, consumer, 'notified')
+  else
+    pull_settle_state(base, queue, consumer, 'interested')
+    return jobs, pull_timer(base, queue, consumer)
+  end
+  if queue.timer == consumer.name then consumer_pass_timer(base, queue.now) end
+  pull_pass_on(base, queue)
+  return jobs, -1
+end

@@ -1,0 +1,49 @@
+--- @include "clock"
+
+--- What a settle or pull must know of its queue and its consumer, read in two calls; the checks before the writes.
+
+--- {now=, levels=, paused=, timer=, ranked=, since=, keep=, max=, history_max=}, or nil and an error reply.
+local function queue_open(meta)
+  local row = redis.call('HMGET', meta, 'v', 'clock', 'levels', 'paused', 'timer', 'ranked', 'ended_since', 'keep_ms',
+    'max_deliveries', 'history_rows_max')
+  if row[1] and row[1] ~= '1' then
+    return nil, redis.error_reply('SCHEMA this queue was written by another version of rqueue: schema ' .. row[1])
+  end
+  return {
+    now = clock(row[2]),
+    levels = row[3] or '',
+    paused = row[4] == '1',
+    timer = row[5],
+    ranked = row[6] == '1',
+    since = row[7],
+    keep = row[8],
+    max = tonumber(row[9]) or 10,
+    history_max = row[10],
+  }
+end
+
+--- The consumer if it is registered in this term, or nil and an error reply (H-08: a stale term changes nothing).
+local function queue_consumer(base, name, term)
+  local row = redis.call('HMGET', base .. 'consumer:' .. name, 'term', 'state', 'priority', 'jobs', 'bytes',
+    'held_bytes', 'worker')
+  if not row[1] then return nil, redis.error_reply('GONE consumer is not registered, or its lease ended') end
+  if row[1] ~= term then return nil, redis.error_reply('GONE the term of this consumer is over') end
+  return {
+    name = name,
+    state = row[2],
+    priority = row[3],
+    jobs = tonumber(row[4]) or 0,
+    bytes = tonumber(row[5]) or 0,
+    held_bytes = tonumber(row[6]) or 0,
+    worker = row[7] or '',
+  }
+end
+
+--- The window a consumer grants with this call. It is written only where it changed.
+local function queue_window(base, consumer, jobs, bytes)
+  consumer.want = jobs
+  if jobs ~= consumer.jobs or bytes ~= consumer.bytes then
+    redis.call('HSET', base .. 'consumer:' .. consumer.name, 'jobs', jobs, 'bytes', bytes)
+    consumer.bytes = bytes
+  end
+end

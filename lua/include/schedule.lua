@@ -1,0 +1,19 @@
+--- @include "value"
+--- @include "consumers"
+
+--- Put jobs into the schedule, and see that the waiting consumer that watches it knows of an earlier due time.
+--- `entries` = {score, member, ...}
+local function schedule_add(base, entries)
+  redis.call('ZADD', base .. 'scheduled', unpack(entries))
+end
+
+--- `soonest`: the earliest due time among what was just added.
+local function schedule_watch(base, now, soonest, timer)
+  local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
+  if not first[2] or tonumber(first[2]) < soonest then return end
+  if timer and redis.call('ZSCORE', base .. 'interested', timer) then
+    consumer_wake(base, now, timer)
+  else
+    consumer_pass_timer(base, now)
+  end
+end

@@ -1,0 +1,30 @@
+--- @include "consumers"
+
+--- Consumers whose bytes do not suffice for the job at the head wait for that very job (QPID-1187): they are told
+--- when it is gone. `short` holds job id -> consumers, one per line; it exists only while somebody waits so.
+
+local function short_wait(base, id, consumer)
+  local others = redis.call('HGET', base .. 'short', id)
+  if others then
+    if string.find('\n' .. others .. '\n', '\n' .. consumer .. '\n', 1, true) then return end
+    consumer = others .. '\n' .. consumer
+  end
+  redis.call('HSET', base .. 'short', id, consumer)
+end
+
+--- These jobs are gone from the head: who waited for one of them is told to look again.
+local function short_gone(base, now, ids)
+  if #ids == 0 or redis.call('EXISTS', base .. 'short') == 0 then return end
+  local waiting = redis.call('HMGET', base .. 'short', unpack(ids))
+  for index, names in ipairs(waiting) do
+    if names then
+      redis.call('HDEL', base .. 'short', ids[index])
+      for name in string.gmatch(names, '[^\n]+') do
+        if redis.call('HGET', base .. 'consumer:' .. name, 'state') == 'not_interested' then
+          consumer_move(base, now, name, 'not_interested', 'notified')
+          redis.call('RPUSH', base .. 'wake:' .. name, 'w')
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,34 @@
+--- A job's value: "<position>,<enqueued>[,<level>,<deliveries>,<attempts>,<max>,<due>];<envelope>".
+--- The short form stands for level 4 and zeros, so that an ordinary job carries no more than it needs.
+
+--- Positions of promoted jobs start here and grow: before every ordinary position (those start at 1).
+local HEAD = -1e13
+
+local function value_parse(value)
+  local head, body = string.match(value, '^([^;]*);()')
+  local position, enqueued, level, deliveries, attempts, max, due =
+    string.match(head, '^(-?%d+),(%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
+  return {
+    position = tonumber(position),
+    enqueued = tonumber(enqueued),
+    level = tonumber(level) or 4,
+    deliveries = tonumber(deliveries) or 0,
+    attempts = tonumber(attempts) or 0,
+    max = tonumber(max) or 0,
+    due = tonumber(due) or 0,
+    envelope = string.sub(value, body),
+  }
+end
+
+local function value_header(job)
+  if job.level == 4 and job.deliveries == 0 and job.attempts == 0 and job.max == 0 and job.due == 0 then
+    return string.format('%.0f,%.0f;', job.position, job.enqueued)
+  end
+  return string.format('%.0f,%.0f,%d,%d,%d,%d,%.0f;', job.position, job.enqueued, job.level, job.deliveries,
+    job.attempts, job.max, job.due)
+end
+
+--- The member of `scheduled` for a job: sorts by position among jobs due at the same instant.
+local function value_seat(position, id)
+  return string.format('%014.0f', position - HEAD) .. id
+end

@@ -1,0 +1,44 @@
+--- Say how much a consumer may hold from now on, without pulling: none makes it not interested, some interested.
+--- KEYS: meta
+--- ARGV: consumer, term, jobs, bytes
+--- REPLY: {now, state}; where work waits the state is notified: pull
+--- ERRORS: BADARGS | GONE | SCHEMA
+--- @include "queue"
+--- @include "pull"
+
+local meta = KEYS[1]
+local consumer = ARGV[1]
+local term = ARGV[2]
+local jobs = ARGV[3]
+local bytes = ARGV[4]
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+local me
+me, failure = queue_consumer(base, consumer, term)
+if not me then return failure end
+jobs, bytes = tonumber(jobs), tonumber(bytes)
+if not jobs or not bytes or jobs < 0 or bytes < 0 then
+  return redis.error_reply('BADARGS interest: a window is two numbers')
+end
+
+queue_window(base, me, jobs, bytes)
+if me.state == 'browsers' then return { queue.now, me.state } end
+local free = jobs - redis.call('ZCARD', base .. 'held:' .. consumer)
+if free <= 0 then
+  if me.state ~= 'not_interested' then
+    pull_settle_state(base, queue, me, 'not_interested')
+    if queue.timer == consumer then consumer_pass_timer(base, queue.now) end
+    pull_pass_on(base, queue)
+  end
+elseif me.state == 'not_interested' then
+  local work = not queue.paused and pull_work_waits(base, queue)
+  pull_settle_state(base, queue, me, work and 'notified' or 'interested')
+  if not work and not queue.paused and not queue.timer and redis.call('EXISTS', base .. 'scheduled') == 1 then
+    -- nobody watches the schedule: this consumer pulls, and learns the next due time
+    consumer_pass_timer(base, queue.now)
+    me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
+  end
+end
+return { queue.now, me.state }

@@ -1,0 +1,13 @@
+--- Hand nothing out from now on; jobs are still accepted, and what is in hands may be settled.
+--- KEYS: meta
+--- ARGV: none
+--- REPLY: {now, 1 if it was running before, else 0}
+--- ERRORS: SCHEMA
+--- @include "queue"
+
+local meta = KEYS[1]
+
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+redis.call('HSET', meta, 'v', '1', 'paused', '1')
+return { queue.now, queue.paused and 0 or 1 }

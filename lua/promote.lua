@@ -1,0 +1,36 @@
+--- Make scheduled jobs ready now, at the head of their levels: the ones that are due, or the ones named, due or not.
+--- KEYS: meta
+--- ARGV: ids...
+---   ids: at most 250; none = what is due, up to 256 in one call
+--- REPLY: {now, how many became ready}
+--- ERRORS: BADARGS | SCHEMA
+--- @include "queue"
+--- @include "pull"
+
+local meta = KEYS[1]
+local FIRST = 1
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+if #ARGV > 250 then return redis.error_reply('BADARGS promote takes at most 250 ids') end
+
+local count = 0
+if #ARGV >= FIRST then
+  local values = redis.call('HMGET', base .. 'jobs', unpack(ARGV))
+  for i = FIRST, #ARGV do
+    local value = values[i]
+    if value and string.byte(value) ~= 33 then
+      local member = value_seat(value_parse(value).position, ARGV[i])
+      if redis.call('ZSCORE', base .. 'scheduled', member) then
+        redis.call('ZADD', base .. 'scheduled', queue.now, member)
+        count = count + 1
+      end
+    end
+  end
+end
+if queue.paused then return { queue.now, count } end
+local promoted
+promoted, queue.levels = promote_due(base, queue.now, queue.levels)
+if promoted > 0 then consumer_notify(base, queue.now, promoted, queue.timer, queue.ranked) end
+return { queue.now, math.max(count, promoted) }

@@ -1,0 +1,27 @@
+--- Drop dead letters for good: their records stay until they are forgotten, their envelopes go.
+--- KEYS: meta
+--- ARGV: ids...
+---   ids: at most 250
+--- REPLY: {now, how many were dropped}; ids that are not dead are passed over
+--- ERRORS: BADARGS | SCHEMA
+--- @include "queue"
+--- @include "end_jobs"
+
+local meta = KEYS[1]
+local FIRST = 1
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+if #ARGV < 1 or #ARGV > 250 then return redis.error_reply('BADARGS purge_dead takes 1 to 250 ids') end
+
+local ids = {}
+for i = FIRST, #ARGV do
+  local id = ARGV[i]
+  if redis.call('ZREM', base .. 'dead', id) == 1 then ids[#ids + 1] = id end
+end
+if #ids > 0 then
+  redis.call('HDEL', base .. 'causes', unpack(ids))
+  redis.call('HDEL', base .. 'errors', unpack(ids))
+end
+return { queue.now, end_jobs(base, queue, ids, 'P', 'purged') }

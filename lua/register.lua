@@ -1,0 +1,62 @@
+--- Add a consumer to the queue, with a lease and a term of its own.
+--- KEYS: meta
+--- ARGV: consumer, mode, priority, jobs, bytes, lease, slots, worker
+---   mode: acquire | browse; jobs, bytes: its window; lease: ms; slots: jobs it can run at once (what a crash charges)
+--- REPLY: {now, term, state}; state notified: work waits, pull
+--- ERRORS: BADARGS | EXISTS | SCHEMA
+--- @include "queue"
+--- @include "pull"
+
+local meta = KEYS[1]
+local consumer = ARGV[1]
+local mode = ARGV[2]
+local priority = ARGV[3]
+local jobs = ARGV[4]
+local bytes = ARGV[5]
+local lease = ARGV[6]
+local slots = ARGV[7]
+local worker = ARGV[8]
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+jobs, bytes, lease, priority = tonumber(jobs), tonumber(bytes), tonumber(lease), tonumber(priority)
+if not (jobs and bytes and lease and priority and tonumber(slots)) or lease <= 0
+  or math.abs(priority) > 10000 or (mode ~= 'acquire' and mode ~= 'browse') then
+  return redis.error_reply('BADARGS register: mode acquire or browse, priority within 10000, numbers for the rest')
+end
+if redis.call('EXISTS', base .. 'consumer:' .. consumer) == 1 then
+  return redis.error_reply('EXISTS a consumer of this name is registered')
+end
+if redis.call('ZCARD', base .. 'consumers') >= 4096 then
+  return redis.error_reply('EXISTS this queue has 4096 consumers, the most it takes')
+end
+
+redis.call('HSET', meta, 'v', '1')
+local term = redis.call('HINCRBY', meta, 'term', 1)
+if priority ~= 0 then
+  redis.call('HSET', meta, 'ranked', '1')
+  queue.ranked = true
+end
+redis.call('DEL', base .. 'wake:' .. consumer)
+redis.call('ZADD', base .. 'consumers', queue.now + lease, consumer)
+redis.call('HSET', base .. 'consumer:' .. consumer, 'term', term, 'priority', priority, 'mode', mode, 'jobs', jobs,
+  'bytes', bytes, 'held_bytes', 0, 'slots', slots, 'worker', worker, 'since', string.format('%.0f', queue.now))
+local state
+if mode == 'browse' then
+  state = jobs > 0 and 'browsers' or 'not_interested'
+  redis.call('HSET', meta, 'browsing', '1')
+elseif jobs <= 0 then
+  state = 'not_interested'
+elseif not queue.paused and pull_work_waits(base, queue) then
+  state = 'notified'
+else
+  state = 'interested'
+end
+consumer_move(base, queue.now, consumer, nil, state, priority)
+if state == 'interested' and not queue.paused and not queue.timer
+  and redis.call('EXISTS', base .. 'scheduled') == 1 then
+  consumer_pass_timer(base, queue.now)
+  state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
+end
+return { queue.now, tostring(term), state }

@@ -1,0 +1,34 @@
+--- Renew the leases of living consumers, and set right what others left behind (leases that ended, wake-ups that
+--- nobody answered).
+--- KEYS: meta
+--- ARGV: lease, consumers...
+---   lease: ms from now; consumers: names, at most 1000
+--- REPLY: {now, {names that are not registered any more}, leases that ended and were reclaimed in this call}
+--- ERRORS: BADARGS | SCHEMA
+--- @include "queue"
+--- @include "upkeep"
+
+local meta = KEYS[1]
+local lease = ARGV[1]
+local FIRST = 2
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+lease = tonumber(lease)
+if not lease or lease <= 0 or #ARGV - FIRST + 1 > 1000 then
+  return redis.error_reply('BADARGS renew: a lease in ms and at most 1000 names')
+end
+
+local gone = {}
+for i = FIRST, #ARGV do
+  local name = ARGV[i]
+  local until_ = redis.call('ZSCORE', base .. 'consumers', name)
+  -- a lease that has ended is not revived, even where nobody has reclaimed it yet
+  if until_ and tonumber(until_) >= queue.now then
+    redis.call('ZADD', base .. 'consumers', queue.now + lease, name)
+  else
+    gone[#gone + 1] = name
+  end
+end
+return { queue.now, gone, upkeep_run(base, queue) }

@@ -1,0 +1,43 @@
+--- Give dead letters another life: each goes to the tail of its level, with its attempts counted from nothing.
+--- KEYS: meta
+--- ARGV: ids...
+---   ids: at most 250
+--- REPLY: {now, how many were requeued}; ids that are not dead are passed over
+--- ERRORS: BADARGS | SCHEMA
+--- @include "queue"
+--- @include "pull"
+
+local meta = KEYS[1]
+local FIRST = 1
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+if #ARGV < 1 or #ARGV > 250 then return redis.error_reply('BADARGS requeue takes 1 to 250 ids') end
+
+local count, used = 0, {}
+for i = FIRST, #ARGV do
+  local id = ARGV[i]
+  local value = redis.call('ZSCORE', base .. 'dead', id) and redis.call('HGET', base .. 'jobs', id)
+  if value then
+    local job = value_parse(value)
+    redis.call('ZREM', base .. 'dead', id)
+    redis.call('HDEL', base .. 'causes', id)
+    redis.call('HDEL', base .. 'ended', id)
+    redis.call('HDEL', base .. 'ended:old', id)
+    redis.call('DEL', base .. 'result:' .. id)
+    job.position = redis.call('HINCRBY', meta, 'seq', 1)
+    job.attempts = 0
+    redis.call('HSET', base .. 'jobs', id, value_header(job) .. job.envelope)
+    redis.call('RPUSH', base .. 'ready:' .. job.level, id)
+    used[job.level] = true
+    count = count + 1
+  end
+end
+if count > 0 then
+  redis.call('HINCRBY', meta, 'requeued', count)
+  redis.call('HINCRBY', meta, 'tailed', count)
+  queue.levels = levels_use(meta, queue.levels, used)
+  if not queue.paused then consumer_notify(base, queue.now, count, queue.timer, queue.ranked) end
+end
+return { queue.now, count }

@@ -1,0 +1,23 @@
+--- Hand out again; as many waiting consumers are told as there is work for (H-16).
+--- KEYS: meta
+--- ARGV: none
+--- REPLY: {now, 1 if it was paused before, else 0}
+--- ERRORS: SCHEMA
+--- @include "queue"
+--- @include "pull"
+
+local meta = KEYS[1]
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+if not queue.paused then return { queue.now, 0 } end
+redis.call('HDEL', meta, 'paused')
+local waiting = levels_waiting(base, queue.levels)
+local due = redis.call('ZCOUNT', base .. 'scheduled', '-inf', queue.now)
+if waiting + due > 0 then
+  consumer_notify(base, queue.now, waiting + due, queue.timer, queue.ranked)
+elseif redis.call('EXISTS', base .. 'scheduled') == 1 then
+  consumer_pass_timer(base, queue.now)
+end
+return { queue.now, 1 }

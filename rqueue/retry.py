@@ -59,7 +59,7 @@ class RetryPolicy:
 
     `max_deliveries`: attempts in all, the first included (A-22); 0 = the queue's, 1 = never again.
     `backoff`, `delay` (s), `multiplier`, `max_delay` (s), `jitter` (0 to 1): see the module.
-    `retry_on`: when not empty, only these exceptions are tried again; `give_up_on`: these never are,
+    `retry_on`: when not empty, only these exceptions are tried again; `give_up_on`: these never,
     and this rule wins. Both take exception classes or dotted names, hold names, cover subclasses.
     `retry_at`: "head" or "tail" of the job's level.
 

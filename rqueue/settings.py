@@ -1,0 +1,284 @@
+"""Settings: from arguments, then from `RQUEUE_*` variables, then defaults; checked once, frozen.
+
+| variable | setting | default | meaning |
+| --- | --- | --- | --- |
+| `RQUEUE_URL` | `url` | none | `redis://`, `rediss://` or `unix://` address of the server |
+| `RQUEUE_NAMESPACE` | `namespace` | `rqueue` | what every key begins with |
+| `RQUEUE_SIGNING_KEYS` | `signing_keys` | none | `id:secret,...`: the first signs, all verify |
+| `RQUEUE_LEASE` | `lease_ms` | `30s` | how long a silent worker keeps its jobs |
+| `RQUEUE_CONNECT_TIMEOUT` | `connect_timeout` | `5s` | limit for opening a connection |
+| `RQUEUE_COMMAND_TIMEOUT` | `command_timeout` | `15s` | limit for the answer to one command |
+| `RQUEUE_MAX_BODY` | `max_body` | `16MB` | largest envelope or result that is accepted |
+
+Durations read like `1.5s`, `10m`, `2h 30m`, or plain seconds; sizes like `64MB`, `1GiB`, or plain
+bytes (KB, MB and GB are powers of 1024, as in Redis's own configuration).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from math import isfinite
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from rqueue.codec import Signer
+from rqueue.errors import ConfigError, InvalidName
+from rqueue.names import check_namespace
+
+__all__ = [
+    "Settings",
+    "When",
+    "parse_duration",
+    "parse_signing_keys",
+    "parse_size",
+    "parse_when",
+    "redact",
+]
+
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_DURATION_PART = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|m|h|d|w)", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*")
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([kmgt]?)(i?b)?\s*", re.IGNORECASE)
+_SIZE_FACTOR = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+_LONGEST = 100 * 365 * 86400.0
+
+
+def parse_duration(value: str | float | timedelta, setting: str = "duration") -> float:
+    """Seconds of `1.5s`, `250ms`, `10m`, `2h 30m`, a number of seconds or a timedelta.
+
+    Never negative, at most a hundred years. Raises ConfigError, which names `setting`.
+    """
+    seconds: float
+    if isinstance(value, timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = float(value)
+    elif isinstance(value, str):
+        if _NUMBER.fullmatch(value):
+            seconds = float(value)
+        else:
+            seconds, end = 0.0, 0
+            while end < len(value.rstrip()):
+                part = _DURATION_PART.match(value, end)
+                if part is None:
+                    break
+                seconds += float(part[1]) * _UNIT_SECONDS[part[2].lower()]
+                end = part.end()
+            if not end or end < len(value.rstrip()):
+                raise ConfigError(
+                    setting, f"{value!r} is no duration; write for instance 500ms, 1.5s, 10m, 2h"
+                )
+    else:
+        raise ConfigError(setting, f"a duration is text or seconds, not {type(value).__name__}")
+    if not isfinite(seconds) or not 0 <= seconds <= _LONGEST:
+        raise ConfigError(setting, f"{value!r} is negative, or longer than a hundred years")
+    return seconds
+
+
+def parse_size(value: str | int, setting: str = "size") -> int:
+    """Bytes of `64MB`, `1.5GiB`, `512k` or a plain number. Raises ConfigError, naming `setting`."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 0:
+            raise ConfigError(setting, f"{value} is negative")
+        return value
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ConfigError(setting, f"{value!r} is no size; write for instance 512KB, 64MB, 1GB")
+    return int(float(match[1]) * _SIZE_FACTOR[match[2].lower()])
+
+
+class When(NamedTuple):
+    """A moment, or a delay from now by Redis's clock; the other one is None. In ms."""
+
+    at_ms: int | None
+    delay_ms: int | None
+
+
+def parse_when(value: datetime | timedelta | float | str, setting: str = "when") -> When:
+    """When a job is due: an aware datetime, Unix time in seconds, or a timedelta from now.
+
+    Text is a duration from now (`10m`) or an ISO 8601 time with its zone. A datetime without a zone
+    is refused: the worker's zone need not be the caller's. Raises ConfigError, naming `setting`.
+    """
+    if isinstance(value, str):
+        value = _time_of_text(value, setting)
+    if isinstance(value, timedelta):
+        delay = value.total_seconds()
+        if not 0 <= delay <= _LONGEST:
+            raise ConfigError(setting, f"{value} from now is past, or more than a century away")
+        return When(None, round(delay * 1000))
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ConfigError(
+                setting,
+                f"{value} has no time zone; use datetime.now(timezone.utc) or .astimezone()",
+            )
+        value = value.timestamp()
+    if type(value) not in (int, float):
+        raise ConfigError(setting, f"a datetime, timedelta or Unix time, not {value!r}")
+    if not 1e9 <= value <= 1e11:
+        raise ConfigError(
+            setting, f"{value!r} is no Unix time of these years; for a delay pass a timedelta"
+        )
+    return When(round(value * 1000), None)
+
+
+def _time_of_text(text: str, setting: str) -> datetime | timedelta:
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        pass  # then it is a duration, or wrong
+    try:
+        return timedelta(seconds=parse_duration(text, setting))
+    except ConfigError:
+        raise ConfigError(
+            setting, f"{text!r} is neither a duration (10m) nor a time (2030-01-31T08:00:00+00:00)"
+        ) from None
+
+
+def parse_signing_keys(text: str, setting: str = "RQUEUE_SIGNING_KEYS") -> dict[str, str]:
+    """Keys of `id:secret,id:secret`, in order. Raises ConfigError, without showing a secret."""
+    keys: dict[str, str] = {}
+    for number, part in enumerate(text.split(","), 1):
+        key_id, colon, secret = part.strip().partition(":")
+        if not colon or not key_id or not secret:
+            raise ConfigError(setting, f"part {number} is not of the form id:secret")
+        if key_id in keys:
+            raise ConfigError(setting, f"key '{key_id}' is given twice")
+        keys[key_id] = secret
+    return keys
+
+
+def redact(url: str) -> str:
+    """`url` with user, password and every query value hidden, fit for logs and errors."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return "***" if "@" in url else url
+    rest, question, query = rest.partition("?")
+    # The last "@": a password may hold one, and even a "/", although it should not.
+    if "@" in rest:
+        rest = "***@" + rest.rpartition("@")[2]
+    if question:
+        query = "&".join(f"{part.partition('=')[0]}=***" for part in query.split("&"))
+    return f"{scheme}://{rest}{question}{query}"
+
+
+def _check_url(url: str, setting: str) -> str:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ConfigError(setting, f"{redact(url)!r} is no URL ({error})") from None
+    if parts.scheme not in ("redis", "rediss", "unix"):
+        raise ConfigError(
+            setting,
+            f"{redact(url)!r} must begin with redis://, rediss:// or unix://, "
+            "for instance redis://localhost:6379/0",
+        )
+    if parts.scheme == "unix" and not parts.path:
+        raise ConfigError(setting, f"{redact(url)!r} has no path, as in unix:///run/redis.sock")
+    if parts.scheme != "unix" and not parts.hostname and port is None:
+        raise ConfigError(setting, f"{redact(url)!r} has no host")
+    return url
+
+
+_VARIABLES = {
+    "url": "RQUEUE_URL",
+    "namespace": "RQUEUE_NAMESPACE",
+    "signing_keys": "RQUEUE_SIGNING_KEYS",
+    "lease_ms": "RQUEUE_LEASE",
+    "connect_timeout": "RQUEUE_CONNECT_TIMEOUT",
+    "command_timeout": "RQUEUE_COMMAND_TIMEOUT",
+    "max_body": "RQUEUE_MAX_BODY",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to reach the server and what to expect of it; see the module for each one.
+
+    `lease_ms` is ms, the timeouts are seconds, `max_body` bytes. Raises ConfigError.
+    """
+
+    url: str | None = None
+    namespace: str = "rqueue"
+    signing_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    lease_ms: int = 30_000
+    connect_timeout: float = 5.0
+    command_timeout: float = 15.0
+    max_body: int = 16 * 1024**2
+
+    def __post_init__(self) -> None:
+        if self.url is not None:
+            _check_url(self.url, "url")
+        try:
+            check_namespace(self.namespace)
+        except InvalidName as error:
+            raise ConfigError("namespace", str(error)) from None
+        if self.signing_keys:
+            Signer(self.signing_keys)
+        if type(self.lease_ms) is not int or not 1000 <= self.lease_ms <= 86_400_000:
+            raise ConfigError("lease", f"{self.lease_ms!r} ms is not from 1 s to 1 day")
+        for name in ("connect_timeout", "command_timeout"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ConfigError(name, f"{value!r} is not a number of seconds")
+            if not 0.001 <= value <= 3600:
+                raise ConfigError(name, f"{value!r} s is not from 1 ms to 1 hour")
+        if type(self.max_body) is not int or not 1024 <= self.max_body <= 512 * 1024**2:
+            raise ConfigError("max_body", f"{self.max_body!r} bytes is not from 1 KB to 512 MB")
+
+    def __repr__(self) -> str:
+        shown = {f.name: getattr(self, f.name) for f in fields(self) if f.repr}
+        if self.url:
+            shown["url"] = redact(self.url)
+        shown["signing_keys"] = list(self.signing_keys)
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    @property
+    def signer(self) -> Signer | None:
+        """Signs and verifies with `signing_keys`; None when there are none."""
+        return Signer(self.signing_keys) if self.signing_keys else None
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] | None = None, **given: Any) -> Settings:
+        """Settings from `given` (a None counts as not given), then the environment.
+
+        Text is parsed as in the environment: `load(lease_ms="30s")`; a plain number for
+        `lease_ms` is ms. Raises ConfigError, naming the variable or argument at fault.
+        """
+        environ = os.environ if environ is None else environ
+        unknown = given.keys() - _VARIABLES.keys()
+        if unknown:
+            raise ConfigError(min(unknown), f"there is no such setting; {', '.join(_VARIABLES)}")
+        values: dict[str, Any] = {}
+        for name, variable in _VARIABLES.items():
+            if given.get(name) is not None:
+                source, value = name, given[name]
+            elif environ.get(variable):
+                source, value = variable, environ[variable]
+            else:
+                continue
+            values[name] = _convert(name, value, source)
+            try:  # alone, so that an error names where the value came from
+                cls(**{name: values[name]})
+            except ConfigError as error:
+                raise ConfigError(source, error.problem) from None
+        return cls(**values)
+
+
+def _convert(name: str, value: Any, source: str) -> Any:
+    if name == "lease_ms":
+        if isinstance(value, str | timedelta):
+            return round(parse_duration(value, source) * 1000)
+    elif name in ("connect_timeout", "command_timeout"):
+        return parse_duration(value, source)
+    elif name == "max_body":
+        return parse_size(value, source)
+    elif name == "signing_keys" and isinstance(value, str):
+        return parse_signing_keys(value, source)
+    return value

@@ -24,12 +24,24 @@ end
 
 local key = base .. which
 local start = 0
-if score ~= '-inf' then
+local hands = string.sub(which, 1, 5) == 'held:'
+if hands and score ~= '-inf' then
+  -- hands are a list in the order of acquiring: its score is the place in it
+  start = (redis.call('LPOS', key, member) or tonumber(score) - 1) + 1
+elseif score ~= '-inf' then
   local rank = redis.call('ZRANK', key, member)
   -- where the last one shown is gone, its neighbours of the same score are compared by name below
   start = rank and rank + 1 or redis.call('ZCOUNT', key, '-inf', '(' .. score)
 end
-local page = redis.call('ZRANGE', key, start, start + limit - 1, 'WITHSCORES')
+local page = {}
+if hands then
+  for i, id in ipairs(redis.call('LRANGE', key, start, start + limit - 1)) do
+    page[2 * i - 1] = id
+    page[2 * i] = tostring(start + i - 1)
+  end
+else
+  page = redis.call('ZRANGE', key, start, start + limit - 1, 'WITHSCORES')
+end
 local ids, out = {}, {}
 for i = 1, #page, 2 do
   ids[#ids + 1] = which == 'scheduled' and string.sub(page[i], 15) or page[i]
@@ -38,7 +50,7 @@ if #ids > 0 then
   local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
   local causes = which == 'dead' and redis.call('HMGET', base .. 'causes', unpack(ids)) or {}
   for i, id in ipairs(ids) do
-    local before = page[2 * i] == score and page[2 * i - 1] <= member
+    local before = not hands and page[2 * i] == score and page[2 * i - 1] <= member
     if values[i] and not before then
       out[#out + 1] = id
       out[#out + 1] = values[i]

@@ -38,7 +38,7 @@ else
     was = 'held'
     local row = redis.call('HMGET', base .. 'consumer:' .. holder, 'bytes', 'worker')
     worker = row[2] or ''
-    redis.call('ZREM', base .. 'held:' .. holder, id)
+    redis.call('LREM', base .. 'held:' .. holder, 1, id)
     redis.call('HDEL', base .. 'jobs', id)
     if (tonumber(row[1]) or 0) > 0 then
       redis.call('HINCRBY', base .. 'consumer:' .. holder, 'held_bytes', -#value)

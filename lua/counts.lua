@@ -40,7 +40,7 @@ for _, level in ipairs(levels_list(queue.levels)) do
 end
 local held = 0
 for _, consumer in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 4095)) do
-  held = held + redis.call('ZCARD', base .. 'held:' .. consumer)
+  held = held + redis.call('LLEN', base .. 'held:' .. consumer)
 end
 local next_ = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
 return {

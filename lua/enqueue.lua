@@ -78,7 +78,7 @@ if total == 1 and plan[1].due == 0 and not paused then
       for _, name in ipairs(names) do
         local who = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs', 'bytes', 'held_bytes')
         if floor and (tonumber(who[1]) or 0) < floor then break end
-        local held = redis.call('ZCARD', base .. 'held:' .. name)
+        local held = redis.call('LLEN', base .. 'held:' .. name)
         local bytes = tonumber(who[3]) or 0
         local size = #ARGV[FIRST + 1] + 64
         if tonumber(who[2]) > held and (bytes == 0 or held == 0 or (tonumber(who[4]) or 0) + size <= bytes) then
@@ -135,7 +135,7 @@ redis.call('HSET', base .. 'jobs', unpack(stored))
 levels_use(meta, row[3], used)
 
 if taker then
-  redis.call('ZADD', base .. 'held:' .. taker.name, position, stored[1])
+  redis.call('RPUSH', base .. 'held:' .. taker.name, stored[1])
   if taker.bytes > 0 then
     redis.call('HINCRBY', base .. 'consumer:' .. taker.name, 'held_bytes', #stored[2])
   end

@@ -25,7 +25,7 @@ end
 
 queue_window(base, me, jobs, bytes)
 if me.state == 'browsers' then return { queue.now, me.state } end
-local free = jobs - redis.call('ZCARD', base .. 'held:' .. consumer)
+local free = jobs - redis.call('LLEN', base .. 'held:' .. consumer)
 if free <= 0 then
   if me.state ~= 'not_interested' then
     pull_settle_state(base, queue, me, 'not_interested')

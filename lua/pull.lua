@@ -26,7 +26,7 @@ if not jobs or not bytes or jobs < 0 or bytes < 0 then return redis.error_reply(
 
 local reply = {}
 if recall == '1' then
-  local ids = redis.call('ZRANGE', base .. 'held:' .. consumer, 0, PULL_MAX - 1)
+  local ids = redis.call('LRANGE', base .. 'held:' .. consumer, 0, PULL_MAX - 1)
   local values = #ids > 0 and redis.call('HMGET', base .. 'jobs', unpack(ids)) or {}
   for i, id in ipairs(ids) do
     if values[i] then

@@ -10,6 +10,7 @@
 ---   timer: ms until the next due job where this consumer is to watch it, else -1
 --- ERRORS: BADARGS | GONE | SCHEMA
 --- @include "queue"
+--- @include "hands"
 --- @include "give_back"
 --- @include "schedule"
 --- @include "pull"
@@ -43,8 +44,7 @@ end
 local total = n_ack + n_done + n_retry + n_reject + n_release
 if total > 1000 then return redis.error_reply('BADARGS settle takes at most 1000 jobs in one call') end
 
-local held_key = base .. 'held:' .. consumer
-local ids, stale, stale_rows, mine = {}, {}, {}, {}
+local ids, stale, stale_rows, in_order = {}, {}, {}, false
 local at = FIRST
 for i = 1, total do
   ids[i] = ARGV[at]
@@ -62,22 +62,25 @@ for i = 1, total do
   end
 end
 if total > 0 then
-  local scores = redis.call('ZMSCORE', held_key, unpack(ids))
-  for i = 1, total do
-    local id = ids[i]
-    if scores[i] and not mine[id] then
-      mine[id] = true
-    else
-      -- not in these hands, or named twice in one call
-      stale[#stale + 1] = id
-      stale_rows[#stale_rows + 1] = i - 1
-      ids[i] = false
+  local mine
+  mine, in_order = hands_find(base, consumer, ids)
+  if not in_order then
+    for i = 1, total do
+      local id = ids[i]
+      if mine[id] then
+        mine[id] = nil
+      else
+        -- not in these hands, or named twice in one call
+        stale[#stale + 1] = id
+        stale_rows[#stale_rows + 1] = i - 1
+        ids[i] = false
+      end
     end
   end
 end
 
--- Everything is checked: from here on only writes. ZREM comes first: under a memory limit Redis refuses a script's
--- first write if that could grow the data, and lets the later ones pass (H-10).
+-- Everything is checked: from here on only writes, one that frees memory first: under a memory limit Redis refuses a
+-- script's first write if that could grow the data, and lets the later ones pass (H-10).
 local gone, settled = {}, {}
 for i = 1, total - n_release do
   if ids[i] then
@@ -85,7 +88,7 @@ for i = 1, total - n_release do
     if i <= n_ack + n_done then gone[#gone + 1] = ids[i] end
   end
 end
-if #settled > 0 then redis.call('ZREM', held_key, unpack(settled)) end
+if #settled > 0 then hands_drop(base, consumer, settled, in_order) end
 
 local records, lines, returned, scheduled, soonest = {}, {}, {}, {}, nil
 if #gone > 0 then

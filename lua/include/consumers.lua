@@ -30,7 +30,7 @@ local function consumer_highest_notified(base, ranked)
   local highest
   for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', 0, WAKE_MAX - 1)) do
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs')
-    local free = (tonumber(row[2]) or 0) - redis.call('ZCARD', base .. 'held:' .. name)
+    local free = (tonumber(row[2]) or 0) - redis.call('LLEN', base .. 'held:' .. name)
     local priority = tonumber(row[1]) or 0
     if free > 0 and (not highest or priority > highest) then highest = priority end
   end
@@ -64,7 +64,7 @@ local function consumer_notify(base, now, jobs, timer, ranked)
     if floor and (tonumber(row[1]) or 0) < floor then break end
     consumer_wake(base, now, name)
     if name == timer then consumer_pass_timer(base, now) end
-    covered = covered + math.max(1, (tonumber(row[2]) or 0) - redis.call('ZCARD', base .. 'held:' .. name))
+    covered = covered + math.max(1, (tonumber(row[2]) or 0) - redis.call('LLEN', base .. 'held:' .. name))
     woken = woken + 1
   end
   return woken

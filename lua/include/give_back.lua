@@ -1,6 +1,7 @@
 --- @include "value"
 --- @include "place"
 --- @include "bury"
+--- @include "hands"
 
 --- Jobs in a consumer's hands go back to their old positions. Those in `charged` (id -> cause JSON) count one attempt;
 --- where that was the last one they are buried. Returns how many became ready again.
@@ -8,8 +9,8 @@
 local function give_back_jobs(base, consumer, ids, charged, state)
   if #ids == 0 then return 0 end
   local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
-  -- ZREM first: Redis lets a script that has already written go on when memory is short (H-10)
-  redis.call('ZREM', base .. 'held:' .. consumer, unpack(ids))
+  -- first: Redis lets a script that has already written go on when memory is short (H-10)
+  hands_drop(base, consumer, ids)
   local returned, stored, records, lines, freed = {}, {}, {}, {}, 0
   for i, id in ipairs(ids) do
     if values[i] then

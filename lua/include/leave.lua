@@ -9,13 +9,13 @@ local LEAVE_SLICE = 250
 --- Give back one slice, last positions first, so that heads stay right between slices (H-06). `charged`: id -> cause.
 --- Returns how many are left in its hands.
 local function leave_slice(base, queue, consumer, charged)
-  local ids = redis.call('ZREVRANGE', base .. 'held:' .. consumer, 0, LEAVE_SLICE - 1)
+  local ids = redis.call('LRANGE', base .. 'held:' .. consumer, -LEAVE_SLICE, -1)
   local back = give_back_jobs(base, consumer, ids, charged, queue)
   if back > 0 and not queue.paused then
     consumer_notify(base, queue.now, back, queue.timer, queue.ranked)
     queue.timer = redis.call('HGET', base .. 'meta', 'timer')
   end
-  return redis.call('ZCARD', base .. 'held:' .. consumer)
+  return redis.call('LLEN', base .. 'held:' .. consumer)
 end
 
 --- Nothing is left in its hands: take it off.

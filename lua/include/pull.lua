@@ -56,7 +56,7 @@ local function pull_outranked(base, queue, consumer)
   for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', 0, WAKE_MAX - 1)) do
     if name ~= consumer.name then
       local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs')
-      local free = (tonumber(row[2]) or 0) - redis.call('ZCARD', base .. 'held:' .. name)
+      local free = (tonumber(row[2]) or 0) - redis.call('LLEN', base .. 'held:' .. name)
       if (tonumber(row[1]) or 0) > mine and free > 0 then return true end
     end
   end
@@ -65,7 +65,7 @@ end
 
 local function pull_jobs(base, queue, consumer)
   local held_key = base .. 'held:' .. consumer.name
-  local held = redis.call('ZCARD', held_key)
+  local held = redis.call('LLEN', held_key)
   local free = consumer.want - held
   if held == 0 and consumer.held_bytes ~= 0 then
     consumer.held_bytes = 0
@@ -93,14 +93,9 @@ local function pull_jobs(base, queue, consumer)
   if consumer.bytes > 0 then room = consumer.bytes - consumer.held_bytes end
   local jobs, count, bytes, tight, more = take_heads(base, queue.levels, want, room, held == 0)
   if count > 0 then
-    local scores, ids = {}, {}
-    for i = 1, count do
-      local id, value = jobs[2 * i - 1], jobs[2 * i]
-      scores[2 * i - 1] = string.match(value, '^-?%d+')
-      scores[2 * i] = id
-      ids[i] = id
-    end
-    redis.call('ZADD', held_key, unpack(scores))
+    local ids = {}
+    for i = 1, count do ids[i] = jobs[2 * i - 1] end
+    redis.call('RPUSH', held_key, unpack(ids))
     if consumer.bytes > 0 then
       consumer.held_bytes = redis.call('HINCRBY', base .. 'consumer:' .. consumer.name, 'held_bytes', bytes)
     end

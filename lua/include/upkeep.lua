@@ -15,7 +15,7 @@ local function upkeep_leases(base, queue)
     queue.worker = row[2] or ''
     local charged = {}
     -- the running ones are charged once, though the hands may be emptied in several slices
-    local running = redis.call('ZRANGE', base .. 'held:' .. consumer, 0, (tonumber(row[1]) or 1) - 1)
+    local running = redis.call('LRANGE', base .. 'held:' .. consumer, 0, (tonumber(row[1]) or 1) - 1)
     local cause = cjson.encode({ kind = 'crash', type = 'LeaseEnded', at = queue.now, worker = queue.worker,
       message = 'the lease of the worker ended: its host, its pool or its connection was gone' })
     for _, id in ipairs(running) do charged[id] = cause end

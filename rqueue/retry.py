@@ -57,7 +57,8 @@ def _rules(setting: str, rules: object) -> tuple[str, ...]:
 class RetryPolicy:
     """How often a job may fail, what of, and how long it waits in between.
 
-    `max_deliveries`: attempts in all, the first included (A-22); 0 = the queue's, 1 = never again.
+    `max_deliveries`: attempts in all, the first included (A-22), 1 = never again;
+    0 = the queue's, which is 10 unless it was configured otherwise.
     `backoff`, `delay` (s), `multiplier`, `max_delay` (s), `jitter` (0 to 1): see the module.
     `retry_on`: when not empty, only these exceptions are tried again; `give_up_on`: these never,
     and this rule wins. Both take exception classes or dotted names, hold names, cover subclasses.
@@ -66,7 +67,7 @@ class RetryPolicy:
     Raises ConfigError.
     """
 
-    max_deliveries: int = 10
+    max_deliveries: int = 0
     backoff: Backoff = "exponential"
     delay: float = 1.0
     multiplier: float = 2.0

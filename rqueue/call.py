@@ -1,0 +1,81 @@
+"""Whether a call fits a function: asked at every enqueue, so that it fails in the web app."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from rqueue.errors import BadArguments
+
+__all__ = ["CallChecker"]
+
+
+class CallChecker:
+    """Checks calls of one function; a call that fits costs a fraction of a microsecond.
+
+    `positional` names the parameters that may be given by position, `*rest` as the last one if
+    there is one.
+    """
+
+    __slots__ = (
+        "_allowed",
+        "_any_keyword",
+        "_most",
+        "_required",
+        "_signature",
+        "_task",
+        "positional",
+    )
+
+    positional: tuple[str, ...]
+
+    def __init__(self, task: str, function: Callable[..., Any]) -> None:
+        self._task = task
+        self._signature = inspect.signature(function)
+        by_position: list[inspect.Parameter] = []
+        by_keyword: list[inspect.Parameter] = []
+        rest = ""
+        self._any_keyword = False
+        for parameter in self._signature.parameters.values():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                rest = "*" + parameter.name
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                self._any_keyword = True
+            elif parameter.kind is parameter.KEYWORD_ONLY:
+                by_keyword.append(parameter)
+            else:
+                by_position.append(parameter)
+        self.positional = (*(p.name for p in by_position), *((rest,) if rest else ()))
+        # For each number of positional arguments: which keywords may, and which must, be given.
+        self._allowed: list[frozenset[str]] = []
+        self._required: list[frozenset[str]] = []
+        for given in range(len(by_position) + 1):
+            left = by_position[given:]
+            named = [p for p in left if p.kind is not p.POSITIONAL_ONLY] + by_keyword
+            needed = [p for p in left + by_keyword if p.default is p.empty]
+            self._allowed.append(frozenset(p.name for p in named))
+            self._required.append(frozenset(p.name for p in needed))
+        self._most = None if rest else len(by_position)
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise BadArguments unless the function takes these arguments."""
+        given = len(args)
+        most = len(self._required) - 1
+        if given > most:
+            if self._most is not None:
+                self._explain(args, kwargs)
+            given = most
+        if kwargs:
+            names = kwargs.keys()
+            # With **keywords a name may be anything: the slow way knows every rule.
+            if self._any_keyword or not self._required[given] <= names <= self._allowed[given]:
+                self._explain(args, kwargs)
+        elif self._required[given]:
+            self._explain(args, kwargs)
+
+    def _explain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        try:
+            self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise BadArguments(self._task, str(error), str(self._signature)) from None

@@ -162,6 +162,7 @@ class EmbeddedRedis:
         self._prepare()
         lock = self._lock()
         try:
+            self._own()
             for attempts_left in (4, 3, 2, 1, 0):
                 # Another program may take a free port before the server does; then, another one.
                 if self._asked_port == 0 and self._port is None:
@@ -234,16 +235,19 @@ class EmbeddedRedis:
                 f"the data in {self._directory} was written by Redis 7 or newer, "
                 f"but the server is {self.binary}"
             )
-        scrap: list[Path] = [] if self.persistent else [self._directory]
+
+    def _own(self) -> None:
+        """Take the directory, whose lock we hold, as ours to clean up."""
+        scrap: list[Path] = [] if self.persistent else [self.directory]
         if self._socket is None:
-            self._socket = self._directory / "redis.sock"
+            self._socket = self.directory / "redis.sock"
             if len(os.fsencode(self._socket)) > _LONGEST_SOCKET_PATH:
                 short = Path(tempfile.mkdtemp(prefix="rq-", dir="/tmp"))
                 self._socket = short / "redis.sock"
                 scrap.append(short)
         if self._cleanup is None:
             self._cleanup = weakref.finalize(
-                self, _clean, self._slot, scrap, self._directory, os.getpid()
+                self, _clean, self._slot, scrap, self.directory, os.getpid()
             )
 
     def _lock(self) -> int:

@@ -26,6 +26,7 @@ LAYERS: list[tuple[str, set[str]]] = [
             "rqueue.options",
             "rqueue.call",
             "rqueue.context",
+            "rqueue.sender",
             "rqueue.task",
             "rqueue.history",
         },

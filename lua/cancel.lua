@@ -15,7 +15,7 @@ local id = ARGV[1]
 local held = ARGV[2]
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 
 local value = redis.call('HGET', base .. 'jobs', id)
@@ -53,6 +53,6 @@ else
 end
 redis.call('HDEL', base .. 'errors', id)
 redis.call('HINCRBY', meta, 'cancelled', 1)
-records_write(base, queue.now, queue.since, queue.keep, { id, string.format('C%.0f:', queue.now) })
+records_write(base, queue, { id, string.format('C%.0f:', queue.now) })
 history_lines(base, queue.history_max, { history_line(id, job, 'cancelled', queue.now, worker) })
 return { queue.now, was }

@@ -9,7 +9,7 @@
 local meta = KEYS[1]
 local FIRST = 1
 
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(string.sub(meta, 1, -5))
 if not queue then return failure end
 local limits = {
   priorities = { 1, 100 },

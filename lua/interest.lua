@@ -13,7 +13,7 @@ local jobs = ARGV[3]
 local bytes = ARGV[4]
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 local me
 me, failure = queue_consumer(base, consumer, term)

@@ -7,7 +7,7 @@
 
 local meta = KEYS[1]
 
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(string.sub(meta, 1, -5))
 if not queue then return failure end
 redis.call('HSET', meta, 'v', '1', 'paused', '1')
 return { queue.now, queue.paused and 0 or 1 }

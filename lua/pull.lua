@@ -16,7 +16,7 @@ local bytes = ARGV[4]
 local recall = ARGV[5]
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 local me
 me, failure = queue_consumer(base, consumer, term)

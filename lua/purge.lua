@@ -13,7 +13,7 @@ local scheduled = ARGV[1]
 local limit = ARGV[2]
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 limit = tonumber(limit)
 if not limit or limit < 1 or limit > 500 then return redis.error_reply('BADARGS purge: a limit from 1 to 500') end

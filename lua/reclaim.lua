@@ -13,7 +13,7 @@ local cause = ARGV[2]
 local FIRST = 3
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 local worker = redis.call('HGET', base .. 'consumer:' .. consumer, 'worker')
 if not worker then return redis.error_reply('GONE consumer is not registered, or its lease ended') end

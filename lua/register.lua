@@ -18,7 +18,7 @@ local slots = ARGV[7]
 local worker = ARGV[8]
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 jobs, bytes, lease, priority = tonumber(jobs), tonumber(bytes), tonumber(lease), tonumber(priority)
 if not (jobs and bytes and lease and priority and tonumber(slots)) or lease <= 0

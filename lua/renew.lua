@@ -13,7 +13,7 @@ local lease = ARGV[1]
 local FIRST = 2
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 lease = tonumber(lease)
 if not lease or lease <= 0 or #ARGV - FIRST + 1 > 1000 then

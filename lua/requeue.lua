@@ -11,7 +11,7 @@ local meta = KEYS[1]
 local FIRST = 1
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 if #ARGV < 1 or #ARGV > 250 then return redis.error_reply('BADARGS requeue takes 1 to 250 ids') end
 

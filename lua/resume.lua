@@ -9,7 +9,7 @@
 local meta = KEYS[1]
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 if not queue.paused then return { queue.now, 0 } end
 redis.call('HDEL', meta, 'paused')

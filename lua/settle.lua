@@ -27,7 +27,7 @@ local groups = ARGV[8]
 local FIRST = 9
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 local me
 me, failure = queue_consumer(base, consumer, term)
@@ -93,7 +93,7 @@ if #settled > 0 then hands_drop(base, consumer, settled, in_order) end
 local records, lines, returned, scheduled, soonest = {}, {}, {}, {}, nil
 if #gone > 0 then
   redis.call('HDEL', base .. 'jobs', unpack(gone))
-  if redis.call('EXISTS', base .. 'errors') == 1 then redis.call('HDEL', base .. 'errors', unpack(gone)) end
+  if not queue.quiet then redis.call('HDEL', base .. 'errors', unpack(gone)) end
   local plain = string.format('D%.0f:', queue.now)
   for i = 1, n_ack do
     if ids[i] then
@@ -119,7 +119,10 @@ if #gone > 0 then
     end
     at = at + 3
   end
-  redis.call('HINCRBY', meta, 'acked', #gone)
+end
+if #gone + rows > 0 then
+  queue.rows = queue.rows + rows
+  redis.call('HSET', meta, 'acked', queue.acked + #gone, 'history_rows', queue.rows)
 end
 
 if n_retry + n_reject > 0 then
@@ -177,12 +180,13 @@ if n_retry + n_reject > 0 then
     schedule_add(base, scheduled)
     schedule_watch(base, queue.now, soonest, queue.timer)
     queue.timer = redis.call('HGET', meta, 'timer')
+    queue.quiet = false
   end
   if retried > 0 then redis.call('HINCRBY', meta, 'retried', retried) end
   if rejected > 0 then redis.call('HINCRBY', meta, 'rejected', rejected) end
 end
-records_write(base, queue.now, queue.since, queue.keep, records)
-history_batch(base, queue.history_max, batch, rows, table.concat(stale_rows, ','))
+records_write(base, queue, records)
+if rows > 0 then history_batch(base, queue, batch, rows, table.concat(stale_rows, ',')) end
 history_lines(base, queue.history_max, lines)
 
 local back = #returned

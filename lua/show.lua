@@ -13,7 +13,7 @@ local meta = KEYS[1]
 local id = ARGV[1]
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 
 local value = redis.call('HGET', base .. 'jobs', id) or ''

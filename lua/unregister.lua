@@ -11,7 +11,7 @@ local consumer = ARGV[1]
 local term = ARGV[2]
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(meta)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 local me
 me, failure = queue_consumer(base, consumer, term)

@@ -19,7 +19,7 @@ local function end_jobs(base, queue, ids, letter, outcome)
   end
   if marked > 0 then redis.call('HINCRBY', base .. 'meta', 'marked', -marked) end
   if #lines > 0 then redis.call('HINCRBY', base .. 'meta', outcome, #lines) end
-  records_write(base, queue.now, queue.since, queue.keep, records)
+  records_write(base, queue, records)
   history_lines(base, queue.history_max, lines)
   short_gone(base, queue.now, ids)
   return #lines

@@ -41,7 +41,7 @@ local function give_back_jobs(base, consumer, ids, charged, state)
     place_back(base, returned)
     redis.call('HINCRBY', base .. 'meta', 'released', #returned)
   end
-  records_write(base, state.now, state.since, state.keep, records)
+  records_write(base, state, records)
   history_lines(base, state.history_max, lines)
   return #returned, freed
 end

@@ -23,14 +23,14 @@ local function history_trim(base, rows, max)
   end
 end
 
-local function history_batch(base, max, batch, count, refused)
-  if count == 0 then return end
+--- `queue.rows` is the count of rows with these in it.
+local function history_batch(base, queue, batch, count, refused)
   if refused ~= '' then
     redis.call('XADD', base .. 'history', '*', 'n', count, 'b', batch, 'r', refused)
   else
     redis.call('XADD', base .. 'history', '*', 'n', count, 'b', batch)
   end
-  history_trim(base, redis.call('HINCRBY', base .. 'meta', 'history_rows', count), max)
+  history_trim(base, queue.rows, queue.history_max)
 end
 
 --- A row that no worker wrote. The task's name is read from the envelope, signed or not.

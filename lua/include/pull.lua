@@ -20,7 +20,7 @@ end
 
 --- Others who wait are told while work is left (the cascade after a batch, and the pass-on of Q-39 and Q-42).
 local function pull_pass_on(base, queue)
-  if queue.paused then return end
+  if queue.paused or queue.quiet then return end
   if redis.call('EXISTS', base .. 'interested') == 0 then return end
   if pull_work_waits(base, queue) then consumer_notify(base, queue.now, 1, queue.timer, queue.ranked) end
 end
@@ -35,7 +35,7 @@ end
 
 --- ms until the next due job, for the one waiting consumer that watches it; -1 for all others.
 local function pull_timer(base, queue, consumer)
-  if queue.paused then return -1 end
+  if queue.paused or queue.quiet then return -1 end
   local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
   if not first[2] then return -1 end
   local holder = queue.timer
@@ -81,8 +81,11 @@ local function pull_jobs(base, queue, consumer)
     pull_settle_state(base, queue, consumer, 'interested')
     return {}, -1
   end
-  local promoted
-  promoted, queue.levels = promote_due(base, queue.now, queue.levels)
+  if not queue.quiet then
+    local promoted
+    promoted, queue.levels = promote_due(base, queue.now, queue.levels)
+    queue.promoted = queue.promoted or promoted > 0
+  end
   if pull_outranked(base, queue, consumer) then
     pull_settle_state(base, queue, consumer, 'interested')
     pull_pass_on(base, queue)
@@ -91,7 +94,7 @@ local function pull_jobs(base, queue, consumer)
   local want = math.min(free, PULL_MAX)
   local room = nil
   if consumer.bytes > 0 then room = consumer.bytes - consumer.held_bytes end
-  local jobs, count, bytes, tight, more = take_heads(base, queue.levels, want, room, held == 0)
+  local jobs, count, bytes, tight, more = take_heads(base, queue.levels, queue.promoted, want, room, held == 0)
   if count > 0 then
     local ids = {}
     for i = 1, count do ids[i] = jobs[2 * i - 1] end
@@ -99,7 +102,7 @@ local function pull_jobs(base, queue, consumer)
     if consumer.bytes > 0 then
       consumer.held_bytes = redis.call('HINCRBY', base .. 'consumer:' .. consumer.name, 'held_bytes', bytes)
     end
-    short_gone(base, queue.now, ids)
+    if not queue.quiet then short_gone(base, queue.now, ids) end
   end
   if tight then
     short_wait(base, tight, consumer.name)

@@ -2,10 +2,12 @@
 
 --- What a settle or pull must know of its queue and its consumer, read in two calls; the checks before the writes.
 
---- {now=, levels=, paused=, timer=, ranked=, since=, keep=, max=, history_max=}, or nil and an error reply.
-local function queue_open(meta)
+--- {now=, levels=, paused=, timer=, ranked=, since=, keep=, max=, history_max=, quiet=, ...}, or nil and an error
+--- reply. `quiet`: nothing is scheduled, nobody waits, no errors are noted: what a plain busy queue need not look at.
+local function queue_open(base)
+  local meta = base .. 'meta'
   local row = redis.call('HMGET', meta, 'v', 'clock', 'levels', 'paused', 'timer', 'ranked', 'ended_since', 'keep_ms',
-    'max_deliveries', 'history_rows_max')
+    'max_deliveries', 'history_rows_max', 'promoted', 'acked', 'history_rows')
   if row[1] and row[1] ~= '1' then
     return nil, redis.error_reply('SCHEMA this queue was written by another version of rqueue: schema ' .. row[1])
   end
@@ -19,6 +21,11 @@ local function queue_open(meta)
     keep = row[8],
     max = tonumber(row[9]) or 10,
     history_max = row[10],
+    promoted = row[11],
+    acked = tonumber(row[12]) or 0,
+    rows = tonumber(row[13]) or 0,
+    quiet = redis.call('EXISTS', base .. 'scheduled', base .. 'interested', base .. 'short', base .. 'awaited',
+      base .. 'errors') == 0,
   }
 end
 

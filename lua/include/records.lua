@@ -36,11 +36,11 @@ local function records_publish(base, pairs_)
 end
 
 --- Write the records of jobs that ended now.
-local function records_write(base, now, since, keep, pairs_)
+local function records_write(base, queue, pairs_)
   if #pairs_ == 0 then return end
-  records_turn(base, now, since, keep)
+  records_turn(base, queue.now, queue.since, queue.keep)
   redis.call('HSET', base .. 'ended', unpack(pairs_))
-  records_publish(base, pairs_)
+  if not queue.quiet then records_publish(base, pairs_) end
 end
 
 --- The record of an ended job, or false.

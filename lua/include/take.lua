@@ -2,15 +2,17 @@
 
 --- Rounds that one call spends on cancelled elements before it says there is more to come.
 local TAKE_ROUNDS = 20
+local TAKE_READY, TAKE_BOTH = { 'ready:' }, { 'due:', 'ready:' }
 
 --- Take up to `want` jobs off the heads, highest level first, oldest first, within `room` bytes (nil: no limit).
---- With `empty` hands the first job always fits (X-11). Returns {id, value, ...}, the number taken, their bytes, the
+--- `promoted`: whether the queue ever
+--- had due jobs. With `empty` hands the first job always fits (X-11). Returns {id, value, ...}, the number taken, their bytes, the
 --- id of a job that does not fit, and whether the rounds ran out.
-local function take_heads(base, levels, want, room, empty)
+local function take_heads(base, levels, promoted, want, room, empty)
   local jobs_key = base .. 'jobs'
   local out, count, bytes, rounds = {}, 0, 0, 0
   for _, level in ipairs(levels_list(levels)) do
-    for _, kind in ipairs({ 'due:', 'ready:' }) do
+    for _, kind in ipairs(promoted and TAKE_BOTH or TAKE_READY) do
       local key = base .. kind .. level
       while count < want do
         local ids = redis.call('LRANGE', key, 0, want - count - 1)

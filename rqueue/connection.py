@@ -1,0 +1,191 @@
+"""Connections to Redis: opened, checked, and their errors translated at the edge."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import redis
+from redis import exceptions as rx
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.retry import Retry
+
+from rqueue import errors, scripts
+from rqueue.settings import redact
+from rqueue.store.call import Call
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+R = TypeVar("R")
+
+OLDEST = (6, 2)
+"""The oldest server that has what the scripts use (ZMSCORE, LPOP with a count, BLMOVE)."""
+
+_READONLY = ("READONLY", "MASTERDOWN", "NOREPLICAS")
+_DENIED = ("NOAUTH", "WRONGPASS", "NOPERM")
+
+
+def open_client(url: str, **options: Any) -> redis.Redis:
+    """Open a sync client. A command whose connection broke is sent again a few times: all that
+    rqueue's client sends may be repeated (an enqueue by its id)."""
+    options.setdefault("retry", Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3))
+    options.setdefault("health_check_interval", 0)
+    options.setdefault("socket_keepalive", True)
+    options.setdefault("socket_connect_timeout", 5)
+    try:
+        return redis.Redis.from_url(url, **options)
+    except ValueError as error:
+        raise errors.ConfigError("url", f"{error}; write redis://host:6379/0") from error
+
+
+def open_async_client(url: str, **options: Any) -> redis.asyncio.Redis:
+    """Open an asyncio client; see `open_client`."""
+    import redis.asyncio
+    from redis.asyncio.retry import Retry as AsyncRetry
+
+    options.setdefault("retry", AsyncRetry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3))
+    options.setdefault("socket_keepalive", True)
+    options.setdefault("socket_connect_timeout", 5)
+    try:
+        return redis.asyncio.Redis.from_url(url, **options)
+    except ValueError as error:
+        raise errors.ConfigError("url", f"{error}; write redis://host:6379/0") from error
+
+
+def require_bytes(client: Any) -> None:
+    """Refuse a client of the user's that decodes replies: envelopes are bytes."""
+    if client.connection_pool.connection_kwargs.get("decode_responses"):
+        raise errors.ConfigError("redis", "pass a client without decode_responses=True")
+
+
+def url_of(client: Any) -> str:
+    """Where a client is connected to, for messages; credentials never show."""
+    kwargs = client.connection_pool.connection_kwargs
+    if path := kwargs.get("path"):
+        return f"unix://{path}"
+    return f"redis://{kwargs.get('host', 'localhost')}:{kwargs.get('port', 6379)}/{kwargs.get('db', 0)}"
+
+
+def translate(
+    error: Exception, *, url: str = "", script: str = "", queue: str = "", consumer: str = ""
+) -> Exception:
+    """The rqueue error for one of redis-py's; what is not Redis's own comes back as it is."""
+    if isinstance(error, errors.RQueueError):
+        return error
+    said = str(error)
+    word = said.partition(" ")[0]
+    if isinstance(error, rx.AuthenticationError | rx.AuthorizationError | rx.NoPermissionError) or (
+        word in _DENIED
+    ):
+        return errors.AuthenticationFailed(f"Redis refuses the login: {said}", url=url)
+    if isinstance(error, rx.BusyLoadingError) or word == "LOADING":
+        return errors.RedisLoading("Redis is starting and still loads its data", url=url)
+    if isinstance(error, rx.ReadOnlyError | rx.MasterDownError) or word in _READONLY:
+        return errors.RedisReadOnly(f"Redis takes no writes now: {said}", url=url)
+    if isinstance(error, rx.OutOfMemoryError) or word == "OOM":
+        return errors.RedisOutOfMemory("Redis reached its maxmemory and stored nothing", url=url)
+    if isinstance(error, rx.TimeoutError | TimeoutError):
+        return errors.RedisTimeout(f"no answer from Redis in time: {said}", url=url)
+    if isinstance(error, rx.ConnectionError | OSError):
+        return errors.ConnectionLost(f"cannot reach Redis: {said}", url=url)
+    if isinstance(error, rx.ResponseError):
+        if word == "NOCONSUMER":
+            return errors.NoConsumer(queue)
+        if word == "GONE":
+            return errors.ConsumerGone(consumer, queue=queue)
+        if word == "SCHEMA":
+            return errors.WrongServer(said.partition(" ")[2], url=url)
+        if script:
+            place = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+            return errors.ScriptError(script, said + place)
+        if "unknown command" in said:
+            return errors.WrongServer(f"this is no Redis 6.2 or later: {said}", url=url)
+    return error
+
+
+@contextmanager
+def translated(client: Any, **about: str) -> Iterator[None]:
+    """Translate what redis-py raises inside."""
+    try:
+        yield
+    except (rx.RedisError, OSError) as error:
+        better = translate(error, url=url_of(client), **about)
+        if better is error:
+            raise
+        raise better from error
+
+
+@asynccontextmanager
+async def atranslated(client: Any, **about: str) -> AsyncIterator[None]:
+    """Do as `translated` does, around awaits."""
+    with translated(client, **about):
+        yield
+
+
+def execute(client: redis.Redis, call: Call[R], **about: str) -> R:
+    """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
+    try:
+        return call.read(scripts.run(client, call.script, (call.key,), call.args))
+    except (rx.RedisError, OSError) as error:
+        better = translate(error, url=url_of(client), script=call.script, **about)
+        if better is error:
+            raise
+        raise better from error
+
+
+async def aexecute(client: redis.asyncio.Redis, call: Call[R], **about: str) -> R:
+    """Do as `execute` does, on an asyncio client."""
+    try:
+        return call.read(await scripts.arun(client, call.script, (call.key,), call.args))
+    except (rx.RedisError, OSError) as error:
+        better = translate(error, url=url_of(client), script=call.script, **about)
+        if better is error:
+            raise
+        raise better from error
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What the server says of itself."""
+
+    name: str
+    version: tuple[int, ...]
+    policy: str
+    persistent: bool
+
+    @property
+    def problem(self) -> errors.UnusableServer | None:
+        """Why no worker may start on it, if so."""
+        if self.version < OLDEST:
+            dotted = ".".join(map(str, self.version))
+            return errors.WrongServer(
+                f"{self.name} {dotted} is too old; rqueue needs Redis 6.2 or Valkey 7.2",
+                version=dotted,
+            )
+        if self.policy not in ("noeviction", ""):
+            return errors.EvictionPolicy(self.policy)
+        return None
+
+
+def read_facts(info: dict[str, Any]) -> ServerFacts:
+    """Read the reply of INFO. A server that hides its policy (managed ones may) has policy ""."""
+    name = "Valkey" if "valkey_version" in info else "Redis"
+    # Valkey answers redis_version 7.2.4 for compatibility: that is the one to compare
+    version = tuple(int(part) for part in str(info.get("redis_version", "0")).split(".")[:2])
+    return ServerFacts(
+        name, version, str(info.get("maxmemory_policy", "")), bool(info.get("aof_enabled", 0))
+    )
+
+
+def server_facts(client: redis.Redis) -> ServerFacts:
+    """Ask the server for its version and eviction policy. Raises the tree of `rqueue.errors`."""
+    with translated(client):
+        return read_facts(client.info())
+
+
+def shown_url(url: str) -> str:
+    """The URL without its credentials."""
+    return redact(url)

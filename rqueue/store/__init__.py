@@ -1,0 +1,49 @@
+"""The only door to Redis: one function per script. Each builds a `Call` and knows how to read the
+reply; nothing here does I/O, so the sync and the asyncio client share all of it."""
+
+from rqueue.store.admin import (
+    cancel,
+    configure,
+    pause,
+    promote,
+    purge,
+    purge_dead,
+    requeue,
+    resume,
+)
+from rqueue.store.call import Call
+from rqueue.store.consumers import interest, reclaim, register, renew, unregister
+from rqueue.store.enqueue import Accepted, Put, enqueue, enqueue_alike
+from rqueue.store.read import await_result, browse, browse_set, counts, show
+from rqueue.store.settle import Pulled, Retried, Window, pull, settle
+
+__all__ = [
+    "Accepted",
+    "Call",
+    "Pulled",
+    "Put",
+    "Retried",
+    "Window",
+    "await_result",
+    "browse",
+    "browse_set",
+    "cancel",
+    "configure",
+    "counts",
+    "enqueue",
+    "enqueue_alike",
+    "interest",
+    "pause",
+    "promote",
+    "pull",
+    "purge",
+    "purge_dead",
+    "reclaim",
+    "register",
+    "renew",
+    "requeue",
+    "resume",
+    "settle",
+    "show",
+    "unregister",
+]

@@ -1,0 +1,90 @@
+"""Build the calls of a consumer's life: register, interest, renew, reclaim, unregister."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from rqueue.keys import QueueKeys
+from rqueue.store.call import Call, text
+from rqueue.store.settle import Window
+
+Mode = Literal["acquire", "browse"]
+
+
+class Registered(NamedTuple):
+    """The term is the fencing number of this registration: every later call carries it."""
+
+    now: int
+    term: str
+    state: str
+
+
+class Renewed(NamedTuple):
+    """`gone`: consumers whose lease had ended. `reclaimed`: dead ones whose jobs went back now."""
+
+    now: int
+    gone: list[str]
+    reclaimed: int
+
+
+class Left(NamedTuple):
+    """`held`: jobs still in its hands; call again until 0."""
+
+    now: int
+    held: int
+
+
+def _read_registered(reply: Any) -> Registered:
+    return Registered(reply[0], text(reply[1]), text(reply[2]))
+
+
+def _read_renewed(reply: Any) -> Renewed:
+    return Renewed(reply[0], [text(name) for name in reply[1]], reply[2])
+
+
+def _read_left(reply: Any) -> Left:
+    return Left(reply[0], reply[1])
+
+
+def _read_state(reply: Any) -> str:
+    return text(reply[1])
+
+
+def register(
+    keys: QueueKeys,
+    consumer: str,
+    *,
+    mode: Mode = "acquire",
+    priority: int = 0,
+    window: Window = Window(1),  # noqa: B008 - a NamedTuple of two numbers
+    lease_ms: int,
+    slots: int = 1,
+    worker: str = "",
+) -> Call[Registered]:
+    """Add a consumer. A name is used once: a new incarnation takes a new name (H-12)."""
+    args = [consumer, mode, priority, window.jobs, window.bytes, lease_ms, slots, worker]
+    return Call("register", keys.meta, args, _read_registered)
+
+
+def interest(keys: QueueKeys, consumer: str, term: str, window: Window) -> Call[str]:
+    """Set the window without pulling (Q-38, Q-39); returns the list the consumer is in then."""
+    args = [consumer, term, window.jobs, window.bytes]
+    return Call("interest", keys.meta, args, _read_state)
+
+
+def renew(keys: QueueKeys, lease_ms: int, consumers: Sequence[str]) -> Call[Renewed]:
+    """Renew leases; with no consumers it is only a look after what others left behind."""
+    return Call("renew", keys.meta, [lease_ms, *consumers], _read_renewed)
+
+
+def reclaim(
+    keys: QueueKeys, consumer: str, cause: bytes, charged: Sequence[str | bytes]
+) -> Call[Left]:
+    """Take back what a dead consumer held; only the `charged` (running) jobs count an attempt."""
+    return Call("reclaim", keys.meta, [consumer, cause, *charged], _read_left)
+
+
+def unregister(keys: QueueKeys, consumer: str, term: str) -> Call[Left]:
+    """Take a consumer off the queue; what it holds goes back uncounted (X-21)."""
+    return Call("unregister", keys.meta, [consumer, term], _read_left)

@@ -1,0 +1,88 @@
+"""Build enqueue calls and read their replies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rqueue.job import DEFAULT_LEVEL
+from rqueue.keys import QueueKeys
+from rqueue.store.call import Arg, Call, text
+
+BATCH_MAX = 1000
+"""Jobs that one enqueue call may carry; clients send less, see `BATCH`."""
+
+BATCH = 250
+"""Jobs that clients put into one call: large enough to amortise it, small enough (well below a
+millisecond of Redis) to let others in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """One job to be enqueued: its id and envelope, and what the queue itself must know of it.
+
+    priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
+    absolute time instead, ms since the epoch. Both in the past: an ordinary enqueue (X-07).
+    max_deliveries: 0 = the queue's.
+    """
+
+    id: str
+    envelope: bytes
+    priority: int = DEFAULT_LEVEL
+    delay_ms: int = 0
+    at_ms: int = 0
+    max_deliveries: int = 0
+
+    @property
+    def terms(self) -> str:
+        """The part of a run that jobs side by side share."""
+        when = f"@{self.at_ms}" if self.at_ms > 0 else f"+{self.delay_ms}" if self.delay_ms > 0 else ""
+        return f"{self.priority},{when},{self.max_deliveries},"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The queue's answer: how many jobs it took, which ids it knew already, and which consumer the
+    job was handed to directly ("" if none). `now`: ms, Redis's clock."""
+
+    now: int
+    accepted: int
+    known: tuple[int, ...]
+    handed_to: str
+
+
+def _read(reply: Any) -> Accepted:
+    now, accepted, known, handed_to = reply
+    return Accepted(now, accepted, tuple(known), text(handed_to))
+
+
+_NORMAL = f"{DEFAULT_LEVEL},,0,"
+
+
+def enqueue(keys: QueueKeys, puts: Sequence[Put], *, immediate: bool = False) -> Call[Accepted]:
+    """Enqueue up to `BATCH_MAX` jobs in one step, in order (Q-01).
+
+    `immediate` (one job only): hand it to a consumer that waits, or store nothing (X-01).
+    """
+    args: list[Arg] = ["1" if immediate else "0", ""]
+    runs: list[str] = []
+    terms, count = "", 0
+    for put in puts:
+        its = put.terms
+        if its != terms:
+            if count:
+                runs.append(f"{terms}{count}")
+            terms, count = its, 0
+        count += 1
+        args.append(put.id)
+        args.append(put.envelope)
+    runs.append(f"{terms}{count}")
+    args[1] = ";".join(runs)
+    return Call("enqueue", keys.meta, args, _read)
+
+
+def enqueue_alike(keys: QueueKeys, flat: Sequence[Arg], terms: str = _NORMAL) -> Call[Accepted]:
+    """Enqueue jobs that share their terms, given as [id, envelope, ...]: the fast lane of bulk
+    enqueues and background puts."""
+    return Call("enqueue", keys.meta, ["0", f"{terms}{len(flat) // 2}", *flat], _read)

@@ -204,7 +204,7 @@ def test_the_importing_of_a_higher_layer_would_be_found(tmp_path: Path) -> None:
         "if TYPE_CHECKING:\n"
         "    from rqueue.cli import main\n"
         "def f():\n"
-        "    from .store import call\n"
+        "    from .embedded import running\n"
     )
     path = tmp_path / "probe.py"
     path.write_text(source)
@@ -216,5 +216,5 @@ def test_the_importing_of_a_higher_layer_would_be_found(tmp_path: Path) -> None:
     assert found == [
         ("rqueue.client", False),
         ("rqueue.scripts", False),
-        ("rqueue.store.call", True),
+        ("rqueue.embedded", True),
     ]

@@ -1,0 +1,263 @@
+"""History: one row for each job that a worker settled, many rows in one stream entry, by column.
+
+A worker packs the rows of a batch and sends them with the settle call; the script stores them and
+adds which of them it refused. Jobs that end without a worker get a row from the script that ends
+them, as a line of JSON with the same names. `read_entry` reads both.
+
+Packed form: a version byte, then zlib (level 1) of a JSON array of columns, a NUL, and the ids. A
+column whose values are all equal is that one value instead of a list. Times are differences: of
+`enqueued`, `due` and `acquired` to the row before; of `started` to the `finished` of the row
+before, which is nothing when a worker runs one job after the other; of `finished` to its own
+`started`. Ids that are UUIDs are 16 bytes each, stored byte by byte across the rows (all first
+bytes, all second bytes, ...), which puts their common time together; if any id is something else,
+all stay text.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, compress
+from operator import sub
+from typing import Any, NamedTuple
+
+from orjson import JSONDecodeError, dumps, loads
+
+from rqueue.errors import Undecodable
+
+__all__ = [
+    "COLUMNS",
+    "NAMES",
+    "Column",
+    "pack",
+    "read_entry",
+    "unpack",
+    "unpack_columns",
+    "unpack_rows",
+]
+
+VERSION = b"\x01"
+
+_LARGEST = (
+    256 * 1024**2
+)  # of one entry, unpacked: far beyond any batch, and a bound on a crafted one
+
+
+class Column(NamedTuple):
+    """One column: its name, `str` or `int`, its unit and what it means."""
+
+    name: str
+    type: type
+    unit: str
+    meaning: str
+
+
+COLUMNS = (
+    Column("id", str, "", "the job's id"),
+    Column("task", str, "", "the task's name; empty if the job could not be decoded"),
+    Column("queue", str, "", "the queue's name"),
+    Column("level", int, "", "priority level, higher first"),
+    Column("group", str, "", "the job's group; empty without one"),
+    Column("outcome", str, "", "ack, retry, release, reject, or how it ended without a worker"),
+    Column("attempts", int, "", "attempts charged before this one"),
+    Column("deliveries", int, "", "times handed out before this one"),
+    Column("enqueued", int, "ms", "when the queue accepted the job"),
+    Column("due", int, "ms", "when it was last scheduled for; 0 = never"),
+    Column("acquired", int, "ms", "when the worker got it; 0 = never"),
+    Column("started", int, "ms", "when the task began to run; 0 = it did not"),
+    Column("finished", int, "ms", "when the task, or else the job, ended"),
+    Column("worker", str, "", "the worker's name; empty if none had it"),
+    Column("error", str, "", "dotted name of the exception, or the kind of failure; empty if none"),
+    Column("result_size", int, "bytes", "size of the encoded result"),
+    Column("body_size", int, "bytes", "size of the envelope"),
+)
+"""The columns of a row, in order. Times are ms since the epoch by Redis's clock."""
+
+NAMES = tuple(column.name for column in COLUMNS)
+_DEFAULTS: dict[str, Any] = {column.name: column.type() for column in COLUMNS}
+_PLAIN = tuple(
+    name
+    for name in NAMES
+    if name not in ("id", "enqueued", "due", "acquired", "started", "finished")
+)
+_KNOWN = frozenset(NAMES)
+
+
+def pack(columns: Mapping[str, Any]) -> bytes:
+    """Pack a batch. Each column is a list, or one value for all rows; `id` is always a list.
+
+    Columns left out are empty or 0. Raises ValueError for an unknown column, or one of another
+    length.
+    """
+    if not columns.keys() <= _KNOWN:
+        raise ValueError(f"no such history column: {', '.join(sorted(columns.keys() - _KNOWN))}")
+    ids = columns["id"]
+    count = len(ids)
+    for name, column in columns.items():
+        if type(column) is list and len(column) != count:
+            raise ValueError(f"history column '{name}' has {len(column)} rows, not {count}")
+    raw = _pack_uuids(ids)
+    started = _full(columns.get("started", 0), count)
+    finished = _full(columns.get("finished", 0), count)
+    packed: list[Any] = [
+        count,
+        list(ids) if raw is None else 0,
+        *[_differences(columns.get(name, 0)) for name in ("enqueued", "due", "acquired")],
+        started[0] if count else 0,
+        _collapse(list(map(sub, started[1:], finished))),
+        _collapse(list(map(sub, finished, started))),
+        *[_collapse(columns.get(name, _DEFAULTS[name])) for name in _PLAIN],
+    ]
+    return VERSION + zlib.compress(dumps(packed) + b"\0" + (raw or b""), 1)
+
+
+def unpack_columns(data: bytes) -> dict[str, list[Any]]:
+    """The columns of a packed batch, in the order of `COLUMNS`. Raises Undecodable."""
+    try:
+        if data[:1] != VERSION:
+            raise Undecodable("history rows of another version than this rqueue reads", data)
+        inflate = zlib.decompressobj()
+        text, _, raw = inflate.decompress(data[1:], _LARGEST).partition(b"\0")
+        if not inflate.eof:
+            raise Undecodable("history rows are cut short", data)
+        count, ids, enqueued, due, acquired, first, gaps, runs, *plain = loads(text)
+        # Before anything is spread over `count` rows, as many ids must be there.
+        if type(ids) is not list:
+            ids = _unpack_uuids(raw, count)
+        elif len(ids) != count:
+            raise Undecodable("history columns differ in length", data)
+        # started 1, finished 1, started 2, finished 2, ...: each is a difference to the one before.
+        steps = chain.from_iterable(
+            zip([first, *_full(gaps, count - 1)], _full(runs, count), strict=True)
+        )
+        times = list(accumulate(steps)) if count else []
+        columns = {
+            "id": ids,
+            "enqueued": _sums(enqueued, count),
+            "due": _sums(due, count),
+            "acquired": _sums(acquired, count),
+            "started": times[::2],
+            "finished": times[1::2],
+        }
+        for name, column in zip(_PLAIN, plain, strict=True):
+            columns[name] = _full(column, count)
+        if any(len(column) != count for column in columns.values()):
+            raise Undecodable("history columns differ in length", data)
+    except (zlib.error, JSONDecodeError, TypeError, ValueError) as error:
+        raise Undecodable(f"not history rows ({error})", data) from None
+    return {name: columns[name] for name in NAMES}
+
+
+def unpack_rows(data: bytes, refused: Iterable[int] = ()) -> Iterator[tuple[Any, ...]]:
+    """The rows of a packed batch as tuples in the order of `COLUMNS`, without the refused ones.
+
+    Raises Undecodable.
+    """
+    columns = unpack_columns(data)
+    rows: Iterator[tuple[Any, ...]] = zip(*columns.values(), strict=True)
+    left_out = set(refused)
+    if not left_out:
+        return rows
+    return compress(rows, [index not in left_out for index in range(len(columns["id"]))])
+
+
+def unpack(data: bytes, refused: Iterable[int] = ()) -> list[dict[str, Any]]:
+    """The rows of a packed batch as dicts, without the refused ones. Raises Undecodable."""
+    return [dict(zip(NAMES, row, strict=True)) for row in unpack_rows(data, refused)]
+
+
+def read_entry(fields: Mapping[bytes, bytes], queue: str) -> list[dict[str, Any]]:
+    """The rows of one stream entry of `queue`, whoever wrote it.
+
+    A row that a script wrote may have one more key, `cause`: a dict that says why the job is dead.
+    Raises Undecodable.
+    """
+    batch = fields.get(b"b")
+    if batch is not None:
+        refused = fields.get(b"r", b"")
+        return unpack(batch, map(int, refused.split(b",")) if refused else ())
+    rows = []
+    for line in fields.get(b"j", b"").splitlines():
+        try:
+            written = loads(line)
+        except JSONDecodeError as error:
+            raise Undecodable(f"not a history row ({error})", line) from None
+        if type(written) is not dict:
+            raise Undecodable("not a history row", line)
+        row = {**_DEFAULTS, "queue": queue, **written}
+        cause = written.get("cause")
+        if type(cause) is dict and not row["error"]:
+            row["error"] = cause.get("type") or cause.get("kind") or ""
+        rows.append(row)
+    return rows
+
+
+# -- columns ---------------------------------------------------------------------------------------
+
+
+def _full(column: Any, count: int) -> list[Any]:
+    return column if type(column) is list else [column] * max(count, 0)
+
+
+def _collapse(column: Any) -> Any:
+    """One value if all are equal, else the list."""
+    if type(column) is list:
+        if not column:
+            return 0
+        first = column[0]
+        if column.count(first) == len(column):
+            return first
+    return column
+
+
+def _differences(column: Any) -> Any:
+    """A time column as [first, differences], or one value when all are equal."""
+    column = _collapse(column)
+    if type(column) is not list:
+        return column
+    return [column[0], _collapse(list(map(sub, column[1:], column)))]
+
+
+def _sums(packed: Any, count: int) -> list[Any]:
+    if type(packed) is not list:
+        return [packed] * count
+    first, steps = packed
+    return list(accumulate(_full(steps, count - 1), initial=first))
+
+
+# -- ids -------------------------------------------------------------------------------------------
+
+_DASHES = (8, 13, 18, 23)
+
+
+def _pack_uuids(ids: Sequence[str]) -> bytes | None:
+    """The ids as 16 bytes each, transposed; None unless all are UUIDs in canonical spelling."""
+    count = len(ids)
+    if not count or set(map(len, ids)) != {36}:
+        return None
+    text = "".join(ids)
+    dashes = "-" * count
+    if text.count("-") != 4 * count or any(text[at::36] != dashes for at in _DASHES):
+        return None
+    digits = text.replace("-", "")
+    try:
+        raw = bytes.fromhex(digits)
+    except ValueError:
+        return None
+    if raw.hex() != digits:  # upper case, or blanks, which fromhex skips
+        return None
+    return b"".join([raw[at::16] for at in range(16)])
+
+
+def _unpack_uuids(raw: bytes, count: int) -> list[str]:
+    if len(raw) != 16 * count:
+        raise ValueError(f"{len(raw)} bytes are not {count} ids")
+    rows = bytearray(16 * count)
+    for at in range(16):
+        rows[at::16] = raw[at * count : (at + 1) * count]
+    digits = rows.hex()
+    return [
+        f"{digits[i : i + 8]}-{digits[i + 8 : i + 12]}-{digits[i + 12 : i + 16]}-"
+        f"{digits[i + 16 : i + 20]}-{digits[i + 20 : i + 32]}"
+        for i in range(0, 32 * count, 32)
+    ]

@@ -91,7 +91,7 @@ def test_errors_raised_are_those_declared(name: str) -> None:
     assert declared <= raised, "declared, never raised"
 
 
-# What the store sends is compared with these headers in tests/store/test_contract.py.
+# What the store sends is compared with these headers in tests/store/test_calls.py.
 
 
 @pytest.mark.parametrize("include", INCLUDES)

@@ -1,0 +1,178 @@
+"""What the store sends is what the scripts' headers name, slot by slot.
+
+Each sample passes the name of a slot as its value, so that every argument has to arrive under its
+own name; where the store computes a value, the sample says which.
+"""
+
+import inspect
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from rqueue import store
+from rqueue.keys import QueueKeys
+from rqueue.scripts import SCRIPTS, script
+from rqueue.store import Call, Put, Retried, Window
+
+K = QueueKeys("q")
+W: Any = Window("jobs", "bytes")  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Sample:
+    call: Call[Any]
+    computed: dict[str, object] = field(default_factory=dict)
+    """Slots whose value is not their name."""
+    rest: list[object] = field(default_factory=list)
+    """What goes into the variadic rest."""
+
+
+RETRIED = Retried("i3", 7, "tail", True, b"e")
+
+SAMPLES: dict[str, list[Sample]] = {
+    "await_result": [
+        Sample(store.await_result(K, "id", wait=True), {"wait": "1"}),
+        Sample(store.await_result(K, "id", wait=False), {"wait": "0"}),
+    ],
+    "browse": [Sample(store.browse(K, "cursor", "limit"))],
+    "browse_set": [
+        Sample(store.browse_set(K, "which", ("score", "member"), "limit"), {"member": b"member"})
+    ],
+    "cancel": [
+        Sample(store.cancel(K, "id", held=True), {"held": "1"}),
+        Sample(store.cancel(K, "id", held=False), {"held": "0"}),
+    ],
+    "configure": [
+        Sample(
+            store.configure(K, {"keep_ms": 5, "priorities": 3}),
+            rest=["keep_ms", 5, "priorities", 3],
+        )
+    ],
+    "counts": [
+        Sample(store.counts(K, oldest=True), {"waiting": "1"}),
+        Sample(store.counts(K, oldest=False), {"waiting": "0"}),
+    ],
+    "enqueue": [
+        Sample(
+            store.enqueue(K, [Put("i1", b"e1"), Put("i2", b"e2")]),
+            {"immediate": "0", "runs": "4,,0,2"},
+            ["i1", b"e1", "i2", b"e2"],
+        ),
+        Sample(
+            store.enqueue(
+                K,
+                [
+                    Put("i1", b"e1", delay_ms=30),
+                    Put("i2", b"e2", at_ms=99, priority=9),
+                    Put("i3", b"e3", max_deliveries=5),
+                ],
+            ),
+            {"immediate": "0", "runs": "4,+30,0,1;9,@99,0,1;4,,5,1"},
+            ["i1", b"e1", "i2", b"e2", "i3", b"e3"],
+        ),
+        Sample(
+            store.enqueue(K, [Put("i1", b"e1")], immediate=True),
+            {"immediate": "1", "runs": "4,,0,1"},
+            ["i1", b"e1"],
+        ),
+        Sample(
+            store.enqueue_alike(K, ["i1", b"e1", "i2", b"e2"]),
+            {"immediate": "0", "runs": "4,,0,2"},
+            ["i1", b"e1", "i2", b"e2"],
+        ),
+    ],
+    "interest": [Sample(store.interest(K, "consumer", "term", W))],
+    "pause": [Sample(store.pause(K))],
+    "promote": [Sample(store.promote(K)), Sample(store.promote(K, ["i1"]), rest=["i1"])],
+    "pull": [
+        Sample(store.pull(K, "consumer", "term", W), {"recall": "0"}),
+        Sample(store.pull(K, "consumer", "term", W, recall=True), {"recall": "1"}),
+    ],
+    "purge": [
+        Sample(store.purge(K, "limit"), {"scheduled": "0"}),
+        Sample(store.purge(K, "limit", scheduled=True), {"scheduled": "1"}),
+    ],
+    "purge_dead": [Sample(store.purge_dead(K, ["i1", "i2"]), rest=["i1", "i2"])],
+    "reclaim": [Sample(store.reclaim(K, "consumer", "cause", ["i1"]), rest=["i1"])],
+    "register": [
+        Sample(
+            store.register(
+                K,
+                "consumer",
+                mode="mode",
+                priority="priority",
+                window=W,
+                lease_ms="lease",
+                slots="slots",
+                worker="worker",
+            )
+        )
+    ],
+    "renew": [
+        Sample(store.renew(K, "lease", [])),
+        Sample(store.renew(K, "lease", ["c1", "c2"]), rest=["c1", "c2"]),
+    ],
+    "requeue": [Sample(store.requeue(K, ["i1"]), rest=["i1"])],
+    "resume": [Sample(store.resume(K))],
+    "settle": [
+        Sample(
+            store.settle(
+                K,
+                "consumer",
+                "term",
+                W,
+                ack=["i1"],
+                done=[("i2", None, b"r"), ("i9", 60, b"s")],
+                retry=[RETRIED],
+                reject=[("i4", b"c")],
+                release=["i5", "i6", "i7"],
+                freed="freed",
+                batch="batch",
+                rows="rows",
+            ),
+            {"groups": "1,2,1,1,3"},
+            [
+                *["i1", "i2", "", b"r", "i9", 60, b"s"],
+                *["i3", 7, "tail", "1", b"e", "i4", b"c", "i5", "i6", "i7"],
+            ],
+        ),
+        Sample(
+            store.settle(K, "consumer", "term", None, freed="freed", batch="batch", rows="rows"),
+            {"jobs": -1, "bytes": 0, "groups": "0,0,0,0,0"},
+        ),
+    ],
+    "show": [Sample(store.show(K, "id"))],
+    "unregister": [Sample(store.unregister(K, "consumer", "term"))],
+}
+
+ALL = [pytest.param(name, one, id=name) for name, some in SAMPLES.items() for one in some]
+
+
+def test_every_script_has_a_sample() -> None:
+    assert set(SAMPLES) == set(SCRIPTS.names())
+
+
+def test_every_function_of_the_store_has_a_sample() -> None:
+    functions = {n for n in store.__all__ if inspect.isfunction(getattr(store, n))}
+    aliases = {"enqueue_alike"}
+    assert functions - aliases == set(SAMPLES)
+
+
+@pytest.mark.parametrize(("name", "sample"), ALL)
+def test_the_call_names_its_script_and_the_queue(name: str, sample: Sample) -> None:
+    assert sample.call.script == name
+    assert script(name).header.keys == ("meta",)
+    assert sample.call.key == "rqueue:{q}:meta"
+
+
+@pytest.mark.parametrize(("name", "sample"), ALL)
+def test_each_argument_is_in_its_slot(name: str, sample: Sample) -> None:
+    header = script(name).header
+    sent = list(sample.call.args)
+    fixed = len(header.argv)
+    assert dict(zip(header.argv, sent[:fixed], strict=True)) == {
+        slot: sample.computed.get(slot, slot) for slot in header.argv
+    }
+    assert sent[fixed:] == sample.rest
+    assert header.rest is not None or sample.rest == []

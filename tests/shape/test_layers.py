@@ -32,7 +32,7 @@ LAYERS: list[tuple[str, set[str]]] = [
         },
     ),
     ("scripts", {"rqueue.scripts"}),
-    ("store", {"rqueue.store", "rqueue.connection"}),
+    ("store", {"rqueue.store", "rqueue.connection", "rqueue.wire"}),
     (
         "client",
         {
@@ -44,6 +44,8 @@ LAYERS: list[tuple[str, set[str]]] = [
             "rqueue.consumer",
             "rqueue.aconsumer",
             "rqueue.credit",
+            "rqueue.leases",
+            "rqueue.listener",
             "rqueue.inspector",
         },
     ),

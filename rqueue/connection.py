@@ -32,9 +32,7 @@ def open_client(url: str, **options: Any) -> redis.Redis:
     """Open a sync client. A command whose connection broke is sent again a few times: all that
     rqueue's client sends may be repeated (an enqueue by its id)."""
     options.setdefault("retry", Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3))
-    options.setdefault("health_check_interval", 0)
-    options.setdefault("socket_keepalive", True)
-    options.setdefault("socket_connect_timeout", 5)
+    _fit(url, options)
     try:
         return redis.Redis.from_url(url, **options)
     except ValueError as error:
@@ -47,12 +45,19 @@ def open_async_client(url: str, **options: Any) -> redis.asyncio.Redis:
     from redis.asyncio.retry import Retry as AsyncRetry
 
     options.setdefault("retry", AsyncRetry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3))
-    options.setdefault("socket_keepalive", True)
-    options.setdefault("socket_connect_timeout", 5)
+    _fit(url, options)
     try:
         return redis.asyncio.Redis.from_url(url, **options)
     except ValueError as error:
         raise errors.ConfigError("url", f"{error}; write redis://host:6379/0") from error
+
+
+def _fit(url: str, options: dict[str, Any]) -> None:
+    if url.startswith("unix"):
+        options.pop("socket_connect_timeout", None)
+    else:
+        options.setdefault("socket_keepalive", True)
+        options.setdefault("socket_connect_timeout", 5)
 
 
 def require_bytes(client: Any) -> None:

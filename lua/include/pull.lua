@@ -25,10 +25,11 @@ local function pull_pass_on(base, queue)
   if pull_work_waits(base, queue) then consumer_notify(base, queue.now, 1, queue.timer, queue.ranked) end
 end
 
---- A consumer that stops waiting or being notified leaves the timer to another.
+--- Where the pull leaves its consumer. A wake-up that it has not read is answered by this very pull.
 local function pull_settle_state(base, queue, consumer, to)
   local from = consumer.state
   if to == from and to ~= 'interested' and to ~= 'notified' then return end
+  if from == 'notified' and to ~= 'notified' then redis.call('LREM', base .. 'wake:' .. consumer.name, 0, 'w') end
   consumer_move(base, queue.now, consumer.name, from, to, consumer.priority)
   consumer.state = to
 end

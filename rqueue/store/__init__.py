@@ -14,11 +14,21 @@ from rqueue.store.admin import (
 from rqueue.store.call import Call
 from rqueue.store.consumers import interest, reclaim, register, renew, unregister
 from rqueue.store.enqueue import Accepted, Put, enqueue, enqueue_alike
-from rqueue.store.read import await_result, browse, browse_set, counts, show
+from rqueue.store.read import (
+    Awaited,
+    Counts,
+    await_result,
+    browse,
+    browse_set,
+    counts,
+    show,
+)
 from rqueue.store.settle import Pulled, Retried, Window, pull, settle
 
 __all__ = [
     "Accepted",
+    "Awaited",
+    "Counts",
     "Call",
     "Pulled",
     "Put",

@@ -1,0 +1,67 @@
+"""Renewing leases: from a thread beside a lone consumer, or from a pool's supervisor."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from rqueue import store
+from rqueue.errors import ServerError
+from rqueue.keys import QueueKeys
+from rqueue.wire import Wire
+
+log = logging.getLogger("rqueue")
+
+
+def renewal_interval(lease_ms: int) -> float:
+    """Seconds between renewals: three tries fit into a lease."""
+    return lease_ms / 3000
+
+
+class Renewer:
+    """Renews the leases of some consumers of one queue from a daemon thread of this process.
+
+    A job that holds the interpreter lock for longer than a lease stops this thread too: the lease
+    ends, the job is given to somebody else, and its settle is refused. Workers of a pool do not
+    have that weakness: their supervisor renews, and runs no user code (H-14).
+    """
+
+    def __init__(
+        self, wire: Wire, keys: QueueKeys, consumers: Sequence[str], lease_ms: int
+    ) -> None:
+        self._wire = wire
+        self._keys = keys
+        self._consumers = list(consumers)
+        self._lease_ms = lease_ms
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="rqueue-renew", daemon=True)
+
+    def start(self) -> None:
+        """Begin to renew."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Renew no more; the leases end by themselves unless the consumers leave."""
+        self._stopping.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=1)
+
+    def _loop(self) -> None:
+        interval = renewal_interval(self._lease_ms)
+        quiet = False
+        while not self._stopping.wait(interval):
+            try:
+                renewed = self._wire.run(store.renew(self._keys, self._lease_ms, self._consumers))
+            except ServerError as error:
+                if not quiet:
+                    log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
+                quiet = True
+                continue
+            quiet = False
+            for name in renewed.gone:
+                self._consumers.remove(name)
+                log.warning("the lease of consumer %s in queue %s ended", name, self._keys.queue)
+            if not self._consumers:
+                break
+        self._wire.close()

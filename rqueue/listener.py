@@ -1,0 +1,136 @@
+"""Waiting for wake-ups on the wake lists of one or many consumers, with one blocked command.
+
+A wake-up is a hint (H-07): the truth is in the queue. After a lost connection the listener says so
+with an event `reconnected`, and whoever hears it pulls.
+"""
+
+from __future__ import annotations
+
+import select
+import struct
+from typing import Any, NamedTuple
+
+from redis import exceptions as rx
+
+from rqueue.errors import ServerError
+from rqueue.job import Delivery
+from rqueue.wire import Wire
+
+LISTEN_S = 60
+"""Seconds that one blocked command lasts. It bounds how long a dead connection stays unnoticed, and
+what an idle worker costs: one command a minute."""
+
+SLACK_S = 10.0
+"""Seconds that its answer may be late before the connection counts as dead."""
+
+
+class Wake(NamedTuple):
+    """What a consumer is told. kind: "pull" (work waits), "job" (handed over directly), "revoked"
+    (`id` was cancelled in its hands), "reconnected" (wake-ups may be lost: pull, with recall)."""
+
+    consumer: str
+    kind: str
+    job: Delivery | None = None
+    id: str = ""
+
+
+def read_wake(consumer: str, element: bytes) -> Wake:
+    """Read one element of a wake list."""
+    kind = element[:1]
+    if kind == b"J":
+        (size,) = struct.unpack_from(">I", element, 1)
+        id_ = element[5 : 5 + size]
+        return Wake(consumer, "job", Delivery(id_, element[5 + size :]))
+    if kind == b"X":
+        return Wake(consumer, "revoked", id=element[1:].decode())
+    return Wake(consumer, "pull")
+
+
+class Listener:
+    """Blocks on wake lists. One thread at a time; `add` and `remove` between waits."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._keys: dict[str, str] = {}
+        self._armed = False
+        self._stale = False
+
+    def add(self, consumer: str, wake_key: str) -> None:
+        """Listen for this consumer too."""
+        self._keys[wake_key] = consumer
+        self._disarm()
+
+    def remove(self, wake_key: str) -> None:
+        """Do not listen for it any more."""
+        if self._keys.pop(wake_key, None) is not None:
+            self._disarm()
+
+    def close(self) -> None:
+        """Close the wire; a wait after that opens it again."""
+        self._wire.close()
+        self._armed = False
+
+    def poll(self) -> list[Wake]:
+        """What arrived already, without waiting and without sending anything."""
+        return self._read() if self._armed and self._readable(0) else []
+
+    def wait(self, timeout: float | None, interrupt: Any = None) -> list[Wake]:
+        """Wait for the next wake-up, at most `timeout` seconds (None: for ever); [] at the end.
+
+        interrupt: a socket or file descriptor that ends the wait when it becomes readable (a
+        signal's wake-up pipe). A lost connection is one "reconnected" per consumer, once it is
+        back; while Redis cannot be reached the error of `rqueue.errors` is raised.
+        """
+        if not self._keys:
+            raise ValueError("nothing to listen to")
+        if not self._armed:
+            try:
+                self._arm()
+            except ServerError:
+                self._stale = True
+                raise
+        if self._stale:
+            self._stale = False
+            return [Wake(consumer, "reconnected") for consumer in self._keys.values()]
+        if not self._readable(timeout, interrupt):
+            return []
+        return self._read()
+
+    def _arm(self) -> None:
+        self._wire.send("BLPOP", *self._keys, LISTEN_S)
+        self._armed = True
+
+    def _disarm(self) -> None:
+        if self._armed:
+            # the blocked command names the old keys: only closing the connection takes it back
+            self._wire.close()
+            self._armed = False
+
+    def _readable(self, timeout: float | None, interrupt: Any = None) -> bool:
+        sock = self._wire.socket
+        if sock is None:
+            return True
+        if getattr(sock, "pending", None) is not None and sock.pending():
+            return True
+        wanted = LISTEN_S + SLACK_S if timeout is None else min(timeout, LISTEN_S + SLACK_S)
+        watched = [sock] if interrupt is None else [sock, interrupt]
+        ready, _, _ = select.select(watched, (), (), max(0.0, wanted))
+        return sock in ready
+
+    def _read(self) -> list[Wake]:
+        self._armed = False
+        try:
+            reply = self._wire.read()
+        except rx.ResponseError as error:
+            # UNBLOCKED by a failover, LOADING, ...: look again as after a reconnect
+            self._stale = True
+            self._wire.close()
+            del error
+            return []
+        except ServerError:
+            self._stale = True
+            return []
+        if reply is None:
+            return []
+        key, element = reply
+        return [read_wake(self._keys[key.decode()], element)]

@@ -1,0 +1,107 @@
+"""One raw connection to Redis for the protocol's hot path: no pool, no hidden retry.
+
+A worker talks over two wires: one carries its calls, the other listens on its wake lists
+(`rqueue.listener`). A broken wire is closed and says so; whoever uses it decides what was lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import redis
+from redis import exceptions as rx
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from rqueue import scripts
+from rqueue.connection import translate, url_of
+from rqueue.store.call import Arg, Call
+
+R = TypeVar("R")
+
+
+class Wire:
+    """A connection made like those of `client` (same address, login, TLS), used by one thread.
+
+    `timeout`: seconds that a reply may take; None waits for ever.
+    """
+
+    def __init__(self, client: redis.Redis, timeout: float | None = 15.0) -> None:
+        self.url = url_of(client)
+        pool = client.connection_pool
+        kwargs = dict(pool.connection_kwargs)
+        kwargs.update(
+            socket_timeout=timeout,
+            retry=Retry(NoBackoff(), 0),
+            health_check_interval=0,
+            decode_responses=False,
+        )
+        kwargs.pop("retry_on_error", None)
+        kwargs.pop("retry_on_timeout", None)
+        self._connection: Any = pool.connection_class(**kwargs)
+
+    def connect(self) -> None:
+        """Connect and log in, if not connected. Raises the tree of `rqueue.errors`."""
+        try:
+            self._connection.connect()
+        except (rx.RedisError, OSError) as error:
+            raise self._broken(error) from error
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a socket (it may be dead and not know)."""
+        return self._connection._sock is not None
+
+    @property
+    def socket(self) -> Any:
+        """The connected socket, for select; None when not connected."""
+        return self._connection._sock
+
+    def close(self) -> None:
+        """Drop the connection; the next command opens a new one."""
+        self._connection.disconnect()
+
+    def send(self, *command: Arg) -> None:
+        """Send one command and do not wait. Raises the tree of `rqueue.errors`."""
+        connection = self._connection
+        try:
+            if connection._sock is None:
+                connection.connect()
+            connection.send_packed_command(connection.pack_command(*command), check_health=False)
+        except (rx.RedisError, OSError) as error:
+            raise self._broken(error) from error
+
+    def read(self) -> Any:
+        """Read one reply; an error reply raises redis-py's ResponseError."""
+        try:
+            return self._connection.read_response()
+        except rx.ResponseError:
+            raise
+        except (rx.RedisError, OSError) as error:
+            raise self._broken(error) from error
+
+    def command(self, *command: Arg) -> Any:
+        """Send one command and read its reply."""
+        self.send(*command)
+        return self.read()
+
+    def run(self, call: Call[R], *, queue: str = "", consumer: str = "") -> R:
+        """Run a script call; a server that forgot the script is taught it (restart, flush)."""
+        script = scripts.script(call.script)
+        try:
+            try:
+                reply = self.command("EVALSHA", script.sha, 1, call.key, *call.args)
+            except rx.NoScriptError:
+                reply = self.command("EVAL", script.source, 1, call.key, *call.args)
+        except rx.ResponseError as error:
+            if (place := script.locate(str(error))) is not None:
+                error.add_note(f"at {place}")
+            raise translate(
+                error, url=self.url, script=call.script, queue=queue, consumer=consumer
+            ) from error
+        return call.read(reply)
+
+    def _broken(self, error: Exception) -> Exception:
+        # a reply may still be on its way: this connection must not be used again
+        self._connection.disconnect()
+        return translate(error, url=self.url)

@@ -1,0 +1,343 @@
+import math
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rqueue.codec import (
+    Envelope,
+    Signer,
+    decode_result,
+    encode_result,
+    key_id_of,
+    pack,
+    unpack,
+)
+from rqueue.errors import ConfigError, Forged, NotEncodable, Undecodable, Unsigned
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@dataclass
+class Point:
+    x: float
+    _hidden: Any = 0
+
+
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+
+class Odd(Enum):
+    NAN = math.nan
+    NOTHING = None
+    TWO = (1, 2)
+
+
+class Word(StrEnum):
+    A = "a"
+
+
+class Real(float):
+    pass
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+
+
+@given(TEXT, st.lists(JSON, max_size=3), st.dictionaries(TEXT, JSON, max_size=3))
+def test_envelopes_come_back(task: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+    assert unpack(pack(task, args, kwargs)) == (task, args, kwargs, {})
+    assert unpack(pack(task, tuple(args), kwargs, {"limit": 2.0})) == (
+        task,
+        args,
+        kwargs,
+        {"limit": 2.0},
+    )
+
+
+def test_empty_trailing_parts_are_left_out() -> None:
+    assert pack("t") == b'[1,"t"]'
+    assert pack("t", (), {}, {}) == b'[1,"t"]'
+    assert pack("t", (1,)) == b'[1,"t",[1]]'
+    assert pack("t", (), {"a": 1}) == b'[1,"t",[],{"a":1}]'
+    assert pack("t", (), None, {"keep": 1.0}) == b'[1,"t",[],{},{"keep":1.0}]'
+    assert Envelope("t", (1,)).encode() == b'[1,"t",[1]]'
+    assert Envelope.decode(b'[1,"t",[1]]') == ("t", [1], {}, {})
+
+
+def test_values_with_one_obvious_json_form() -> None:
+    moment = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+    args = (
+        (1, 2),
+        Word.A,
+        Odd.TWO,
+        Odd.NOTHING,
+        moment,
+        date(2030, 1, 2),
+        time(3, 4),
+        UUID(int=5),
+        Point(1.5, _hidden="kept"),
+    )
+    assert unpack(pack("t", args))[1] == [
+        [1, 2],
+        "a",
+        [1, 2],
+        None,
+        "2030-01-02T03:04:05+00:00",
+        "2030-01-02",
+        "03:04:00",
+        "00000000-0000-0000-0000-000000000005",
+        {"x": 1.5, "_hidden": "kept"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "where", "problem"),
+    [
+        ({1, 2}, "user", "set is not JSON; pass a list"),
+        ({"created": {1}}, "user.created", "set is not JSON"),
+        ([1, {"a b": [b"x"]}], "user[1]['a b'][0]", "bytes is not JSON; pass text"),
+        (Point(Decimal(1)), "user.x", "Decimal is not JSON; pass text"),  # type: ignore[arg-type]
+        (timedelta(1), "user", "pass seconds"),
+        (Path("/x"), "user", "pass text"),
+        (Pair(1, 2), "user", "pass a list or a dict"),
+        (Real(1), "user", r"pass float\(value\)"),
+        (object(), "user", "object is not JSON; pass its id"),
+        (Point, "user", "type is not JSON"),
+        ({1: "x"}, "user", "dict key 1 is an int; JSON has str keys only"),
+        ({Word.A: "x"}, "user", "is a Word; JSON has str keys only"),
+        (2**64, "user", "beyond 64 bits"),
+        ([-(2**63) - 1], "user[0]", "beyond 64 bits"),
+        (math.nan, "user", "nan is not JSON"),
+        ({"rate": -math.inf}, "user.rate", "-inf is not JSON"),
+        (Point(math.inf), "user.x", "inf is not JSON"),
+        ([None, (1.0, math.nan)], "user[1][1]", "nan is not JSON"),
+        (Odd.NAN, "user", "nan is not JSON"),
+        ("\ud800", "user", "lone surrogate"),
+        ({"\ud800": 1}, "user", "lone surrogate"),
+        (time(1, tzinfo=UTC), "user", "time zone"),
+    ],
+    ids=repr,
+)
+def test_the_argument_at_fault_is_named(value: Any, where: str, problem: str) -> None:
+    with pytest.raises(NotEncodable, match=problem) as by_position:
+        pack("mail.send", ("fine", value), parameters=("to", "user"))
+    assert by_position.value.argument == where
+    assert by_position.value.task == "mail.send"
+    with pytest.raises(NotEncodable, match=problem) as by_name:
+        pack("mail.send", ("null", None), {"other": None, "user": value})
+    assert by_name.value.argument == where
+    with pytest.raises(NotEncodable, match=problem):
+        pack("mail.send", (), None, {"x": value})
+
+
+def test_the_message_reads_well() -> None:
+    with pytest.raises(NotEncodable) as caught:
+        pack("x", (), {"user": {"created": {1}}})
+    assert str(caught.value) == (
+        "argument 'user.created' of task 'x': set is not JSON; pass a list"
+    )
+
+
+@pytest.mark.parametrize("value", [LOOP, deep(300)], ids=["loop", "deep"])
+def test_what_is_nested_too_deeply_is_named(value: Any) -> None:
+    with pytest.raises(NotEncodable, match="or contains itself") as caught:
+        pack("t", (value,), parameters=("tree",))
+    assert caught.value.argument.startswith("tree[0]")
+
+
+def test_deep_values_with_a_null_are_no_problem_to_check() -> None:
+    assert unpack(pack("t", ([None, deep(240)],)))[1] == [[None, deep(240)]]
+
+
+def test_positional_arguments_without_a_name() -> None:
+    with pytest.raises(NotEncodable, match="argument '#2'"):
+        pack("t", (1, {1}))
+    with pytest.raises(NotEncodable, match=r"argument 'rest\[1\]'"):
+        pack("t", (1, 2, {1}), parameters=("a", "*rest"))
+
+
+@given(st.lists(st.floats(), max_size=4), st.dictionaries(TEXT, st.floats() | st.none()))
+def test_a_float_comes_back_or_is_refused(args: list[float], kwargs: dict[str, Any]) -> None:
+    numbers = [*args, *kwargs.values()]
+    finite = all(number is None or math.isfinite(number) for number in numbers)
+    try:
+        body = pack("t", args, kwargs)
+    except NotEncodable:
+        assert not finite
+        return
+    assert finite
+    assert unpack(body)[1:3] == (args, kwargs)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"x",
+        b"{}",
+        b"[]",
+        b"[1]",
+        b"[2]",
+        b'[2,"t"]',
+        b"[1,2]",
+        b'[1,"t",{}]',
+        b'[1,"t",[],[]]',
+        b'[1,"t",[],{},[]]',
+        b'[1,"t",[],{},{},1]',
+        b'["1","t"]',
+        b"S",
+        b"Sk.m",
+        b"Sk.m.",
+        b"S\xff.m.[]",
+        b"\x80\x04K\x01.",
+    ],
+)
+def test_what_is_no_envelope(body: bytes) -> None:
+    with pytest.raises(Undecodable):
+        unpack(body)
+
+
+@given(st.binary() | st.binary().map(lambda tail: b"S" + tail))
+def test_any_bytes_are_an_envelope_or_undecodable(body: bytes) -> None:
+    with pytest.raises(Undecodable):
+        unpack(body)
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+@given(JSON)
+def test_results_come_back(value: Any) -> None:
+    assert decode_result(encode_result(value)) == value
+
+
+def test_nothing_is_kept_of_none() -> None:
+    assert encode_result(None) == b""
+    assert encode_result(Odd.NOTHING) == b""
+    assert decode_result(b"") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({1}, "result of task 't': set is not JSON; pass a list"),
+        ({"a": [math.nan]}, "result of task 't': a[0]: nan is not JSON; pass None or text"),
+        (math.inf, "result of task 't': inf is not JSON; pass None or text"),
+    ],
+)
+def test_results_that_are_not_json(value: Any, message: str) -> None:
+    with pytest.raises(NotEncodable) as caught:
+        encode_result(value, "t")
+    assert str(caught.value) == message
+
+
+def test_a_broken_result() -> None:
+    with pytest.raises(Undecodable):
+        decode_result(b"{")
+
+
+# -- signatures ------------------------------------------------------------------------------------
+
+OLD = "an old secret of enough bytes"
+NEW = "a new secret of enough bytes!"
+BODY = b'[1,"t",["a.b"]]'
+
+
+def test_a_signed_body_is_verified_and_readable() -> None:
+    signer = Signer({"k1": OLD})
+    signed = signer.sign("q", "j", BODY)
+    assert signed.startswith(b"Sk1.")
+    assert signed.endswith(b"." + BODY)
+    assert signer.verify("q", "j", signed) == BODY
+    assert unpack(signed) == ("t", ["a.b"], {}, {})
+    assert key_id_of(signed) == "k1"
+    assert key_id_of(BODY) == ""
+
+
+def test_the_mac_is_what_the_format_says() -> None:
+    import base64
+    import hashlib
+    import hmac
+
+    message = b"q\0j\0" + BODY
+    mac = base64.urlsafe_b64encode(hmac.new(OLD.encode(), message, hashlib.sha256).digest())
+    assert Signer({"k1": OLD}).sign("q", "j", BODY) == b"Sk1." + mac.rstrip(b"=") + b"." + BODY
+
+
+def test_keys_rotate() -> None:
+    before = Signer({"k1": OLD})
+    between = Signer({"k1": OLD, "k2": NEW})
+    after = Signer({"k2": NEW, "k1": OLD})
+    for signer in (before, between, after):
+        signed = signer.sign("q", "j", BODY)
+        assert between.verify("q", "j", signed) == BODY
+        assert after.verify("q", "j", signed) == BODY
+    assert key_id_of(after.sign("q", "j", BODY)) == "k2"
+    with pytest.raises(Forged, match="key 'k2' is not known here"):
+        before.verify("q", "j", after.sign("q", "j", BODY))
+
+
+def test_a_signature_holds_for_one_queue_and_job_only() -> None:
+    signer = Signer({"k1": OLD})
+    signed = signer.sign("q", "j", BODY)
+    for queue, id in (("p", "j"), ("q", "i"), ("q\0j", ""), ("", "q\0j")):
+        with pytest.raises(Forged):
+            signer.verify(queue, id, signed)
+    with pytest.raises(Unsigned):
+        signer.verify("q", "j", BODY)
+    for broken in (b"S", b"Sk1.", b"Sk1.x", b"Sk1.x." + BODY, b"S.x." + BODY, b"S\xff.x."):
+        with pytest.raises(Forged):
+            signer.verify("q", "j", broken)
+
+
+@given(st.data())
+def test_no_changed_byte_gets_through(data: st.DataObject) -> None:
+    signer = Signer({"k1": OLD})
+    signed = bytearray(signer.sign("q", "j", BODY))
+    at = data.draw(st.integers(0, len(signed) - 1))
+    signed[at] ^= data.draw(st.integers(1, 255))
+    with pytest.raises((Forged, Unsigned)):
+        signer.verify("q", "j", bytes(signed))
+
+
+@pytest.mark.parametrize("keys", [{}, {"a.b": OLD}, {"": OLD}, {"k": "short"}, {"k" * 65: OLD}])
+def test_bad_keys_are_refused(keys: dict[str, str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Signer(keys)
+    assert "short'" not in str(caught.value)
+
+
+def test_secrets_are_not_shown() -> None:
+    assert OLD not in repr(Signer({"k1": OLD}))
+
+
+def test_the_envelope_is_plain_json() -> None:
+    assert orjson.loads(pack("t", (1,), {"a": 2})) == [1, "t", [1], {"a": 2}]

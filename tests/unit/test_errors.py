@@ -1,0 +1,114 @@
+import inspect
+import pickle
+
+import pytest
+
+from rqueue import errors
+from rqueue.errors import RQueueError
+
+EXAMPLES: list[RQueueError] = [
+    errors.ServerError("down", url="redis://***@h"),
+    errors.RedisUnavailable("down"),
+    errors.ConnectionLost("refused", url="redis://h:1"),
+    errors.RedisTimeout("no answer in 5 s"),
+    errors.RedisLoading("loading"),
+    errors.RedisReadOnly("replica"),
+    errors.RedisOutOfMemory("maxmemory"),
+    errors.UnusableServer("no"),
+    errors.AuthenticationFailed("wrong password"),
+    errors.WrongServer("Redis 5.0 is too old", version="5.0"),
+    errors.EvictionPolicy("allkeys-lru"),
+    errors.ScriptError("settle", "SCHEMA 2"),
+    errors.ConfigError("lease", "too short"),
+    errors.InvalidName("job id", "", "is empty"),
+    errors.LifecycleError("closed"),
+    errors.QueueError("no", queue="q"),
+    errors.UnknownQueue("q"),
+    errors.UnknownJob("j", queue="q"),
+    errors.NoConsumer("q", "j"),
+    errors.BufferFull("q", 10, 1.5),
+    errors.BufferClosed("q"),
+    errors.ConsumerError("no", consumer="c", queue="q"),
+    errors.NotRegistered("c", queue="q"),
+    errors.RegistrationLost("c", queue="q", term=3),
+    errors.ConsumerGone("c", queue="q", term=3),
+    errors.StaleTerm("c", queue="q", term=3, current=5),
+    errors.CodecError("no"),
+    errors.NotEncodable("user.created", "mail", "set is not JSON; pass a list"),
+    errors.Undecodable("not an envelope", b"\x80\x04"),
+    errors.Unsigned("j"),
+    errors.Forged("j", "key 'k2' is not known here", "k2"),
+    errors.ResultError("no", id="j"),
+    errors.ResultNotReady("j", "held"),
+    errors.ResultTimeout("j", 1.5, "ready"),
+    errors.ResultExpired("j"),
+    errors.JobFailed("j", type="ValueError", remote_message="bad", remote_traceback="Tb\n"),
+    errors.JobCancelled("j"),
+    errors.JobPurged("j"),
+    errors.JobExpired("j"),
+    errors.TaskError("no", task="t"),
+    errors.UnknownTask("ad", ["add"]),
+    errors.TaskAlreadyRegistered("add", "a.py:1", "b.py:1"),
+    errors.BadArguments("add", "missing a required argument: 'b'", "(a, b)"),
+    errors.SoftTimeLimit("add", 2.0),
+    RQueueError("anything"),
+]
+
+
+def everything() -> dict[str, type[RQueueError]]:
+    return {
+        name: kind
+        for name, kind in vars(errors).items()
+        if inspect.isclass(kind) and issubclass(kind, RQueueError)
+    }
+
+
+def test_every_error_has_an_example_is_exported_and_drawn() -> None:
+    names = set(everything())
+    assert {type(error).__name__ for error in EXAMPLES} == names
+    assert set(errors.__all__) == names
+    drawn = [line.strip("│├└─ \n").split(" ")[0] for line in (errors.__doc__ or "").splitlines()]
+    assert names <= set(drawn)
+
+
+def test_the_drawing_shows_the_real_parents() -> None:
+    parents: list[tuple[int, str]] = []
+    seen = 0
+    for line in (errors.__doc__ or "").splitlines():
+        name = line.strip("│├└─ ").split(" ")[0]
+        kind = everything().get(name)
+        if kind is None:
+            continue
+        depth = line.index(name)
+        while parents and parents[-1][0] >= depth:
+            parents.pop()
+        if parents:
+            assert kind.__bases__[0].__name__ == parents[-1][1]
+        parents.append((depth, name))
+        seen += 1
+    assert seen == len(everything())
+
+
+@pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: type(error).__name__)
+def test_errors_survive_pickling_with_their_facts(error: RQueueError) -> None:
+    error.add_note("a note")
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error) != ""
+    assert vars(again) == vars(error)
+
+
+def test_some_are_builtin_errors_too() -> None:
+    assert isinstance(errors.ResultTimeout("j", 1, "ready"), TimeoutError)
+    assert isinstance(errors.SoftTimeLimit("t", 1), TimeoutError)
+    assert isinstance(errors.BadArguments("t", "p", "()"), TypeError)
+    assert isinstance(errors.ConfigError("s", "p"), ValueError)
+
+
+def test_a_failed_job_shows_the_remote_traceback() -> None:
+    error = errors.JobFailed(
+        "j", type="app.Odd", remote_message="3", remote_traceback="Traceback ...\n", attempts=2
+    )
+    assert str(error) == (
+        "job 'j' failed after 2 attempts: app.Odd: 3\n\nin the worker:\nTraceback ..."
+    )

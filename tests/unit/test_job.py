@@ -1,0 +1,97 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rqueue.errors import Undecodable
+from rqueue.job import Delivery, Header, JobState, Outcome, is_mark, parse_record, parse_value
+
+NUMBER = st.integers(min_value=-(2**53), max_value=2**53)
+
+
+@given(NUMBER, NUMBER, st.binary())
+def test_the_short_header_means_defaults(position: int, enqueued: int, body: bytes) -> None:
+    header, rest = parse_value(b"%d,%d;" % (position, enqueued) + body)
+    assert header == Header(position, enqueued, 4, 0, 0, 0, 0)
+    assert type(header) is Header
+    assert rest == body
+
+
+@given(st.lists(NUMBER, min_size=7, max_size=7), st.binary())
+def test_the_long_header(numbers: list[int], body: bytes) -> None:
+    header, rest = parse_value(",".join(map(str, numbers)).encode() + b";" + body)
+    assert header == Header(*numbers)
+    assert rest == body
+
+
+@pytest.mark.parametrize("value", [b"", b";", b"1;[]", b"1,2", b"1,x;", b"1,2,3,4,5,6,7,8;", b"!"])
+def test_values_without_a_header(value: bytes) -> None:
+    with pytest.raises(Undecodable):
+        parse_value(value)
+    with pytest.raises(Undecodable):
+        _ = Delivery("j", value).position
+
+
+@given(st.binary())
+def test_any_bytes_are_a_value_or_undecodable(value: bytes) -> None:
+    try:
+        header, body = parse_value(value)
+    except Undecodable:
+        return
+    assert value.endswith(b";" + body)
+    assert 2 <= len(header) <= 7
+
+
+def test_a_delivery() -> None:
+    delivery = Delivery("j\0é".encode(), b"-3,1700000000000,9,2,1,10,1700000000005;[1;2]")
+    assert delivery.id == "j\0é"
+    assert delivery.body == b"[1;2]"
+    assert delivery.position == -3
+    assert delivery.enqueued_ms == 1700000000000
+    assert delivery.level == 9
+    assert delivery.deliveries == 2
+    assert delivery.attempts == 1
+    assert delivery.max_deliveries == 10
+    assert delivery.due_ms == 1700000000005
+    assert delivery.redelivered
+    assert delivery == Delivery("j\0é", delivery.value)
+    assert delivery != Delivery("k", delivery.value)
+    assert not Delivery("j", b"1,2;").redelivered
+
+
+def test_the_body_does_not_need_a_good_header() -> None:
+    assert Delivery("j", b"odd;body").body == b"body"
+    with pytest.raises(Undecodable):
+        _ = Delivery("j", b"odd").body
+
+
+def test_marks() -> None:
+    assert is_mark(b"!12")
+    assert not is_mark(b"1,2;")
+
+
+@pytest.mark.parametrize(
+    ("letter", "state"),
+    [
+        ("D", JobState.DONE),
+        ("F", JobState.DEAD),
+        ("C", JobState.CANCELLED),
+        ("P", JobState.PURGED),
+        ("E", JobState.EXPIRED),
+    ],
+)
+def test_records(letter: str, state: JobState) -> None:
+    record = parse_record(f"{letter}1700000000000:a:b".encode())
+    assert record == (state, 1700000000000, b"a:b")
+    assert state.ended
+
+
+@pytest.mark.parametrize("record", [b"", b"D", b"D:", b"D12", b"X12:", b"D1x:", b":"])
+def test_broken_records(record: bytes) -> None:
+    with pytest.raises(Undecodable):
+        parse_record(record)
+
+
+def test_states_and_outcomes_are_words() -> None:
+    assert f"{JobState.READY}" == "ready"
+    assert f"{Outcome.RELEASE}" == "release"
+    assert not JobState.HELD.ended

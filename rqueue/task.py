@@ -181,6 +181,8 @@ class BoundTask(Generic[P, R]):
 class Task(BoundTask[P, R]):
     """A registered function. `runs` is what a worker applies where a job's own opts are silent."""
 
+    __name__: str
+    __qualname__: str
     function: Callable[..., Any]
     is_async: bool
     runs: Options

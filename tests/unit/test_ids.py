@@ -14,7 +14,7 @@ from rqueue.ids import MAX_ID_BYTES, check_id, new_id
 
 
 def fork() -> int:
-    # Python 3.12 and later warn when other tests have left threads running: the child only makes ids.
+    # From Python 3.12 on it warns if another test left a thread; the child only makes ids.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()

@@ -75,7 +75,7 @@ def test_rules() -> None:
     assert only.retries(Odd())
     assert only.retries(ConnectionResetError())
     assert not only.retries(ValueError())
-    never = RetryPolicy(give_up_on=Odd)
+    never = RetryPolicy(give_up_on=[Odd])
     assert never.retries(OSError())
     assert not never.retries(Odd())
     both = RetryPolicy(retry_on=(OSError,), give_up_on=(error_name(Odd),))

@@ -1,0 +1,71 @@
+"""Checked by mypy, never run: it must refuse the lines marked `# error: <code>`, and no others."""
+
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any, assert_type
+
+from rqueue.sender import AsyncHandle, Handle
+from rqueue.task import AsyncTask, SyncTask, task
+
+
+@task
+def add(a: int, b: int = 0) -> int:
+    return a + b
+
+
+@task(queue="mail", priority=7)
+def welcome(user: str, *, language: str) -> None: ...
+
+
+@task
+async def fetch(url: str) -> bytes:
+    return url.encode()
+
+
+@task(limit=3)
+async def ping() -> float:
+    return 1.0
+
+
+# what is right
+assert_type(add(1, 2), int)
+assert_type(add.enqueue(1, b=2), Handle[int])
+assert_type(add.enqueue(1).result(5.0), int)
+assert_type(add.options(priority=9).enqueue(1), Handle[int])
+assert_type(add.delay(1.5, 1, 2), Handle[int])
+assert_type(add.enqueue_at(timedelta(hours=1), 1), Handle[int])
+coroutine: Coroutine[Any, Any, bytes] = fetch("x")
+assert_type(fetch.enqueue("x"), Handle[bytes])
+assert_type(ping.enqueue().result(), float)
+welcome.enqueue("ann", language="fr")
+
+
+async def web() -> None:
+    assert_type(await fetch("x"), bytes)
+    handle = await fetch.aenqueue("x")
+    assert_type(handle, AsyncHandle[bytes])
+    assert_type(await handle.result(), bytes)
+    assert_type(await add.adelay(1, 2), AsyncHandle[int])
+    await add.aenqueue("x")  # error: arg-type
+    await add.options(priority=1).aenqueue()  # error: call-arg
+    await add.aenqueue_at(timedelta(1), 1, c=2)  # error: call-arg
+
+
+# what is wrong
+add("x")  # error: arg-type
+add.enqueue("x")  # error: arg-type
+add.enqueue()  # error: call-arg
+add.enqueue(1, 2, 3)  # error: call-arg
+add.enqueue(1, c=2)  # error: call-arg
+add.options(priority=9).enqueue("x")  # error: arg-type
+add.options(prio=9)  # error: call-arg
+add.delay("soon", 1)  # error: arg-type
+add.delay(5, "x")  # error: arg-type
+add.enqueue_at(timedelta(1), "x")  # error: arg-type
+welcome.enqueue("ann")  # error: call-arg
+welcome.enqueue("ann", "fr")  # error: call-arg
+fetch.enqueue(1)  # error: arg-type
+text: str = add.enqueue(1).result()  # error: assignment
+
+sync_task: SyncTask[[str], int] = add  # error: assignment
+async_task: AsyncTask[[str], bytes] = fetch

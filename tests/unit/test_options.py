@@ -1,0 +1,77 @@
+from typing import Any
+
+import pytest
+
+from rqueue.errors import ConfigError, InvalidName
+from rqueue.options import NO_OPTIONS, Options
+from rqueue.retry import RetryPolicy
+
+
+def test_nothing_travels_by_default() -> None:
+    assert NO_OPTIONS.to_opts() is None
+    assert Options(priority=9, id="x", delay_ms=5, max_deliveries=2).to_opts() is None
+    assert NO_OPTIONS.merged(priority=None, headers=None) is NO_OPTIONS
+
+
+def test_what_travels_comes_back() -> None:
+    options = Options(
+        retry=RetryPolicy(delay=5, retry_on=[OSError]),
+        limit=10,
+        soft_limit=5.5,
+        keep=60,
+        headers={"trace": "1"},
+        labels={"gpu": True, "version": 42},
+    )
+    opts = options.to_opts()
+    assert opts == {
+        "headers": {"trace": "1"},
+        "labels": {"gpu": True, "version": 42},
+        "retry": {"delay": 5, "retry_on": ["OSError"]},
+        "limit": 10,
+        "soft_limit": 5.5,
+        "keep": 60,
+    }
+    assert NO_OPTIONS.for_run(opts) == options
+
+
+def test_a_jobs_own_options_go_before_its_tasks() -> None:
+    runs = Options(limit=10, keep=60, retry=RetryPolicy(delay=9))
+    assert runs.for_run({}) is runs
+    assert runs.for_run({"limit": 3.0}) == Options(limit=3.0, keep=60, retry=RetryPolicy(delay=9))
+
+
+def test_merging() -> None:
+    options = Options(headers={"a": "1", "b": "2"}, delay_ms=5, priority=3)
+    merged = options.merged(headers={"b": "3"}, at_ms=7, priority=None)
+    assert merged == Options(headers={"a": "1", "b": "3"}, at_ms=7, priority=3)
+    assert merged.merged(delay_ms=1).at_ms is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "setting"),
+    [
+        ({"priority": 10}, "priority"),
+        ({"priority": -1}, "priority"),
+        ({"priority": 1.0}, "priority"),
+        ({"at_ms": -1}, "at_ms"),
+        ({"at_ms": 1.5}, "at_ms"),
+        ({"at_ms": 1, "delay_ms": 1}, "delay_ms"),
+        ({"max_deliveries": -1}, "max_deliveries"),
+        ({"limit": 0}, "limit"),
+        ({"keep": float("nan")}, "keep"),
+        ({"soft_limit": "1"}, "soft_limit"),
+        ({"limit": 5, "soft_limit": 5}, "soft_limit"),
+        ({"headers": {"a": 1}}, "headers"),
+        ({"headers": {1: "a"}}, "headers"),
+        ({"labels": {"a": 1.5}}, "labels"),
+    ],
+)
+def test_wrong_options_are_named(fields: dict[str, Any], setting: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Options(**fields)
+    assert caught.value.setting == setting
+
+
+def test_a_wrong_id() -> None:
+    with pytest.raises(InvalidName):
+        Options(id="")

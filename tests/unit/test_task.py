@@ -1,0 +1,299 @@
+import asyncio
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from rqueue.errors import (
+    BadArguments,
+    ConfigError,
+    InvalidName,
+    LifecycleError,
+    TaskAlreadyRegistered,
+    UnknownTask,
+)
+from rqueue.options import NO_OPTIONS, Options
+from rqueue.retry import RetryPolicy
+from rqueue.sender import set_default_async_sender, set_default_sender
+from rqueue.task import AsyncTask, Registry, SyncTask, task
+
+
+class Sent:
+    id = "j"
+    queue = "q"
+    created = True
+
+    def result(self, timeout: float | None = None) -> Any:
+        return 3
+
+
+class AsyncSent:
+    id = "j"
+    queue = "q"
+    created = True
+
+    async def result(self, timeout: float | None = None) -> Any:
+        return 3
+
+
+class Calls:
+    """A sender that remembers."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def enqueue_task(self, *call: Any) -> Sent:
+        self.calls.append(call)
+        return Sent()
+
+
+class AsyncCalls(Calls):
+    async def enqueue_task(self, *call: Any) -> AsyncSent:  # type: ignore[override]
+        self.calls.append(call)
+        return AsyncSent()
+
+
+@pytest.fixture
+def registry() -> Registry:
+    return Registry()
+
+
+@pytest.fixture
+def calls() -> Iterator[Calls]:
+    calls = Calls()
+    set_default_sender(lambda: calls)
+    yield calls
+    set_default_sender(None)
+
+
+def test_a_plain_call_calls_the_function(registry: Registry) -> None:
+    @task(registry=registry)
+    def add(a: int, b: int = 0) -> int:
+        """Add."""
+        return a + b
+
+    assert add(1, b=2) == 3
+    assert isinstance(add, SyncTask)
+    assert not add.is_async
+    assert add.__doc__ == "Add."
+    assert add.__name__ == "add"
+    assert add.name == f"{__name__}.test_a_plain_call_calls_the_function.<locals>.add"
+
+
+def test_an_async_task(registry: Registry) -> None:
+    @task(registry=registry)
+    async def add(a: int, b: int = 0) -> int:
+        return a + b
+
+    assert isinstance(add, AsyncTask)
+    assert add.is_async
+    assert asyncio.run(add(1, 2)) == 3
+
+
+def test_enqueue_hands_over_to_the_sender(registry: Registry, calls: Calls) -> None:
+    @task(name="add", registry=registry, queue="sums", priority=7, max_deliveries=3)
+    def add(a: int, b: int = 0) -> int:
+        return a + b
+
+    handle = add.enqueue(1, b=2)
+    assert handle.result(1.0) == 3
+    expected = Options(priority=7, max_deliveries=3)
+    assert calls.calls == [("sums", "add", (1,), {"b": 2}, expected, ("a", "b"))]
+
+
+def test_later(registry: Registry, calls: Calls) -> None:
+    @task(name="add", registry=registry)
+    def add(a: int) -> int:
+        return a
+
+    add.delay(1.5, 1)
+    add.enqueue_at(datetime(2030, 1, 1, tzinfo=UTC), 2)
+    add.enqueue_at(timedelta(minutes=1), a=3)
+    add.options(at=timedelta(seconds=2)).enqueue(4)
+    assert [(call[2:4], call[4].at_ms, call[4].delay_ms) for call in calls.calls] == [
+        (((1,), {}), None, 1500),
+        (((2,), {}), 1893456000000, None),
+        (((), {"a": 3}), None, 60_000),
+        (((4,), {}), None, 2000),
+    ]
+    assert add.defaults is NO_OPTIONS
+
+
+def test_options_bind_a_variant(registry: Registry, calls: Calls) -> None:
+    @task(name="add", registry=registry, headers={"app": "shop"})
+    def add(a: int) -> int:
+        return a
+
+    other = Calls()
+    urgent = add.options(queue="fast", priority=9, headers={"trace": "1"})
+    urgent.options(id="one", sender=other).enqueue(1)
+    urgent.enqueue(2)
+    add.enqueue(3)
+    both = {"app": "shop", "trace": "1"}
+    assert other.calls[0][4] == Options(priority=9, id="one", headers=both)
+    assert calls.calls[0][0] == "fast"
+    assert calls.calls[0][4] == Options(priority=9, headers=both)
+    assert calls.calls[1][0] == "default"
+    assert calls.calls[1][4] == Options(headers={"app": "shop"})
+
+
+def test_what_is_decided_where_it_runs_does_not_travel(registry: Registry, calls: Calls) -> None:
+    policy = RetryPolicy(delay=5, max_deliveries=4)
+
+    @task(name="add", registry=registry, retry=policy, limit=9, soft_limit=8, keep=7)
+    def add() -> None: ...
+
+    add.enqueue()
+    add.options(retry=RetryPolicy(max_deliveries=2), limit=3).enqueue()
+    assert calls.calls[0][4] == Options(max_deliveries=4)
+    assert calls.calls[1][4].max_deliveries == 2
+    assert calls.calls[1][4].to_opts() == {"retry": {"max_deliveries": 2}, "limit": 3}
+    assert add.runs == Options(max_deliveries=4, retry=policy, limit=9, soft_limit=8, keep=7)
+
+
+def test_asyncio(registry: Registry) -> None:
+    calls = AsyncCalls()
+
+    @task(name="add", registry=registry)
+    async def add(a: int) -> int:
+        return a
+
+    async def enqueue() -> list[int]:
+        handles = [
+            await add.aenqueue(1),
+            await add.adelay(2, 1),
+            await add.aenqueue_at(timedelta(seconds=3), 1),
+            await add.options(priority=1).aenqueue(1),
+        ]
+        return [await handle.result() for handle in handles]
+
+    set_default_async_sender(lambda: calls)
+    try:
+        assert asyncio.run(enqueue()) == [3, 3, 3, 3]
+    finally:
+        set_default_async_sender(None)
+    assert [call[4].delay_ms for call in calls.calls] == [None, 2000, 3000, None]
+
+
+def test_a_wrong_call_fails_where_it_is_made(registry: Registry, calls: Calls) -> None:
+    @task(name="add", registry=registry)
+    def add(a: int) -> int:
+        return a
+
+    with pytest.raises(BadArguments, match="missing a required argument: 'a'"):
+        add.enqueue()  # type: ignore[call-arg]
+    with pytest.raises(BadArguments, match="unexpected keyword argument 'b'"):
+        add.options(priority=1).delay(1, 1, b=2)  # type: ignore[call-arg]
+    with pytest.raises(ConfigError):
+        add.options(priority=99)
+    with pytest.raises(ConfigError):
+        add.delay(-1, 1)
+    with pytest.raises(InvalidName):
+        add.options(queue="")
+    assert calls.calls == []
+
+
+def test_without_a_queue_to_go_to(registry: Registry) -> None:
+    @task(name="add", registry=registry)
+    def add() -> None: ...
+
+    with pytest.raises(LifecycleError, match="task 'add' has no queue to go to"):
+        add.enqueue()
+    with pytest.raises(LifecycleError):
+        asyncio.run(add.aenqueue())
+
+
+def test_the_functions_own_attributes_do_not_get_in(registry: Registry) -> None:
+    def add() -> None: ...
+
+    add.queue = "its own"  # type: ignore[attr-defined]
+    made = task(name="add", registry=registry)(add)
+    assert made.queue == "default"
+
+
+# -- the registry ----------------------------------------------------------------------------------
+
+
+def test_the_registry_finds_tasks(registry: Registry) -> None:
+    @task(name="sums.add", registry=registry)
+    def add() -> None: ...
+
+    assert registry.get("sums.add") is add
+    assert registry.find("sums.sub") is None
+    assert "sums.add" in registry
+    assert list(registry) == [add]
+    assert len(registry) == 1
+    with pytest.raises(UnknownTask, match=r"did you mean 'sums.add'"):
+        registry.get("sum.add")
+    with pytest.raises(UnknownTask, match=r"no task 'x' is registered here$"):
+        registry.get("x")
+
+
+def test_two_functions_of_one_name_are_refused(registry: Registry) -> None:
+    @task(name="add", registry=registry)
+    def first() -> None: ...
+
+    with pytest.raises(TaskAlreadyRegistered) as caught:
+
+        @task(name="add", registry=registry)
+        def second() -> None: ...
+
+    assert caught.value.first == first.place
+    assert __file__ in caught.value.first
+    assert __file__ in caught.value.second
+    assert caught.value.first != caught.value.second
+    assert registry.get("add") is first
+
+
+def test_the_same_function_again_takes_its_place(registry: Registry) -> None:
+    def make() -> Any:
+        @task(name="add", registry=registry)
+        def add() -> None: ...
+
+        return add
+
+    make()
+    again = make()
+    assert registry.get("add") is again
+
+
+def main_module(monkeypatch: pytest.MonkeyPatch, **attributes: Any) -> Any:
+    module = ModuleType("__main__")
+    vars(module).update(attributes)
+    monkeypatch.setitem(sys.modules, "__main__", module)
+
+    def job() -> None: ...
+
+    job.__module__ = "__main__"
+    job.__qualname__ = "job"
+    return job
+
+
+def test_a_program_is_named_as_a_worker_imports_it(
+    monkeypatch: pytest.MonkeyPatch, registry: Registry
+) -> None:
+    class Spec:
+        name = "shop.__main__"
+
+    job = main_module(monkeypatch, __file__="/srv/app.py", __spec__=None)
+    assert task(registry=registry)(job).name == "app.job"
+    job = main_module(monkeypatch, __file__="/srv/shop/__main__.py", __spec__=Spec)
+    assert task(registry=registry)(job).name == "shop.job"
+    job = main_module(monkeypatch)
+    with pytest.raises(ConfigError, match="interactive session"):
+        task(registry=registry)(job)
+    assert task(registry=registry, name="job")(job).name == "job"
+
+
+def test_what_is_no_function_needs_a_name(registry: Registry) -> None:
+    class Adder:
+        def __call__(self, a: int) -> int:
+            return a
+
+    with pytest.raises(ConfigError, match="is no function"):
+        task(registry=registry)(Adder())
+    made = task(registry=registry, name="adder")(Adder())
+    assert made(3) == 3

@@ -1,0 +1,52 @@
+"""What a pool is made of, and what the supervisor tells each worker process it forks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rqueue.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpec:
+    """One worker process: which tasks, which queues, how many slots, when to go.
+
+    app: modules to import for their tasks. queues: names, in the order that `strict` serves them;
+    without `strict` they are served in turn. threads, async_slots: jobs run at once in threads, and
+    on the event loop (both beside the one sync slot of the main thread, which is used when
+    `threads` is 0). priority: the consumers' priority. prefetch: jobs held at most per queue, 0 =
+    as many as are about 50 ms of work. max_jobs, max_rss: leave after so many jobs, or above so
+    many bytes of memory, when the running job is done; 0 = never. drain: seconds that running jobs
+    get after the first SIGTERM.
+    """
+
+    settings: Settings
+    app: tuple[str, ...]
+    queues: tuple[str, ...]
+    threads: int = 0
+    async_slots: int = 100
+    strict: bool = False
+    priority: int = 0
+    prefetch: int = 0
+    max_jobs: int = 0
+    max_rss: int = 0
+    drain: float = 30.0
+    limit: float = 0.0
+    soft_limit: float = 0.0
+    name: str = ""
+
+    @property
+    def slots(self) -> int:
+        """Jobs that one process can run at once: what a crash of its host charges at most."""
+        return max(1, self.threads) + self.async_slots
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSpec:
+    """A pool: a supervisor and `processes` workers like `worker`."""
+
+    worker: WorkerSpec
+    processes: int = 2
+    pidfile: str = ""
+    quiet: bool = False
+    respawn_delays: tuple[float, ...] = field(default=(0.0, 0.1, 0.5, 1.0, 2.0, 5.0))

@@ -31,6 +31,7 @@ if redis.call('ZSCORE', base .. 'scheduled', seat) then
   was = 'scheduled'
   redis.call('ZREM', base .. 'scheduled', seat)
   redis.call('HDEL', base .. 'jobs', id)
+  redis.call('HDEL', base .. 'parked', id)
 else
   local holder = hands_holder(base, id)
   if holder then

@@ -3,7 +3,7 @@
 --- ARGV: waiting
 ---   waiting: "1" = also the enqueue time of the oldest waiting job
 --- REPLY: {now, meta as {field, value, ...}, {level, waiting elements, ...}, scheduled, held, dead,
----   {interested, notified, not_interested, browsers}, awaited, oldest enqueue ms or 0, next due ms or 0}
+---   {interested, notified, not_interested, browsers}, awaited, oldest enqueue ms or 0, next due ms or 0, parked}
 ---   the first number after the levels is without the cancelled ones: meta's field `marked` says how many those are
 --- ERRORS: SCHEMA
 --- @include "queue"
@@ -59,4 +59,5 @@ return {
   redis.call('HLEN', base .. 'awaited'),
   oldest,
   next_[2] and tonumber(next_[2]) or 0,
+  redis.call('HLEN', base .. 'parked'),
 }

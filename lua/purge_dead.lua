@@ -22,6 +22,5 @@ for i = FIRST, #ARGV do
 end
 if #ids > 0 then
   redis.call('HDEL', base .. 'causes', unpack(ids))
-  redis.call('HDEL', base .. 'errors', unpack(ids))
 end
 return { queue.now, end_jobs(base, queue, ids, 'P', 'purged') }

@@ -4,7 +4,7 @@
 ---   jobs, bytes: the consumer's whole window after this call (bytes 0: no limit); jobs "-1": settle only, no pull
 ---   freed: bytes of the settled jobs' values; batch, rows: packed history rows of the items, in their order
 ---   groups: "<ack>,<done>,<retry>,<reject>,<release>" counts of items, in this order:
----   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail), charge, error
+---   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail, park), charge, error
 ---   reject: id, cause | release: id
 --- REPLY: {now, state, timer, {ids refused because this consumer does not hold them}, id, value, ...}
 ---   timer: ms until the next due job where this consumer is to watch it, else -1
@@ -53,7 +53,10 @@ for i = 1, total do
   elseif i <= n_ack + n_done then
     at = at + 3
   elseif i <= n_ack + n_done + n_retry then
-    if not tonumber(ARGV[at + 1]) then return redis.error_reply('BADARGS settle: a delay is not a number') end
+    local delay, place = tonumber(ARGV[at + 1]), ARGV[at + 2]
+    if not delay or not (place == 'old' or place == 'head' or place == 'tail' or (place == 'park' and delay > 0)) then
+      return redis.error_reply('BADARGS settle: a retry needs a delay in ms and a place')
+    end
     at = at + 5
   elseif i <= total - n_release then
     at = at + 2
@@ -146,16 +149,22 @@ if n_retry + n_reject > 0 then
           lines[#lines + 1] = history_line(id, job, 'dead', queue.now, me.worker, error_)
           rejected = rejected + 1
         else
-          if charge ~= '0' then bury_note_error(base, id, error_) end
+          if place == 'park' then
+            -- nobody here knows its task: it waits aside, keeps its place, and lets those behind it pass
+            redis.call('HSET', base .. 'parked', id, error_)
+          elseif charge ~= '0' then
+            bury_note_error(base, id, error_)
+          end
           if place == 'tail' then
             job.position = redis.call('HINCRBY', meta, 'seq', 1)
             redis.call('HINCRBY', meta, 'tailed', 1)
           end
           if delay > 0 then
-            job.due = queue.now + math.floor(delay)
-            scheduled[#scheduled + 1] = job.due
+            local due = queue.now + math.floor(delay)
+            if place ~= 'park' then job.due = due end
+            scheduled[#scheduled + 1] = due
             scheduled[#scheduled + 1] = value_seat(job.position, id)
-            if not soonest or job.due < soonest then soonest = job.due end
+            if not soonest or due < soonest then soonest = due end
           elseif place == 'tail' then
             redis.call('RPUSH', base .. 'ready:' .. job.level, id)
           else

@@ -1,7 +1,8 @@
 --- One job by its id, wherever it is.
 --- KEYS: meta
 --- ARGV: id
---- REPLY: {now, state, value, errors (a JSON object per line), cause, record, holder, place}; state: ready, scheduled,
+--- REPLY: {now, state, value, errors (a JSON object per line), cause, record, holder, place}; cause: why it is dead, or
+---   parked (no capable worker); state: ready, scheduled,
 ---   held, dead, ended, unknown; place: jobs before it in its level, or -1 where that has no meaning
 --- ERRORS: SCHEMA
 --- @include "queue"
@@ -28,7 +29,7 @@ if redis.call('ZSCORE', base .. 'dead', id) then
   return { queue.now, 'dead', value, errors, cause, record, '', -1 }
 end
 if redis.call('ZSCORE', base .. 'scheduled', value_seat(job.position, id)) then
-  return { queue.now, 'scheduled', value, errors, '', '', '', -1 }
+  return { queue.now, 'scheduled', value, errors, redis.call('HGET', base .. 'parked', id) or '', '', '', -1 }
 end
 local holder = hands_holder(base, id)
 if holder then return { queue.now, 'held', value, errors, '', '', holder, -1 } end

@@ -51,9 +51,7 @@ class Queue:
         signing_keys: dict[str, str] | None = None,
         settings: Settings | None = None,
     ) -> None:
-        given = settings or Settings.load(
-            url=url, namespace=namespace, signing_keys=signing_keys
-        )
+        given = settings or Settings.load(url=url, namespace=namespace, signing_keys=signing_keys)
         self.settings = given
         self.keys = QueueKeys(name, given.namespace)
         self.name = name
@@ -90,9 +88,7 @@ class Queue:
         if isinstance(task, str):
             return self.send(task, args, kwargs)
         task.check_call(args, kwargs)
-        return self.enqueue_task(
-            self.name, task.name, args, kwargs, task.defaults, task.parameters
-        )
+        return self.enqueue_task(self.name, task.name, args, kwargs, task.defaults, task.parameters)
 
     def send(
         self,
@@ -118,9 +114,7 @@ class Queue:
         put = target._put(task, args, kwargs, options, parameters)
         call = store.enqueue(target.keys, (put,), immediate=options.immediate)
         answer = execute(self.redis, call, queue=queue)
-        return JobHandle(
-            target, put.id, created=answer.accepted == 1, handed_to=answer.handed_to
-        )
+        return JobHandle(target, put.id, created=answer.accepted == 1, handed_to=answer.handed_to)
 
     def enqueue_many(self, calls: Iterable[Call]) -> list[JobHandle[Any]]:
         """Enqueue many calls, in order, hundreds in one step (C-20 without its shared fate: each
@@ -128,8 +122,9 @@ class Queue:
         handles: list[JobHandle[Any]] = []
         batch: list[Put] = []
         for call in calls:
+            parameters: tuple[str, ...] = ()
             if isinstance(call.task, str):
-                name, options, parameters = call.task, call.options or NO_OPTIONS, ()
+                name, options = call.task, call.options or NO_OPTIONS
             else:
                 call.task.check_call(tuple(call.args), call.kwargs or {})
                 name, parameters = call.task.name, call.task.parameters
@@ -167,8 +162,10 @@ class Queue:
         body = pack(task, args, kwargs, options.to_opts(), parameters)
         if len(body) > self.settings.max_body:
             raise NotEncodable(
-                "", task, f"{len(body)} bytes of arguments; at most {self.settings.max_body}: "
-                "store the data elsewhere and pass a reference"
+                "",
+                task,
+                f"{len(body)} bytes of arguments; at most {self.settings.max_body}: "
+                "store the data elsewhere and pass a reference",
             )
         if self._signer is not None:
             body = self._signer.sign(self.name, id_, body)

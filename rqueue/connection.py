@@ -71,7 +71,8 @@ def url_of(client: Any) -> str:
     kwargs = client.connection_pool.connection_kwargs
     if path := kwargs.get("path"):
         return f"unix://{path}"
-    return f"redis://{kwargs.get('host', 'localhost')}:{kwargs.get('port', 6379)}/{kwargs.get('db', 0)}"
+    host, port = kwargs.get("host", "localhost"), kwargs.get("port", 6379)
+    return f"redis://{host}:{port}/{kwargs.get('db', 0)}"
 
 
 def translate(

@@ -181,7 +181,8 @@ class Consumer:
         if self.mode == "browse":
             page = self._run(store.browse(self.keys, self._cursor, max(1, self.window.jobs)))
             self._cursor, self.now = page.cursor, page.now
-            return page.jobs
+            seen: list[Delivery] = page.jobs
+            return seen
         if recall:
             self._held.clear()
         call = store.pull(self.keys, self.name, self.term, self.window, recall=recall)
@@ -266,7 +267,7 @@ class Consumer:
         return [wake for wake in self._listener.wait(timeout) if self.hear(wake)]
 
     def hear(self, wake: Wake) -> bool:
-        """Take note of a wake-up; False if it says nothing new (a job that a recall named before)."""
+        """Take note of a wake-up; False if it says nothing new (a job a recall named before)."""
         if wake.job is not None:
             if wake.job.id in self._held:
                 return False
@@ -283,8 +284,13 @@ class Consumer:
         return not self.refused
 
     def retry(
-        self, job: Delivery | str, *, delay: float = 0, error: dict[str, Any] | None = None,
-        place: str = "", charge: bool = True,
+        self,
+        job: Delivery | str,
+        *,
+        delay: float = 0,
+        error: dict[str, Any] | None = None,
+        place: str = "",
+        charge: bool = True,
     ) -> bool:
         """Failed, again in `delay` seconds; counted unless `charge` is False. place: "old" (the
         default without a delay), "head" (the default with one), "tail" (X-05)."""

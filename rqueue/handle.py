@@ -76,9 +76,7 @@ class JobHandle(Generic[R]):
 
     __slots__ = ("_queue", "created", "handed_to", "id")
 
-    def __init__(
-        self, queue: Queue, id: str, *, created: bool = True, handed_to: str = ""
-    ) -> None:
+    def __init__(self, queue: Queue, id: str, *, created: bool = True, handed_to: str = "") -> None:
         self._queue = queue
         self.id = id
         self.created = created
@@ -123,9 +121,13 @@ def _look(
     return JobState(seen.state), None
 
 
-def await_record(
-    client: redis.Redis, keys: QueueKeys, id: str, timeout: float | None
-) -> Any:
+def _patience(client: redis.Redis) -> float:
+    # a client of the user's may give up on replies sooner than a blocked command ends
+    limit = client.connection_pool.connection_kwargs.get("socket_timeout")
+    return math.inf if limit is None else limit * 0.8
+
+
+def await_record(client: redis.Redis, keys: QueueKeys, id: str, timeout: float | None) -> Any:
     """Wait for a job's record and return the result in it; see `JobHandle.result`."""
     deadline = math.inf if timeout is None else time.monotonic() + timeout
     while True:
@@ -141,9 +143,9 @@ def await_record(
             raise ResultTimeout(id, timeout or 0.0, state)
         # the list gets its one element when the job ends; moving it onto itself leaves it there
         # for the next one who asks, and Redis wakes every waiter in turn
-        pause = max(0.001, min(left, WAIT_SLICE_S))
+        pause = max(0.001, min(left, WAIT_SLICE_S, _patience(client)))
         list_ = keys.result(id)
         with translated(client, queue=keys.queue):
-            moved: Any = client.blmove(list_, list_, pause, "LEFT", "LEFT")
+            moved: Any = client.execute_command("BLMOVE", list_, list_, "LEFT", "LEFT", pause)
         if moved is not None:
             return read_result(id, parse_record(moved))

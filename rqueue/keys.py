@@ -110,6 +110,11 @@ class QueueKeys:
         return self.base + "ended:old"
 
     @property
+    def parked(self) -> str:
+        """hash: ids of scheduled jobs whose task no worker knew -> why, JSON."""
+        return self.base + "parked"
+
+    @property
     def awaited(self) -> str:
         """hash: ids whose result somebody waits for."""
         return self.base + "awaited"

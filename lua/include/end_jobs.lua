@@ -6,6 +6,8 @@ local function end_jobs(base, queue, ids, letter, outcome)
   if #ids == 0 then return 0 end
   local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
   redis.call('HDEL', base .. 'jobs', unpack(ids))
+  redis.call('HDEL', base .. 'parked', unpack(ids))
+  redis.call('HDEL', base .. 'errors', unpack(ids))
   local records, lines, marked = {}, {}, 0
   for i, id in ipairs(ids) do
     local value = values[i]

@@ -1,5 +1,6 @@
 --- @include "value"
 --- @include "levels"
+--- @include "place"
 
 --- Scheduled jobs that are due become ready at the head of their level, in due order, equal times in the order of
 --- their enqueue. A due list per level stands before its ready list, so that promotion never walks a backlog.
@@ -18,9 +19,16 @@ local function promote_due(base, now, levels)
   local values = redis.call('HMGET', jobs_key, unpack(ids))
   redis.call('ZREM', base .. 'scheduled', unpack(members))
   local first = redis.call('HINCRBY', meta, 'promoted', #ids) - #ids
-  local stored, lists, used = {}, {}, {}
+  local parked = redis.call('EXISTS', base .. 'parked') == 1 and redis.call('HMGET', base .. 'parked', unpack(ids)) or {}
+  local stored, lists, used, aside, count = {}, {}, {}, {}, 0
   for i, id in ipairs(ids) do
-    if values[i] then
+    if values[i] then count = count + 1 end
+    if values[i] and parked[i] then
+      local job = value_parse(values[i])
+      job.id = id
+      aside[#aside + 1] = job
+      redis.call('HDEL', base .. 'parked', id)
+    elseif values[i] then
       local job = value_parse(values[i])
       job.position = HEAD + first + i
       job.due = tonumber(due[2 * i])
@@ -33,5 +41,7 @@ local function promote_due(base, now, levels)
   end
   if #stored > 0 then redis.call('HSET', jobs_key, unpack(stored)) end
   for level, waiting in pairs(lists) do redis.call('RPUSH', base .. 'due:' .. level, unpack(waiting)) end
-  return #stored / 2, levels_use(meta, levels, used)
+  -- parked jobs go back to the places they kept
+  if #aside > 0 then place_back(base, aside) end
+  return count, levels_use(meta, levels, used)
 end

@@ -10,6 +10,7 @@ from rqueue.store.admin import (
     purge_dead,
     requeue,
     resume,
+    unpark,
 )
 from rqueue.store.call import Call
 from rqueue.store.consumers import interest, reclaim, register, renew, unregister
@@ -28,8 +29,8 @@ from rqueue.store.settle import Pulled, Retried, Window, pull, settle
 __all__ = [
     "Accepted",
     "Awaited",
-    "Counts",
     "Call",
+    "Counts",
     "Pulled",
     "Put",
     "Retried",
@@ -55,5 +56,6 @@ __all__ = [
     "resume",
     "settle",
     "show",
+    "unpark",
     "unregister",
 ]

@@ -47,6 +47,16 @@ def promote(keys: QueueKeys, ids: Sequence[str] = ()) -> Call[int]:
     return Call("promote", keys.meta, ids, _read_count)
 
 
+def unpark(keys: QueueKeys, cursor: str, tasks: Sequence[str]) -> Call[tuple[str, int]]:
+    """Put parked jobs of these tasks back into their places: a worker knows them now. Call again
+    with the cursor it returns until that is "0" (and begin with "0")."""
+
+    def read(reply: Any) -> tuple[str, int]:
+        return text(reply[1]), int(reply[2])
+
+    return Call("unpark", keys.meta, [cursor, *tasks], read)
+
+
 def cancel(keys: QueueKeys, id: str, *, held: bool = True) -> Call[str]:
     """Cancel a job; answers what it was (ready, scheduled, held), or why it was not cancelled
     (holds: it is in a consumer's hands and `held` is False; dead, ended, unknown)."""
@@ -58,7 +68,9 @@ def requeue(keys: QueueKeys, ids: Sequence[str]) -> Call[int]:
     return Call("requeue", keys.meta, ids, _read_count)
 
 
-def purge(keys: QueueKeys, limit: int = SLICE, *, scheduled: bool = False) -> Call[tuple[int, bool]]:
+def purge(
+    keys: QueueKeys, limit: int = SLICE, *, scheduled: bool = False
+) -> Call[tuple[int, bool]]:
     """End up to `limit` waiting jobs; (how many, whether there may be more)."""
     return Call("purge", keys.meta, ["1" if scheduled else "0", limit], _read_purged)
 

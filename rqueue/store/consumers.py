@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from rqueue.keys import QueueKeys
-from rqueue.store.call import Call, text
+from rqueue.store.call import Arg, Call, text
 from rqueue.store.settle import Window
 
 Mode = Literal["acquire", "browse"]
@@ -63,13 +63,13 @@ def register(
     worker: str = "",
 ) -> Call[Registered]:
     """Add a consumer. A name is used once: a new incarnation takes a new name (H-12)."""
-    args = [consumer, mode, priority, window.jobs, window.bytes, lease_ms, slots, worker]
+    args: list[Arg] = [consumer, mode, priority, window.jobs, window.bytes, lease_ms, slots, worker]
     return Call("register", keys.meta, args, _read_registered)
 
 
 def interest(keys: QueueKeys, consumer: str, term: str, window: Window) -> Call[str]:
     """Set the window without pulling (Q-38, Q-39); returns the list the consumer is in then."""
-    args = [consumer, term, window.jobs, window.bytes]
+    args: list[Arg] = [consumer, term, window.jobs, window.bytes]
     return Call("interest", keys.meta, args, _read_state)
 
 

@@ -37,7 +37,11 @@ class Put:
     @property
     def terms(self) -> str:
         """The part of a run that jobs side by side share."""
-        when = f"@{self.at_ms}" if self.at_ms > 0 else f"+{self.delay_ms}" if self.delay_ms > 0 else ""
+        when = ""
+        if self.at_ms > 0:
+            when = f"@{self.at_ms}"
+        elif self.delay_ms > 0:
+            when = f"+{self.delay_ms}"
         return f"{self.priority},{when},{self.max_deliveries},"
 
 

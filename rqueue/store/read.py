@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
-from rqueue.store.call import Call, text
+from rqueue.store.call import Arg, Call, text
 
 PAGE_MAX = 500
 
@@ -39,7 +39,8 @@ class EntryPage(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """A queue in numbers. `levels`: level -> elements, cancelled ones that no head passed yet
+    """A queue in numbers. `parked`: of the scheduled, those that wait for a worker that knows their
+    task. `levels`: level -> elements, cancelled ones that no head passed yet
     included (`marked` of them in all); `ready` is exact. Times are ms, 0 = none."""
 
     now: int
@@ -56,6 +57,7 @@ class Counts(NamedTuple):
     awaited: int
     oldest_enqueued_ms: int
     next_due_ms: int
+    parked: int
 
 
 class Shown(NamedTuple):
@@ -89,12 +91,27 @@ def _read_page(reply: Any) -> Page:
 
 
 def _read_counts(reply: Any) -> Counts:
-    now, meta, levels, scheduled, held, dead, consumers, awaited, oldest, due = reply
+    now, meta, levels, scheduled, held, dead, consumers, awaited, oldest, due, parked = reply
     facts = {text(meta[i]): text(meta[i + 1]) for i in range(0, len(meta), 2)}
     waiting = {levels[i]: levels[i + 1] for i in range(0, len(levels), 2)}
     ready = sum(waiting.values()) - int(facts.get("marked", "0"))
+    interested, notified, not_interested, browsing = consumers
     return Counts(
-        now, facts, waiting, ready, scheduled, held, dead, *consumers, awaited, oldest, due
+        now=now,
+        meta=facts,
+        levels=waiting,
+        ready=ready,
+        scheduled=scheduled,
+        held=held,
+        dead=dead,
+        interested=interested,
+        notified=notified,
+        not_interested=not_interested,
+        browsing=browsing,
+        awaited=awaited,
+        oldest_enqueued_ms=oldest,
+        next_due_ms=due,
+        parked=parked,
     )
 
 
@@ -108,7 +125,7 @@ def _read_awaited(reply: Any) -> Awaited:
 
 
 def browse(keys: QueueKeys, cursor: str = "", limit: int = 100) -> Call[Page]:
-    """A page of waiting jobs, in order, highest level first (Q-29: fewer than limit is the tail)."""
+    """A page of waiting jobs in order, highest level first; fewer than limit: the tail (Q-29)."""
     return Call("browse", keys.meta, [cursor, limit], _read_page)
 
 
@@ -127,7 +144,7 @@ def browse_set(
         return EntryPage(reply[0], after_, entries, after_ != after)
 
     score, member = after
-    args = [which, score, member.encode("utf-8", "surrogateescape"), limit]
+    args: list[Arg] = [which, score, member.encode("utf-8", "surrogateescape"), limit]
     return Call("browse_set", keys.meta, args, read)
 
 

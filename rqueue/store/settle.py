@@ -16,7 +16,7 @@ NO_PULL = -1
 
 
 class Window(NamedTuple):
-    """What a consumer may hold, all in all: jobs, and bytes of their stored values (0: no limit)."""
+    """What a consumer may hold in all: jobs, and bytes of their stored values (0: no limit)."""
 
     jobs: int
     bytes: int = 0
@@ -36,7 +36,9 @@ class Pulled(NamedTuple):
 
 class Retried(NamedTuple):
     """A job that failed and comes again. place: "old" (its position), "head" (with a delay: the
-    head of its level when due), "tail". charge: whether it counts as an attempt. error: JSON."""
+    head of its level when due), "tail", "park" (aside until a worker knows its task or the delay is
+    over; it keeps its place; error says why). charge: whether it counts as an attempt. error: JSON.
+    """
 
     id: str | bytes
     delay_ms: int
@@ -99,5 +101,5 @@ def pull(
 ) -> Call[Pulled]:
     """Acquire what the window allows (Q-40). `recall`: also return, first, what is held already:
     after a reconnect a reply may have been lost (H-18)."""
-    args = [consumer, term, window.jobs, window.bytes, "1" if recall else "0"]
+    args: list[Arg] = [consumer, term, window.jobs, window.bytes, "1" if recall else "0"]
     return Call("pull", keys.meta, args, read_pulled)

@@ -143,6 +143,7 @@ SAMPLES: dict[str, list[Sample]] = {
         ),
     ],
     "show": [Sample(store.show(K, "id"))],
+    "unpark": [Sample(store.unpark(K, "cursor", ["t1", "t2"]), rest=["t1", "t2"])],
     "unregister": [Sample(store.unregister(K, "consumer", "term"))],
 }
 

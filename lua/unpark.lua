@@ -1,0 +1,39 @@
+--- A worker knows these tasks: jobs that were parked for the lack of one go back to the places they kept.
+--- KEYS: meta
+--- ARGV: cursor, tasks...
+---   cursor: "0", then what the last call returned, until it returns "0"
+--- REPLY: {now, cursor, how many went back}
+--- ERRORS: SCHEMA
+--- @include "queue"
+--- @include "pull"
+
+local meta = KEYS[1]
+local cursor = ARGV[1]
+local FIRST = 2
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(base)
+if not queue then return failure end
+
+local known = {}
+for i = FIRST, #ARGV do known[ARGV[i]] = true end
+local scanned = redis.call('HSCAN', base .. 'parked', cursor, 'COUNT', 100)
+local ids, back = {}, {}
+for i = 1, #scanned[2], 2 do ids[#ids + 1] = scanned[2][i] end
+if #ids > 0 then
+  local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
+  for i, id in ipairs(ids) do
+    local job = values[i] and value_parse(values[i])
+    if job and known[string.match(job.envelope, '^[^%[]*%[%d+,"([^"]*)"') or ''] then
+      job.id = id
+      redis.call('ZREM', base .. 'scheduled', value_seat(job.position, id))
+      redis.call('HDEL', base .. 'parked', id)
+      back[#back + 1] = job
+    end
+  end
+end
+if #back > 0 then
+  place_back(base, back)
+  if not queue.paused then consumer_notify(base, queue.now, #back, queue.timer, queue.ranked) end
+end
+return { queue.now, scanned[1], #back }

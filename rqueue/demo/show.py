@@ -1,0 +1,107 @@
+"""Run the demo: a server, a pool, a job per module of the standard library, a kill, a reckoning."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from rqueue.client import Call, Queue
+from rqueue.demo import modules
+from rqueue.demo.reckoning import Kill, Reckoning, print_reckoning, read_history
+from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import RQueueError
+from rqueue.handle import JobHandle
+
+PROCESSES = 2
+RESULT_TIMEOUT_S = 120.0
+POOL_STOP_S = 30.0
+
+
+@contextmanager
+def _pool(url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A pool of workers as an operator would start it, in a process group of its own."""
+    command = [sys.executable, "-m", "rqueue.cli", "worker", modules.__name__, modules.QUEUE]
+    command += ["--processes", str(PROCESSES)]
+    environment = {**os.environ, "RQUEUE_URL": url}
+    with log.open("wb") as output:
+        pool = subprocess.Popen(
+            command, env=environment, stdout=output, stderr=output, start_new_session=True
+        )
+        try:
+            yield pool
+        finally:
+            pool.terminate()
+            try:
+                pool.wait(POOL_STOP_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(pool.pid, signal.SIGKILL)
+                pool.wait()
+
+
+def _work(
+    queue: Queue, handles: list[JobHandle[modules.Measure]], progress: Progress
+) -> tuple[list[modules.Measure], Kill]:
+    """Collect the results in order; half way, kill the worker that sent the latest one."""
+    bar = progress.add_task("measuring modules", total=len(handles))
+    results: list[modules.Measure] = []
+    kill = Kill(0, 0)
+    for number, handle in enumerate(handles):
+        result = handle.result(RESULT_TIMEOUT_S)
+        results.append(result)
+        progress.advance(bar)
+        if not kill.pid and 2 * number >= len(handles):
+            kill = Kill(result["pid"], queue.counts().now)
+            os.kill(kill.pid, signal.SIGKILL)
+            progress.console.print(f"  killed worker process {kill.pid} with SIGKILL")
+    return results, kill
+
+
+def run(console: Console | None = None) -> int:
+    """Run the demo; exit code 0 only if every job finished and the totals are right."""
+    console = console or Console()
+    paths = list(modules.library_files())
+    with tempfile.TemporaryDirectory(prefix="rqueue-demo-") as directory:
+        log = Path(directory) / "pool.log"
+        try:
+            with EmbeddedRedis(Path(directory) / "redis", persistent=True) as server:
+                version = ".".join(map(str, server.binary.version))
+                console.print(
+                    f"embedded server {version}, append-only file on; {PROCESSES} workers"
+                )
+                with (
+                    Queue(modules.QUEUE, server.url) as queue,
+                    _pool(server.url, log),
+                    Progress(
+                        TextColumn("{task.description}"),
+                        BarColumn(),
+                        MofNCompleteColumn(),
+                        TimeElapsedColumn(),
+                        console=console,
+                    ) as progress,
+                ):
+                    began = time.monotonic()
+                    handles = queue.enqueue_many(Call(modules.measure, (path,)) for path in paths)
+                    results, kill = _work(queue, handles, progress)
+                    took = time.monotonic() - began
+                    history = read_history(queue)
+                    counts = queue.counts()
+            console.print("checking against a plain loop over the same files ...")
+            expected = [modules.measure_file(path) for path in paths]
+        except (RQueueError, OSError) as error:
+            console.print(f"[red]the demo failed:[/] {error}", highlight=False)
+            if log.exists():
+                console.print(log.read_text(errors="replace")[-2000:], markup=False)
+            return 1
+    reckoning = Reckoning(results, expected, history, kill, took, counts)
+    print_reckoning(console, reckoning)
+    return 0 if reckoning.right else 1

@@ -32,6 +32,7 @@ if redis.call('ZSCORE', base .. 'scheduled', seat) then
   redis.call('ZREM', base .. 'scheduled', seat)
   redis.call('HDEL', base .. 'jobs', id)
   redis.call('HDEL', base .. 'parked', id)
+  redis.call('HDEL', base .. 'seated', id)
 else
   local holder = hands_holder(base, id)
   if holder then

@@ -23,6 +23,10 @@ if total < 1 or total > 1000 or total ~= math.floor(total) then
   return redis.error_reply('BADARGS enqueue takes 1 to 1000 pairs of id and envelope')
 end
 
+if immediate == '1' and total > 1 then
+  return redis.error_reply('BADARGS enqueue: only one job at a time is immediate')
+end
+
 local row = redis.call('HMGET', meta, 'v', 'clock', 'levels', 'paused', 'timer', 'ranked', 'priorities', 'browsing')
 if row[1] and row[1] ~= '1' then
   return redis.error_reply('SCHEMA this queue was written by another version of rqueue: schema ' .. row[1])

@@ -24,7 +24,11 @@ if not jobs or not bytes or jobs < 0 or bytes < 0 then
 end
 
 queue_window(base, me, jobs, bytes)
-if me.state == 'browsers' then return { queue.now, me.state } end
+if me.browses then
+  local state = jobs > 0 and 'browsers' or 'not_interested'
+  if state ~= me.state then pull_settle_state(base, queue, me, state) end
+  return { queue.now, state }
+end
 local free = jobs - redis.call('LLEN', base .. 'held:' .. consumer)
 if free <= 0 then
   if me.state ~= 'not_interested' then

@@ -21,6 +21,7 @@ if not queue then return failure end
 local me
 me, failure = queue_consumer(base, consumer, term)
 if not me then return failure end
+if me.browses then return redis.error_reply('BADARGS pull: a browser acquires nothing') end
 jobs, bytes = tonumber(jobs), tonumber(bytes)
 if not jobs or not bytes or jobs < 0 or bytes < 0 then return redis.error_reply('BADARGS pull: a window is two numbers') end
 

@@ -25,6 +25,9 @@ if not (jobs and bytes and lease and priority and tonumber(slots)) or lease <= 0
   or math.abs(priority) > 10000 or (mode ~= 'acquire' and mode ~= 'browse') then
   return redis.error_reply('BADARGS register: mode acquire or browse, priority within 10000, numbers for the rest')
 end
+if consumer == '' or string.find(consumer, '%c') then
+  return redis.error_reply('BADARGS register: a name without control characters')
+end
 if redis.call('EXISTS', base .. 'consumer:' .. consumer) == 1 then
   return redis.error_reply('EXISTS a consumer of this name is registered')
 end
@@ -32,13 +35,14 @@ if redis.call('ZCARD', base .. 'consumers') >= 4096 then
   return redis.error_reply('EXISTS this queue has 4096 consumers, the most it takes')
 end
 
+-- first a write that frees: under a memory limit Redis then lets the rest pass, so that workers can come and drain
+redis.call('DEL', base .. 'wake:' .. consumer)
 redis.call('HSET', meta, 'v', '1')
 local term = redis.call('HINCRBY', meta, 'term', 1)
 if priority ~= 0 then
   redis.call('HSET', meta, 'ranked', '1')
   queue.ranked = true
 end
-redis.call('DEL', base .. 'wake:' .. consumer)
 redis.call('ZADD', base .. 'consumers', queue.now + lease, consumer)
 redis.call('HSET', base .. 'consumer:' .. consumer, 'term', term, 'priority', priority, 'mode', mode, 'jobs', jobs,
   'bytes', bytes, 'held_bytes', 0, 'slots', slots, 'worker', worker, 'since', string.format('%.0f', queue.now))

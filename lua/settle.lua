@@ -33,6 +33,8 @@ local me
 me, failure = queue_consumer(base, consumer, term)
 if not me then return failure end
 
+if me.browses then return redis.error_reply('BADARGS settle: a browser holds nothing') end
+
 local n_ack, n_done, n_retry, n_reject, n_release = string.match(groups, '^(%d+),(%d+),(%d+),(%d+),(%d+)$')
 n_ack, n_done, n_retry = tonumber(n_ack), tonumber(n_done), tonumber(n_retry)
 n_reject, n_release = tonumber(n_reject), tonumber(n_release)
@@ -152,10 +154,13 @@ if n_retry + n_reject > 0 then
           if place == 'park' then
             -- nobody here knows its task: it waits aside, keeps its place, and lets those behind it pass
             redis.call('HSET', base .. 'parked', id, error_)
+            redis.call('HSET', base .. 'seated', id, 'park')
           elseif charge ~= '0' then
             bury_note_error(base, id, error_)
           end
-          if place == 'tail' then
+          if place == 'tail' and delay > 0 then
+            redis.call('HSET', base .. 'seated', id, 'tail')
+          elseif place == 'tail' then
             job.position = redis.call('HINCRBY', meta, 'seq', 1)
             redis.call('HINCRBY', meta, 'tailed', 1)
           end

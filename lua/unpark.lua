@@ -28,6 +28,7 @@ if #ids > 0 then
       job.id = id
       redis.call('ZREM', base .. 'scheduled', value_seat(job.position, id))
       redis.call('HDEL', base .. 'parked', id)
+      redis.call('HDEL', base .. 'seated', id)
       back[#back + 1] = job
     end
   end

@@ -115,6 +115,11 @@ class QueueKeys:
         return self.base + "parked"
 
     @property
+    def seated(self) -> str:
+        """hash: ids of scheduled jobs that do not go to the head when due -> "park" or "tail"."""
+        return self.base + "seated"
+
+    @property
     def awaited(self) -> str:
         """hash: ids whose result somebody waits for."""
         return self.base + "awaited"

@@ -37,10 +37,12 @@ local function consumer_highest_notified(base, ranked)
   return highest
 end
 
---- Tell one interested consumer: it becomes notified and must pull.
+--- Tell one interested consumer: it becomes notified and must pull. False if it was told already.
 local function consumer_wake(base, now, consumer)
-  consumer_move(base, now, consumer, 'interested', 'notified')
+  if redis.call('ZREM', base .. 'interested', consumer) == 0 then return false end
+  consumer_move(base, now, consumer, nil, 'notified')
   redis.call('RPUSH', base .. 'wake:' .. consumer, 'w')
+  return true
 end
 
 --- Somebody who waits must hold the fleet's timer while jobs are scheduled. When its holder leaves the waiting
@@ -62,10 +64,9 @@ local function consumer_notify(base, now, jobs, timer, ranked)
     if covered >= jobs then break end
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs')
     if floor and (tonumber(row[1]) or 0) < floor then break end
-    consumer_wake(base, now, name)
+    if consumer_wake(base, now, name) then woken = woken + 1 end
     if name == timer then consumer_pass_timer(base, now) end
     covered = covered + math.max(1, (tonumber(row[2]) or 0) - redis.call('LLEN', base .. 'held:' .. name))
-    woken = woken + 1
   end
   return woken
 end

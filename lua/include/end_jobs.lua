@@ -7,6 +7,7 @@ local function end_jobs(base, queue, ids, letter, outcome)
   local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
   redis.call('HDEL', base .. 'jobs', unpack(ids))
   redis.call('HDEL', base .. 'parked', unpack(ids))
+  redis.call('HDEL', base .. 'seated', unpack(ids))
   redis.call('HDEL', base .. 'errors', unpack(ids))
   local records, lines, marked = {}, {}, 0
   for i, id in ipairs(ids) do

@@ -3,7 +3,8 @@
 --- @include "place"
 
 --- Scheduled jobs that are due become ready at the head of their level, in due order, equal times in the order of
---- their enqueue. A due list per level stands before its ready list, so that promotion never walks a backlog.
+--- their enqueue. Two kinds go elsewhere, `seated` knows them: parked jobs back to the places they kept, and retries
+--- that asked for the tail behind everything. A due list per level stands before its ready list, so that promotion never walks a backlog.
 local PROMOTE_MAX = 256
 
 --- Promote up to PROMOTE_MAX due jobs; returns how many, and the levels in use.
@@ -19,15 +20,24 @@ local function promote_due(base, now, levels)
   local values = redis.call('HMGET', jobs_key, unpack(ids))
   redis.call('ZREM', base .. 'scheduled', unpack(members))
   local first = redis.call('HINCRBY', meta, 'promoted', #ids) - #ids
-  local parked = redis.call('EXISTS', base .. 'parked') == 1 and redis.call('HMGET', base .. 'parked', unpack(ids)) or {}
+  local seated = redis.call('EXISTS', base .. 'seated') == 1 and redis.call('HMGET', base .. 'seated', unpack(ids)) or {}
   local stored, lists, used, aside, count = {}, {}, {}, {}, 0
   for i, id in ipairs(ids) do
     if values[i] then count = count + 1 end
-    if values[i] and parked[i] then
+    if values[i] and seated[i] then
       local job = value_parse(values[i])
       job.id = id
-      aside[#aside + 1] = job
-      redis.call('HDEL', base .. 'parked', id)
+      redis.call('HDEL', base .. 'seated', id)
+      if seated[i] == 'tail' then
+        job.position = redis.call('HINCRBY', meta, 'seq', 1)
+        redis.call('HINCRBY', meta, 'tailed', 1)
+        stored[#stored + 1] = id
+        stored[#stored + 1] = value_header(job) .. job.envelope
+        redis.call('RPUSH', base .. 'ready:' .. job.level, id)
+      else
+        redis.call('HDEL', base .. 'parked', id)
+        aside[#aside + 1] = job
+      end
     elseif values[i] then
       local job = value_parse(values[i])
       job.position = HEAD + first + i

@@ -32,7 +32,7 @@ end
 --- The consumer if it is registered in this term, or nil and an error reply (H-08: a stale term changes nothing).
 local function queue_consumer(base, name, term)
   local row = redis.call('HMGET', base .. 'consumer:' .. name, 'term', 'state', 'priority', 'jobs', 'bytes',
-    'held_bytes', 'worker')
+    'held_bytes', 'worker', 'mode')
   if not row[1] then return nil, redis.error_reply('GONE consumer is not registered, or its lease ended') end
   if row[1] ~= term then return nil, redis.error_reply('GONE the term of this consumer is over') end
   return {
@@ -43,6 +43,7 @@ local function queue_consumer(base, name, term)
     bytes = tonumber(row[5]) or 0,
     held_bytes = tonumber(row[6]) or 0,
     worker = row[7] or '',
+    browses = row[8] == 'browse',
   }
 end
 
@@ -50,6 +51,8 @@ end
 local function queue_window(base, consumer, jobs, bytes)
   consumer.want = jobs
   if jobs ~= consumer.jobs or bytes ~= consumer.bytes then
+    -- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
+    redis.call('HDEL', base .. 'consumer:' .. consumer.name, 'window')
     redis.call('HSET', base .. 'consumer:' .. consumer.name, 'jobs', jobs, 'bytes', bytes)
     consumer.bytes = bytes
   end

@@ -4,6 +4,11 @@ The worker writes what it runs before it runs it; the supervisor reads it when t
 charge the jobs that were running and no others, and in between to enforce hard time limits. Each
 side writes its own fields only, one writer per field, so there is no lock. A row's `sequence` is
 odd while its id is being written.
+
+The other way round there is one field: what the supervisor asks of the worker. SIGTERM is only a
+knock that says "look at the page": however often it comes, and whoever sends it (a terminal, an
+init system that signals the whole group), it means what stands there; with nothing there it means
+DRAIN.
 """
 
 from __future__ import annotations
@@ -13,11 +18,16 @@ import struct
 from typing import NamedTuple
 
 ID_BYTES = 512
-_HEAD = struct.Struct("<qqqqqq")  # rejoins, phase, jobs done, beats, stop asked, reserved
+WORDS_BYTES = 2048
+_HEAD = struct.Struct("<qqqqqq")  # rejoins, phase, jobs done, beats, stop asked, length of words
 _ROW = struct.Struct("<qddHH")  # sequence, started, hard deadline, queue index, length of the id
 _ROW_BYTES = _ROW.size + ID_BYTES
 
 STARTING, READY, DRAINING, LEAVING = range(4)
+
+CONTINUE, DRAIN, STOP = range(3)
+"""What the supervisor asks: go on; finish what runs until the spec's `drain` deadline, then give it
+back; give everything back and leave now."""
 
 
 class Running(NamedTuple):
@@ -35,8 +45,9 @@ class Shared:
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
-        self._map = mmap.mmap(-1, _HEAD.size + slots * _ROW_BYTES)
-        self._rows = [_HEAD.size + i * _ROW_BYTES for i in range(slots)]
+        rows = _HEAD.size + WORDS_BYTES
+        self._map = mmap.mmap(-1, rows + slots * _ROW_BYTES)
+        self._rows = [rows + i * _ROW_BYTES for i in range(slots)]
 
     # -- the worker writes -------------------------------------------------------------------------
 
@@ -70,6 +81,25 @@ class Shared:
         (count,) = struct.unpack_from("<q", self._map, 16)
         struct.pack_into("<q", self._map, 16, count + jobs)
 
+    def last_words(self, text: str) -> None:
+        """Leave one line for the supervisor to log once, whatever number of workers fail alike:
+        why this process cannot work (exit codes 1 and 4)."""
+        words = text.encode("utf-8", "replace")[:WORDS_BYTES]
+        self._map[_HEAD.size : _HEAD.size + len(words)] = words
+        struct.pack_into("<q", self._map, 40, len(words))
+
+    @property
+    def asked(self) -> int:
+        """What the supervisor asks: CONTINUE, DRAIN or STOP."""
+        return int(struct.unpack_from("<q", self._map, 32)[0])
+
+    # -- the supervisor writes ---------------------------------------------------------------------
+
+    def ask(self, what: int) -> None:
+        """Ask the worker to DRAIN or STOP; then knock with SIGTERM. Never back again."""
+        if what > self.asked:
+            struct.pack_into("<q", self._map, 32, what)
+
     # -- the supervisor reads ----------------------------------------------------------------------
 
     @property
@@ -86,6 +116,12 @@ class Shared:
     def done(self) -> int:
         """Jobs that ended in this process."""
         return int(struct.unpack_from("<q", self._map, 16)[0])
+
+    @property
+    def words(self) -> str:
+        """The last words, "" when there are none."""
+        (size,) = struct.unpack_from("<q", self._map, 40)
+        return self._map[_HEAD.size : _HEAD.size + size].decode("utf-8", "replace")
 
     def running(self) -> list[Running]:
         """The jobs that run now, or ran when the process died."""

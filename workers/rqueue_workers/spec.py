@@ -43,10 +43,19 @@ class WorkerSpec:
 
 @dataclass(frozen=True, slots=True)
 class PoolSpec:
-    """A pool: a supervisor and `processes` workers like `worker`."""
+    """A pool: a supervisor and `processes` workers like `worker`.
+
+    pidfile: where the supervisor writes its process id. quiet: log warnings only. patience: seconds
+    that Redis may be unreachable at the start before the pool gives up (later it waits for ever).
+    grace: seconds between the end of `drain` and SIGKILL for a worker that is still there.
+    respawn_delays: seconds before the place of a worker that died at once is filled again, by how
+    often in a row that happened.
+    """
 
     worker: WorkerSpec
     processes: int = 2
     pidfile: str = ""
     quiet: bool = False
+    patience: float = 5.0
+    grace: float = 2.0
     respawn_delays: tuple[float, ...] = field(default=(0.0, 0.1, 0.5, 1.0, 2.0, 5.0))

@@ -13,16 +13,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from rqueue.errors import RQueueError
+from rqueue.errors import EmbeddedRedisError
 
 OLDEST = (6, 2, 0)
 """The oldest server that rqueue works with."""
 
 _VERSION = re.compile(r"\bv=(\d+)\.(\d+)\.(\d+)")
-
-
-class EmbeddedRedisError(RQueueError):
-    """The embedded server could not be found, started or kept; the message ends with its log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from rqueue.binaries import EmbeddedRedisError, ServerBinary, find_server
+from rqueue.binaries import ServerBinary, find_server
+from rqueue.errors import EmbeddedRedisError
 from rqueue.kept_process import KeptProcess
 
-__all__ = ["EmbeddedRedis", "EmbeddedRedisError", "running"]
+__all__ = ["EmbeddedRedis", "running"]
 
 _PROCESS_ID = re.compile(rb"^process_id:(\d+)\r?$", re.MULTILINE)
 # A unix socket's path has at most 103 bytes (macOS) or 107 (Linux); some room for the server's own.

@@ -15,6 +15,8 @@
     │       ├── WrongServer          too old, or not a Redis
     │       └── EvictionPolicy       it may evict jobs
     ├── ScriptError                  a Lua script refused its input
+    ├── ScriptSourceError            the Lua sources are missing or broken (installation)
+    ├── EmbeddedRedisError           the embedded server cannot be found, started or kept
     ├── ConfigError                  a setting or option is wrong (also a ValueError)
     ├── InvalidName                  a job id or queue name that cannot be used (also a ValueError)
     ├── LifecycleError               used before it was opened, or after it was closed
@@ -69,6 +71,7 @@ __all__ = [
     "ConnectionLost",
     "ConsumerError",
     "ConsumerGone",
+    "EmbeddedRedisError",
     "EvictionPolicy",
     "Forged",
     "InvalidName",
@@ -93,6 +96,7 @@ __all__ = [
     "ResultNotReady",
     "ResultTimeout",
     "ScriptError",
+    "ScriptSourceError",
     "ServerError",
     "SoftTimeLimit",
     "StaleTerm",
@@ -201,6 +205,14 @@ class ScriptError(RQueueError):
         super().__init__(f"script '{script}' refused: {reply}")
         self.script = script
         self.reply = reply
+
+
+class ScriptSourceError(RQueueError):
+    """The Lua sources are missing or broken: a fault of the installation, not of a queue."""
+
+
+class EmbeddedRedisError(RQueueError):
+    """The embedded server cannot be found, started or kept; says what to do."""
 
 
 # -- wrong use -------------------------------------------------------------------------------------

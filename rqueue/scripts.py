@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import NoScriptError, ResponseError
 
-from rqueue.errors import RQueueError
+from rqueue.errors import ScriptSourceError
 
 if TYPE_CHECKING:
     import redis
@@ -35,10 +35,6 @@ _SLOT = re.compile(r"[a-z][a-z0-9_]*")
 _NOTE = re.compile(r"\([^()]*\)")
 _LUA_LINE = re.compile(r"user_script:(\d+)")
 _SECTIONS = ("KEYS", "ARGV", "REPLY", "ERRORS")
-
-
-class ScriptSourceError(RQueueError):
-    """The Lua sources are missing or broken: a fault of the installation, not of a queue."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ import redis
 
 from rqueue import binaries, embedded, kept_process
 from rqueue.binaries import OLDEST, ServerBinary, find_server, server_binaries
-from rqueue.embedded import EmbeddedRedis, EmbeddedRedisError, running
+from rqueue.embedded import EmbeddedRedis, running
+from rqueue.errors import EmbeddedRedisError
 from tests.support.redis_server import Servers
 
 pytestmark = pytest.mark.each_server

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rqueue.scripts import Scripts, ScriptSourceError, find_lua, parse_header
+from rqueue.errors import ScriptSourceError
+from rqueue.scripts import Scripts, find_lua, parse_header
 
 HEADER = """\
 --- Does a thing.

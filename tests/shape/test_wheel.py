@@ -111,7 +111,8 @@ def test_without_its_scripts_it_says_so(wheel: Path, tmp_path: Path) -> None:
     program = (
         "import json, sys\n"
         "sys.path[:0] = sys.argv[1:]\n"
-        "from rqueue.scripts import find_lua, ScriptSourceError\n"
+        "from rqueue.errors import ScriptSourceError\n"
+        "from rqueue.scripts import find_lua\n"
         "try:\n"
         "    find_lua()\n"
         "except ScriptSourceError as error:\n"

@@ -19,6 +19,8 @@ EXAMPLES: list[RQueueError] = [
     errors.WrongServer("Redis 5.0 is too old", version="5.0"),
     errors.EvictionPolicy("allkeys-lru"),
     errors.ScriptError("settle", "SCHEMA 2"),
+    errors.ScriptSourceError("lua/x.lua:1: missing"),
+    errors.EmbeddedRedisError("no redis-server here"),
     errors.ConfigError("lease", "too short"),
     errors.InvalidName("job id", "", "is empty"),
     errors.LifecycleError("closed"),

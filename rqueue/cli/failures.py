@@ -1,0 +1,104 @@
+"""What goes wrong, as one line that says what to do, and as an exit code."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from rqueue import errors
+
+OK, NEGATIVE, USAGE, NOT_FOUND, SERVER, NOT_YET, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+
+def exit_code(error: BaseException) -> int:
+    """The exit code for an error, as `rqueue --help` lists them."""
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, Failure):
+        return error.code
+    if isinstance(error, click.ClickException):
+        return error.exit_code
+    if isinstance(
+        error,
+        errors.ConfigError | errors.InvalidName | errors.NotEncodable | errors.BadArguments,
+    ):
+        return USAGE
+    if isinstance(error, errors.UnknownQueue | errors.UnknownJob | errors.UnknownTask):
+        return NOT_FOUND
+    if isinstance(error, errors.ServerError | errors.EmbeddedRedisError):
+        return SERVER
+    if isinstance(error, errors.ResultTimeout | errors.ResultNotReady):
+        return NOT_YET
+    return NEGATIVE
+
+
+def advice(error: BaseException) -> str:
+    """What to do about it, where the message itself does not say."""
+    if isinstance(error, errors.AuthenticationFailed):
+        return "put the right user and password into the URL: redis://USER:PASSWORD@host:6379/0"
+    if isinstance(error, errors.ConnectionLost):
+        return "is the server running, and is --url or RQUEUE_URL right?"
+    if isinstance(error, errors.RedisTimeout):
+        return "is the server overloaded, or the address in --url or RQUEUE_URL not a Redis?"
+    if isinstance(error, errors.RedisOutOfMemory):
+        return "raise maxmemory, or make room: rqueue purge, rqueue dead purge"
+    if isinstance(error, errors.RedisReadOnly):
+        return "point --url at the primary server, or try again after the failover"
+    if isinstance(error, errors.RedisLoading):
+        return "try again in a moment"
+    if isinstance(error, errors.UnknownQueue):
+        return "see 'rqueue queues' for those there are"
+    return ""
+
+
+def describe(error: BaseException) -> str:
+    """One line for an error: what is wrong, and what to do."""
+    said = " ".join(str(error).splitlines()[:1]) or type(error).__name__
+    hint = advice(error)
+    return f"{said}; {hint}" if hint else said
+
+
+def report(error: Exception) -> int:
+    """Print one line to stderr for what was expected to go wrong, and return its exit code.
+
+    What nobody expected is raised again: a traceback is what helps with a bug.
+    """
+    if isinstance(error, click.Abort):
+        click.echo("stopped", err=True)
+        return INTERRUPTED
+    if isinstance(error, click.UsageError):
+        error.show()
+        return error.exit_code
+    if isinstance(error, click.ClickException):
+        say(error.format_message())
+        return exit_code(error)
+    if isinstance(error, errors.RQueueError):
+        say(describe(error))
+        return exit_code(error)
+    if isinstance(error, OSError) and error.filename:
+        say(f"{error.strerror}: {error.filename}")
+        return USAGE
+    raise error
+
+
+def say(line: str) -> None:
+    """A line for people, beside the output proper."""
+    click.echo(f"rqueue: {line}", err=True)
+
+
+class Failure(click.ClickException):
+    """A command's own refusal, with its exit code."""
+
+    def __init__(self, message: str, code: int = NEGATIVE) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask before something is destroyed. Raises Failure where nobody can be asked, Abort on no."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Failure(f"{question} Not asked, for this is no terminal: pass --yes", USAGE)
+    click.confirm(question, abort=True, err=True)

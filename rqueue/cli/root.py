@@ -1,0 +1,151 @@
+"""The group of all commands: each is loaded when it is called, all end with documented codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import click
+
+from rqueue.cli.target import Target, connection_options
+
+EPILOG = """\b
+Exit codes:
+  0    done; the answer is good
+  1    the answer is negative: the job failed, problems were found, nothing to cancel
+  2    wrong usage, or a destructive command without --yes
+  3    not found: no such queue, job, or running dev server
+  4    the Redis server cannot be reached or used
+  5    no answer yet: the time given to wait is over
+  130  stopped by Ctrl-C
+'rqueue worker' has more of them: see 'rqueue worker --help'."""
+
+
+class Entry(NamedTuple):
+    """A command before it is loaded."""
+
+    section: str
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "worker": Entry("Run", "worker", "Run a pool of worker processes."),
+    "enqueue": Entry("Run", "enqueue", "Enqueue a job by its task's name."),
+    "dev": Entry("Run", "dev", "Keep a Redis server running for development."),
+    "demo": Entry("Run", "demo", "Show the whole system doing real work here."),
+    "queues": Entry("Look", "queues", "List the queues, or show one in numbers."),
+    "jobs": Entry("Look", "jobs", "List a queue's jobs in one state."),
+    "show": Entry("Look", "show", "Show all that is known of one job."),
+    "result": Entry("Look", "result", "Wait for a job's result and print it."),
+    "consumers": Entry("Look", "consumers", "List who consumes a queue."),
+    "history": Entry("Look", "history", "Show what became of jobs."),
+    "stats": Entry("Look", "stats", "Measure a queue's rates and latencies."),
+    "cancel": Entry("Steer", "cancel", "Cancel jobs."),
+    "dead": Entry("Steer", "dead", "List, requeue or purge dead letters."),
+    "pause": Entry("Steer", "pause", "Hand out no more jobs of a queue."),
+    "resume": Entry("Steer", "pause", "Hand out a paused queue's jobs again."),
+    "purge": Entry("Steer", "purge", "End a queue's waiting jobs."),
+    "doctor": Entry("Check", "doctor", "Check a live server's queues, and repair them."),
+    "bench": Entry("Check", "bench", "Measure this server with no-op jobs."),
+}
+"""In the order of `--help`. Kept here so that `--help` loads none of them; a test compares the help
+with what each command says itself."""
+
+
+class Commands(click.Group):
+    """Loads a command when it is called, and turns what goes wrong into one line and a code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order of `--help`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command; None if there is none of this name."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module = importlib.import_module(f"rqueue.cli.{entry.module}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands by section, without loading them."""
+        for section in dict.fromkeys(entry.section for entry in COMMANDS.values()):
+            rows = [(n, entry.help) for n, entry in COMMANDS.items() if entry.section == section]
+            with formatter.section(section):
+                formatter.write_dl(rows, col_spacing=4)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command line; exits with the code that `EPILOG` promises."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, False, **extra)
+        try:
+            code = super().main(args, prog_name, complete_var, False, **extra)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # who read our output has seen enough; the interpreter would complain when it flushes
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 128 + 13
+        except Exception as error:
+            from rqueue.cli.failures import report
+
+            code = report(error)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"rqueue {version('rqueue')}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Commands,
+    epilog=EPILOG,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@connection_options
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """A worker queue on Redis: strict order, nothing lost, no polling.
+
+    Where the server is comes from --url or RQUEUE_URL. Without either, all commands but 'worker'
+    use the development server of this folder, if 'rqueue dev' runs here.
+
+    \b
+    A first look:
+      rqueue dev --background                      a server for development
+      rqueue enqueue app.tasks.welcome 42          a job
+      rqueue worker app.tasks --dev                who runs it
+      rqueue queues                                what there is
+      rqueue stats default --watch                 how it goes
+    """  # noqa: D301 - click's mark for a paragraph that is not to be wrapped
+    ctx.ensure_object(Target)
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    cli.main(args=args, prog_name="rqueue")
+    raise AssertionError("click's main exits")

@@ -1,0 +1,101 @@
+"""Which server and namespace a command works on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rqueue.client import Queue
+    from rqueue.inspector import Inspector
+    from rqueue.settings import Settings
+
+DEV_DIRECTORY = ".rqueue"
+"""Where `rqueue dev` keeps its server, below the current folder."""
+
+NO_URL = (
+    "no server: set RQUEUE_URL or pass --url redis://host:6379/0"
+    " (or start one for development here: rqueue dev)"
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class Target:
+    """The server and namespace, as far as the command line names them."""
+
+    url: str | None = None
+    namespace: str | None = None
+
+    def settings(self, *, dev: bool = True) -> Settings:
+        """Settings with a URL: the one given, RQUEUE_URL, or, with `dev`, that of the development
+        server of this folder. Raises UsageError when there is none, and ConfigError."""
+        from rqueue.settings import Settings
+
+        settings = Settings.load(url=self.url, namespace=self.namespace)
+        if settings.url is None and dev:
+            from rqueue.embedded import running
+
+            settings = Settings.load(url=running(DEV_DIRECTORY), namespace=self.namespace)
+        if settings.url is None:
+            raise click.UsageError(NO_URL)
+        return settings
+
+    @contextlib.contextmanager
+    def inspector(self) -> Iterator[Inspector]:
+        """An inspector on a server that is new enough. Raises WrongServer."""
+        from rqueue.connection import server_facts
+        from rqueue.errors import WrongServer
+        from rqueue.inspector import Inspector
+
+        with Inspector(settings=self.settings()) as inspector:
+            problem = server_facts(inspector.redis).problem
+            if isinstance(problem, WrongServer):
+                raise problem
+            yield inspector
+
+    @contextlib.contextmanager
+    def queue(self, name: str) -> Iterator[tuple[Queue, Inspector]]:
+        """A queue's client and an inspector, over one connection."""
+        from rqueue.client import Queue
+
+        with self.inspector() as inspector:
+            yield (
+                Queue(name, redis=inspector.redis, settings=inspector.settings),
+                inspector,
+            )
+
+
+def _note(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None and param.name is not None:
+        setattr(ctx.ensure_object(Target), param.name, value)
+
+
+def connection_options(command: F) -> F:
+    """Add --url and --namespace. They may stand before the command or behind it."""
+    for decorate in (
+        click.option(
+            "--namespace",
+            metavar="NAME",
+            expose_value=False,
+            callback=_note,
+            help="What all keys begin with; default RQUEUE_NAMESPACE, or 'rqueue'.",
+        ),
+        click.option(
+            "--url",
+            metavar="URL",
+            expose_value=False,
+            callback=_note,
+            help="The Redis server, as redis://host:6379/0; default RQUEUE_URL.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+pass_target = click.make_pass_decorator(Target, ensure=True)

@@ -1,0 +1,156 @@
+"""`rqueue worker`: run a pool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rqueue.cli.failures import NOT_FOUND, Failure
+from rqueue.cli.target import DEV_DIRECTORY, NO_URL, Target, connection_options, pass_target
+
+EPILOG = """\b
+Exit codes of a pool:
+  0    drained: all that was started is finished
+  1    the configuration or the application is at fault (a module cannot be imported)
+  2    wrong usage
+  3    drained, but running jobs had to be given back
+  4    Redis cannot be used: not reachable at start, too old, evicts keys, refuses the login
+  70   a bug in rqueue; the log has the traceback"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("app", required=False)
+@click.argument("queues", nargs=-1, metavar="[QUEUE]...")
+@click.option("--processes", type=int, metavar="N", help="Worker processes; default 2.")
+@click.option(
+    "--threads",
+    type=int,
+    metavar="N",
+    help="Run sync tasks in N threads of each process; default 0: in its main thread, one by one.",
+)
+@click.option(
+    "--async-slots",
+    type=int,
+    metavar="N",
+    help="Async tasks that run at once in each process; default 100.",
+)
+@click.option(
+    "--prefetch",
+    type=int,
+    metavar="N",
+    help="Jobs a process holds per queue; default 0: as many as are about 50 ms of work.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    default=None,
+    help="Serve the queues in the order given: a later one only while the earlier ones are empty.",
+)
+@click.option(
+    "--priority",
+    type=int,
+    metavar="N",
+    help="Of these consumers, default 0: higher ones get jobs first while they have room.",
+)
+@click.option("--max-jobs", type=int, metavar="N", help="Replace a process after N jobs.")
+@click.option(
+    "--max-memory",
+    metavar="SIZE",
+    help="Replace a process that has grown beyond this (512MB), when its job is done.",
+)
+@click.option(
+    "--drain",
+    metavar="DURATION",
+    help="What running jobs get after the first SIGTERM; default 30s.",
+)
+@click.option(
+    "--lease",
+    metavar="DURATION",
+    help="How long a silent pool keeps its jobs; default RQUEUE_LEASE, or 30s.",
+)
+@click.option(
+    "--limit",
+    metavar="DURATION",
+    help="Hard limit of one attempt, where the task sets none: its process is killed.",
+)
+@click.option(
+    "--soft-limit",
+    metavar="DURATION",
+    help="Soft limit of one attempt, where the task sets none: an exception in the job.",
+)
+@click.option(
+    "--pool-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take options from this TOML file; the command line wins.",
+)
+@click.option("--name", metavar="NAME", help="The pool's name, as 'rqueue consumers' shows it.")
+@click.option("--pidfile", metavar="FILE", help="Write the supervisor's process id here.")
+@click.option("--quiet", is_flag=True, default=None, help="Log only what went wrong.")
+@click.option("--dev", is_flag=True, help="Use the development server of this folder (rqueue dev).")
+@connection_options
+@pass_target
+def worker(
+    target: Target,
+    /,
+    app: str | None,
+    queues: tuple[str, ...],
+    pool_file: Path | None,
+    dev: bool,
+    **options: Any,
+) -> int:
+    """Run a pool of worker processes.
+
+    APP is the module that defines the tasks (app.tasks), or several, separated by commas. It is
+    imported by the workers, never by the supervisor. Without a QUEUE the pool serves 'default'.
+
+    The first SIGTERM or Ctrl-C drains: no new jobs, running ones may finish. What is not done in
+    time goes back to its place. A second signal stops at once.
+
+    A pool file holds the same options (app, queues, processes, max_memory, ...), and url.
+
+    \b
+    Examples:
+      rqueue worker app.tasks
+      rqueue worker app.tasks mail reports --processes 4 --threads 8
+      rqueue worker app.tasks urgent default --strict
+      rqueue worker app.tasks --max-jobs 10000 --max-memory 512MB --limit 10m
+      rqueue worker --pool-file pool.toml
+    """  # noqa: D301
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    given.update(
+        url=_dev_url() if dev else target.url,
+        namespace=target.namespace,
+        app=tuple(part.strip() for part in app.split(",")) if app else None,
+        queues=queues or None,
+    )
+    if app is None and pool_file is None:
+        raise click.UsageError(
+            "name the module with the tasks (rqueue worker app.tasks), or pass --pool-file"
+        )
+    from rqueue.errors import ConfigError
+    from rqueue_workers.pool import run_pool
+    from rqueue_workers.poolfile import load_pool_file
+
+    try:
+        spec = load_pool_file(pool_file, given)
+    except ConfigError as error:
+        if error.setting == "url" and not dev and target.url is None:
+            raise click.UsageError(
+                NO_URL.replace("(or start", "(or pass --dev after you started")
+            ) from None
+        raise
+    return int(run_pool(spec))
+
+
+def _dev_url() -> str:
+    from rqueue.embedded import running
+
+    url = running(DEV_DIRECTORY)
+    if url is None:
+        raise Failure(
+            "no development server runs in this folder: start it with rqueue dev", NOT_FOUND
+        )
+    return url

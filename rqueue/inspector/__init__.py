@@ -1,0 +1,24 @@
+"""Look at queues and steer them: what the CLI and a web page are built on.
+
+Everything reads in pages and changes nothing unless its name says so. `Inspector` is the door; what
+it returns are plain dataclasses, times in ms since the epoch by Redis's clock.
+"""
+
+from rqueue.inspector.consumers import ConsumerInfo
+from rqueue.inspector.dead import DeadFilter
+from rqueue.inspector.inspector import Inspector
+from rqueue.inspector.jobs import BROWSABLE, Look, Page
+from rqueue.inspector.queues import QueueInfo
+from rqueue.inspector.stats import Spread, Stats
+
+__all__ = [
+    "BROWSABLE",
+    "ConsumerInfo",
+    "DeadFilter",
+    "Inspector",
+    "Look",
+    "Page",
+    "QueueInfo",
+    "Spread",
+    "Stats",
+]

@@ -1,0 +1,145 @@
+"""Dead letters: found by what killed them, given another life, or dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import redis
+
+from rqueue import store
+from rqueue.connection import execute
+from rqueue.inspector.jobs import PAGE_MAX, job_info, read_json
+from rqueue.job import JobInfo, JobState
+from rqueue.keys import QueueKeys
+from rqueue.store.admin import SLICE
+
+Progress = Callable[[int, int], None]
+"""Told after each step: how many dead letters were looked at, and how many were done."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadFilter:
+    """Which dead letters; what is left empty says nothing.
+
+    task: its name. error: part of the error's type or kind (`ValueError`, `crash`), letter case
+    aside. text: part of its message or traceback, letter case aside. since_ms, until_ms: died at or
+    after, before (ms since the epoch).
+    """
+
+    task: str = ""
+    error: str = ""
+    text: str = ""
+    since_ms: int = 0
+    until_ms: int = 0
+
+    def fits(self, job: JobInfo) -> bool:
+        """Whether this dead letter is one of them."""
+        if self.task and job.task != self.task:
+            return False
+        cause = job.cause or {}
+        if self.error:
+            wanted = self.error.casefold()
+            kinds = (str(cause.get("type", "")), str(cause.get("kind", "")))
+            if not any(wanted in kind.casefold() for kind in kinds):
+                return False
+        if self.text:
+            said = f"{cause.get('message', '')}\n{cause.get('traceback', '')}"
+            if self.text.casefold() not in said.casefold():
+                return False
+        return (not self.since_ms or job.ended_ms >= self.since_ms) and (
+            not self.until_ms or job.ended_ms < self.until_ms
+        )
+
+
+ANY = DeadFilter()
+
+
+def dead_letters(
+    client: redis.Redis,
+    keys: QueueKeys,
+    which: DeadFilter = ANY,
+    progress: Progress | None = None,
+) -> Iterator[JobInfo]:
+    """The dead letters that fit, oldest first, read page by page."""
+    after = (str(which.since_ms), "") if which.since_ms else ("-inf", "")
+    looked = fitting = 0
+    while True:
+        call = store.browse_set(keys, "dead", after, PAGE_MAX)
+        page = execute(client, call, queue=keys.queue)
+        for entry in page.entries:
+            if which.until_ms and entry.score >= which.until_ms:
+                return
+            job = job_info(
+                keys.queue,
+                JobState.DEAD,
+                entry.job,
+                ended_ms=int(entry.score),
+                cause=read_json(entry.cause),
+            )
+            looked += 1
+            if which.fits(job):
+                fitting += 1
+                yield job
+        if progress is not None:
+            progress(looked, fitting)
+        if not page.more:
+            return
+        after = page.after
+
+
+def requeue_dead(
+    client: redis.Redis,
+    keys: QueueKeys,
+    which: DeadFilter = ANY,
+    progress: Progress | None = None,
+) -> int:
+    """Give the dead letters that fit another life at the tail of their levels; returns how many."""
+    return _each_slice(client, keys, which, store.requeue, progress)
+
+
+def purge_dead(
+    client: redis.Redis,
+    keys: QueueKeys,
+    which: DeadFilter = ANY,
+    progress: Progress | None = None,
+) -> int:
+    """Drop the dead letters that fit for good; returns how many."""
+    return _each_slice(client, keys, which, store.purge_dead, progress)
+
+
+def _each_slice(
+    client: redis.Redis,
+    keys: QueueKeys,
+    which: DeadFilter,
+    make: Callable[[QueueKeys, list[str]], store.Call[int]],
+    progress: Progress | None,
+) -> int:
+    done = looked = 0
+    ids: list[str] = []
+
+    def seen(count: int, _fitting: int) -> None:
+        nonlocal looked
+        looked = count
+
+    def flush() -> None:
+        nonlocal done
+        done += execute(client, make(keys, ids), queue=keys.queue)
+        ids.clear()
+        if progress is not None:
+            progress(looked, done)
+
+    # A requeued job that fails again at once must not be met a second time: what died after the
+    # start is left alone.
+    start = execute(client, store.counts(keys, oldest=False), queue=keys.queue).now + 1
+    until = min(which.until_ms or start, start)
+    bounded = DeadFilter(which.task, which.error, which.text, which.since_ms, until)
+    for job in dead_letters(client, keys, bounded, seen):
+        ids.append(job.id)
+        if len(ids) == SLICE:
+            flush()
+    if ids:
+        flush()
+    elif progress is not None:
+        progress(looked, done)
+    return done

@@ -1,0 +1,217 @@
+"""The door to everything an operator wants to know of a namespace, or do to its queues."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Self
+
+import redis
+
+from rqueue import store
+from rqueue.connection import execute, open_client, require_bytes
+from rqueue.errors import ConfigError
+from rqueue.inspector import dead as dead_
+from rqueue.inspector import history as history_
+from rqueue.inspector import jobs as jobs_
+from rqueue.inspector import queues as queues_
+from rqueue.inspector import stats as stats_
+from rqueue.inspector.consumers import ConsumerInfo, list_consumers
+from rqueue.inspector.doctor import Doctor
+from rqueue.job import JobInfo
+from rqueue.keys import QueueKeys
+from rqueue.settings import Settings
+
+PURGE_SLICE = 250
+
+
+class Inspector:
+    """All queues of one namespace. Making one costs nothing: it connects at its first command.
+
+    url: where Redis is; default RQUEUE_URL. redis: an open redis-py client instead. Raises
+    ConfigError without either, and the server errors of `rqueue.errors` from every method.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        redis: redis.Redis | None = None,
+        namespace: str | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.settings = settings or Settings.load(url=url, namespace=namespace)
+        self._owns = redis is None
+        if redis is not None:
+            require_bytes(redis)
+            self.redis = redis
+        elif self.settings.url:
+            self.redis = open_client(
+                self.settings.url,
+                socket_connect_timeout=self.settings.connect_timeout,
+                # followers wait for some seconds inside one command
+                socket_timeout=self.settings.command_timeout + history_.BLOCK_MS / 1000,
+            )
+        else:
+            raise ConfigError(
+                "url", "set RQUEUE_URL, or pass url='redis://host:6379/0' or redis=client"
+            )
+
+    def keys(self, queue: str) -> QueueKeys:
+        """The keys of a queue of this namespace. Raises InvalidName."""
+        return QueueKeys(queue, self.settings.namespace)
+
+    # -- queues ------------------------------------------------------------------------------------
+
+    def queue_names(self) -> list[str]:
+        """Names of all queues, sorted; found by SCAN, so it costs with the keys on the server."""
+        return queues_.queue_names(self.redis, self.settings.namespace)
+
+    def queues(self) -> list[queues_.QueueInfo]:
+        """All queues in numbers, by name."""
+        return [queues_.queue_info(self.redis, self.keys(name)) for name in self.queue_names()]
+
+    def queue(self, name: str) -> queues_.QueueInfo:
+        """One queue in numbers. Raises UnknownQueue."""
+        return queues_.queue_info(self.redis, self.keys(name))
+
+    def require_queue(self, name: str) -> QueueKeys:
+        """The keys of a queue that exists. Raises UnknownQueue."""
+        keys = self.keys(name)
+        queues_.require_queue(self.redis, keys)
+        return keys
+
+    def purge(
+        self,
+        queue: str,
+        *,
+        ready: bool = True,
+        scheduled: bool = False,
+        held: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """End jobs that wait: each leaves a record and a row in history. Returns how many.
+
+        ready: those that wait now (what is enqueued meanwhile may be spared, and is not pursued).
+        scheduled: the scheduled ones too. held: also those in consumers' hands: their workers are
+        told, and what they settle later changes nothing (X-04). Raises UnknownQueue.
+        """
+        keys = self.require_queue(queue)
+        done = 0
+        if ready or scheduled:
+            info = queues_.queue_info(self.redis, keys)
+            left = info.ready + (info.scheduled if scheduled else 0)
+            more = True
+            while more and left > 0:
+                call = store.purge(keys, min(left, PURGE_SLICE), scheduled=scheduled)
+                ended, more = execute(self.redis, call, queue=queue)
+                left -= ended
+                done += ended
+                if progress is not None:
+                    progress(done)
+        if held:
+            for job in list(jobs_.all_jobs(self.redis, keys, "held")):
+                was = execute(self.redis, store.cancel(keys, job.id, held=True), queue=queue)
+                done += was in ("ready", "scheduled", "held")
+                if progress is not None:
+                    progress(done)
+        return done
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    def jobs(
+        self, queue: str, state: str = "ready", after: str = "", limit: int = 100
+    ) -> jobs_.Page:
+        """A page of the jobs in one state; see `rqueue.inspector.jobs.jobs_page`. Raises
+        UnknownQueue and ConfigError."""
+        return jobs_.jobs_page(self.redis, self.require_queue(queue), state, after, limit)
+
+    def all_jobs(self, queue: str, state: str = "ready") -> Iterator[JobInfo]:
+        """All jobs in one state, page by page. Raises UnknownQueue and ConfigError."""
+        return jobs_.all_jobs(self.redis, self.require_queue(queue), state)
+
+    def job(self, id: str, queue: str | None = None) -> jobs_.Look:
+        """One job by its id; without a queue it is looked for in all of them. Raises UnknownJob,
+        UnknownQueue."""
+        if queue is not None:
+            return jobs_.look_at_job(self.redis, self.require_queue(queue), id)
+        return jobs_.find_job(self.redis, [self.keys(name) for name in self.queue_names()], id)
+
+    # -- consumers ---------------------------------------------------------------------------------
+
+    def consumers(self, queue: str) -> list[ConsumerInfo]:
+        """All consumers of a queue, by name. Raises UnknownQueue."""
+        return list_consumers(self.redis, self.require_queue(queue))
+
+    # -- dead letters ------------------------------------------------------------------------------
+
+    def dead(self, queue: str, which: dead_.DeadFilter = dead_.ANY) -> Iterator[JobInfo]:
+        """The dead letters that fit, oldest first. Raises UnknownQueue."""
+        return dead_.dead_letters(self.redis, self.require_queue(queue), which)
+
+    def requeue_dead(
+        self,
+        queue: str,
+        which: dead_.DeadFilter = dead_.ANY,
+        progress: dead_.Progress | None = None,
+    ) -> int:
+        """Give the dead letters that fit another life at the tail of their levels, their attempts
+        counted from nothing; returns how many. Raises UnknownQueue."""
+        return dead_.requeue_dead(self.redis, self.require_queue(queue), which, progress)
+
+    def purge_dead(
+        self,
+        queue: str,
+        which: dead_.DeadFilter = dead_.ANY,
+        progress: dead_.Progress | None = None,
+    ) -> int:
+        """Drop the dead letters that fit for good; returns how many. Raises UnknownQueue."""
+        return dead_.purge_dead(self.redis, self.require_queue(queue), which, progress)
+
+    # -- history and numbers -----------------------------------------------------------------------
+
+    def history(self, queue: str, since: str = "-", until: str = "+") -> Iterator[history_.Row]:
+        """Rows of history from oldest to newest; see `rqueue.inspector.history`. Raises
+        UnknownQueue."""
+        return history_.read_history(self.redis, self.require_queue(queue), since, until)
+
+    def last_rows(self, queue: str, count: int) -> tuple[list[history_.Row], str]:
+        """The last rows of history, and where a follower goes on. Raises UnknownQueue."""
+        return history_.last_rows(self.redis, self.require_queue(queue), count)
+
+    def follow_history(self, queue: str, after: str = "$") -> Iterator[list[history_.Row]]:
+        """Rows of history as they are written, for ever. Raises UnknownQueue."""
+        return history_.follow_history(self.redis, self.require_queue(queue), after)
+
+    def stats(
+        self,
+        queue: str,
+        interval: float = 1.0,
+        wait: Callable[[float], None] = time.sleep,
+        first: queues_.QueueInfo | None = None,
+    ) -> stats_.Stats:
+        """Rates and latencies between two looks, `interval` seconds apart. Raises UnknownQueue."""
+        return stats_.measure(self.redis, self.keys(queue), interval, wait, first)
+
+    def doctor(self, *, wait: Callable[[float], None] = time.sleep) -> Doctor:
+        """Who checks the server and its queues, and repairs them when asked."""
+        return Doctor(self.redis, self.settings.namespace, wait=wait)
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close the connections that this inspector opened."""
+        if self._owns:
+            self.redis.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

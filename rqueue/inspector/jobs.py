@@ -1,0 +1,296 @@
+"""Jobs: one by its id, or a page of those in one state."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+import orjson
+import redis
+
+from rqueue import store
+from rqueue.codec import decode_result, key_id_of, unpack
+from rqueue.connection import execute, translated
+from rqueue.errors import ConfigError, RQueueError, Undecodable, UnknownJob
+from rqueue.inspector.queues import server_now
+from rqueue.job import Delivery, JobInfo, JobState, Record, parse_record
+from rqueue.keys import QueueKeys
+from rqueue.results import NOT_KEPT
+
+PAGE_MAX = store.read.PAGE_MAX
+
+BROWSABLE = ("ready", "scheduled", "parked", "held", "dead", "ended", "done", "cancelled", "purged")
+"""What `jobs_page` can show."""
+
+
+class Page(NamedTuple):
+    """Some jobs, in order. `next` continues behind the last one, whatever happens to the queue in
+    between; "" = that was all for now. `now`: ms, Redis's clock."""
+
+    now: int
+    jobs: list[JobInfo]
+    next: str
+
+
+class Look(NamedTuple):
+    """One job. `place`: jobs before it in its level, -1 where that means nothing."""
+
+    now: int
+    job: JobInfo
+    place: int
+
+
+def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo:
+    """What is known of a live job; `problem` says what could not be read."""
+    facts: dict[str, Any] = {"id": job.id, "queue": queue, "state": state, **more}
+    facts["size"] = len(job.value)
+    try:
+        header = job.header
+        facts.update(
+            position=header.position,
+            level=header.level,
+            enqueued_ms=header.enqueued_ms,
+            due_ms=header.due_ms,
+            deliveries=header.deliveries,
+            attempts=header.attempts,
+            max_deliveries=header.max_deliveries,
+            size=len(job.body),
+        )
+        facts["signed_with"] = key_id_of(job.body)
+        task, args, kwargs, opts = unpack(job.body)
+        facts.update(task=task, args=args, kwargs=kwargs, opts=opts)
+    except RQueueError as error:
+        facts["problem"] = str(error)
+    return JobInfo(**facts)
+
+
+def ended_info(queue: str, id: str, record: Record) -> JobInfo:
+    """What is known of a job of which only its record is left."""
+    facts: dict[str, Any] = {"ended_ms": record.ended_ms}
+    if record.state is JobState.DONE:
+        if record.payload == NOT_KEPT:
+            facts["problem"] = "its result was not kept"
+        else:
+            try:
+                facts["result"] = decode_result(record.payload)
+            except Undecodable as error:
+                facts["problem"] = str(error)
+    elif record.state is JobState.DEAD:
+        facts["cause"] = read_json(record.payload)
+    return JobInfo(id, queue, record.state, **facts)
+
+
+def read_json(text: bytes) -> dict[str, Any] | None:
+    """A JSON object that a worker or a script wrote; None when there is none.
+
+    What is no JSON object is shown as a message: people shall see what is there.
+    """
+    if not text:
+        return None
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = text.decode(errors="replace")
+    return value if isinstance(value, dict) else {"message": str(value)}
+
+
+def look_at_job(client: redis.Redis, keys: QueueKeys, id: str) -> Look:
+    """One job, wherever it is. Raises UnknownJob."""
+    shown = execute(client, store.show(keys, id), queue=keys.queue)
+    if shown.state == "unknown":
+        raise UnknownJob(id, queue=keys.queue)
+    if shown.state == "ended":
+        return Look(shown.now, ended_info(keys.queue, id, parse_record(shown.record)), -1)
+    errors = [read_json(line) or {} for line in shown.errors.splitlines()]
+    info = job_info(
+        keys.queue,
+        JobState(shown.state),
+        Delivery(id, shown.value),
+        holder=shown.holder,
+        errors=errors,
+        cause=read_json(shown.cause),
+        ended_ms=parse_record(shown.record).ended_ms if shown.record else 0,
+    )
+    return Look(shown.now, info, shown.place)
+
+
+def find_job(client: redis.Redis, candidates: Sequence[QueueKeys], id: str) -> Look:
+    """One job in whichever of these queues has it. Raises UnknownJob."""
+    for keys in candidates:
+        try:
+            return look_at_job(client, keys, id)
+        except UnknownJob:
+            continue
+    raise UnknownJob(id, queue=candidates[0].queue if len(candidates) == 1 else "")
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+def jobs_page(
+    client: redis.Redis, keys: QueueKeys, state: str = "ready", after: str = "", limit: int = 100
+) -> Page:
+    """A page of the jobs in one state (one of `BROWSABLE`), `limit` at the most (1 to 500; pages of
+    ended jobs may be somewhat longer).
+
+    ready: as they will be handed out, highest level first; the cursor is a position, so nothing is
+    shown twice or left out while jobs are consumed. scheduled: by due time. parked: those that wait
+    for a worker that knows their task. held: by consumer. dead: by time of death. ended (done,
+    cancelled, purged): in no order, while their records last. Raises ConfigError.
+    """
+    if not 1 <= limit <= PAGE_MAX:
+        raise ConfigError("limit", f"{limit} is not from 1 to {PAGE_MAX}")
+    if state == "ready":
+        return _ready_page(client, keys, after, limit)
+    if state in ("scheduled", "dead"):
+        return _set_page(client, keys, state, after, limit)
+    if state == "held":
+        return _held_page(client, keys, after, limit)
+    if state == "parked":
+        return _parked_page(client, keys, after, limit)
+    if state in BROWSABLE:
+        return _ended_page(client, keys, state, after, limit)
+    raise ConfigError("state", f"{state!r} is not one of {', '.join(BROWSABLE)}")
+
+
+def all_jobs(client: redis.Redis, keys: QueueKeys, state: str) -> Iterator[JobInfo]:
+    """All jobs in one state, page by page."""
+    after = ""
+    while True:
+        page = jobs_page(client, keys, state, after, PAGE_MAX)
+        yield from page.jobs
+        after = page.next
+        if not after:
+            return
+
+
+def _ready_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
+    page = execute(client, store.browse(keys, after, limit), queue=keys.queue)
+    jobs = [job_info(keys.queue, JobState.READY, job) for job in page.jobs]
+    return Page(page.now, jobs, page.cursor if len(jobs) == limit else "")
+
+
+def _set_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limit: int) -> Page:
+    score, member = _unfold(after, 2) if after else ("-inf", "")
+    call = store.browse_set(keys, state, (score, member), limit)
+    page = execute(client, call, queue=keys.queue)
+    jobs = []
+    for entry in page.entries:
+        more: dict[str, Any] = {}
+        if state == "dead":
+            more = {"ended_ms": int(entry.score), "cause": read_json(entry.cause)}
+        info = job_info(keys.queue, JobState(state), entry.job, **more)
+        if state == "scheduled":
+            # a parked job keeps the due time it had; what counts here is when it comes back
+            object.__setattr__(info, "due_ms", int(entry.score))
+        jobs.append(info)
+    return Page(page.now, jobs, _fold(*page.after) if page.more else "")
+
+
+def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
+    """Consumers by name, each one's hands in order; the cursor names where the page ended."""
+    at, score, member = _unfold(after, 3) if after else ("", "-inf", "")
+    with translated(client, queue=keys.queue):
+        found = cast("list[bytes]", client.zrange(keys.consumers, 0, -1))
+    names = sorted(name.decode() for name in found)
+    jobs: list[JobInfo] = []
+    now = 0
+    for name in names:
+        if name < at:
+            continue
+        start = (score, member) if name == at else ("-inf", "")
+        while True:
+            call = store.browse_set(keys, f"held:{name}", start, limit - len(jobs))
+            page = execute(client, call, queue=keys.queue)
+            now, start = page.now, page.after
+            for entry in page.entries:
+                jobs.append(job_info(keys.queue, JobState.HELD, entry.job, holder=name))
+            if len(jobs) >= limit:
+                return Page(now, jobs, _fold(name, *start))
+            if not page.more:
+                break
+    return Page(now, jobs, "")
+
+
+def _parked_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
+    return _hash_page(
+        client,
+        keys,
+        [keys.parked],
+        after,
+        limit,
+        lambda ids: [
+            look.job
+            for id_, _ in ids
+            if (look := _look_or_none(client, keys, id_)) is not None
+            and look.job.state is JobState.SCHEDULED
+        ],
+    )
+
+
+def _ended_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limit: int) -> Page:
+    def read(pairs: list[tuple[str, bytes]]) -> list[JobInfo]:
+        found = []
+        for id_, raw in pairs:
+            try:
+                info = ended_info(keys.queue, id_, parse_record(raw))
+            except Undecodable as error:
+                info = JobInfo(id_, keys.queue, JobState.UNKNOWN, problem=str(error))
+            # dead letters have a state, and a listing, of their own
+            if info.state == state or (state == "ended" and info.state is not JobState.DEAD):
+                found.append(info)
+        return found
+
+    return _hash_page(client, keys, [keys.ended, keys.ended_old], after, limit, read)
+
+
+def _hash_page(
+    client: redis.Redis,
+    keys: QueueKeys,
+    hashes: list[str],
+    after: str,
+    limit: int,
+    read: Callable[[list[tuple[str, bytes]]], list[JobInfo]],
+) -> Page:
+    """Walk hashes by HSCAN: what is there from the beginning to the end is shown."""
+    number, cursor = (int(part) for part in _unfold(after, 2)) if after else (0, 0)
+    jobs: list[JobInfo] = []
+    with translated(client, queue=keys.queue):
+        now = server_now(client, keys)
+        while number < len(hashes):
+            cursor, found = cast(
+                "tuple[int, dict[bytes, bytes]]",
+                client.hscan(hashes[number], cursor, count=limit),
+            )
+            jobs += read([(id_.decode(), raw) for id_, raw in found.items()])
+            if not cursor:
+                number += 1
+            if len(jobs) >= limit:
+                break
+    return Page(now, jobs, _fold(str(number), str(cursor)) if number < len(hashes) else "")
+
+
+def _look_or_none(client: redis.Redis, keys: QueueKeys, id: str) -> Look | None:
+    try:
+        return look_at_job(client, keys, id)
+    except UnknownJob:
+        return None
+
+
+def _fold(*parts: str) -> str:
+    raw = "\0".join(parts).encode("utf-8", "surrogateescape")
+    return base64.urlsafe_b64encode(raw).decode()
+
+
+def _unfold(cursor: str, parts: int) -> list[str]:
+    try:
+        raw = base64.urlsafe_b64decode(cursor.encode())
+    except (binascii.Error, ValueError):
+        raw = b""
+    # only the last part, a member, may hold NULs
+    found = raw.decode("utf-8", "surrogateescape").split("\0", parts - 1)
+    if len(found) != parts:
+        raise ConfigError("after", f"{cursor!r} is no cursor of such a listing")
+    return found

@@ -1,0 +1,149 @@
+"""Which queues there are, and each one in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import redis
+
+from rqueue import store
+from rqueue.connection import execute, translated
+from rqueue.errors import UnknownQueue
+from rqueue.keys import QueueKeys
+from rqueue.names import untag
+
+PAGE = 1000
+"""Keys that one SCAN call looks at."""
+
+COUNTERS = ("acked", "retried", "rejected", "released", "cancelled", "purged", "requeued")
+"""Counters that scripts keep in `meta`; they only grow."""
+
+SETTINGS = ("priorities", "max_deliveries", "keep_ms", "history_rows_max")
+
+
+def glob_escape(text: str) -> str:
+    """`text` as a SCAN pattern that matches nothing but itself."""
+    return "".join(f"\\{c}" if c in "*?[]^\\" else c for c in text)
+
+
+def scan(client: redis.Redis, pattern: str) -> Iterator[str]:
+    """Names of all keys that match, a page at a time; each once."""
+    seen: set[str] = set()
+    with translated(client):
+        for key in client.scan_iter(match=pattern, count=PAGE):
+            name = key.decode("utf-8", "surrogateescape")
+            if name not in seen:
+                seen.add(name)
+                yield name
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    """One queue in numbers, from one atomic look at `now` (ms, Redis's clock).
+
+    `ready` to `dead` are gauges. `parked` are those of `scheduled` that wait for a worker that
+    knows their task. `accepted` and `counters` only grow. `settings` are the options that were set;
+    what is not there has its default. Times are ms, 0 = none.
+    """
+
+    name: str
+    now: int
+    ready: int
+    scheduled: int
+    parked: int
+    held: int
+    dead: int
+    paused: bool
+    consumers: dict[str, int]
+    accepted: int
+    counters: dict[str, int]
+    levels: dict[int, int]
+    oldest_enqueued_ms: int
+    next_due_ms: int
+    history_rows: int
+    settings: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that no consumer has yet."""
+        return self.ready + self.scheduled
+
+    @property
+    def oldest_ms(self) -> int:
+        """Age of the oldest ready job in ms; 0 when none is ready."""
+        return max(0, self.now - self.oldest_enqueued_ms) if self.oldest_enqueued_ms else 0
+
+
+def queue_names(client: redis.Redis, namespace: str) -> list[str]:
+    """Names of the queues of a namespace, sorted.
+
+    There is no list of queues in Redis (it would be a key outside their slots): the `meta` keys are
+    found by SCAN, so the cost grows with the number of keys on the server. On a cluster's client
+    every node is scanned.
+    """
+    pattern = f"{glob_escape(namespace)}:{{*}}:meta"
+    start, end = len(namespace) + 2, len("}:meta")
+    return sorted(untag(key[start:-end]) for key in scan(client, pattern))
+
+
+def server_now(client: redis.Redis, keys: QueueKeys) -> int:
+    """Redis's time in ms, as the scripts of this queue see it."""
+    with translated(client, queue=keys.queue):
+        clock = cast("bytes | None", client.hget(keys.meta, "clock"))
+        seconds, micros = client.time()
+    return seconds * 1000 + micros // 1000 + int(clock or 0)
+
+
+def queue_exists(client: redis.Redis, keys: QueueKeys) -> bool:
+    """Whether anything was ever enqueued, configured or consumed there."""
+    with translated(client, queue=keys.queue):
+        return bool(client.exists(keys.meta))
+
+
+def require_queue(client: redis.Redis, keys: QueueKeys) -> None:
+    """Raise UnknownQueue unless it exists."""
+    if not queue_exists(client, keys):
+        raise UnknownQueue(keys.queue)
+
+
+def queue_info(client: redis.Redis, keys: QueueKeys) -> QueueInfo:
+    """One queue in numbers. Raises UnknownQueue."""
+    counts = execute(client, store.counts(keys), queue=keys.queue)
+    if not counts.meta:
+        raise UnknownQueue(keys.queue)
+    return info_of(keys.queue, counts)
+
+
+def info_of(name: str, counts: store.Counts) -> QueueInfo:
+    """The numbers of a `counts` reply, with the names people know."""
+    meta: dict[str, Any] = counts.meta
+
+    def number(field_: str) -> int:
+        return int(meta.get(field_, 0))
+
+    return QueueInfo(
+        name=name,
+        now=counts.now,
+        ready=counts.ready,
+        scheduled=counts.scheduled,
+        parked=counts.parked,
+        held=counts.held,
+        dead=counts.dead,
+        paused=meta.get("paused") == "1",
+        consumers={
+            "interested": counts.interested,
+            "notified": counts.notified,
+            "not_interested": counts.not_interested,
+            "browsers": counts.browsing,
+        },
+        # requeued and tail-retried jobs took a second position
+        accepted=number("seq") - number("tailed"),
+        counters={counter: number(counter) for counter in COUNTERS},
+        levels={level: waiting for level, waiting in sorted(counts.levels.items(), reverse=True)},
+        oldest_enqueued_ms=counts.oldest_enqueued_ms,
+        next_due_ms=counts.next_due_ms,
+        history_rows=number("history_rows"),
+        settings={name_: number(name_) for name_ in SETTINGS if name_ in meta},
+    )

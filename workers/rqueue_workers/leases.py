@@ -1,0 +1,118 @@
+"""The supervisor's calls: it renews the leases of the living, and takes back what the dead held."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from rqueue import store
+from rqueue.errors import RegistrationLost, RQueueError
+from rqueue.keys import QueueKeys
+from rqueue.store import Call
+from rqueue.store.consumers import Left, Renewed
+
+log = logging.getLogger("rqueue.pool")
+
+
+class RedisClock:
+    """Redis's time in ms, as of the last answer and this host's steady clock since then."""
+
+    def __init__(self) -> None:
+        self._ahead = time.time() - time.monotonic()
+
+    def hear(self, now: int) -> None:
+        """Take note of the `now` of an answer."""
+        self._ahead = now / 1000 - time.monotonic()
+
+    @property
+    def now(self) -> int:
+        """Milliseconds since the epoch."""
+        return round((self._ahead + time.monotonic()) * 1000)
+
+
+class Renewal:
+    """Renews the leases of all our consumers in one queue (and looks after what others left).
+
+    living: the consumer names of now. lost: told the names that were registered at an earlier
+    renewal, live on, and are not registered any more.
+    """
+
+    def __init__(
+        self,
+        keys: QueueKeys,
+        lease_ms: int,
+        living: Callable[[], Sequence[str]],
+        lost: Callable[[str, Sequence[str]], None],
+        clock: RedisClock,
+    ) -> None:
+        self.queue = keys.queue
+        self._keys = keys
+        self._lease_ms = lease_ms
+        self._living = living
+        self._lost = lost
+        self._clock = clock
+        self._sent: Sequence[str] = ()
+        self._registered: set[str] = set()
+
+    def call(self) -> Call[Renewed]:
+        """Name who lives now, not who lived when the renewal became due."""
+        self._sent = self._living()
+        return store.renew(self._keys, self._lease_ms, self._sent)
+
+    def answered(self, reply: Renewed) -> bool:
+        """Tell of leases that ended all the same: Redis was gone, or this process was stopped."""
+        self._clock.hear(reply.now)
+        gone = set(reply.gone)
+        # a worker that is about to register is not registered either: that is no loss
+        ended = sorted(gone & self._registered)
+        self._registered = set(self._sent) - gone
+        if ended:
+            self._lost(self.queue, ended)
+        if reply.reclaimed:
+            log.info(
+                "queue %s: took back what %d consumers held whose leases had ended",
+                self.queue,
+                reply.reclaimed,
+            )
+        return False
+
+    def refused(self, error: RQueueError) -> None:
+        """Say so: without renewals the leases will end."""
+        log.error("cannot renew leases in queue %s: %s", self.queue, error)
+
+
+class Reclaim:
+    """Takes back at once what a dead worker's consumer held in one queue.
+
+    Of its jobs those in `charged` were running, and count an attempt with this cause JSON.
+    """
+
+    def __init__(
+        self,
+        keys: QueueKeys,
+        consumer: str,
+        cause: bytes,
+        charged: Sequence[str],
+        clock: RedisClock,
+    ) -> None:
+        self.queue = keys.queue
+        self._keys = keys
+        self._consumer = consumer
+        self._cause = cause
+        self._charged = charged
+        self._clock = clock
+
+    def call(self) -> Call[Left]:
+        """Take back one slice."""
+        return store.reclaim(self._keys, self._consumer, self._cause, self._charged)
+
+    def answered(self, reply: Left) -> bool:
+        """Go on while its hands are not empty."""
+        self._clock.hear(reply.now)
+        return reply.held > 0
+
+    def refused(self, error: RQueueError) -> None:
+        """Take it that it had left, or that its lease ended first: somebody did this already."""
+        if not isinstance(error, RegistrationLost):
+            log.error("cannot take back what %s held in %s: %s", self._consumer, self.queue, error)

@@ -1,0 +1,39 @@
+"""What a pool is doing right now, as lines of its log (SIGUSR1)."""
+
+from __future__ import annotations
+
+import logging
+
+from rqueue_workers.crew import Crew, Member
+from rqueue_workers.shared import READY, STARTING
+from rqueue_workers.spec import WorkerSpec
+
+log = logging.getLogger("rqueue.pool")
+
+
+def report(crew: Crew, spec: WorkerSpec, now: float, gone: bool) -> None:
+    """Log one line for each worker, and one for each job that it runs. now: `time.monotonic()`."""
+    log.info("pool %s: %d workers%s", crew.name, len(crew), ", Redis is gone" if gone else "")
+    for member in crew:
+        running = member.shared.running()
+        log.info(
+            "worker %s (process %d) %s for %.0f s: %d jobs done, %d running",
+            member.base,
+            member.pid,
+            _doing(member),
+            now - member.forked_at,
+            member.shared.done,
+            len(running),
+        )
+        for job in running:
+            limit = f", at most {job.deadline - job.started:.3g} s" if job.deadline else ""
+            queue = spec.queues[job.queue]
+            log.info("  job %s of queue %s for %.3g s%s", job.id, queue, now - job.started, limit)
+
+
+def _doing(member: Member) -> str:
+    if member.stopped:
+        return "is stopped"
+    if member.asked or member.shared.phase > READY:
+        return "leaves"
+    return "starts" if member.shared.phase == STARTING else "works"

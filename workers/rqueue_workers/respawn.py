@@ -1,0 +1,34 @@
+"""When the place of a dead worker is filled again: at once, or later if that happens too often."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+STEADY = 2.0
+"""Seconds at work after which a worker's death says nothing about its successor's chances."""
+
+
+class Respawn:
+    """Remembers, for each slot, how often in a row its worker died soon."""
+
+    def __init__(self, delays: Sequence[float]) -> None:
+        self._delays = delays or (0.0,)
+        self._deaths: dict[int, int] = {}
+        self._at: dict[int, float] = {}
+
+    def died(self, slot: int, now: float, at_work: float) -> float:
+        """A worker died that had been at work for so many seconds; returns the delay."""
+        soon = 0 if at_work >= STEADY else self._deaths.get(slot, -1) + 1
+        self._deaths[slot] = soon
+        delay = self._delays[min(soon, len(self._delays) - 1)]
+        self._at[slot] = now + delay
+        return delay
+
+    def left(self, slot: int) -> None:
+        """A worker left in order."""
+        self._deaths.pop(slot, None)
+        self._at.pop(slot, None)
+
+    def at(self, slot: int) -> float:
+        """When the slot may be filled, by `time.monotonic()`; 0 = at once."""
+        return self._at.get(slot, 0.0)

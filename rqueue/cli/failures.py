@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from rqueue import errors
-
-OK, NEGATIVE, USAGE, NOT_FOUND, SERVER, NOT_YET, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+from rqueue.cli.exits import INTERRUPTED, NEGATIVE, NOT_FOUND, NOT_YET, SERVER, USAGE, Failure
 
 
 def exit_code(error: BaseException) -> int:
@@ -85,20 +82,3 @@ def report(error: Exception) -> int:
 def say(line: str) -> None:
     """A line for people, beside the output proper."""
     click.echo(f"rqueue: {line}", err=True)
-
-
-class Failure(click.ClickException):
-    """A command's own refusal, with its exit code."""
-
-    def __init__(self, message: str, code: int = NEGATIVE) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-def confirm(question: str, yes: bool) -> None:
-    """Ask before something is destroyed. Raises Failure where nobody can be asked, Abort on no."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise Failure(f"{question} Not asked, for this is no terminal: pass --yes", USAGE)
-    click.confirm(question, abort=True, err=True)

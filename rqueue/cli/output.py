@@ -108,6 +108,11 @@ def rate(per_second: float) -> str:
     return f"{per_second:,.0f}/s"
 
 
+def many(count: int, what: str) -> str:
+    """`1 job`, `2 jobs`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def shorten(text: str, width: int) -> str:
     """One line of at most `width` characters."""
     line = " ".join(text.split())

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rqueue.cli.exits import USAGE, Failure
+
 if TYPE_CHECKING:
     from rqueue.client import Queue
     from rqueue.inspector import Inspector
@@ -34,7 +36,7 @@ class Target:
 
     def settings(self, *, dev: bool = True) -> Settings:
         """Settings with a URL: the one given, RQUEUE_URL, or, with `dev`, that of the development
-        server of this folder. Raises UsageError when there is none, and ConfigError."""
+        server of this folder. Raises Failure when there is none, and ConfigError."""
         from rqueue.settings import Settings
 
         settings = Settings.load(url=self.url, namespace=self.namespace)
@@ -43,7 +45,7 @@ class Target:
 
             settings = Settings.load(url=running(DEV_DIRECTORY), namespace=self.namespace)
         if settings.url is None:
-            raise click.UsageError(NO_URL)
+            raise Failure(NO_URL, USAGE)
         return settings
 
     @contextlib.contextmanager

@@ -7,8 +7,13 @@ from typing import Any
 
 import click
 
-from rqueue.cli.failures import NOT_FOUND, Failure
-from rqueue.cli.target import DEV_DIRECTORY, NO_URL, Target, connection_options, pass_target
+from rqueue.cli.exits import NOT_FOUND, USAGE, Failure
+from rqueue.cli.target import DEV_DIRECTORY, Target, connection_options, pass_target
+
+NO_URL = (
+    "no server: set RQUEUE_URL, pass --url redis://host:6379/0, or put url into the pool file"
+    " (--dev uses the development server that 'rqueue dev' keeps in this folder)"
+)
 
 EPILOG = """\b
 Exit codes of a pool:
@@ -138,9 +143,7 @@ def worker(
         spec = load_pool_file(pool_file, given)
     except ConfigError as error:
         if error.setting == "url" and not dev and target.url is None:
-            raise click.UsageError(
-                NO_URL.replace("(or start", "(or pass --dev after you started")
-            ) from None
+            raise Failure(NO_URL, USAGE) from None
         raise
     return int(run_pool(spec))
 

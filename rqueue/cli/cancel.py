@@ -1,0 +1,75 @@
+"""`rqueue cancel`: cancel jobs."""
+
+from __future__ import annotations
+
+import click
+
+from rqueue.cli.exits import NEGATIVE, OK, confirm
+from rqueue.cli.output import Column, json_option, many, print_json, print_table, yes_option
+from rqueue.cli.target import Target, connection_options, pass_target
+
+WORDS = {
+    "ready": "cancelled",
+    "scheduled": "cancelled (it was scheduled)",
+    "held": "cancelled (a worker has it and is told; what it settles does not count)",
+    "holds": "left alone: a worker has it",
+    "dead": "not cancelled: it is dead ('rqueue dead purge' drops it)",
+    "ended": "not cancelled: it has ended",
+}
+
+
+@click.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--queue", "-q", metavar="QUEUE", help="Their queue; without it all are searched.")
+@click.option("--keep-held", is_flag=True, help="Leave a job alone that a worker has already.")
+@yes_option
+@json_option
+@connection_options
+@pass_target
+def cancel(
+    target: Target,
+    /,
+    ids: tuple[str, ...],
+    queue: str | None,
+    keep_held: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Cancel jobs.
+
+    A job that waits ends now. One that a worker has already ends too: the worker is told, and its
+    result does not count; the code itself is not interrupted. With --keep-held such jobs are left
+    alone.
+
+    \b
+    Exit codes: 0 all were cancelled, 1 some had ended or were left alone, 3 no such job.
+
+    \b
+    Examples:
+      rqueue cancel order-42 --yes
+      rqueue cancel order-42 order-43 -q default --keep-held
+    """  # noqa: D301
+    from rqueue import store
+    from rqueue.connection import execute
+
+    with target.inspector() as inspector:
+        found = [inspector.job(id_, queue).job for id_ in ids]
+        confirm(f"Cancel {many(len(ids), 'job')}?", yes)
+        answers = []
+        for job in found:
+            call = store.cancel(inspector.keys(job.queue), job.id, held=not keep_held)
+            answers.append((job, execute(inspector.redis, call, queue=job.queue)))
+    done = {"ready", "scheduled", "held"}
+    if as_json:
+        print_json(
+            [
+                {"id": job.id, "queue": job.queue, "cancelled": was in done, "was": was}
+                for job, was in answers
+            ]
+        )
+    else:
+        print_table(
+            [Column("id"), Column("queue"), Column("")],
+            [(job.id, job.queue, WORDS.get(was, was)) for job, was in answers],
+        )
+    return OK if all(was in done for _, was in answers) else NEGATIVE

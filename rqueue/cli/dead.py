@@ -1,0 +1,172 @@
+"""`rqueue dead`: dead letters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from rqueue.cli.exits import confirm
+from rqueue.cli.output import json_option, many, print_json, print_line, yes_option
+from rqueue.cli.progress import Counter
+from rqueue.cli.target import Target, connection_options, pass_target
+
+if TYPE_CHECKING:
+    from rqueue.inspector import DeadFilter
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _filter_options(command: F) -> F:
+    for decorate in (
+        click.option("--until", metavar="WHEN", help="Died before: a time, or so long ago (1h)."),
+        click.option("--since", metavar="WHEN", help="Died after: a time, or so long ago (2d)."),
+        click.option("--text", metavar="TEXT", default="", help="In its message or traceback."),
+        click.option(
+            "--error", metavar="TYPE", default="", help="Part of the error's type: TimeoutError."
+        ),
+        click.option("--task", metavar="NAME", default="", help="Of this task."),
+    ):
+        command = decorate(command)
+    return command
+
+
+def moment(text: str | None, option: str) -> int:
+    """ms since the epoch of an ISO time, or of a duration ago; 0 for none."""
+    if not text:
+        return 0
+    from rqueue.settings import parse_when
+
+    at_ms, ago_ms = parse_when(text, option)
+    return at_ms if at_ms is not None else round(time.time() * 1000) - (ago_ms or 0)
+
+
+def _filter(task: str, error: str, text: str, since: str | None, until: str | None) -> DeadFilter:
+    from rqueue.inspector import DeadFilter
+
+    return DeadFilter(task, error, text, moment(since, "since"), moment(until, "until"))
+
+
+@click.group(no_args_is_help=True)
+def dead() -> None:
+    """List, requeue or purge dead letters.
+
+    A job that failed for good is kept with its arguments and the error of each attempt, until it
+    is requeued or purged.
+    """
+
+
+@dead.command("list")
+@click.argument("queue")
+@_filter_options
+@click.option("--limit", "-n", default=50, show_default=True, metavar="N", help="At the most.")
+@click.option("--all", "every", is_flag=True, help="All; with --json one line per job.")
+@json_option
+@connection_options
+@pass_target
+def list_(
+    target: Target, /, queue: str, limit: int, every: bool, as_json: bool, **criteria: Any
+) -> None:
+    """List dead letters, oldest first.
+
+    \b
+    Examples:
+      rqueue dead list default
+      rqueue dead list default --task app.tasks.send --error Timeout --since 2h
+      rqueue dead list default --text 'connection refused' --all --json
+    """  # noqa: D301
+    from rqueue.cli.documents import job_document
+    from rqueue.cli.jobs import print_jobs
+
+    with target.inspector() as inspector:
+        found = inspector.dead(queue, _filter(**criteria))
+        if every and as_json:
+            for job in found:
+                print_line(job_document(job))
+            return
+        shown = list(found if every else islice(found, limit + 1))
+        more = not every and len(shown) > limit
+        shown = shown if every else shown[:limit]
+        if as_json:
+            print_json({"jobs": [job_document(job) for job in shown], "more": more})
+            return
+        now = inspector.queue(queue).now
+    print_jobs(shown, "dead", now, empty=f"no such dead letters in queue '{queue}'")
+    if more:
+        click.echo("there are more: --all, or a larger --limit", err=True)
+
+
+@dead.command()
+@click.argument("queue")
+@_filter_options
+@click.option("--dry-run", is_flag=True, help="Only say how many jobs that would be.")
+@yes_option
+@json_option
+@connection_options
+@pass_target
+def requeue(
+    target: Target, /, queue: str, dry_run: bool, yes: bool, as_json: bool, **criteria: Any
+) -> None:
+    """Give dead letters another life.
+
+    Each goes to the tail of its level, and its attempts are counted from nothing. Without options
+    all of them do.
+
+    \b
+    Examples:
+      rqueue dead requeue default --error ConnectionError --dry-run
+      rqueue dead requeue default --task app.tasks.send --since 1d --yes
+    """  # noqa: D301
+    _steer(target, queue, _filter(**criteria), "requeue", dry_run, yes, as_json)
+
+
+@dead.command("purge")
+@click.argument("queue")
+@_filter_options
+@click.option("--dry-run", is_flag=True, help="Only say how many jobs that would be.")
+@yes_option
+@json_option
+@connection_options
+@pass_target
+def purge_(
+    target: Target, /, queue: str, dry_run: bool, yes: bool, as_json: bool, **criteria: Any
+) -> None:
+    """Drop dead letters for good.
+
+    Their arguments and errors are gone then; a row in history stays. Without options all of them
+    are dropped.
+
+    \b
+    Examples:
+      rqueue dead purge default --until 30d --dry-run
+      rqueue dead purge default --task app.tasks.old --yes
+    """  # noqa: D301
+    _steer(target, queue, _filter(**criteria), "purge", dry_run, yes, as_json)
+
+
+def _steer(
+    target: Target,
+    queue: str,
+    which: DeadFilter,
+    verb: str,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    with target.inspector() as inspector:
+        count = sum(1 for _ in inspector.dead(queue, which))
+        done = 0
+        if not dry_run and count:
+            confirm(f"{verb.capitalize()} {many(count, 'dead letter')} of queue '{queue}'?", yes)
+            work = inspector.requeue_dead if verb == "requeue" else inspector.purge_dead
+            with Counter(f"{verb} {queue}", count, quiet=as_json) as counter:
+                done = work(queue, which, lambda _looked, finished: counter.update(finished))
+    if as_json:
+        print_json({"queue": queue, "jobs": count if dry_run else done, "dry_run": dry_run})
+    elif dry_run:
+        click.echo(f"would {verb} {many(count, 'dead letter')} of queue '{queue}'")
+    else:
+        click.echo(f"{verb}d {many(done, 'dead letter')} of '{queue}'")

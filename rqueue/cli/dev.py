@@ -1,0 +1,172 @@
+"""`rqueue dev`: a server for development."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import click
+
+from rqueue.cli.exits import NOT_FOUND, OK, SERVER, Failure
+from rqueue.cli.output import json_option, print_json
+from rqueue.cli.target import DEV_DIRECTORY
+
+START_S = 30.0
+STOP_S = 30.0
+_PID_FILE, _LOG_FILE = "dev.pid", "dev.log"
+
+
+@click.command()
+@click.option("--port", type=int, metavar="N", help="Listen on this loopback port too; 0: any.")
+@click.option("--background", "-b", is_flag=True, help="Start it and return.")
+@click.option("--stop", is_flag=True, help="Stop the one that runs in this folder.")
+@click.option("--status", is_flag=True, help="Say whether one runs, and where.")
+@json_option
+def dev(port: int | None, background: bool, stop: bool, status: bool, as_json: bool) -> int:
+    """Keep a Redis server running for development.
+
+    A real server with its data in .rqueue/ of this folder (put that into .gitignore). Every rqueue
+    command that is started here without a URL uses it; programs set RQUEUE_URL to what it prints.
+    It ends with Ctrl-C, and its data stays for the next time. Not for production.
+
+    \b
+    Examples:
+      rqueue dev
+      rqueue dev --background && export RQUEUE_URL=$(rqueue dev --status)
+      rqueue dev --stop
+    """  # noqa: D301
+    from rqueue.embedded import running
+
+    directory = Path(DEV_DIRECTORY)
+    if background + stop + status > 1:
+        raise click.UsageError("--background, --stop and --status exclude each other")
+    if status:
+        url = running(directory)
+        return _say(url, as_json, f"no development server runs in {directory.absolute()}")
+    if stop:
+        return _stop(directory, as_json)
+    if background:
+        return _background(directory, port, as_json)
+    return _serve(directory, port, as_json)
+
+
+def _say(url: str | None, as_json: bool, otherwise: str) -> int:
+    if as_json:
+        print_json({"running": url is not None, "url": url})
+    elif url is None:
+        raise Failure(otherwise, NOT_FOUND)
+    else:
+        click.echo(url)
+    return OK if url is not None else NOT_FOUND
+
+
+def _serve(directory: Path, port: int | None, as_json: bool) -> int:
+    from rqueue.embedded import EmbeddedRedis
+
+    ended = threading.Event()
+    previous = {
+        number: signal.signal(number, lambda *_: ended.set())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        with EmbeddedRedis(directory, port=port) as server, _pid_file(directory):
+            url = server.url if port is None else server.tcp_url
+            if as_json:
+                print_json({"running": True, "url": url, "pid": server.pid})
+            else:
+                click.echo(f"{server.binary}, data in {server.directory}")
+                click.echo(f"export RQUEUE_URL={url}")
+                click.echo("Ctrl-C ends it.")
+            sys.stdout.flush()
+            while not ended.wait(0.5):
+                if not server.alive:
+                    raise Failure(f"the server ended by itself:\n{server.log_tail(5)}", SERVER)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    return OK
+
+
+class _pid_file:
+    """Our process id in a locked file: who finds it locked knows that the number is right."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / _PID_FILE
+        self._file: int = -1
+
+    def __enter__(self) -> None:
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        # the directory's own lock, which the server holds, keeps a second one away
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        os.truncate(self._file, 0)
+        os.write(self._file, str(os.getpid()).encode())
+
+    def __exit__(self, *_: object) -> None:
+        os.truncate(self._file, 0)
+        os.close(self._file)
+
+
+def _keeper(directory: Path) -> int | None:
+    """The process that keeps the server of `directory` running."""
+    try:
+        with open(directory / _PID_FILE, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                written = file.read()
+                return int(written) if written.isdigit() else None
+    except FileNotFoundError:
+        pass
+    return None
+
+
+def _background(directory: Path, port: int | None, as_json: bool) -> int:
+    from rqueue.embedded import running
+
+    url = running(directory)
+    if url is not None:
+        return _say(url, as_json, "")
+    directory.mkdir(mode=0o700, exist_ok=True)
+    command = [sys.executable, "-m", "rqueue.cli", "dev"]
+    command += [] if port is None else ["--port", str(port)]
+    log = directory / _LOG_FILE
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + START_S
+    while (url := running(directory)) is None or _keeper(directory) is None:
+        if process.poll() is not None or time.monotonic() > deadline:
+            said = log.read_text(errors="replace").strip().splitlines()[-1:]
+            raise Failure("it did not start: " + "".join(said).removeprefix("rqueue: "), SERVER)
+        time.sleep(0.05)
+    # it is to outlive us: the interpreter need not complain that nobody waited for it
+    process.returncode = 0
+    return _say(url, as_json, "")
+
+
+def _stop(directory: Path, as_json: bool) -> int:
+    keeper = _keeper(directory)
+    if keeper is None:
+        return _say(None, as_json, f"no development server runs in {directory.absolute()}")
+    os.kill(keeper, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_S
+    while _keeper(directory) is not None:
+        if time.monotonic() > deadline:
+            raise Failure(f"process {keeper} does not end", SERVER)
+        time.sleep(0.02)
+    if as_json:
+        print_json({"running": False, "url": None})
+    else:
+        click.echo("stopped")
+    return OK

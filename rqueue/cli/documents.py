@@ -1,0 +1,71 @@
+"""What is known of jobs, queues and consumers, as JSON documents: names in words, times in ISO."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rqueue.cli.output import iso
+from rqueue.inspector import ConsumerInfo, QueueInfo, Spread, Stats
+from rqueue.job import JobInfo, JobState
+
+TIMES = ("enqueued", "due", "acquired", "started", "finished")
+
+
+def _dated(facts: dict[str, Any]) -> dict[str, Any]:
+    """`..._ms` fields that are moments become ISO times under the name without `_ms`."""
+    moments = ("enqueued_ms", "due_ms", "ended_ms", "since_ms", "oldest_enqueued_ms", "next_due_ms")
+    return {
+        (name.removesuffix("_ms") if name in moments else name): (
+            iso(value) if name in moments else value
+        )
+        for name, value in facts.items()
+    }
+
+
+def job_document(job: JobInfo, *, details: bool = False) -> dict[str, Any]:
+    """One job. `details`: also arguments, options, errors and the result."""
+    facts = _dated(asdict(job))
+    facts["state"] = str(job.state)
+    if not details:
+        for name in ("opts", "errors", "result"):
+            del facts[name]
+    elif job.state is not JobState.DONE:
+        del facts["result"]
+    return facts
+
+
+def queue_document(info: QueueInfo) -> dict[str, Any]:
+    """One queue."""
+    facts = asdict(info)
+    facts["oldest_ms"] = info.oldest_ms
+    facts["now"] = iso(info.now)
+    return _dated(facts)
+
+
+def consumer_document(info: ConsumerInfo) -> dict[str, Any]:
+    """One consumer."""
+    return _dated(asdict(info))
+
+
+def row_document(row: dict[str, Any]) -> dict[str, Any]:
+    """One row of history."""
+    return {name: iso(value) if name in TIMES else value for name, value in row.items()}
+
+
+def stats_document(stats: Stats) -> dict[str, Any]:
+    """One report of rates and latencies; times in ms."""
+
+    def times(spread: Spread | None) -> dict[str, float] | None:
+        return None if spread is None else {k: round(v, 1) for k, v in asdict(spread).items()}
+
+    return {
+        "queue": queue_document(stats.info),
+        "seconds": stats.seconds,
+        "rates": {name: round(value, 2) for name, value in stats.rates.items()},
+        "wait_ms": times(stats.wait),
+        "run_ms": times(stats.run),
+        "ping_ms": round(stats.ping_ms, 3),
+        "drain_s": stats.drain_s,
+        "tasks": stats.tasks,
+    }

@@ -1,0 +1,137 @@
+"""`rqueue enqueue`: a job from the shell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import orjson
+
+from rqueue.cli.exits import OK
+from rqueue.cli.failures import say
+from rqueue.cli.output import json_option, print_json
+from rqueue.cli.target import Target, connection_options, pass_target
+
+
+@click.command()
+@click.argument("task")
+@click.argument("args", nargs=-1, metavar="[ARG]...")
+@click.option("--queue", "-q", default="default", show_default=True, metavar="QUEUE", help="Where.")
+@click.option(
+    "--kwarg", "-k", "kwargs", multiple=True, metavar="NAME=VALUE", help="A keyword argument."
+)
+@click.option("--id", metavar="ID", help="The job's id; enqueued twice it is one job.")
+@click.option("--priority", "-p", type=int, metavar="0..9", help="Higher first; 4 is normal.")
+@click.option("--delay", metavar="DURATION", help="Not before so long from now.")
+@click.option("--at", metavar="TIME", help="Not before: 2030-01-31T08:00:00+00:00.")
+@click.option("--max-deliveries", type=int, metavar="N", help="Attempts in all.")
+@click.option("--limit", metavar="DURATION", help="Hard time limit of an attempt.")
+@click.option("--soft-limit", metavar="DURATION", help="Soft time limit of an attempt.")
+@click.option("--keep", metavar="DURATION", help="How long its result is kept.")
+@click.option("--header", multiple=True, metavar="NAME=TEXT", help="A header for the job's code.")
+@click.option("--text", is_flag=True, help="Take all arguments as text, not as JSON.")
+@click.option("--wait", metavar="DURATION", help="Wait for the result and print it.")
+@json_option
+@connection_options
+@pass_target
+def enqueue(
+    target: Target,
+    /,
+    task: str,
+    args: tuple[str, ...],
+    queue: str,
+    kwargs: tuple[str, ...],
+    header: tuple[str, ...],
+    text: bool,
+    wait: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Enqueue a job by its task's name.
+
+    The task's code need not be here. An ARG or VALUE that is JSON is passed as that (42, true,
+    null, '[1, 2]', '{"a": 1}'); everything else, and everything with --text, as text. Prints the
+    job's id.
+
+    \b
+    Examples:
+      rqueue enqueue app.tasks.welcome 42 -k language=en
+      rqueue enqueue app.tasks.report '{"month": "2030-01"}' -q reports --delay 10m
+      rqueue enqueue app.tasks.add 1 2 --wait 30s
+      rqueue enqueue app.tasks.charge 42 --id order-42 --priority 9
+    """  # noqa: D301
+    from rqueue.cli.failures import describe, exit_code
+    from rqueue.connection import server_facts
+    from rqueue.errors import EvictionPolicy, ResultError
+    from rqueue.settings import parse_duration
+
+    chosen = _options(options, header)
+    positional = [value_of(arg, text) for arg in args]
+    named = {name: value_of(value, text) for name, value in pairs(kwargs, "--kwarg")}
+    seconds = None if wait is None else parse_duration(wait, "wait")
+    with target.queue(queue) as (client, inspector):
+        problem = server_facts(inspector.redis).problem
+        if isinstance(problem, EvictionPolicy):
+            say(f"warning: {problem}")
+        handle = client.send(task, positional, named, chosen)
+        document: dict[str, Any] = {"id": handle.id, "queue": queue, "created": handle.created}
+        code = OK
+        if seconds is not None:
+            try:
+                document["result"] = handle.result(seconds)
+            except ResultError as error:
+                document["error"] = str(error)
+                code = exit_code(error)
+                if not as_json:
+                    click.echo(handle.id)
+                    say(str(error) if code == 1 else describe(error))
+                    return code
+    if as_json:
+        print_json(document)
+    elif seconds is not None:
+        click.echo(orjson.dumps(document["result"], option=orjson.OPT_INDENT_2))
+    else:
+        click.echo(handle.id)
+        if not handle.created:
+            say("a job of this id is known already: nothing was stored")
+    return code
+
+
+def value_of(text: str, as_text: bool) -> Any:
+    """An argument of the shell: JSON if it is JSON, else text."""
+    if as_text:
+        return text
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+def pairs(given: tuple[str, ...], option: str) -> list[tuple[str, str]]:
+    """Names and values of NAME=VALUE. Raises BadParameter."""
+    found = []
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint=option)
+        found.append((name, value))
+    return found
+
+
+def _options(given: dict[str, Any], headers: tuple[str, ...]) -> Any:
+    from rqueue.errors import ConfigError
+    from rqueue.options import Options
+    from rqueue.settings import parse_duration, parse_when
+
+    values = {name: given[name] for name in ("id", "priority", "max_deliveries")}
+    for name in ("limit", "soft_limit", "keep"):
+        if given[name] is not None:
+            values[name] = parse_duration(given[name], name.replace("_", "-"))
+    if given["delay"] is not None:
+        values["delay_ms"] = round(parse_duration(given["delay"], "delay") * 1000)
+    if given["at"] is not None:
+        at_ms, _ = parse_when(given["at"], "at")
+        if at_ms is None:
+            raise ConfigError("at", "a time with its zone; for a delay pass --delay")
+        values["at_ms"] = at_ms
+    return Options(headers=dict(pairs(headers, "--header")), **values)

@@ -1,0 +1,27 @@
+"""Exit codes, and how a command ends with one."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+OK, NEGATIVE, USAGE, NOT_FOUND, SERVER, NOT_YET, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+"""What `rqueue --help` lists."""
+
+
+class Failure(click.ClickException):
+    """A command's own refusal: one line, and an exit code."""
+
+    def __init__(self, message: str, code: int = NEGATIVE) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask before something is destroyed. Raises Failure where nobody can be asked, Abort on no."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Failure(f"{question} Not asked, for this is no terminal: pass --yes", USAGE)
+    click.confirm(question, abort=True, err=True)

@@ -1,0 +1,108 @@
+"""`rqueue history`: what became of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
+
+import click
+
+from rqueue.cli.output import clock, json_option, print_line, shorten, span
+from rqueue.cli.target import Target, connection_options, pass_target
+
+Row = dict[str, Any]
+HEAD = f"{'finished':8}  {'outcome':9}  {'task':28}  {'wait':>8}  {'run':>8}  {'tries':>5}  id"
+
+
+@click.command()
+@click.argument("queue")
+@click.option("--follow", "-f", is_flag=True, help="Go on as jobs end, until Ctrl-C.")
+@click.option("--last", "-n", default=20, show_default=True, metavar="N", help="The last N rows.")
+@click.option("--since", metavar="WHEN", help="From here on, oldest first: a time, or 10m (ago).")
+@click.option("--task", default="", metavar="NAME", help="Only this task.")
+@click.option(
+    "--outcome", default="", metavar="WORD", help="Only ack, retry, reject, dead, cancelled, ..."
+)
+@click.option("--id", "job", default="", metavar="ID", help="Only this job.")
+@json_option
+@connection_options
+@pass_target
+def history(
+    target: Target,
+    /,
+    queue: str,
+    follow: bool,
+    last: int,
+    since: str | None,
+    task: str,
+    outcome: str,
+    job: str,
+    as_json: bool,
+) -> None:
+    """Show what became of jobs.
+
+    One row for each time that a job was settled, or ended otherwise: its outcome, how long it
+    waited and ran, and the error. With --json a line per row, with all columns. How far it goes
+    back is the queue's setting (200,000 rows unless set).
+
+    \b
+    Examples:
+      rqueue history default
+      rqueue history default -f --outcome reject
+      rqueue history default --since 1h --task app.tasks.send --json
+    """  # noqa: D301
+    from rqueue.cli.dead import moment
+    from rqueue.cli.documents import row_document
+
+    def fits(row: Row) -> bool:
+        return (
+            (not task or row["task"] == task)
+            and (not outcome or row["outcome"] == outcome)
+            and (not job or row["id"] == job)
+        )
+
+    def show(rows: Iterable[Row], line: Callable[[Row], None]) -> None:
+        for row in rows:
+            if fits(row):
+                line(row)
+
+    def as_text(row: Row) -> None:
+        click.echo(text_of(row))
+
+    def as_line(row: Row) -> None:
+        print_line(row_document(row))
+
+    line = as_line if as_json else as_text
+    with target.inspector() as inspector:
+        keys = inspector.require_queue(queue)
+        if not as_json:
+            click.echo(click.style(HEAD, bold=True))
+        after = "$"
+        if since is not None:
+            for row in inspector.history(queue, str(moment(since, "since"))):
+                after = row["entry"]
+                show([row], line)
+        elif task or outcome or job:
+            # the last N of those that fit: looked for from the end, far enough
+            rows, after = inspector.last_rows(queue, max(last * 100, 10_000) if last else 0)
+            fitting = [row for row in rows if fits(row)]
+            show(islice(fitting, max(0, len(fitting) - last), None), line)
+        else:
+            rows, after = inspector.last_rows(queue, last)
+            show(rows, line)
+        if follow:
+            for batch in inspector.follow_history(keys.queue, after):
+                show(batch, line)
+
+
+def text_of(row: Row) -> str:
+    """A row for people: fixed columns, so that lines that come one by one stay aligned."""
+    waited = row["started"] - max(row["enqueued"], row["due"]) if row["started"] else -1
+    ran = row["finished"] - row["started"] if row["started"] else -1
+    error = f"  {row['error']}" if row["error"] else ""
+    return (
+        f"{clock(row['finished']):8}  {row['outcome']:9}  {shorten(row['task'], 28):28}  "
+        f"{span(waited) if waited >= 0 else '':>8}  {span(ran) if ran >= 0 else '':>8}  "
+        f"{row['attempts'] + 1:>5}  {row['id']}{error}"
+    )

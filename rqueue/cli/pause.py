@@ -1,0 +1,56 @@
+"""`rqueue pause` and `rqueue resume`."""
+
+from __future__ import annotations
+
+import click
+
+from rqueue.cli.output import json_option, print_json
+from rqueue.cli.target import Target, connection_options, pass_target
+
+
+@click.command()
+@click.argument("queue")
+@json_option
+@connection_options
+@pass_target
+def pause(target: Target, /, queue: str, as_json: bool) -> None:
+    """Hand out no more jobs of a queue.
+
+    Jobs are still accepted, and what workers have in hand they finish. It lasts until 'rqueue
+    resume', through restarts of workers and server.
+
+    \b
+    Example:
+      rqueue pause mail
+    """  # noqa: D301
+    with target.queue(queue) as (client, inspector):
+        inspector.require_queue(queue)
+        changed = client.pause()
+    _say(queue, "paused", changed, as_json)
+
+
+@click.command()
+@click.argument("queue")
+@json_option
+@connection_options
+@pass_target
+def resume(target: Target, /, queue: str, as_json: bool) -> None:
+    """Hand out a paused queue's jobs again.
+
+    As many waiting consumers are told as there is work for.
+
+    \b
+    Example:
+      rqueue resume mail
+    """  # noqa: D301
+    with target.queue(queue) as (client, inspector):
+        inspector.require_queue(queue)
+        changed = client.resume()
+    _say(queue, "running", changed, as_json)
+
+
+def _say(queue: str, state: str, changed: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"queue": queue, "paused": state == "paused", "changed": changed})
+    else:
+        click.echo(f"queue '{queue}' is {state}" + ("" if changed else " (it was before)"))

@@ -1,0 +1,86 @@
+"""`rqueue queues`: what there is."""
+
+from __future__ import annotations
+
+import click
+
+from rqueue.cli.output import Column, age, json_option, print_facts, print_json, print_table, span
+from rqueue.cli.target import Target, connection_options, pass_target
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[QUEUE]")
+@json_option
+@connection_options
+@pass_target
+def queues(target: Target, /, name: str | None, as_json: bool) -> None:
+    """List the queues, or show one in numbers.
+
+    'oldest' is the age of the oldest ready job: the number to watch. Consumers are counted by the
+    list they are in: waiting for work, told of work, busy (no room for more), browsing.
+
+    Queues are found by a scan of the server's keys: with millions of other keys it takes a while.
+
+    \b
+    Examples:
+      rqueue queues
+      rqueue queues mail --json
+    """  # noqa: D301
+    from rqueue.cli.documents import queue_document
+
+    with target.inspector() as inspector:
+        if name is None:
+            found = inspector.queues()
+            if as_json:
+                print_json([queue_document(info) for info in found])
+                return
+            heads = ["ready", "scheduled", "held", "dead", "oldest", "consumers"]
+            heads += ["accepted", "done"]
+            print_table(
+                [Column("queue"), *(Column(head, right=True) for head in heads), Column("")],
+                [
+                    (
+                        info.name,
+                        info.ready,
+                        info.scheduled,
+                        info.held,
+                        info.dead,
+                        span(info.oldest_ms) if info.oldest_enqueued_ms else "",
+                        sum(info.consumers.values()),
+                        info.accepted,
+                        info.counters["acked"],
+                        "paused" if info.paused else "",
+                    )
+                    for info in found
+                ],
+                empty=f"no queues in namespace '{inspector.settings.namespace}'",
+            )
+            return
+        info = inspector.queue(name)
+        if as_json:
+            print_json(queue_document(info))
+            return
+        where = info.consumers
+        print_facts(
+            {
+                "queue": info.name,
+                "paused": "yes: 'rqueue resume' hands out again" if info.paused else "",
+                "ready": info.ready,
+                "oldest": span(info.oldest_ms) if info.oldest_enqueued_ms else "",
+                "by level": ", ".join(f"{n}: {count}" for n, count in info.levels.items() if count),
+                "scheduled": info.scheduled,
+                "next due": age(info.next_due_ms, info.now),
+                "parked": f"{info.parked} wait for a worker that knows their task"
+                if info.parked
+                else "",
+                "held": info.held,
+                "dead": info.dead,
+                "consumers": f"{sum(where.values())}: {where['interested']} waiting,"
+                f" {where['notified']} told, {where['not_interested']} busy,"
+                f" {where['browsers']} browsing",
+                "accepted": info.accepted,
+                **info.counters,
+                "history rows": info.history_rows,
+                "settings": ", ".join(f"{k} {v}" for k, v in info.settings.items()),
+            }
+        )

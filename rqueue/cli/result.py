@@ -1,0 +1,80 @@
+"""`rqueue result`: wait for a job."""
+
+from __future__ import annotations
+
+import click
+import orjson
+
+from rqueue.cli.exits import NEGATIVE, OK
+from rqueue.cli.output import json_option, print_json
+from rqueue.cli.target import Target, connection_options, pass_target
+
+
+@click.command()
+@click.argument("id")
+@click.option("--queue", "-q", metavar="QUEUE", help="Its queue; without it all are searched.")
+@click.option(
+    "--timeout",
+    "-t",
+    default="0",
+    metavar="DURATION",
+    help="Wait so long (30s, 5m, or 'inf'); default: do not wait.",
+)
+@json_option
+@connection_options
+@pass_target
+def result(target: Target, /, id: str, queue: str | None, timeout: str, as_json: bool) -> int:
+    """Wait for a job's result and print it.
+
+    The result is printed as JSON and stays: it can be asked for again while the queue keeps it.
+    With --json the answer is a document with the job's state. Waiting does not poll.
+
+    \b
+    Exit codes: 0 done, 1 failed or cancelled (the reason is printed), 3 no such job,
+    5 not done yet.
+
+    \b
+    Examples:
+      rqueue result order-42 --timeout 30s
+      rqueue result order-42 -q default --json | jq .result
+    """  # noqa: D301
+    from rqueue.errors import JobCancelled, JobExpired, JobFailed, ResultExpired
+    from rqueue.settings import parse_duration
+
+    seconds = None if timeout in ("inf", "forever") else parse_duration(timeout, "timeout")
+    with target.inspector() as inspector:
+        found = inspector.job(id, queue).job
+        from rqueue.client import Queue
+
+        client = Queue(found.queue, redis=inspector.redis, settings=inspector.settings)
+        document = {"id": id, "queue": found.queue}
+        try:
+            value = client.job(id).result(seconds)
+        except JobFailed as failed:
+            cause = {
+                "type": failed.type,
+                "message": failed.remote_message,
+                "traceback": failed.remote_traceback,
+                "kind": failed.kind,
+                "attempts": failed.attempts,
+                "worker": failed.worker,
+            }
+            return _refused({**document, "state": "dead", "cause": cause}, failed, as_json)
+        except ResultExpired as gone:
+            return _refused({**document, "state": "done", "kept": False}, gone, as_json)
+        except (JobCancelled, JobExpired) as ended:
+            state = str(inspector.job(id, found.queue).job.state)
+            return _refused({**document, "state": state}, ended, as_json)
+    if as_json:
+        print_json({**document, "state": "done", "result": value})
+    else:
+        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    return OK
+
+
+def _refused(document: dict[str, object], error: Exception, as_json: bool) -> int:
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(f"rqueue: {error}", err=True)
+    return NEGATIVE

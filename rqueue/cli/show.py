@@ -1,0 +1,104 @@
+"""`rqueue show`: one job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import orjson
+
+from rqueue.cli.output import age, iso, json_option, print_facts, print_json, size, span
+from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.job import JobInfo, JobState
+
+
+@click.command()
+@click.argument("id")
+@click.option("--queue", "-q", metavar="QUEUE", help="Its queue; without it all are searched.")
+@json_option
+@connection_options
+@pass_target
+def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
+    """Show all that is known of one job.
+
+    Where it is (and how many jobs stand before it), what it will run, how often it was handed out,
+    the error of each attempt with its traceback, and, while its record lasts, how it ended.
+
+    \b
+    Examples:
+      rqueue show 0197a3c2-5b1e-7c55-8d3f-2a6b1c9e4f70
+      rqueue show order-42 -q default --json
+    """  # noqa: D301
+    with target.inspector() as inspector:
+        look = inspector.job(id, queue)
+    if as_json:
+        from rqueue.cli.documents import job_document
+
+        print_json({**job_document(look.job, details=True), "before": max(look.place, 0)})
+        return
+    print_job(look.job, look.place, look.now)
+
+
+def print_job(job: JobInfo, place: int, now: int) -> None:
+    """A job for people."""
+    live = not job.ended_ms or job.state is JobState.DEAD
+
+    def when(ms: int) -> str:
+        return f"{iso(ms)} ({age(ms, now)}{' ago' if ms <= now else ''})" if ms else ""
+
+    state = str(job.state)
+    if job.state is JobState.READY:
+        state += f", {place} before it in its level" if place else ", next in its level"
+    elif job.state is JobState.SCHEDULED and job.cause is not None:
+        state += ", no capable worker: it waits for one that knows its task"
+    elif job.holder:
+        state += f" by {job.holder}"
+    print_facts(
+        {
+            "id": job.id,
+            "queue": job.queue,
+            "state": state,
+            "task": job.task,
+            "arguments": _json(job.args) if job.args else "",
+            "keywords": _json(job.kwargs) if job.kwargs else "",
+            "options": _json(job.opts) if job.opts else "",
+            "problem": job.problem,
+            "level": job.level if live and job.enqueued_ms else "",
+            "position": job.position or "",
+            "enqueued": when(job.enqueued_ms),
+            "due": when(job.due_ms),
+            "ended": when(job.ended_ms),
+            "deliveries": f"{job.deliveries}, of which {job.attempts} failed"
+            if job.deliveries
+            else "",
+            "limit": f"{job.max_deliveries} attempts" if job.max_deliveries else "",
+            "size": size(job.size) if job.size else "",
+            "signed with": job.signed_with,
+            "result": _json(job.result) if job.state is JobState.DONE else "",
+        }
+    )
+    errors = job.errors or ([job.cause] if job.cause and job.state is JobState.DEAD else [])
+    for number, error in enumerate(errors, 1):
+        click.echo()
+        attempt = error.get("attempt") or number
+        head = f"error of attempt {attempt}" + (
+            f", {span(now - error['at'])} ago" if error.get("at") else ""
+        )
+        click.echo(click.style(head, bold=True))
+        for line in describe_error(error).splitlines():
+            click.echo(f"  {line}")
+
+
+def describe_error(error: dict[str, Any]) -> str:
+    """An attempt's error: its traceback where there is one."""
+    text = str(error.get("traceback") or "").rstrip("\n")
+    if not text:
+        kind = error.get("type") or error.get("kind") or "error"
+        text = f"{kind}: {error.get('message', '')}".rstrip(": ")
+    if error.get("worker"):
+        text += f"\nin worker {error['worker']}"
+    return text
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()

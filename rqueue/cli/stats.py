@@ -1,0 +1,134 @@
+"""`rqueue stats`: rates and latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from rqueue.cli.output import (
+    Column,
+    json_option,
+    print_json,
+    print_line,
+    print_table,
+    rate,
+    span,
+)
+from rqueue.cli.target import Target, connection_options, pass_target
+
+if TYPE_CHECKING:
+    from rqueue.inspector import Inspector, Spread, Stats
+
+COLUMNS = [
+    Column("queue"),
+    *(Column(head, right=True) for head in ("ready", "oldest", "scheduled", "held", "dead")),
+    *(Column(head, right=True) for head in ("in", "done", "retried", "rejected")),
+    *(Column(head, right=True) for head in ("wait p50", "wait p99", "run p50", "run p99")),
+    Column("empty in", right=True),
+]
+
+
+@click.command()
+@click.argument("queues", nargs=-1, metavar="[QUEUE]...")
+@click.option("--watch", "-w", is_flag=True, help="Measure again and again, until Ctrl-C.")
+@click.option(
+    "--interval", "-i", default="2s", show_default=True, metavar="DURATION", help="Between looks."
+)
+@json_option
+@connection_options
+@pass_target
+def stats(
+    target: Target, /, queues: tuple[str, ...], watch: bool, interval: str, as_json: bool
+) -> None:
+    """Measure a queue's rates and latencies.
+
+    Looks twice and shows what happened in between: jobs per second in, done, retried and rejected,
+    how long jobs waited and ran (median and 99th percentile, from the history), the age of the
+    oldest ready job, and when the queue will be empty at this rate. Without a QUEUE: all of them.
+
+    With --watch --json: a line per look and queue.
+
+    \b
+    Examples:
+      rqueue stats
+      rqueue stats default mail --watch
+      rqueue stats default --interval 10s --json | jq .rates
+    """  # noqa: D301
+    from rqueue.settings import parse_duration
+
+    seconds = parse_duration(interval, "interval")
+    with target.inspector() as inspector:
+        names = list(queues) or inspector.queue_names()
+        looks = _looks(inspector, names, seconds)
+        if as_json:
+            from rqueue.cli.documents import stats_document
+
+            for reports in looks:
+                documents = [stats_document(report) for report in reports]
+                if not watch:
+                    print_json(documents[0] if len(queues) == 1 else documents)
+                    return
+                for document in documents:
+                    print_line(document)
+        elif watch:
+            _watch(looks)
+        else:
+            print_table(COLUMNS, [_row(report) for report in next(looks)], empty="no queues")
+
+
+def _looks(inspector: Inspector, names: list[str], seconds: float) -> Iterator[list[Stats]]:
+    import time
+
+    before = {name: inspector.queue(name) for name in names}
+    while True:
+        time.sleep(seconds)
+        reports = [
+            inspector.stats(name, 0, wait=lambda _seconds: None, first=before[name])
+            for name in names
+        ]
+        yield reports
+        before = {report.info.name: report.info for report in reports}
+
+
+def _watch(looks: Iterator[list[Stats]]) -> None:
+    import sys
+
+    if not sys.stdout.isatty():
+        for reports in looks:
+            print_table(COLUMNS, [_row(report) for report in reports], empty="no queues")
+            sys.stdout.flush()
+        return
+    from rich.live import Live
+
+    from rqueue.cli.output import console, rich_table
+
+    with Live(console=console(), auto_refresh=False) as live:
+        for reports in looks:
+            live.update(rich_table(COLUMNS, [_row(report) for report in reports]), refresh=True)
+
+
+def _row(report: Stats) -> tuple[object, ...]:
+    info, rates = report.info, report.rates
+
+    def at(spread: Spread | None, share: str) -> str:
+        return "" if spread is None else span(getattr(spread, share))
+
+    return (
+        info.name + (" (paused)" if info.paused else ""),
+        info.ready,
+        span(info.oldest_ms) if info.oldest_enqueued_ms else "",
+        info.scheduled,
+        info.held,
+        info.dead,
+        rate(rates["accepted"]),
+        rate(rates["acked"]),
+        rate(rates["retried"]),
+        rate(rates["rejected"]),
+        at(report.wait, "p50"),
+        at(report.wait, "p99"),
+        at(report.run, "p50"),
+        at(report.run, "p99"),
+        "" if report.drain_s is None else span(report.drain_s * 1000),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -95,10 +95,15 @@ class JobContext:
         return f"<JobContext {self.id!r} of task {self.task!r}>"
 
 
-current: ContextVar[JobContext | None] = ContextVar("rqueue_current_job", default=None)
-"""Set by the worker around each job."""
+current: ContextVar[JobContext | Callable[[], JobContext | None] | None] = ContextVar(
+    "rqueue_current_job", default=None
+)
+"""Set by the worker: the context of the job that runs, or what makes it when somebody asks."""
 
 
 def current_job() -> JobContext | None:
     """The job that runs here; None outside one, since a task may also be called as a function."""
-    return current.get()
+    found = current.get()
+    if found is None or isinstance(found, JobContext):
+        return found
+    return found()

@@ -1,0 +1,46 @@
+"""Credit that adapts: how many jobs of a lane to hold, so that it is about 50 ms of work."""
+
+from __future__ import annotations
+
+IN_HAND_S = 0.05
+"""Seconds of work that one slot holds."""
+
+MOST = 256
+FIRST = 8
+
+
+class Credit:
+    """Learns how long jobs take. `mean`: seconds a job, 0.0 before the first."""
+
+    __slots__ = ("fixed", "mean", "slots", "window")
+
+    def __init__(self, slots: int = 1, fixed: int = 0) -> None:
+        self.slots = slots
+        self.fixed = fixed
+        self.mean = 0.0
+        self.window = fixed or FIRST
+        """Jobs to hold unstarted, or for the main thread: to hold at all."""
+
+    def sample(self, jobs: int, seconds: float) -> None:
+        """Learn from `jobs` that took `seconds` of slots' time together."""
+        if not jobs:
+            return
+        took = seconds / jobs
+        mean = self.mean
+        if not mean:
+            mean = took
+        else:
+            # one rare long job must not undo what hundreds have taught
+            took = min(took, max(8 * mean, 0.002))
+            mean += 0.3 * (took - mean)
+        self.mean = mean
+        if not self.fixed:
+            wanted = (
+                MOST if mean * MOST <= IN_HAND_S * self.slots else IN_HAND_S * self.slots / mean
+            )
+            self.window = max(1, min(int(wanted), MOST, 4 * self.window))
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a job may run before those behind it are given back."""
+        return max(0.005, min(3 * self.mean, 5.0))

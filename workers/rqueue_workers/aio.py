@@ -1,0 +1,111 @@
+"""Async jobs on an event loop, which has a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from rqueue.context import current
+from rqueue.errors import SoftTimeLimit
+from rqueue_workers.lane import Job, Lane
+
+LIMIT_GRACE_S = 1.0
+"""Seconds that a job has to end after its hard limit cancelled it; then the supervisor kills the
+process."""
+
+
+class AsyncLane(Lane):
+    """`slots` tasks at once. A limit cancels the task; the job has then failed of `SoftTimeLimit`,
+    whatever it makes of the cancellation."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._free = list(range(self.slots - 1, -1, -1))
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._admitting = False
+        self._loop = _new_loop()
+        self._thread = threading.Thread(target=self._run, name="rqueue-loop", daemon=True)
+        self._thread.start()
+
+    def submit(self, jobs: Iterable[Job]) -> None:
+        """Give the loop jobs."""
+        self.todo.extend(jobs)
+        if not self._admitting and self._free:
+            self._admitting = True
+            self._loop.call_soon_threadsafe(self._admit)
+
+    def revoke(self, job: Job) -> None:
+        """Cancel the task of a job that was cancelled."""
+        super().revoke(job)
+        self._loop.call_soon_threadsafe(self._cancel, job)
+
+    def close(self) -> None:
+        """Stop the loop; what still runs is left where it is."""
+        if self._loop.is_running():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    # -- on the loop -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    def _admit(self) -> None:
+        self._admitting = False
+        free, todo = self._free, self.todo
+        while free:
+            try:
+                job = todo.popleft()
+            except IndexError:
+                return
+            slot = free.pop()
+            self._tasks[slot] = self._loop.create_task(self._work(slot, job))
+
+    def _cancel(self, job: Job) -> None:
+        for slot, running in list(self.running.items()):
+            if running is job and slot in self._tasks:
+                self._tasks[slot].cancel()
+
+    async def _work(self, slot: int, job: Job) -> None:
+        error: BaseException | None = None
+        result: Any = None
+        current.set(self._begin(slot, job, LIMIT_GRACE_S))
+        plan = job.plan
+        try:
+            if plan.soft or plan.limit:
+                result = await _limited(job)
+            else:
+                result = await plan.function(*job.args, **job.kwargs)
+        except BaseException as raised:
+            error = raised
+        self._tasks.pop(slot, None)
+        self._free.append(slot)
+        self._end(slot, job, result, error)
+        if self.todo and not self._admitting:
+            # in this turn of the loop already: the next job must not wait for the desk
+            self._admit()
+
+
+async def _limited(job: Job) -> Any:
+    plan = job.plan
+    seconds = plan.soft or plan.limit
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await plan.function(*job.args, **job.kwargs)
+    except TimeoutError as error:
+        if limit.expired():
+            raise SoftTimeLimit(plan.name, seconds) from error
+        raise
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    with suppress(ImportError):
+        import uvloop  # type: ignore[import-not-found,unused-ignore]
+
+        loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+        return loop
+    return asyncio.new_event_loop()

@@ -1,0 +1,333 @@
+"""A worker process: joins its queues, runs their jobs, leaves in order.
+
+`run` is what the supervisor calls in the forked child. Between jobs the main thread settles and
+pulls in one call; while one of its jobs runs long the courier does it (`rqueue_workers.courier`);
+threads and the event loop run jobs beside it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from time import monotonic
+
+from rqueue import store
+from rqueue.connection import open_client
+from rqueue.errors import RegistrationLost, ScriptError, ServerError, UnusableServer
+from rqueue.keys import QueueKeys
+from rqueue.listener import Listener
+from rqueue.wire import Wire
+from rqueue_workers.aio import AsyncLane
+from rqueue_workers.courier import Courier
+from rqueue_workers.desk import Desk
+from rqueue_workers.executor import Executor
+from rqueue_workers.exits import Exit
+from rqueue_workers.hand import Hand
+from rqueue_workers.lane import Lane
+from rqueue_workers.loading import ASYNC, THREAD, AppError, Plan, load_plans
+from rqueue_workers.main_lane import MainLane, Slot
+from rqueue_workers.recycling import Recycling
+from rqueue_workers.shared import DRAIN, DRAINING, LEAVING, READY, STOP, Shared, consumer_of
+from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.stopping import Stop
+from rqueue_workers.threads import ThreadLane
+
+log = logging.getLogger("rqueue.worker")
+
+
+def run(spec: WorkerSpec, shared: Shared, base: str, parent_pid: int) -> int:
+    """Be a worker process until it is told to leave; returns its exit code (see `exits`).
+
+    base: the worker's name, the first part of its consumers' names. parent_pid: of the supervisor,
+    0 = there is none. The caller ends the process with the code: threads may still be in jobs.
+    """
+    stop = Stop(shared, spec.drain, parent_pid)
+    stop.install()
+    try:
+        try:
+            plans = load_plans(spec)
+        except AppError as error:
+            shared.last_words(str(error))
+            log.error("%s", error)
+            return Exit.APP
+        return Child(spec, shared, base, plans, stop).run()
+    except UnusableServer as error:
+        shared.last_words(str(error))
+        log.error("%s", error)
+        return Exit.REDIS
+    except Exception:
+        log.exception("the worker fails: a bug in rqueue, or data that it did not write")
+        return Exit.INTERNAL
+    finally:
+        stop.uninstall()
+
+
+class Child:
+    """One worker process."""
+
+    def __init__(
+        self, spec: WorkerSpec, shared: Shared, base: str, plans: dict[str, Plan], stop: Stop
+    ) -> None:
+        self.spec = spec
+        self.shared = shared
+        self.base = base
+        self.plans = plans
+        self.stop = stop
+        settings = spec.settings
+        self.client = open_client(
+            settings.url or "",
+            socket_connect_timeout=settings.connect_timeout,
+        )
+        self.wire = Wire(self.client, timeout=settings.command_timeout)
+        self.hands = [
+            Hand(i, QueueKeys(queue, settings.namespace), self.wire, base, spec.prefetch)
+            for i, queue in enumerate(spec.queues)
+        ]
+        self.executor = Executor(spec, plans, base, settings.signer)
+        self.slot = Slot(base)
+        self.lanes: dict[int, Lane] = {}
+        first = 1
+        if spec.threads:
+            self.lanes[THREAD] = ThreadLane(
+                spec.threads, 0, self.executor, shared, self._kick, spec.prefetch
+            )
+            first = spec.threads
+        if spec.async_slots and any(plan.lane == ASYNC for plan in plans.values()):
+            self.lanes[ASYNC] = AsyncLane(
+                spec.async_slots, first, self.executor, shared, self._kick, spec.prefetch
+            )
+        self.listener = Listener(Wire(self.client, timeout=None))
+        self.desk = Desk(
+            spec, self.hands, self.lanes, self.executor, self.listener, self.slot, self._rejoin
+        )
+        self.courier = Courier(self.desk, self.slot, self._overdue)
+        self.main = MainLane(
+            self.slot, self.executor, shared, self.courier.watch, self.desk.divert
+        )
+        self.recycling = Recycling(spec.max_jobs, spec.max_rss)
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def run(self) -> int:
+        """Join, work, leave."""
+        self.courier.start()
+        while not self.stop.level and not self._join():
+            self.stop.pause(self.desk.outage.waiting)
+        if not self.stop.level:
+            self.shared.set_phase(READY)
+        log.info("worker %s serves %s", self.base, ", ".join(self.spec.queues))
+        while not self.stop.level:
+            self._turn()
+            if self.recycling.due(self.shared.done):
+                log.info("worker %s leaves: %s", self.base, self.recycling.reason)
+                break
+        return self._leave()
+
+    def _turn(self) -> None:
+        """Run a batch of one queue, or else wait for something to do."""
+        desk = self.desk
+        if desk.outage.since:
+            self._wait_out()
+            return
+        hand = desk.turns.next()
+        if hand is not None:
+            self.main.run(hand)
+            desk.step(hand)
+            if len(self.hands) > 1:
+                self._look_around(hand)
+            return
+        desk.kicked = False
+        if self._look_around(None):
+            return
+        desk.wait(desk.rest(monotonic()), self.stop.fd)
+        self.stop.clear()
+        self.stop.look()
+
+    def _look_around(self, but: Hand | None) -> bool:
+        """Settle and pull wherever there is reason to; whether there was."""
+        worked = False
+        now = monotonic()
+        for hand in self.hands:
+            if hand is not but and not self.desk.outage.since and self.desk.wants(hand, now):
+                self.desk.step(hand)
+                worked = True
+        return worked
+
+    def _wait_out(self) -> None:
+        """Redis is gone. What is in hand may run while the lease is sure to last."""
+        desk = self.desk
+        hand = desk.turns.next()
+        sure = self.spec.settings.lease_ms / 3000
+        if hand is not None and monotonic() - desk.outage.since < sure:
+            self.main.run(hand)
+        elif desk.outage.waiting:
+            self.stop.pause(desk.outage.waiting)
+        if not desk.outage.waiting:
+            for hand in self.hands:
+                hand.lost_reply = True
+            for hand in self.hands:
+                desk.step(hand)
+                if desk.outage.waiting:
+                    break
+
+    # -- registration ------------------------------------------------------------------------------
+
+    def _join(self) -> bool:
+        """Register in all queues; False while Redis is gone."""
+        return self.desk.guarded(self._enter)
+
+    def _enter(self) -> None:
+        self._register(consumer_of(self.base, self.shared.rejoins))
+        for hand in self.hands:
+            self._prepare(hand)
+
+    def _register(self, name: str) -> None:
+        for hand in self.hands:
+            if hand.term:
+                continue
+            try:
+                hand.register(
+                    name,
+                    priority=self.spec.priority,
+                    lease_ms=self.spec.settings.lease_ms,
+                    slots=self.spec.slots,
+                    jobs=max(1, self.desk.window(hand, False)),
+                )
+            except ScriptError as error:
+                if "EXISTS" not in error.reply:
+                    raise
+                # the reply of an earlier try was lost; that one leaves when its lease ends
+                self._drop_all()
+                raise RegistrationLost(name, queue=hand.queue) from error
+            self.desk.listen(hand)
+
+    def _prepare(self, hand: Hand) -> None:
+        """Learn the queue's options; jobs that were parked for the lack of a task come back."""
+        counts = self.wire.run(store.counts(hand.keys, oldest=False), queue=hand.queue)
+        hand.most = int(counts.meta.get("max_deliveries", "10"))
+        cursor = "0"
+        while self.plans:
+            cursor, _ = self.wire.run(store.unpark(hand.keys, cursor, list(self.plans)))
+            if cursor == "0":
+                break
+
+    def _rejoin(self) -> None:
+        """A registration was lost, because the lease ended. All queues are joined anew: the
+        supervisor knows one name for all of them."""
+        self._drop_all()
+        self._register(consumer_of(self.base, self.shared.rejoined()))
+
+    def _drop_all(self) -> None:
+        stale = 0
+        for hand in self.hands:
+            if hand.term:
+                self.desk.unlisten(hand)
+                try:
+                    hand.settle(None)
+                    hand.unregister()
+                except RegistrationLost:
+                    log.debug("queue %s: this registration is lost too", hand.queue)
+            stale += hand.forget()
+            for lane in self.lanes.values():
+                for job in list(lane.todo):
+                    if job.hand is hand:
+                        job.cancelled = True
+        for lane in self.lanes.values():
+            lane.give_back()
+        for hand in self.hands:
+            hand.back.clear()
+        if stale:
+            log.warning("%d outcomes came too late: their jobs were given to others", stale)
+
+    # -- leaving -----------------------------------------------------------------------------------
+
+    def _leave(self) -> int:
+        """Give back what has not begun, let run what has until the deadline, leave the queues."""
+        desk, stop = self.desk, self.stop
+        if stop.level:
+            self.shared.set_phase(DRAINING)
+        else:
+            self.shared.set_phase(LEAVING)
+            stop.ask(DRAIN)
+        self._announce()
+        while True:
+            desk.kicked = False
+            for hand in self.hands:
+                if hand.term and hand.pending and not desk.outage.waiting:
+                    desk.step(hand)
+            pending = any(hand.pending for hand in self.hands)
+            if not desk.running and not pending:
+                break
+            left = stop.deadline - monotonic()
+            if left <= 0 or stop.level == STOP:
+                break
+            if desk.outage.waiting:
+                left = min(left, desk.outage.waiting)
+            rest = desk.rest(monotonic())
+            stop.pause(left if rest is None else min(left, max(0.005, rest)))
+            stop.look()
+        return self._part()
+
+    def _announce(self) -> None:
+        """Nothing new is begun; who runs is told."""
+        self.desk.closing = True
+        self.slot.stop()
+        for lane in self.lanes.values():
+            lane.stopping = True
+            lane.give_back()
+            for job in list(lane.running.values()):
+                if job.context is not None:
+                    job.context.stopping = True
+        for hand in self.hands:
+            hand.give_back()
+            if hand.term:
+                self.desk.step(hand)
+
+    def _part(self) -> int:
+        """Leave the queues: what still runs goes back uncounted, its outcome changes nothing."""
+        unfinished = self.desk.running + (1 if self.slot.job is not None else 0)
+        lost = sum(hand.pending for hand in self.hands)
+        try:
+            for hand in self.hands:
+                hand.unregister()
+        except ServerError as error:
+            log.warning("could not leave in order, the lease will end: %s", error)
+        if unfinished:
+            log.warning("gave back %d jobs that were still running", unfinished)
+        if lost:
+            log.warning("%d outcomes could not be told: Redis is gone", lost)
+        if not unfinished:
+            for lane in self.lanes.values():
+                lane.close()
+            self.courier.close()
+            self.listener.close()
+            self.wire.close()
+        log.info("worker %s left", self.base)
+        return Exit.UNFINISHED if unfinished or lost else Exit.OK
+
+    # -- told by others ----------------------------------------------------------------------------
+
+    def _kick(self) -> None:
+        """A lane has news: whoever is at the desk is to look."""
+        if not self.desk.kicked:
+            self.desk.kicked = True
+            if self.slot.busy:
+                self.courier.poke()
+            else:
+                self.stop.wake()
+
+    def _overdue(self) -> None:
+        """By the courier, while the main thread is in a long job: drain, and at the deadline end
+        the process under it."""
+        self.stop.look()
+        if not self.stop.level:
+            return
+        if not self.desk.closing:
+            self.shared.set_phase(DRAINING)
+            self._announce()
+        if self.stop.level == STOP or monotonic() >= self.stop.deadline:
+            with self.desk.lock:
+                if self.slot.job is None:
+                    return
+                code = self._part()
+            os._exit(code)

@@ -1,0 +1,297 @@
+"""The desk: settles what ended, pulls what there is room for, deals it out to the lanes.
+
+The main thread works at it between jobs; while a job of its own runs long, the courier does. One
+lock is taken for each batch, none for a job.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from threading import Lock
+from time import monotonic
+
+from rqueue.errors import RegistrationLost, ServerError
+from rqueue.listener import Listener, Wake
+from rqueue_workers.executor import Executor, Unfit
+from rqueue_workers.hand import Hand
+from rqueue_workers.lane import Job, Lane
+from rqueue_workers.loading import ASYNC, MAIN, THREAD
+from rqueue_workers.main_lane import Slot
+from rqueue_workers.outage import Outage
+from rqueue_workers.sorting import Sorter
+from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.threads import ThreadLane
+from rqueue_workers.turns import Turns
+
+log = logging.getLogger("rqueue.worker")
+
+LINGER_S = 0.002
+"""Seconds that ended jobs of busy lanes wait for company, to be settled together."""
+
+
+class Desk:
+    """All that the main thread and the courier share.
+
+    rejoin: what to do when a hand has lost its registration; called with the lock held.
+    """
+
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        hands: Sequence[Hand],
+        lanes: dict[int, Lane],
+        executor: Executor,
+        listener: Listener,
+        slot: Slot,
+        rejoin: Callable[[], None],
+    ) -> None:
+        self.spec = spec
+        self.hands = list(hands)
+        self.lanes = lanes
+        self.lock = Lock()
+        self.outage = Outage()
+        self.turns = Turns(hands, spec.strict)
+        self.closing = False
+        """No more jobs are pulled."""
+        self.kicked = False
+        self.slot = slot
+        self._listener = listener
+        self._by_name: dict[str, Hand] = {}
+        self._executor = executor
+        self._rejoin = rejoin
+        self._sorter = Sorter(executor.plans.values())
+        self._threaded = THREAD in lanes
+
+    # -- one step ----------------------------------------------------------------------------------
+
+    def guarded(self, action: Callable[[], None]) -> bool:
+        """Do something under the lock; an outage is noted, a lost registration made good. Whether
+        Redis could be used."""
+        with self.lock:
+            try:
+                try:
+                    action()
+                except RegistrationLost as error:
+                    log.warning("%s", error)
+                    self._rejoin()
+            except ServerError as error:
+                self.outage.note(error)
+                return False
+            if self.outage.since:
+                self.outage.over()
+            return True
+
+    def step(self, hand: Hand, blocked: bool = False) -> None:
+        """Settle what ended in a hand and pull. blocked: the main thread is in a job."""
+        self.guarded(lambda: self._step(hand, blocked))
+
+    def _step(self, hand: Hand, blocked: bool) -> None:
+        self.poll()
+        if hand.lost_reply:
+            self._recover(hand, blocked)
+            return
+        jobs = hand.settle(self.window(hand, blocked))
+        if jobs:
+            self.deal(hand, jobs)
+
+    def window(self, hand: Hand, blocked: bool) -> int:
+        """Jobs that a hand may hold after this step, all in all."""
+        staying = hand.held - hand.pending
+        if self.closing or not self.turns.pulls(hand):
+            return max(0, staying)
+        room = 0 if blocked or self._threaded else max(0, hand.credit.window - len(hand.todo))
+        for lane in self.lanes.values():
+            room += lane.room
+        if self.spec.prefetch:
+            room = max(0, min(room, self.spec.prefetch - staying))
+        return max(0, staying) + room
+
+    def wants(self, hand: Hand, now: float, blocked: bool = False) -> bool:
+        """Whether there is something to tell or to ask for."""
+        if hand.lost_reply:
+            return True
+        if hand.pending and not self._lingers(hand, now):
+            return True
+        if self.closing:
+            return False
+        state = hand.state
+        if state == "notified" or 0.0 < hand.timer_at <= now:
+            return True
+        window = self.window(hand, blocked)
+        if window <= hand.held:
+            return blocked and state == "interested"
+        return state == "not_interested" and not hand.tight
+
+    def _lingers(self, hand: Hand, now: float) -> bool:
+        if not self.lanes or hand.others or hand.back or hand.dones or self.closing:
+            return False
+        if not any(lane.todo for lane in self.lanes.values()):
+            return False
+        finished: float = hand.acks[0][6]
+        return now - finished < LINGER_S and len(hand.acks) < 100
+
+    # -- jobs in -----------------------------------------------------------------------------------
+
+    def deal(self, hand: Hand, jobs: list[bytes]) -> None:
+        """Put pulled jobs, [id, value, ...], where they will run."""
+        if not self.lanes:
+            hand.add(jobs)
+            return
+        acquired = hand.ms(monotonic())
+        for i in range(0, len(jobs), 2):
+            id_, value = jobs[i], jobs[i + 1]
+            if self._threaded or self._sorter.is_async(value):
+                self.divert(hand, id_, value, acquired)
+            else:
+                hand.todo.append((id_, value, acquired))
+
+    def divert(self, hand: Hand, id: bytes, value: bytes, acquired: int) -> None:
+        """Give one job to the lane it belongs to."""
+        now = monotonic()
+        try:
+            head, plan, args, kwargs, opts = self._executor.decode(
+                hand.queue, hand.most, id, value, acquired, now, hand.ms(now)
+            )
+        except Unfit as unfit:
+            hand.others.append(unfit.row)
+            return
+        if plan.lane == MAIN:
+            hand.todo.append((id, value, acquired))
+            return
+        job = Job(hand, id, value, acquired, head, plan, args, kwargs, opts)
+        self.lanes[plan.lane].submit((job,))
+
+    # -- wake-ups ----------------------------------------------------------------------------------
+
+    def listen(self, hand: Hand) -> None:
+        """Listen for a hand that was registered."""
+        self._by_name[hand.name] = hand
+        self._listener.add(hand.name + "\0" + hand.queue, hand.keys.wake(hand.name))
+        self._by_name[hand.name + "\0" + hand.queue] = self._by_name.pop(hand.name)
+
+    def unlisten(self, hand: Hand) -> None:
+        """Hear no more of it."""
+        self._by_name.pop(hand.name + "\0" + hand.queue, None)
+        self._listener.remove(hand.keys.wake(hand.name))
+
+    def poll(self) -> None:
+        """Hear what came meanwhile. Raises the server errors."""
+        for wake in self._listener.wait(0):
+            self.hear(wake)
+
+    def hear(self, wake: Wake) -> None:
+        """Act on a wake-up."""
+        hand = self._by_name.get(wake.consumer)
+        if hand is None:
+            return
+        if wake.job is not None:
+            id_, value = wake.job.id.encode(), wake.job.value
+            if (id_, value) in hand.recalled:
+                return
+            hand.held += 1
+            if hand.state == "interested":
+                hand.state = "notified"
+            self.deal(hand, [id_, value])
+        elif wake.kind == "revoked":
+            hand.held -= 1
+            self._revoke(hand, wake.id.encode())
+        elif wake.kind == "reconnected":
+            hand.lost_reply = True
+        else:
+            hand.state = "notified"
+
+    def _revoke(self, hand: Hand, id: bytes) -> None:
+        for entry in list(hand.todo):
+            if entry[0] == id:
+                try:
+                    hand.todo.remove(entry)
+                    return
+                except ValueError:
+                    break  # it has just begun
+        for lane in self.lanes.values():
+            for job in list(lane.todo):
+                if job.hand is hand and job.id == id:
+                    job.cancelled = True
+                    try:
+                        lane.todo.remove(job)
+                        return
+                    except ValueError:
+                        break
+            for job in list(lane.running.values()):
+                if job.hand is hand and job.id == id:
+                    lane.revoke(job)
+                    return
+        hand.cancelled.add(id)
+        self.slot.revoke(hand, id)
+
+    # -- after a lost reply ------------------------------------------------------------------------
+
+    def _recover(self, hand: Hand, blocked: bool) -> None:
+        """Tell what ended, then ask what is held (H-18)."""
+        hand.settle(None)
+        known = self._in_hand(hand)
+        hand.held = len(known)
+        flat = hand.recall(self.window(hand, blocked))
+        pairs = {(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)}
+        hand.recalled = pairs
+        ids = {id_ for id_, _ in pairs}
+        for entry in list(hand.todo):
+            if entry[0] not in ids:
+                try:
+                    hand.todo.remove(entry)
+                except ValueError:
+                    continue  # it has just begun; its outcome will be refused
+        new: list[bytes] = []
+        for i in range(0, len(flat), 2):
+            if flat[i] not in known:
+                new += flat[i : i + 2]
+        self.deal(hand, new)
+
+    def _in_hand(self, hand: Hand) -> set[bytes]:
+        known = {entry[0] for entry in list(hand.todo)}
+        running = self.slot.job
+        if running is not None and running[0] is hand:
+            known.add(running[1])
+        for lane in self.lanes.values():
+            for job in [*list(lane.todo), *list(lane.running.values())]:
+                if job.hand is hand:
+                    known.add(job.id)
+        return known
+
+    # -- waiting -----------------------------------------------------------------------------------
+
+    def rest(self, now: float) -> float | None:
+        """Seconds until something has to be looked at without being told; None = nothing has."""
+        times = [hand.timer_at - now for hand in self.hands if hand.timer_at]
+        for hand in self.hands:
+            if hand.pending and hand.acks:
+                times.append(hand.acks[0][6] + LINGER_S - now)
+        for lane in self.lanes.values():
+            if again := lane.stall(now):
+                times.append(again)
+            if isinstance(lane, ThreadLane) and (again := lane.limits(now)):
+                times.append(again)
+        return max(0.0, min(times)) if times else None
+
+    def wait(self, timeout: float | None, interrupt: int) -> None:
+        """Wait for a wake-up, or for `interrupt` to become readable."""
+        try:
+            wakes = self._listener.wait(timeout, interrupt)
+        except ServerError as error:
+            self.outage.note(error)
+            return
+        if wakes:
+            with self.lock:
+                for wake in wakes:
+                    self.hear(wake)
+
+    @property
+    def running(self) -> int:
+        """Jobs that run in lanes."""
+        return sum(len(lane.running) for lane in self.lanes.values())
+
+    @property
+    def async_lane(self) -> Lane | None:
+        """The event loop's lane, if there is one."""
+        return self.lanes.get(ASYNC)

@@ -1,0 +1,248 @@
+"""One job, from its stored value to its outcome: decoding, results, failures and their causes."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from orjson import dumps
+
+from rqueue.codec import Signer, encode_result, unpack
+from rqueue.control import Control, Reject, Retry, Snooze
+from rqueue.errors import (
+    ConfigError,
+    Forged,
+    NotEncodable,
+    SoftTimeLimit,
+    Undecodable,
+    UnknownTask,
+    Unsigned,
+)
+from rqueue.job import Header, parse_value
+from rqueue.retry import error_name
+from rqueue.store.settle import Retried
+from rqueue.task import registry
+from rqueue_workers.loading import Plan
+from rqueue_workers.rows import Row
+from rqueue_workers.spec import WorkerSpec
+
+log = logging.getLogger("rqueue.worker")
+
+LONGEST_TEXT = 16_384
+PARK_FIRST_S, PARK_MOST_S = 1.0, 60.0
+
+NOTHING: Mapping[str, Any] = {}
+
+
+class Unfit(Exception):
+    """A job that cannot be run here. `row` says what becomes of it."""
+
+    def __init__(self, row: Row) -> None:
+        super().__init__()
+        self.row = row
+
+
+class Executor:
+    """What the lanes share: plans by name, signatures, limits of attempts, the worker's name.
+
+    A job's end is a row: (id, value, head, task, acquired, started, finished, ...) followed, for a
+    result, by (keep ms, result JSON); for a failure by (outcome, error's name, what settle needs: a
+    `Retried`, or the cause as JSON).
+    """
+
+    def __init__(
+        self, spec: WorkerSpec, plans: dict[str, Plan], worker: str, signer: Signer | None
+    ) -> None:
+        self.spec = spec
+        self.plans = plans
+        self.worker = worker
+        self.signer = signer
+        self.max_body = spec.settings.max_body
+
+    def decode(
+        self, queue: str, most: int, id: bytes, value: bytes, acquired: int, now: float, at_ms: int
+    ) -> tuple[bytes, Plan, list[Any], dict[str, Any], Mapping[str, Any]]:
+        """Head, plan, args, kwargs and options of a job; raises Unfit with the row of one that
+        cannot run: not decodable, not signed well, or of a task that nobody here knows."""
+        head, _, body = value.partition(b";")
+        name = ""
+        try:
+            parse_value(value)
+            if self.signer is not None:
+                body = self.signer.verify(queue, id.decode(), body)
+            name, args, kwargs, opts = unpack(body)
+            plan = self.plans.get(name)
+            if plan is None:
+                raise Unfit(self._unknown(id, value, head, name, acquired, now, at_ms))
+            if opts:
+                plan = plan.for_job(opts, self.spec)
+            return head, plan, args, kwargs, opts
+        except (Unsigned, Forged) as error:
+            kind: str = "forged"
+            problem: Exception = error
+        except (Undecodable, ConfigError, UnicodeDecodeError) as error:
+            kind, problem = "undecodable", error
+        cause = self._error(problem, kind, at_ms, attempt_of(value) + 1)
+        log.warning("job %s: %s; it goes to the dead letters", text(id), problem)
+        raise Unfit((id, value, head, name, acquired, now, now, "reject", kind, dumps(cause)))
+
+    def _unknown(
+        self, id: bytes, value: bytes, head: bytes, name: str, acquired: int, now: float, at_ms: int
+    ) -> Row:
+        deliveries = parse_value(value)[0].deliveries
+        delay = min(PARK_MOST_S, PARK_FIRST_S * 2 ** min(deliveries, 10))
+        try:
+            registry.get(name)
+            said = f"no task '{name}' is registered here"
+        except UnknownTask as error:
+            said = str(error)
+        reason = {
+            "kind": "unknown_task",
+            "type": "UnknownTask",
+            "message": said,
+            "at": at_ms,
+            "worker": self.worker,
+        }
+        log.warning("job %s: %s; it waits for a worker that knows it", text(id), said)
+        parked = Retried(id, round(delay * 1000), "park", False, dumps(reason))
+        return (id, value, head, name, acquired, now, now, "park", "UnknownTask", parked)
+
+    # -- ends --------------------------------------------------------------------------------------
+
+    def returned(
+        self,
+        id: bytes,
+        value: bytes,
+        head: bytes,
+        plan: Plan,
+        acquired: int,
+        started: float,
+        finished: float,
+        result: Any,
+        at_ms: int,
+    ) -> Row:
+        """The row of a job that returned something."""
+        try:
+            payload = encode_result(result, plan.name)
+            if len(payload) > self.max_body:
+                raise NotEncodable(
+                    "", plan.name, f"{len(payload)} bytes; at most {self.max_body} are accepted"
+                )
+        except NotEncodable as error:
+            cause = self._error(error, "exception", at_ms, attempt_of(value) + 1)
+            log.warning("job %s: %s; it goes to the dead letters", text(id), error)
+            name = error_name(type(error))
+            row = (id, value, head, plan.name, acquired, started, finished)
+            return (*row, "reject", name, dumps(cause))
+        return (id, value, head, plan.name, acquired, started, finished, plan.keep_ms, payload)
+
+    def failed(
+        self,
+        id: bytes,
+        value: bytes,
+        head: bytes,
+        plan: Plan,
+        acquired: int,
+        started: float,
+        finished: float,
+        error: BaseException,
+        at_ms: int,
+        most: int,
+    ) -> Row:
+        """The row of a job that raised. `most`: attempts that the queue allows, 0 = any number."""
+        row = (id, value, head, plan.name, acquired, started, finished)
+        header = header_of(value)
+        attempt = header.attempts + 1
+        if isinstance(error, Snooze):
+            delay = round(error.seconds * 1000)
+            place = "head" if delay else "old"
+            return (*row, "snooze", "", Retried(id, delay, place, False, b""))
+        if isinstance(error, Reject):
+            cause = self._error(error, "rejected", at_ms, attempt)
+            log.warning("job %s of %s rejected itself: %s", text(id), plan.name, error.reason)
+            return (*row, "reject", "Reject", dumps(cause))
+        kind = "time_limit" if isinstance(error, SoftTimeLimit) else "exception"
+        name = "Retry" if isinstance(error, Retry) else error_name(type(error))
+        cause = self._error(error, kind, at_ms, attempt)
+        most = header.max_deliveries or plan.most or most
+        policy = plan.policy
+        if (most and attempt >= most) or not (isinstance(error, Retry) or policy.retries(error)):
+            log.warning(
+                "job %s of %s failed for good after %d attempts: %s",
+                text(id), plan.name, attempt, cause["message"] or name,
+            )  # fmt: skip
+            return (*row, "reject", name, dumps(cause))
+        if isinstance(error, Retry) and error.after is not None:
+            seconds = error.after
+        else:
+            seconds = policy.delay_after(attempt)
+        delay = round(seconds * 1000)
+        place = "tail" if policy.retry_at == "tail" else "head" if delay else "old"
+        log.info(
+            "job %s of %s failed, attempt %d; again in %g s: %s",
+            text(id), plan.name, attempt, delay / 1000, cause["message"] or name,
+        )  # fmt: skip
+        return (*row, "retry", name, Retried(id, delay, place, True, dumps(cause)))
+
+    def _error(self, error: BaseException, kind: str, at_ms: int, attempt: int) -> dict[str, Any]:
+        """An error as it is kept and shown."""
+        if isinstance(error, Control):
+            name, said, trace = type(error).__name__, error.reason, ""
+        else:
+            name, said, trace = error_name(type(error)), _said(error), ""
+            if kind in ("exception", "time_limit"):
+                trace = _trace(error)
+        return {
+            "kind": kind,
+            "type": name,
+            "message": clean(said),
+            "traceback": clean(trace),
+            "at": at_ms,
+            "attempt": attempt,
+            "worker": self.worker,
+        }
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as second:  # a user's __str__ may be broken
+        return f"<{type(error).__name__}: its text cannot be made: {type(second).__name__}>"
+
+
+def _trace(error: BaseException) -> str:
+    # the first frame is the worker's own
+    first = error.__traceback__
+    try:
+        return "".join(
+            traceback.format_exception(type(error), error, first.tb_next if first else None)
+        )
+    except Exception as second:
+        return f"<no traceback: {type(second).__name__}>"
+
+
+def clean(said: str) -> str:
+    """Text that JSON can hold, and not too much of it: the beginning and, above all, the end."""
+    if len(said) > LONGEST_TEXT:
+        said = f"{said[: LONGEST_TEXT // 4]}\n[...]\n{said[-3 * LONGEST_TEXT // 4 :]}"
+    return said.encode("utf-8", "backslashreplace").decode()
+
+
+def header_of(value: bytes) -> Header:
+    """The header of a job that runs, or ran."""
+    return parse_value(value)[0]
+
+
+def attempt_of(value: bytes) -> int:
+    """Charged attempts so far; 0 where the header cannot be read."""
+    try:
+        return parse_value(value)[0].attempts
+    except Undecodable:
+        return 0
+
+
+def text(id: bytes) -> str:
+    """An id for a log line."""
+    return id.decode("utf-8", "backslashreplace")

@@ -1,0 +1,259 @@
+"""A worker's hand in one queue: what it holds, what became of it, and the call that says so."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterable
+from itertools import repeat
+from time import monotonic
+from typing import TypeVar
+
+from rqueue import store
+from rqueue.errors import RegistrationLost, ServerError
+from rqueue.keys import QueueKeys
+from rqueue.store.settle import Pulled, Window
+from rqueue.wire import Wire
+from rqueue_workers.adaptive import Credit
+from rqueue_workers.rows import Row, pack_rows
+
+T = TypeVar("T")
+
+log = logging.getLogger("rqueue.worker")
+
+BYTES_WINDOW = 64 * 1024 * 1024
+CHUNK = 500
+"""Jobs that one settle call names at most."""
+
+Unstarted = tuple[bytes, bytes, int]
+"""id, value, when it was acquired (ms, Redis's clock)."""
+
+
+class Hand:
+    """One queue's consumer. Lanes append to its deques (atomic) and take from `todo`; everything
+    else is done under the desk's lock.
+
+    todo: jobs not begun. acks, dones, others: rows of ended jobs, to be settled: without a result,
+    with one, and failed or put off. back: (id, size) of jobs to give back unstarted.
+    """
+
+    def __init__(
+        self, index: int, keys: QueueKeys, wire: Wire, worker: str, prefetch: int = 0
+    ) -> None:
+        self.index = index
+        self.keys = keys
+        self.queue = keys.queue
+        self.worker = worker
+        self.name = ""
+        self.term = ""
+        self.state = ""
+        self.todo: deque[Unstarted] = deque()
+        self.acks: deque[Row] = deque()
+        self.dones: deque[Row] = deque()
+        self.others: deque[Row] = deque()
+        self.back: deque[tuple[bytes, int]] = deque()
+        self.credit = Credit(1, prefetch)
+        """Of the main thread's lane."""
+        self.recalled: set[tuple[bytes, bytes]] = set()
+        """What the last recall named: a hand-over that was under way then is no second job."""
+        self.held = 0
+        self.most = 10
+        """Attempts that the queue allows a job that says nothing else; 0 = any number."""
+        self.timer_at = 0.0
+        """When to pull for the next due job, by monotonic time; 0.0 = somebody else watches."""
+        self.tight = False
+        """The next job did not fit into the bytes left: something has to go first."""
+        self.lost_reply = False
+        """A reply was lost: what is held has to be asked for."""
+        self.cancelled: set[bytes] = set()
+        """Jobs that were cancelled here after they began: their outcomes will be refused."""
+        self.offset = 0.0
+        """Redis's clock in ms, less this host's monotonic one."""
+        self._wire = wire
+
+    # -- clock -------------------------------------------------------------------------------------
+
+    def _read_clock(self, now: int) -> None:
+        offset = now - monotonic() * 1000
+        # replies are late, never early: the largest is the best
+        if not self.offset - 50 < offset <= self.offset:
+            self.offset = offset
+
+    def ms(self, at: float) -> int:
+        """Redis's clock, in ms, at a monotonic time."""
+        return int(at * 1000 + self.offset)
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def register(self, name: str, *, priority: int, lease_ms: int, slots: int, jobs: int) -> None:
+        """Join the queue under a name nobody had. Raises the server errors."""
+        call = store.register(
+            self.keys,
+            name,
+            priority=priority,
+            window=Window(jobs, BYTES_WINDOW),
+            lease_ms=lease_ms,
+            slots=slots,
+            worker=self.worker,
+        )
+        registered = self._wire.run(call, queue=self.queue, consumer=name)
+        self.name, self.term, self.state = name, registered.term, registered.state
+        self.held = 0
+        self.timer_at = 0.0
+        self.tight = self.lost_reply = False
+        self._read_clock(registered.now)
+
+    def unregister(self) -> None:
+        """Leave the queue; what is held goes back uncounted. Raises the server errors."""
+        if not self.term:
+            return
+        call = store.unregister(self.keys, self.name, self.term)
+        try:
+            while self._wire.run(call, queue=self.queue, consumer=self.name).held:
+                pass
+        except RegistrationLost:
+            log.debug("the lease of %s had ended before it left", self.name)
+        self.term = self.state = ""
+        self.held = 0
+
+    def forget(self) -> int:
+        """The registration is lost: drop what is unstarted, and results nobody would take.
+        Returns how many results."""
+        stale = len(self.acks) + len(self.dones) + len(self.others)
+        for rows in (self.acks, self.dones, self.others, self.back, self.todo):
+            rows.clear()
+        self.term = self.state = ""
+        self.held = 0
+        self.cancelled.clear()
+        return stale
+
+    # -- settle and pull ---------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> int:
+        """Jobs whose end is to be told."""
+        return len(self.acks) + len(self.dones) + len(self.others) + len(self.back)
+
+    def settle(self, window: int | None) -> list[bytes]:
+        """Tell what ended and, unless `window` is None, pull: [id, value, ...] of the new jobs.
+
+        What could not be told, because Redis is gone, is told next time. Raises the server errors
+        and RegistrationLost.
+        """
+        while self.pending > CHUNK:
+            self._settle(None)
+        return self._settle(window)
+
+    def _settle(self, window: int | None) -> list[bytes]:
+        acks = _take(self.acks, CHUNK)
+        dones = _take(self.dones, CHUNK - len(acks))
+        others = _take(self.others, CHUNK - len(acks) - len(dones))
+        back = _take(self.back, CHUNK - len(acks) - len(dones) - len(others))
+        again: list[Row] = []
+        reject: list[Row] = []
+        if others:
+            again = [row for row in others if row[7] != "reject"]
+            reject = [row for row in others if row[7] == "reject"]
+            others = [*again, *reject]
+        ended = len(acks) + len(dones) + len(others)
+        batch = b""
+        freed = 0
+        if ended:
+            batch = pack_rows(self.queue, self.worker, self.offset, acks, dones, others)
+            for rows in (acks, dones, others):
+                if rows:
+                    freed += sum([len(row[1]) for row in rows])
+        if back:
+            freed += sum([size for _, size in back])
+        call = store.settle(
+            self.keys,
+            self.name,
+            self.term,
+            None if window is None else Window(window, BYTES_WINDOW),
+            ack=[row[0] for row in acks],
+            done=[(row[0], row[7], row[8]) for row in dones] if dones else (),
+            retry=[row[9] for row in again] if again else (),
+            reject=[(row[0], row[9]) for row in reject] if reject else (),
+            release=[id_ for id_, _ in back] if back else (),
+            freed=freed,
+            batch=batch,
+            rows=ended,
+        )
+        try:
+            pulled = self._wire.run(call, queue=self.queue, consumer=self.name)
+        except ServerError:
+            # it may have been done all the same: then these ids are refused next time, unheard
+            self.acks.extendleft(reversed(acks))
+            self.dones.extendleft(reversed(dones))
+            self.others.extendleft(reversed(others))
+            self.back.extendleft(reversed(back))
+            self.lost_reply = True
+            raise
+        except RegistrationLost:
+            self.acks.extendleft(reversed(acks))  # to be counted
+            self.dones.extendleft(reversed(dones))
+            self.others.extendleft(reversed(others))
+            raise
+        return self._read(pulled, window, ended + len(back))
+
+    def _read(self, pulled: Pulled, window: int | None, told: int) -> list[bytes]:
+        now, state, timer, refused, jobs = pulled
+        self._read_clock(now)
+        self.held += len(jobs) // 2 + len(refused) - told
+        if refused:
+            self._refused(refused)
+        if window is not None:
+            self.state = state
+            self.timer_at = monotonic() + timer / 1000 if timer >= 0 else 0.0
+            self.tight = state == "not_interested" and self.held < window
+        return jobs
+
+    def _refused(self, refused: Iterable[bytes]) -> None:
+        strangers = []
+        for id_ in refused:
+            if id_ in self.cancelled:
+                self.cancelled.discard(id_)
+            else:
+                strangers.append(id_)
+        if strangers and not self.lost_reply:
+            log.warning(
+                "queue %s: %d outcomes were dropped, the jobs are no longer held here (%s)",
+                self.queue,
+                len(strangers),
+                ", ".join(id_.decode("utf-8", "backslashreplace") for id_ in strangers[:3]),
+            )
+
+    def recall(self, window: int) -> list[bytes]:
+        """Pull, and ask what is held: [id, value, ...] of both (H-18)."""
+        call = store.pull(
+            self.keys, self.name, self.term, Window(window, BYTES_WINDOW), recall=True
+        )
+        pulled = self._wire.run(call, queue=self.queue, consumer=self.name)
+        self.held = 0
+        jobs = self._read(pulled, window, 0)
+        self.lost_reply = False
+        return jobs
+
+    def add(self, jobs: list[bytes]) -> None:
+        """Put jobs that were pulled into `todo`."""
+        flat = iter(jobs)
+        self.todo.extend(zip(flat, flat, repeat(self.ms(monotonic())), strict=False))
+
+    def give_back(self) -> int:
+        """Unstarted jobs are to go back; returns how many. Whoever runs jobs may take some too."""
+        count = 0
+        todo = self.todo
+        while todo:
+            try:
+                id_, value, _ = todo.pop()
+            except IndexError:
+                break
+            self.back.append((id_, len(value)))
+            count += 1
+        return count
+
+
+def _take(rows: deque[T], most: int) -> list[T]:
+    count = min(len(rows), most)
+    popleft = rows.popleft
+    return [popleft() for _ in range(count)]

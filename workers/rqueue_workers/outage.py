@@ -1,0 +1,45 @@
+"""Redis is gone for a while: said once, waited for with a growing delay, said again when over."""
+
+from __future__ import annotations
+
+import logging
+from random import random
+from time import monotonic
+
+from rqueue.errors import ServerError
+
+log = logging.getLogger("rqueue.worker")
+
+FIRST_S, LONGEST_S = 0.05, 5.0
+
+
+class Outage:
+    """Whether Redis can be used, and when to try again."""
+
+    def __init__(self) -> None:
+        self.since = 0.0
+        """When it began, by monotonic time; 0.0 = Redis is there."""
+        self.retry_at = 0.0
+        self._tries = 0
+
+    def note(self, error: ServerError) -> None:
+        """A call failed."""
+        now = monotonic()
+        if not self.since:
+            self.since = now
+            self._tries = 0
+            log.warning("Redis is gone: %s; waiting", error)
+        delay = min(LONGEST_S, FIRST_S * 2 ** min(self._tries, 10)) * (0.75 + 0.5 * random())
+        self._tries += 1
+        self.retry_at = now + delay
+
+    def over(self) -> None:
+        """A call succeeded."""
+        if self.since:
+            log.warning("Redis is back after %.1f s", monotonic() - self.since)
+            self.since = self.retry_at = 0.0
+
+    @property
+    def waiting(self) -> float:
+        """Seconds until the next try; 0.0 = now, or no outage."""
+        return max(0.0, self.retry_at - monotonic()) if self.since else 0.0

@@ -1,0 +1,90 @@
+"""History rows of a settled batch: from the tuples that the lanes leave to packed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import sub
+from typing import Any
+
+from orjson import loads
+
+from rqueue.errors import Undecodable
+from rqueue.history import pack
+from rqueue.job import parse_value
+
+Row = tuple[Any, ...]
+"""(id, value, head, task, acquired ms, started, finished, ...): id, value, head as bytes, times by
+`time.monotonic()`. What follows depends on the outcome; see `rqueue_workers.hand`."""
+
+
+def pack_rows(
+    queue: str,
+    worker: str,
+    offset: float,
+    acks: Sequence[Row],
+    dones: Sequence[Row],
+    others: Sequence[Row],
+) -> bytes:
+    """Pack the rows in the order of a settle call. `offset`: ms to add to monotonic ms to get
+    Redis's clock."""
+    rows: Sequence[Row] = acks
+    if dones or others:
+        rows = [*acks, *dones, *others]
+    # the shortest row ends it: what they have in common
+    ids, values, heads, tasks, acquired, starts, ends = list(zip(*rows, strict=False))[:7]
+    count = len(ids)
+    sizes = list(map(sub, map(len, values), map(len, heads)))
+    columns: dict[str, Any] = {
+        "id": _texts(ids),
+        "task": list(tasks),
+        "queue": queue,
+        "acquired": list(acquired),
+        "started": [int(at * 1000 + offset) for at in starts],
+        "finished": [int(at * 1000 + offset) for at in ends],
+        "worker": worker,
+        "outcome": "ack",
+        "body_size": [size - 1 for size in sizes],
+        "level": 4,
+    }
+    fields = _fields(heads)
+    if fields is not None and len(fields) == 2 * count:  # plain jobs on their first way
+        columns["enqueued"] = fields[1::2]
+    else:
+        _headers(columns, values)
+    if dones or others:
+        before = len(acks) + len(dones)
+        columns["outcome"] = ["ack"] * before + [row[7] for row in others]
+        columns["error"] = [""] * before + [row[8] for row in others]
+        columns["result_size"] = (
+            [0] * len(acks) + [len(row[8]) for row in dones] + [0] * len(others)
+        )
+    return pack(columns)
+
+
+def _texts(ids: Sequence[bytes]) -> list[str]:
+    texts = b"\n".join(ids).decode().split("\n")
+    if len(texts) != len(ids):  # an id may hold any character
+        return [id_.decode() for id_ in ids]
+    return texts
+
+
+def _fields(heads: Sequence[bytes]) -> list[int] | None:
+    try:
+        fields: list[int] = loads(b"[%b]" % b",".join(heads))
+    except ValueError:
+        return None
+    return fields
+
+
+def _headers(columns: dict[str, Any], values: Sequence[bytes]) -> None:
+    headers = []
+    for value in values:
+        try:
+            headers.append(parse_value(value)[0])
+        except Undecodable:
+            headers.append(parse_value(b"0,0;")[0])
+    columns["enqueued"] = [header.enqueued_ms for header in headers]
+    columns["level"] = [header.level for header in headers]
+    columns["attempts"] = [header.attempts for header in headers]
+    columns["deliveries"] = [header.deliveries for header in headers]
+    columns["due"] = [header.due_ms for header in headers]

@@ -47,6 +47,8 @@ else
     end
     redis.call('RPUSH', base .. 'wake:' .. holder, 'X' .. id)
   else
+    -- first the write that frees: under a memory limit Redis then lets the others pass (H-10)
+    redis.call('HDEL', base .. 'errors', id)
     -- a mark: the element goes when the head passes it, so that nothing walks the list
     redis.call('HSET', base .. 'jobs', id, string.format('!%.0f', job.position))
     redis.call('HINCRBY', meta, 'marked', 1)

@@ -86,7 +86,7 @@ if total == 1 and plan[1].due == 0 and not paused then
         local bytes = tonumber(who[3]) or 0
         local size = #ARGV[FIRST + 1] + 64
         if tonumber(who[2]) > held and (bytes == 0 or held == 0 or (tonumber(who[4]) or 0) + size <= bytes) then
-          taker = { name = name, priority = who[1], bytes = bytes, last = tonumber(who[2]) == held + 1 }
+          taker = { name = name, priority = who[1], bytes = bytes, held = held, last = tonumber(who[2]) == held + 1 }
           break
         end
       end
@@ -140,8 +140,10 @@ levels_use(meta, row[3], used)
 
 if taker then
   redis.call('RPUSH', base .. 'held:' .. taker.name, stored[1])
-  if taker.bytes > 0 then
+  if taker.bytes > 0 and taker.held > 0 then
     redis.call('HINCRBY', base .. 'consumer:' .. taker.name, 'held_bytes', #stored[2])
+  elseif taker.bytes > 0 then
+    redis.call('HSET', base .. 'consumer:' .. taker.name, 'held_bytes', #stored[2])
   end
   consumer_move(base, now, taker.name, 'interested', taker.last and 'not_interested' or 'notified', taker.priority)
   redis.call('RPUSH', base .. 'wake:' .. taker.name, 'J' .. struct.pack('>I4', #stored[1]) .. stored[1] .. stored[2])

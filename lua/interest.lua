@@ -27,13 +27,13 @@ queue_window(base, me, jobs, bytes)
 if me.browses then
   local state = jobs > 0 and 'browsers' or 'not_interested'
   if state ~= me.state then pull_settle_state(base, queue, me, state) end
+  if jobs > 0 then redis.call('HSET', meta, 'browsing', '1') end
   return { queue.now, state }
 end
 local free = jobs - redis.call('LLEN', base .. 'held:' .. consumer)
 if free <= 0 then
   if me.state ~= 'not_interested' then
     pull_settle_state(base, queue, me, 'not_interested')
-    if queue.timer == consumer then consumer_pass_timer(base, queue.now) end
     pull_pass_on(base, queue)
   end
 elseif me.state == 'not_interested' then

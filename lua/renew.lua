@@ -20,6 +20,8 @@ if not lease or lease <= 0 or #ARGV - FIRST + 1 > 1000 then
   return redis.error_reply('BADARGS renew: a lease in ms and at most 1000 names')
 end
 
+-- the HDEL does nothing but be the first write: leases must be renewed when memory is short too (H-10)
+redis.call('HDEL', meta, 'oom')
 local gone = {}
 for i = FIRST, #ARGV do
   local name = ARGV[i]

@@ -17,7 +17,7 @@ local waiting = levels_waiting(base, queue.levels)
 local due = redis.call('ZCOUNT', base .. 'scheduled', '-inf', queue.now)
 if waiting + due > 0 then
   consumer_notify(base, queue.now, waiting + due, queue.timer, queue.ranked)
-elseif redis.call('EXISTS', base .. 'scheduled') == 1 then
-  consumer_pass_timer(base, queue.now)
 end
+-- whoever watched the schedule may have looked meanwhile, and been told nothing: somebody looks again
+consumer_pass_timer(base, queue.now)
 return { queue.now, 1 }

@@ -93,7 +93,11 @@ for i = 1, total - n_release do
     if i <= n_ack + n_done then gone[#gone + 1] = ids[i] end
   end
 end
-if #settled > 0 then hands_drop(base, consumer, settled, in_order) end
+if #settled > 0 then
+  hands_drop(base, consumer, settled, in_order)
+elseif total > 0 then
+  redis.call('HDEL', meta, 'oom')
+end
 
 local records, lines, returned, scheduled, soonest = {}, {}, {}, {}, nil
 if #gone > 0 then
@@ -192,9 +196,13 @@ if n_retry + n_reject > 0 then
   if #returned > 0 then place_back(base, returned) end
   if #scheduled > 0 then
     schedule_add(base, scheduled)
-    schedule_watch(base, queue.now, soonest, queue.timer)
-    queue.timer = redis.call('HGET', meta, 'timer')
     queue.quiet = false
+    if not queue.paused then
+      schedule_watch(base, queue.now, soonest, queue.timer)
+      queue.timer = redis.call('HGET', meta, 'timer')
+      -- this consumer may be the one that was told
+      me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
+    end
   end
   if retried > 0 then redis.call('HINCRBY', meta, 'retried', retried) end
   if rejected > 0 then redis.call('HINCRBY', meta, 'rejected', rejected) end
@@ -212,12 +220,19 @@ if n_release > 0 then
   queue.worker = me.worker
   back = back + give_back_jobs(base, consumer, released, {}, queue)
 end
-if me.bytes > 0 and freed > 0 then
+if me.bytes > 0 and #stale > 0 then
+  -- the caller's sum counts jobs that left these hands another way: cancelled, or settled in a call whose reply was lost
+  me.held_bytes = hands_bytes(base, consumer)
+  redis.call('HSET', base .. 'consumer:' .. consumer, 'held_bytes', me.held_bytes)
+elseif me.bytes > 0 and freed > 0 then
   me.held_bytes = redis.call('HINCRBY', base .. 'consumer:' .. consumer, 'held_bytes', -freed)
 end
 
 if jobs < 0 then
-  if back > 0 and not queue.paused then consumer_notify(base, queue.now, back, queue.timer, queue.ranked) end
+  if back > 0 and not queue.paused then
+    consumer_notify(base, queue.now, back, queue.timer, queue.ranked)
+    me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
+  end
   return { queue.now, me.state, -1, stale }
 end
 queue_window(base, me, jobs, bytes)

@@ -28,9 +28,5 @@ local function leave_lists(base, queue, consumer)
   redis.call('SREM', base .. 'browsers', consumer)
   redis.call('DEL', base .. 'consumer:' .. consumer, base .. 'wake:' .. consumer)
   if redis.call('EXISTS', base .. 'browsers') == 0 then redis.call('HDEL', base .. 'meta', 'browsing') end
-  if queue.timer == consumer then
-    consumer_pass_timer(base, queue.now)
-    queue.timer = redis.call('HGET', base .. 'meta', 'timer')
-  end
   if state ~= 'not_interested' then pull_pass_on(base, queue) end
 end

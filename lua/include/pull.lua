@@ -18,11 +18,17 @@ local function pull_work_waits(base, queue)
   return first[2] ~= nil and tonumber(first[2]) <= queue.now
 end
 
---- Others who wait are told while work is left (the cascade after a batch, and the pass-on of Q-39 and Q-42).
+--- Others who wait are told while work is left (the cascade after a batch, and the pass-on of Q-39 and Q-42). Without
+--- work one of them must watch the schedule, unless somebody who was told is still to come and will take that on.
 local function pull_pass_on(base, queue)
   if queue.paused or queue.quiet then return end
   if redis.call('EXISTS', base .. 'interested') == 0 then return end
-  if pull_work_waits(base, queue) then consumer_notify(base, queue.now, 1, queue.timer, queue.ranked) end
+  if pull_work_waits(base, queue) then
+    consumer_notify(base, queue.now, 1, queue.timer, queue.ranked)
+  elseif redis.call('EXISTS', base .. 'notified') == 0
+    and not (queue.timer and redis.call('ZSCORE', base .. 'interested', queue.timer)) then
+    consumer_pass_timer(base, queue.now)
+  end
 end
 
 --- Where the pull leaves its consumer. A wake-up that it has not read is answered by this very pull.
@@ -74,7 +80,6 @@ local function pull_jobs(base, queue, consumer)
   end
   if free <= 0 then
     pull_settle_state(base, queue, consumer, 'not_interested')
-    if queue.timer == consumer.name then consumer_pass_timer(base, queue.now) end
     pull_pass_on(base, queue)
     return {}, -1
   end
@@ -90,7 +95,9 @@ local function pull_jobs(base, queue, consumer)
   if pull_outranked(base, queue, consumer) then
     pull_settle_state(base, queue, consumer, 'interested')
     pull_pass_on(base, queue)
-    return {}, pull_timer(base, queue, consumer)
+    -- with the timer handed on, this consumer may be the one that was told
+    consumer.state = redis.call('HGET', base .. 'consumer:' .. consumer.name, 'state')
+    return {}, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1
   end
   local want = math.min(free, PULL_MAX)
   local room = nil
@@ -103,7 +110,7 @@ local function pull_jobs(base, queue, consumer)
     if consumer.bytes > 0 then
       consumer.held_bytes = redis.call('HINCRBY', base .. 'consumer:' .. consumer.name, 'held_bytes', bytes)
     end
-    if not queue.quiet then short_gone(base, queue.now, ids) end
+    if not queue.quiet then short_gone(base, queue.now, ids, consumer.name) end
   end
   if tight then
     short_wait(base, tight, consumer.name)
@@ -116,7 +123,6 @@ local function pull_jobs(base, queue, consumer)
     pull_settle_state(base, queue, consumer, 'interested')
     return jobs, pull_timer(base, queue, consumer)
   end
-  if queue.timer == consumer.name then consumer_pass_timer(base, queue.now) end
   pull_pass_on(base, queue)
   return jobs, -1
 end

@@ -1,4 +1,5 @@
 --- @include "clock"
+--- @include "hands"
 
 --- What a settle or pull must know of its queue and its consumer, read in two calls; the checks before the writes.
 
@@ -54,6 +55,11 @@ local function queue_window(base, consumer, jobs, bytes)
     -- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
     redis.call('HDEL', base .. 'consumer:' .. consumer.name, 'window')
     redis.call('HSET', base .. 'consumer:' .. consumer.name, 'jobs', jobs, 'bytes', bytes)
+    if bytes > 0 and consumer.bytes == 0 then
+      -- without a limit nothing is counted
+      consumer.held_bytes = hands_bytes(base, consumer.name)
+      redis.call('HSET', base .. 'consumer:' .. consumer.name, 'held_bytes', consumer.held_bytes)
+    end
     consumer.bytes = bytes
   end
 end

@@ -6,16 +6,17 @@ local RESULT_LIST_MS = 60000
 local KEEP_MS = 600000
 
 --- Turn the generations over when the current one is old enough.
-local function records_turn(base, now, since, keep)
-  keep = tonumber(keep) or KEEP_MS
-  since = tonumber(since)
-  if since and now - since < keep then return end
+local function records_turn(base, queue)
+  local keep, since = tonumber(queue.keep) or KEEP_MS, tonumber(queue.since)
+  if since and queue.now - since < keep then return end
   redis.call('UNLINK', base .. 'ended:old')
   if redis.call('EXISTS', base .. 'ended') == 1 then
     redis.call('RENAME', base .. 'ended', base .. 'ended:old')
     redis.call('PEXPIRE', base .. 'ended:old', keep * 4)
   end
-  redis.call('HSET', base .. 'meta', 'ended_since', string.format('%.0f', now))
+  -- one script may write records several times: the generations turn once
+  queue.since = string.format('%.0f', queue.now)
+  redis.call('HSET', base .. 'meta', 'ended_since', queue.since)
 end
 
 --- Whoever waits for one of these jobs gets its record. `pairs_` is {id, record, id, record, ...}.
@@ -38,7 +39,7 @@ end
 --- Write the records of jobs that ended now.
 local function records_write(base, queue, pairs_)
   if #pairs_ == 0 then return end
-  records_turn(base, queue.now, queue.since, queue.keep)
+  records_turn(base, queue)
   redis.call('HSET', base .. 'ended', unpack(pairs_))
   if not queue.quiet then records_publish(base, pairs_) end
 end

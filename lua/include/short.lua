@@ -12,15 +12,18 @@ local function short_wait(base, id, consumer)
   redis.call('HSET', base .. 'short', id, consumer)
 end
 
---- These jobs are gone from the head: who waited for one of them is told to look again.
-local function short_gone(base, now, ids)
+--- These jobs are gone from the head: who waited for one of them is told to look again, unless it has no credit left
+--- or is the `taker`, who is looking right now.
+local function short_gone(base, now, ids, taker)
   if #ids == 0 or redis.call('EXISTS', base .. 'short') == 0 then return end
   local waiting = redis.call('HMGET', base .. 'short', unpack(ids))
   for index, names in ipairs(waiting) do
     if names then
       redis.call('HDEL', base .. 'short', ids[index])
       for name in string.gmatch(names, '[^\n]+') do
-        if redis.call('HGET', base .. 'consumer:' .. name, 'state') == 'not_interested' then
+        local row = redis.call('HMGET', base .. 'consumer:' .. name, 'state', 'jobs')
+        if name ~= taker and row[1] == 'not_interested'
+          and tonumber(row[2]) > redis.call('LLEN', base .. 'held:' .. name) then
           consumer_move(base, now, name, 'not_interested', 'notified')
           redis.call('RPUSH', base .. 'wake:' .. name, 'w')
         end

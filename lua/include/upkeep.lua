@@ -30,6 +30,8 @@ local function upkeep_notified(base, queue)
   local late = redis.call('ZRANGEBYSCORE', base .. 'notified', '-inf', queue.now, 'LIMIT', 0, UPKEEP_NOTIFIED)
   for _, consumer in ipairs(late) do
     local priority = redis.call('HGET', base .. 'consumer:' .. consumer, 'priority')
+    -- it will be told again: its wake-ups must not pile up while it is busy
+    redis.call('LREM', base .. 'wake:' .. consumer, 0, 'w')
     consumer_move(base, queue.now, consumer, 'notified', 'interested', priority)
   end
 end
@@ -46,6 +48,6 @@ local function upkeep_run(base, queue)
       consumer_pass_timer(base, queue.now)
     end
   end
-  records_turn(base, queue.now, queue.since or string.format('%.0f', queue.now), queue.keep)
+  if queue.since then records_turn(base, queue) end
   return reclaimed
 end

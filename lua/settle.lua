@@ -99,7 +99,7 @@ elseif total > 0 then
   redis.call('HDEL', meta, 'oom')
 end
 
-local records, lines, returned, scheduled, soonest = {}, {}, {}, {}, nil
+local records, lines, returned, scheduled, soonest, back = {}, {}, {}, {}, nil, 0
 if #gone > 0 then
   redis.call('HDEL', base .. 'jobs', unpack(gone))
   if not queue.quiet then redis.call('HDEL', base .. 'errors', unpack(gone)) end
@@ -176,6 +176,7 @@ if n_retry + n_reject > 0 then
             if not soonest or due < soonest then soonest = due end
           elseif place == 'tail' then
             redis.call('RPUSH', base .. 'ready:' .. job.level, id)
+            back = back + 1
           else
             returned[#returned + 1] = job
           end
@@ -211,7 +212,7 @@ records_write(base, queue, records)
 if rows > 0 then history_batch(base, queue, batch, rows, table.concat(stale_rows, ',')) end
 history_lines(base, queue.history_max, lines)
 
-local back = #returned
+back = back + #returned
 if n_release > 0 then
   local released = {}
   for i = total - n_release + 1, total do

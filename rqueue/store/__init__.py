@@ -24,6 +24,15 @@ from rqueue.store.read import (
     counts,
     show,
 )
+from rqueue.store.repair import (
+    check_job,
+    check_page,
+    check_scan,
+    repair_consumer,
+    repair_job,
+    repair_leftovers,
+    repair_meta,
+)
 from rqueue.store.settle import Pulled, Retried, Window, pull, settle
 
 __all__ = [
@@ -39,6 +48,9 @@ __all__ = [
     "browse",
     "browse_set",
     "cancel",
+    "check_job",
+    "check_page",
+    "check_scan",
     "configure",
     "counts",
     "enqueue",
@@ -52,6 +64,10 @@ __all__ = [
     "reclaim",
     "register",
     "renew",
+    "repair_consumer",
+    "repair_job",
+    "repair_leftovers",
+    "repair_meta",
     "requeue",
     "resume",
     "settle",

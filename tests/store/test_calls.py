@@ -43,6 +43,13 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(store.cancel(K, "id", held=True), {"held": "1"}),
         Sample(store.cancel(K, "id", held=False), {"held": "0"}),
     ],
+    "check_job": [
+        Sample(
+            store.check_job(K, "id", b"seat", ["c1"]), {"id": b"id", "seat": b"seat"}, rest=[b"c1"]
+        )
+    ],
+    "check_page": [Sample(store.check_page(K, "which", "start", "stop"))],
+    "check_scan": [Sample(store.check_scan(K, "cursor", "limit"))],
     "configure": [
         Sample(
             store.configure(K, {"keep_ms": 5, "priorities": 3}),
@@ -112,6 +119,19 @@ SAMPLES: dict[str, list[Sample]] = {
     "renew": [
         Sample(store.renew(K, "lease", [])),
         Sample(store.renew(K, "lease", ["c1", "c2"]), rest=["c1", "c2"]),
+    ],
+    "repair_consumer": [Sample(store.repair_consumer(K, "consumer"), {"consumer": b"consumer"})],
+    "repair_job": [
+        Sample(
+            store.repair_job(K, "id", "step", b"seat", ["c1"]),
+            {"id": b"id", "seat": b"seat"},
+            rest=[b"c1"],
+        )
+    ],
+    "repair_leftovers": [Sample(store.repair_leftovers(K, "which", ["i1"]), rest=[b"i1"])],
+    "repair_meta": [
+        Sample(store.repair_meta(K, [4]), {"was": "", "marked": ""}, rest=[4]),
+        Sample(store.repair_meta(K, [], (2, 1)), {"was": "2", "marked": "1"}),
     ],
     "requeue": [Sample(store.requeue(K, ["i1"]), rest=["i1"])],
     "resume": [Sample(store.resume(K))],

@@ -1,0 +1,70 @@
+--- Every place that one job is in, at one moment. It walks the queue's lists: for a job that something seems wrong with.
+--- KEYS: meta
+--- ARGV: id, seat, others...
+---   seat: a member of `scheduled` that speaks of this job, or ""; others: consumers that are not registered
+--- REPLY: {now, head, due ms at its own seat or "", due ms at `seat` or "", dead (1 or 0), has a cause (1 or 0),
+---   has a record (1 or 0), {list, how often, ...}, {consumer, how often, ...}}
+---   head: as of check_page, with "h" before it where it is a header, "!" where it is a mark, "?" else
+--- ERRORS: SCHEMA
+--- @include "queue"
+--- @include "value"
+--- @include "levels"
+--- @include "records"
+
+local meta = KEYS[1]
+local id = ARGV[1]
+local seat = ARGV[2]
+local FIRST = 3
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(base)
+if not queue then return failure end
+
+local value = redis.call('HGET', base .. 'jobs', id)
+local head, own = '', ''
+if value then
+  head = string.match(value, '^(-?%d+,%d+[%d,-]*);')
+  if head then
+    own = redis.call('ZSCORE', base .. 'scheduled', value_seat(value_parse(value).position, id)) or ''
+    head = 'h' .. head
+  elseif string.byte(value) == 33 then
+    head = value
+  else
+    head = '?' .. string.sub(value, 1, 40)
+  end
+end
+
+local function times(key)
+  return #redis.call('LPOS', key, id, 'COUNT', 0)
+end
+
+local lists, holders = {}, {}
+for _, level in ipairs(levels_list(queue.levels)) do
+  for _, kind in ipairs({ 'due:', 'ready:' }) do
+    local count = times(base .. kind .. level)
+    if count > 0 then
+      lists[#lists + 1] = kind .. level
+      lists[#lists + 1] = count
+    end
+  end
+end
+local names = redis.call('ZRANGE', base .. 'consumers', 0, 4095)
+for i = FIRST, #ARGV do names[#names + 1] = ARGV[i] end
+for _, name in ipairs(names) do
+  local count = times(base .. 'held:' .. name)
+  if count > 0 then
+    holders[#holders + 1] = name
+    holders[#holders + 1] = count
+  end
+end
+return {
+  queue.now,
+  head,
+  own,
+  seat ~= '' and redis.call('ZSCORE', base .. 'scheduled', seat) or '',
+  redis.call('ZSCORE', base .. 'dead', id) and 1 or 0,
+  redis.call('HEXISTS', base .. 'causes', id),
+  records_read(base, id) and 1 or 0,
+  lists,
+  holders,
+}

@@ -1,0 +1,70 @@
+--- Look at a page of one place for jobs, with what else the queue says of each: for who checks a live server.
+--- KEYS: meta
+--- ARGV: which, start, stop
+---   which: ready:<level> | due:<level> | scheduled | dead | held:<consumer>; start, stop: indexes, at most 500 apart
+--- REPLY: {now, size of the place, member, head, score, bytes, notes, ...}
+---   head: what stands before the envelope (40 bytes of what has no header), the whole mark, or "" where there is no job
+---   score: "" in a list; bytes: of the value; notes: letters: d it is dead, c has a cause, s is scheduled at its seat,
+---   r has a record, w waits in a ready list (said only of held ones), h has a header
+--- ERRORS: BADARGS | SCHEMA
+--- @include "queue"
+--- @include "find_place"
+--- @include "records"
+
+local meta = KEYS[1]
+local which = ARGV[1]
+local start = ARGV[2]
+local stop = ARGV[3]
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(base)
+if not queue then return failure end
+start, stop = tonumber(start), tonumber(stop)
+local kind = string.match(which, '^(%a+)')
+if not start or not stop or stop - start > 500
+  or not (which == 'scheduled' or which == 'dead' or string.match(which, '^ready:') or string.match(which, '^due:')
+    or string.match(which, '^held:')) then
+  return redis.error_reply('BADARGS check_page: a place for jobs, and at most 500 of them')
+end
+
+local key = base .. which
+local members, scores, size = {}, {}, 0
+if kind == 'scheduled' or kind == 'dead' then
+  local page = redis.call('ZRANGE', key, start, stop, 'WITHSCORES')
+  for i = 1, #page, 2 do
+    members[#members + 1] = page[i]
+    scores[#scores + 1] = page[i + 1]
+  end
+  size = redis.call('ZCARD', key)
+else
+  members = redis.call('LRANGE', key, start, stop)
+  size = redis.call('LLEN', key)
+end
+local ids = {}
+for i, member in ipairs(members) do ids[i] = kind == 'scheduled' and string.sub(member, 15) or member end
+local values = #ids > 0 and redis.call('HMGET', base .. 'jobs', unpack(ids)) or {}
+local causes = kind == 'dead' and #ids > 0 and redis.call('HMGET', base .. 'causes', unpack(ids)) or {}
+local out = { queue.now, size }
+for i, id in ipairs(ids) do
+  local value, notes, head = values[i], '', ''
+  if value then
+    head = string.match(value, '^(-?%d+,%d+[%d,-]*);')
+    if head then
+      notes = 'h'
+      local job = value_parse(value)
+      if redis.call('ZSCORE', base .. 'scheduled', value_seat(job.position, id)) then notes = notes .. 's' end
+      if kind == 'held' and place_waits(base, id, job) then notes = notes .. 'w' end
+    else
+      head = string.sub(value, 1, 40)
+    end
+  end
+  if redis.call('ZSCORE', base .. 'dead', id) then notes = notes .. 'd' end
+  if causes[i] then notes = notes .. 'c' end
+  if records_read(base, id) then notes = notes .. 'r' end
+  out[#out + 1] = members[i]
+  out[#out + 1] = head
+  out[#out + 1] = scores[i] or ''
+  out[#out + 1] = value and #value or 0
+  out[#out + 1] = notes
+end
+return out

@@ -1,0 +1,126 @@
+--- Leave a job in exactly one place: dead if it is dead, else in the hands that have it, else in its list or the
+--- schedule; one that is nowhere goes back to its position, or to the schedule if it is not due. An id without a job
+--- goes out of all places. It walks the queue's lists.
+--- KEYS: meta
+--- ARGV: id, step, seat, others...
+---   step: place, or take = only take it out of the ready lists, to be placed by another call (where a list is not sorted)
+---   seat: a member of `scheduled` that speaks of this job, or ""; others: consumers that are not registered
+--- REPLY: {now, where it is: dead, held, ready, scheduled, gone, taken}
+--- ERRORS: BADARGS | SCHEMA
+--- @include "queue"
+--- @include "find_place"
+--- @include "pull"
+--- @include "bury"
+
+local meta = KEYS[1]
+local id = ARGV[1]
+local step = ARGV[2]
+local seat = ARGV[3]
+local FIRST = 4
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(base)
+if not queue then return failure end
+if step ~= 'place' and step ~= 'take' then return redis.error_reply('BADARGS repair_job: place or take') end
+
+local value = redis.call('HGET', base .. 'jobs', id)
+local marked = value and string.byte(value) == 33
+if value and not marked and not string.match(value, '^-?%d+,%d+[%d,-]*;') then
+  -- no header: nothing could settle it; the bytes are kept, as a dead letter
+  local job = { id = id, position = redis.call('HINCRBY', meta, 'seq', 1), enqueued = queue.now, level = 4, deliveries = 0,
+    attempts = 0, max = 0, due = 0, envelope = value }
+  redis.call('HINCRBY', meta, 'tailed', 1)
+  local record = bury_job(base, queue.now, job, cjson.encode({ kind = 'undecodable', type = 'Undecodable',
+    message = 'its header was damaged', at = queue.now }))
+  redis.call('HSET', base .. 'ended', id, record)
+  value = redis.call('HGET', base .. 'jobs', id)
+end
+local job = value and not marked and value_parse(value) or nil
+local own = job and value_seat(job.position, id) or ''
+local due = redis.call('ZSCORE', base .. 'scheduled', own) or redis.call('ZSCORE', base .. 'scheduled', seat)
+local dead = redis.call('ZSCORE', base .. 'dead', id)
+
+local lists = {}
+for _, level in ipairs(levels_list(queue.levels)) do
+  for _, kind in ipairs({ 'due:', 'ready:' }) do
+    local key = base .. kind .. level
+    for _ = 1, #redis.call('LPOS', key, id, 'COUNT', 0) do lists[#lists + 1] = key end
+  end
+end
+local function out_of_lists(keep)
+  for _, key in ipairs(lists) do
+    if key == keep then keep = nil else redis.call('LREM', key, -1, id) end
+  end
+end
+local function out_of_schedule(keep)
+  for _, member in ipairs({ own, seat }) do
+    if member ~= '' and member ~= keep then redis.call('ZREM', base .. 'scheduled', member) end
+  end
+  if keep ~= own then redis.call('HDEL', base .. 'parked', id) end
+end
+
+local names, holder = redis.call('ZRANGE', base .. 'consumers', 0, 4095), nil
+local registered = #names
+for i = FIRST, #ARGV do names[#names + 1] = ARGV[i] end
+local function out_of_hands(keep)
+  for _, name in ipairs(names) do
+    local hands = base .. 'held:' .. name
+    local spare = #redis.call('LPOS', hands, id, 'COUNT', 0) - (name == keep and 1 or 0)
+    if spare > 0 then
+      redis.call('LREM', hands, -spare, id)
+      if name ~= keep then redis.call('RPUSH', base .. 'wake:' .. name, 'X' .. id) end
+    end
+  end
+end
+for i, name in ipairs(names) do
+  if not holder and i <= registered and redis.call('LPOS', base .. 'held:' .. name, id) then holder = name end
+end
+
+if not job then
+  -- a mark belongs into one list, an id without a job nowhere
+  out_of_hands(nil)
+  out_of_schedule(nil)
+  if not marked then redis.call('ZREM', base .. 'dead', id) end
+  if marked and lists[1] then
+    out_of_lists(lists[1])
+    return { queue.now, 'gone' }
+  end
+  out_of_lists(nil)
+  redis.call('HDEL', base .. 'jobs', id)
+  return { queue.now, 'gone' }
+end
+if step == 'take' then
+  out_of_lists(nil)
+  return { queue.now, 'taken' }
+end
+if dead then
+  out_of_lists(nil)
+  out_of_schedule(nil)
+  out_of_hands(nil)
+  return { queue.now, 'dead' }
+end
+if holder then
+  out_of_lists(nil)
+  out_of_schedule(nil)
+  out_of_hands(holder)
+  return { queue.now, 'held' }
+end
+out_of_hands(nil)
+if not lists[1] and (due or job.due > queue.now) then
+  out_of_schedule(own)
+  redis.call('ZADD', base .. 'scheduled', due or job.due, own)
+  if not queue.paused and not queue.timer then consumer_pass_timer(base, queue.now) end
+  return { queue.now, 'scheduled' }
+end
+out_of_schedule(nil)
+out_of_lists(nil)
+levels_use(meta, queue.levels, { [job.level] = true })
+local key = place_key(base, job.level, job.position)
+local index, length = place_index(base, key, job.position)
+if index == length then
+  redis.call('RPUSH', key, id)
+else
+  redis.call('LINSERT', key, 'BEFORE', redis.call('LINDEX', key, index), id)
+end
+if not queue.paused then consumer_notify(base, queue.now, 1, queue.timer, queue.ranked) end
+return { queue.now, 'ready' }

@@ -1,0 +1,55 @@
+--- Drop what is noted of jobs that it is no longer true of, and note what is missing.
+--- KEYS: meta
+--- ARGV: which, ids...
+---   which: causes (of what is not dead), errors, awaited, parked (of what is not there, or not scheduled), short (who
+---   waits for it is told), records (of what is alive), cause (write one for a dead letter without); ids: at most 250
+--- REPLY: {now, how many were changed}
+--- ERRORS: BADARGS | SCHEMA
+--- @include "queue"
+--- @include "value"
+--- @include "short"
+
+local meta = KEYS[1]
+local which = ARGV[1]
+local FIRST = 2
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(base)
+if not queue then return failure end
+local known = { causes = 1, errors = 1, awaited = 1, parked = 1, short = 1, records = 1, cause = 1 }
+if not known[which] or #ARGV - FIRST + 1 > 250 then
+  return redis.error_reply('BADARGS repair_leftovers: a kind of note, and at most 250 ids')
+end
+
+local count = 0
+for i = FIRST, #ARGV do
+  local id = ARGV[i]
+  local value = redis.call('HGET', base .. 'jobs', id)
+  local alive = value and string.byte(value) ~= 33
+  local dead = redis.call('ZSCORE', base .. 'dead', id)
+  if which == 'cause' then
+    if dead then
+      count = count + redis.call('HSETNX', base .. 'causes', id, cjson.encode({ kind = 'rejected', type = '',
+        message = 'its cause was lost', at = tonumber(dead) }))
+    end
+  elseif which == 'records' then
+    if alive and not dead then
+      count = count + redis.call('HDEL', base .. 'ended', id) + redis.call('HDEL', base .. 'ended:old', id)
+    end
+  elseif which == 'causes' then
+    if not dead then count = count + redis.call('HDEL', base .. 'causes', id) end
+  elseif which == 'short' then
+    if not alive then
+      short_gone(base, queue.now, { id })
+      count = count + 1
+    end
+  elseif which == 'parked' then
+    local seat = alive and value_seat(value_parse(value).position, id)
+    if not seat or not redis.call('ZSCORE', base .. 'scheduled', seat) then
+      count = count + redis.call('HDEL', base .. 'parked', id)
+    end
+  elseif not alive then
+    count = count + redis.call('HDEL', base .. which, id)
+  end
+end
+return { queue.now, count }

@@ -1,0 +1,173 @@
+"""Build the calls of who checks a live queue, and repairs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rqueue.keys import QueueKeys
+from rqueue.store.call import Arg, Call, text
+
+CHECK_PAGE = 400
+"""Elements that one check_page call looks at: a few ms of Redis."""
+
+
+class Checked(NamedTuple):
+    """One element of a place. `member`: as it stands there; `head`: what is before the envelope, a
+    mark, or "" without a job; `score`: -1.0 in lists. `notes`: see `lua/check_page.lua`."""
+
+    member: bytes
+    head: str
+    score: float
+    bytes: int
+    notes: str
+
+    @property
+    def marked(self) -> bool:
+        """Whether it is the mark of a cancelled job."""
+        return self.head[:1] == "!"
+
+    @property
+    def position(self) -> int | None:
+        """The job's or the mark's position."""
+        digits = self.head.lstrip("!").partition(",")[0]
+        return int(digits) if digits.removeprefix("-").isdigit() else None
+
+    @property
+    def level(self) -> int:
+        """The job's level; 4 where the header does not say."""
+        fields = self.head.split(",")
+        return int(fields[2]) if len(fields) > 2 and fields[2].isdigit() else 4
+
+
+class CheckedPage(NamedTuple):
+    """A page of a place, which has `size` elements in all."""
+
+    now: int
+    size: int
+    elements: list[Checked]
+
+
+class Places(NamedTuple):
+    """Where one job is, at one moment. `head` begins with "h" for a header, "!" for a mark, "?" for
+    what is neither; "" = no such job. `due`: at its own seat in the schedule, `stray`: at the seat
+    that was asked for. `lists`, `holders`: name -> how often."""
+
+    now: int
+    head: str
+    due: float | None
+    stray: float | None
+    dead: bool
+    cause: bool
+    record: bool
+    lists: dict[str, int]
+    holders: dict[str, int]
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _bytes(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape")
+
+
+def _read_page(reply: Any) -> CheckedPage:
+    flat = reply[2:]
+    elements = [
+        Checked(
+            flat[i],
+            _text(flat[i + 1]),
+            float(flat[i + 2]) if flat[i + 2] else -1.0,
+            flat[i + 3],
+            text(flat[i + 4]),
+        )
+        for i in range(0, len(flat), 5)
+    ]
+    return CheckedPage(reply[0], reply[1], elements)
+
+
+def _read_scan(reply: Any) -> tuple[str, list[str]]:
+    return text(reply[1]), [_text(id_) for id_ in reply[2:]]
+
+
+def _counts(flat: list[Any]) -> dict[str, int]:
+    return {_text(flat[i]): flat[i + 1] for i in range(0, len(flat), 2)}
+
+
+def _read_places(reply: Any) -> Places:
+    now, head, due, stray, dead, cause, record, lists, holders = reply
+    return Places(
+        now,
+        _text(head),
+        float(due) if due else None,
+        float(stray) if stray else None,
+        bool(dead),
+        bool(cause),
+        bool(record),
+        _counts(lists),
+        _counts(holders),
+    )
+
+
+def _read_word(reply: Any) -> str:
+    return text(reply[1])
+
+
+def _read_set_right(reply: Any) -> tuple[str, int]:
+    return text(reply[1]), int(reply[2])
+
+
+def _read_fields(reply: Any) -> list[str]:
+    return [text(field) for field in reply[1]]
+
+
+def _read_count(reply: Any) -> int:
+    return int(reply[1])
+
+
+def check_page(keys: QueueKeys, which: str, start: int, stop: int) -> Call[CheckedPage]:
+    """A page of one place (a list of jobs, the schedule, the dead letters, a consumer's hands), by
+    indexes as of LRANGE."""
+    return Call("check_page", keys.meta, [which, start, stop], _read_page)
+
+
+def check_scan(keys: QueueKeys, cursor: str, limit: int) -> Call[tuple[str, list[str]]]:
+    """Some jobs; (the next cursor, ids that seem to be in no place)."""
+    return Call("check_scan", keys.meta, [cursor, limit], _read_scan)
+
+
+def check_job(
+    keys: QueueKeys, id: str, seat: bytes = b"", others: Sequence[str] = ()
+) -> Call[Places]:
+    """Every place that one job is in."""
+    args: list[Arg] = [_bytes(id), seat, *map(_bytes, others)]
+    return Call("check_job", keys.meta, args, _read_places)
+
+
+def repair_job(
+    keys: QueueKeys, id: str, step: str = "place", seat: bytes = b"", others: Sequence[str] = ()
+) -> Call[str]:
+    """Leave a job in exactly one place; answers which."""
+    args: list[Arg] = [_bytes(id), step, seat, *map(_bytes, others)]
+    return Call("repair_job", keys.meta, args, _read_word)
+
+
+def repair_consumer(keys: QueueKeys, consumer: str) -> Call[tuple[str, int]]:
+    """Set a consumer right; (its list or "", jobs left of an unregistered one: call again)."""
+    return Call("repair_consumer", keys.meta, [_bytes(consumer)], _read_set_right)
+
+
+def repair_meta(
+    keys: QueueKeys, levels: Sequence[int] = (), marked: tuple[int, int] | None = None
+) -> Call[list[str]]:
+    """Set right what meta says of the lists; answers the changed fields. marked: (what the counter
+    was, what it is to be)."""
+    was, becomes = ("", "") if marked is None else (str(marked[0]), str(marked[1]))
+    args: list[Arg] = [was, becomes, *levels]
+    return Call("repair_meta", keys.meta, args, _read_fields)
+
+
+def repair_leftovers(keys: QueueKeys, which: str, ids: Sequence[str]) -> Call[int]:
+    """Drop what is noted of jobs that it is no longer true of; answers how many."""
+    return Call("repair_leftovers", keys.meta, [which, *map(_bytes, ids)], _read_count)

@@ -5,32 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, ParamSpec, Self, TypeVar, overload
 
 import redis
 
-from rqueue import store
-from rqueue.codec import Signer, pack
-from rqueue.connection import execute, open_client, require_bytes, shown_url
+from rqueue import outbox, store
+from rqueue.connection import execute, first_look, open_client, require_bytes, shown_url
 from rqueue.consumer import Consumer
-from rqueue.errors import ConfigError, NotEncodable
+from rqueue.credit import Credit, SharedCredit
+from rqueue.errors import ConfigError
 from rqueue.handle import JobHandle
-from rqueue.ids import check_id, new_id
+from rqueue.ids import check_id
 from rqueue.keys import QueueKeys
-from rqueue.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
-from rqueue.settings import Settings, parse_duration, parse_when
+from rqueue.options import NO_OPTIONS, Options
+from rqueue.outbox import ErrorListener
+from rqueue.packing import Call, Packer, as_put, configuration, lease_of
+from rqueue.puts import BackgroundPuts
+from rqueue.settings import Settings, parse_when
 from rqueue.store.consumers import Mode
-from rqueue.store.enqueue import BATCH, Accepted, Put
+from rqueue.store.enqueue import Accepted, Put
 from rqueue.task import BoundTask
 
+__all__ = ["Call", "Queue", "when"]
 
-class Call(NamedTuple):
-    """One call for `enqueue_many`: a task (or its name), arguments, and what differs in options."""
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 
-    task: BoundTask[..., Any] | str
-    args: Sequence[Any] = ()
-    kwargs: dict[str, Any] | None = None
-    options: Options | None = None
+SIBLINGS_MAX = 1000
+"""Queues over one connection that are remembered."""
 
 
 class Queue:
@@ -55,7 +58,9 @@ class Queue:
         self.settings = given
         self.keys = QueueKeys(name, given.namespace)
         self.name = name
-        self._signer: Signer | None = given.signer
+        self._packer = Packer(self.keys, given)
+        self._siblings: dict[str, Queue] = {name: self}
+        self._looked = False
         self._owns = redis is None
         if redis is not None:
             require_bytes(redis)
@@ -73,17 +78,21 @@ class Queue:
 
     # -- enqueue -----------------------------------------------------------------------------------
 
+    @overload
     def enqueue(
-        self,
-        task: BoundTask[..., Any] | str,
-        *args: Any,
-        **kwargs: Any,
+        self, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> JobHandle[R]: ...
+    @overload
+    def enqueue(self, task: str, /, *args: Any, **kwargs: Any) -> JobHandle[Any]: ...
+    def enqueue(
+        self, task: BoundTask[..., Any] | str, /, *args: Any, **kwargs: Any
     ) -> JobHandle[Any]:
         """Enqueue one call of a task, given as the task or by name (its code need not be here).
 
         For other options than the task's: `queue.enqueue(task.options(priority=9), ...)`, or
-        `queue.send(name, args, kwargs, Options(...))`. Raises NotEncodable, BadArguments, and the
-        server errors; what raises has stored nothing.
+        `queue.send(name, args, kwargs, Options(...))`. Raises BadArguments, NotEncodable, and the
+        server errors; what raises has stored nothing, but for RedisTimeout and ConnectionLost:
+        then it is not known, and enqueueing again under the same id is safe.
         """
         if isinstance(task, str):
             return self.send(task, args, kwargs)
@@ -111,72 +120,57 @@ class Queue:
     ) -> JobHandle[Any]:
         """What tasks call (`rqueue.sender.Sender`). `queue` may be another than this one."""
         target = self if queue == self.name else self.at(queue)
-        put = target._put(task, args, kwargs, options, parameters)
-        call = store.enqueue(target.keys, (put,), immediate=options.immediate)
-        answer = execute(self.redis, call, queue=queue)
-        return JobHandle(target, put.id, created=answer.accepted == 1, handed_to=answer.handed_to)
+        id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
+        put = as_put(id_, body, options)
+        answer = target._run(store.enqueue(target.keys, (put,), immediate=options.immediate))
+        # the connection may have sent it twice: an id made here was not known before that
+        created = own or answer.accepted == 1
+        return JobHandle(target, id_, created=created, handed_to=answer.handed_to)
 
     def enqueue_many(self, calls: Iterable[Call]) -> list[JobHandle[Any]]:
         """Enqueue many calls, in order, hundreds in one step (C-20 without its shared fate: each
         is a job of its own). A step is atomic: all its jobs or, on an error, none."""
         handles: list[JobHandle[Any]] = []
-        batch: list[Put] = []
-        for call in calls:
-            parameters: tuple[str, ...] = ()
-            if isinstance(call.task, str):
-                name, options = call.task, call.options or NO_OPTIONS
-            else:
-                call.task.check_call(tuple(call.args), call.kwargs or {})
-                name, parameters = call.task.name, call.task.parameters
-                options = call.options or call.task.defaults
-            batch.append(self._put(name, call.args, call.kwargs or {}, options, parameters))
-            if len(batch) == BATCH:
-                handles += self._flush(batch)
-                batch = []
-        if batch:
-            handles += self._flush(batch)
+        for batch in self._packer.batches(calls):
+            known = set(self.enqueue_puts([put for put, _ in batch]).known)
+            handles += [
+                JobHandle(self, put.id, created=own or index not in known)
+                for index, (put, own) in enumerate(batch)
+            ]
         return handles
 
-    def _flush(self, batch: list[Put]) -> list[JobHandle[Any]]:
-        answer = execute(self.redis, store.enqueue(self.keys, batch), queue=self.name)
-        known = set(answer.known)
-        return [JobHandle(self, put.id, created=i not in known) for i, put in enumerate(batch)]
-
     def enqueue_puts(self, puts: Sequence[Put]) -> Accepted:
-        """Enqueue jobs that are packed already: for pipelines and background puts."""
-        return execute(self.redis, store.enqueue(self.keys, puts), queue=self.name)
+        """Enqueue jobs that are packed already, at most 1000: for pipelines, and for what
+        background puts could not store."""
+        return self._run(store.enqueue(self.keys, puts))
 
-    def _put(
+    def putter(
         self,
-        task: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        options: Options,
-        parameters: Sequence[str],
-    ) -> Put:
-        id_ = options.id
-        if id_ is None:
-            id_ = new_id()
-        else:
-            check_id(id_)
-        body = pack(task, args, kwargs, options.to_opts(), parameters)
-        if len(body) > self.settings.max_body:
-            raise NotEncodable(
-                "",
-                task,
-                f"{len(body)} bytes of arguments; at most {self.settings.max_body}: "
-                "store the data elsewhere and pass a reference",
-            )
-        if self._signer is not None:
-            body = self._signer.sign(self.name, id_, body)
-        return Put(
-            id_,
-            body,
-            DEFAULT_PRIORITY if options.priority is None else options.priority,
-            options.delay_ms or 0,
-            options.at_ms or 0,
-            options.max_deliveries or 0,
+        *,
+        batch: int = outbox.BATCH,
+        linger: float = outbox.LINGER_S,
+        limit: int = outbox.LIMIT,
+        limit_bytes: int = outbox.LIMIT_BYTES,
+        timeout: float | None = None,
+        on_error: ErrorListener | None = None,
+    ) -> BackgroundPuts:
+        """Background puts into this queue: enqueue without waiting; see `BackgroundPuts`."""
+        return BackgroundPuts(
+            self,
+            batch=batch,
+            linger=linger,
+            limit=limit,
+            limit_bytes=limit_bytes,
+            timeout=timeout,
+            on_error=on_error,
         )
+
+    def _run(self, call: store.Call[T]) -> T:
+        answer = execute(self.redis, call, queue=self.name)
+        if not self._looked:
+            self._looked = True
+            first_look(self.redis)
+        return answer
 
     # -- jobs --------------------------------------------------------------------------------------
 
@@ -187,26 +181,33 @@ class Queue:
     def cancel(self, id: str, *, held: bool = True) -> bool:
         """Cancel a job; True if it had not ended. held=False leaves a job alone that a worker has
         in its hands (C-25)."""
-        was = execute(self.redis, store.cancel(self.keys, id, held=held), queue=self.name)
+        was = self._run(store.cancel(self.keys, id, held=held))
         return was in ("ready", "scheduled", "held")
 
     def promote(self, *ids: str) -> int:
         """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many."""
-        return execute(self.redis, store.promote(self.keys, ids), queue=self.name) if ids else 0
+        return self._run(store.promote(self.keys, ids)) if ids else 0
 
     # -- the queue ---------------------------------------------------------------------------------
 
     def at(self, name: str) -> Queue:
         """Another queue over the same connection."""
-        return type(self)(name, redis=self.redis, settings=self.settings)
+        found = self._siblings.get(name)
+        if found is None:
+            found = type(self)(name, redis=self.redis, settings=self.settings)
+            found._looked = self._looked
+            if len(self._siblings) < SIBLINGS_MAX:
+                found._siblings = self._siblings
+                self._siblings[name] = found
+        return found
 
     def pause(self) -> bool:
         """Hand nothing out from now on; True if that is a change. Jobs are still accepted."""
-        return execute(self.redis, store.pause(self.keys), queue=self.name)
+        return self._run(store.pause(self.keys))
 
     def resume(self) -> bool:
         """Hand out again; True if that is a change."""
-        return execute(self.redis, store.resume(self.keys), queue=self.name)
+        return self._run(store.resume(self.keys))
 
     def configure(
         self,
@@ -223,20 +224,12 @@ class Queue:
         keep: how long records and results of ended jobs last (default 10 minutes).
         history_rows_max: rows that the history keeps (default 200,000). Raises ScriptError.
         """
-        options: dict[str, int] = {}
-        if priorities is not None:
-            options["priorities"] = priorities
-        if max_deliveries is not None:
-            options["max_deliveries"] = max_deliveries
-        if keep is not None:
-            options["keep_ms"] = round(parse_duration(keep, "keep") * 1000)
-        if history_rows_max is not None:
-            options["history_rows_max"] = history_rows_max
-        execute(self.redis, store.configure(self.keys, options), queue=self.name)
+        options = configuration(priorities, max_deliveries, keep, history_rows_max)
+        self._run(store.configure(self.keys, options))
 
     def counts(self) -> store.Counts:
         """The queue in numbers: exact gauges and counters, in one look."""
-        return execute(self.redis, store.counts(self.keys), queue=self.name)
+        return self._run(store.counts(self.keys))
 
     def consumer(
         self,
@@ -244,6 +237,7 @@ class Queue:
         name: str = "",
         jobs: int = 1,
         bytes: int = 0,
+        credit: Credit | SharedCredit | None = None,
         priority: int = 0,
         mode: Mode = "acquire",
         lease: float | str | timedelta | None = None,
@@ -251,18 +245,16 @@ class Queue:
         renew: bool = True,
     ) -> Consumer:
         """A consumer of this queue: the protocol one step at a time; see `Consumer`."""
-        lease_ms = self.settings.lease_ms
-        if lease is not None:
-            lease_ms = round(parse_duration(lease, "lease") * 1000)
         return Consumer(
             self.redis,
             self.keys,
             name=name,
             jobs=jobs,
             bytes=bytes,
+            credit=credit,
             priority=priority,
             mode=mode,
-            lease_ms=lease_ms,
+            lease_ms=lease_of(lease, self.settings),
             slots=slots,
             renew=renew,
         )

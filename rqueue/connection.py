@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import redis.asyncio
 
 R = TypeVar("R")
+
+log = logging.getLogger("rqueue")
 
 OLDEST = (6, 2)
 """The oldest server that has what the scripts use (ZMSCORE, LPOP with a count, BLMOVE)."""
@@ -53,6 +56,8 @@ def open_async_client(url: str, **options: Any) -> redis.asyncio.Redis:
 
 
 def _fit(url: str, options: dict[str, Any]) -> None:
+    # whoever waits for a result has a connection meanwhile
+    options.setdefault("max_connections", 10_000)
     if url.startswith("unix"):
         options.pop("socket_connect_timeout", None)
     else:
@@ -190,6 +195,41 @@ def server_facts(client: redis.Redis) -> ServerFacts:
     """Ask the server for its version and eviction policy. Raises the tree of `rqueue.errors`."""
     with translated(client):
         return read_facts(client.info())
+
+
+async def aserver_facts(client: redis.asyncio.Redis) -> ServerFacts:
+    """Do as `server_facts` does, on an asyncio client."""
+    with translated(client):
+        return read_facts(await client.info())
+
+
+_seen: set[str] = set()
+
+
+def first_look(client: redis.Redis) -> None:
+    """Warn in the log, once per server and process, of what a worker would refuse to start on:
+    a server that is too old or may evict jobs. Never raises: the client's own work went well."""
+    if (url := url_of(client)) not in _seen:
+        _seen.add(url)
+        try:
+            _warn(server_facts(client), url)
+        except (errors.RQueueError, rx.RedisError) as error:
+            log.info("cannot look at the settings of %s: %s", url, error)
+
+
+async def afirst_look(client: redis.asyncio.Redis) -> None:
+    """Do as `first_look` does, on an asyncio client."""
+    if (url := url_of(client)) not in _seen:
+        _seen.add(url)
+        try:
+            _warn(await aserver_facts(client), url)
+        except (errors.RQueueError, rx.RedisError) as error:
+            log.info("cannot look at the settings of %s: %s", url, error)
+
+
+def _warn(facts: ServerFacts, url: str) -> None:
+    if facts.problem is not None:
+        log.warning("%s: %s; no worker starts on it", url, facts.problem)
 
 
 def shown_url(url: str) -> str:

@@ -6,40 +6,32 @@ thread. Rows Q-32 to Q-54 describe the protocol; `docs/protocol.md` draws it.
 
 from __future__ import annotations
 
-import os
-import socket
-from collections.abc import Iterable, Sequence
-from secrets import token_hex
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
-import orjson
 import redis
 
 from rqueue import store
-from rqueue.codec import encode_result
-from rqueue.errors import LifecycleError, NotRegistered, RegistrationLost
+from rqueue.credit import Credit, SharedCredit
+from rqueue.errors import RegistrationLost
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.leases import Renewer
 from rqueue.listener import Listener, Wake
 from rqueue.store.consumers import Mode
-from rqueue.store.settle import Pulled, Retried, Window
+from rqueue.store.settle import Retried
+from rqueue.subscription import DEFAULT_LEASE_MS, Subscription, consumer_name, retried
 from rqueue.wire import Wire
 
-DEFAULT_LEASE_MS = 30_000
+__all__ = ["DEFAULT_LEASE_MS", "Consumer", "consumer_name"]
 
 
-def consumer_name(prefix: str = "") -> str:
-    """A name nobody had before: host, process, and chance (H-12)."""
-    host = socket.gethostname().split(".")[0]
-    return f"{prefix or host}:{os.getpid()}:{token_hex(4)}"
-
-
-class Consumer:
+class Consumer(Subscription):
     """One subscription to one queue. Made by `Queue.consumer(...)`.
 
     jobs, bytes: its window, that is what it may hold at once, all in all (bytes 0: no limit; Q-50).
+    credit: a manager that computes the window instead (`rqueue.credit`).
     priority: higher ones are served first while they have credit (Q-45). mode: "acquire", or
     "browse" to look without taking. lease_ms: how long it may stay silent. slots: jobs it can run
     at once; a consumer whose lease ends is charged for as many. renew: keep the lease from a thread
@@ -58,6 +50,7 @@ class Consumer:
         name: str = "",
         jobs: int = 1,
         bytes: int = 0,
+        credit: Credit | SharedCredit | None = None,
         priority: int = 0,
         mode: Mode = "acquire",
         lease_ms: int = DEFAULT_LEASE_MS,
@@ -67,19 +60,18 @@ class Consumer:
         wire: Wire | None = None,
         listener: Listener | None = None,
     ) -> None:
-        self.keys = keys
-        self.name = name or consumer_name()
-        self.window = Window(jobs, bytes)
-        self.priority = priority
-        self.mode: Mode = mode
-        self.lease_ms = lease_ms
-        self.slots = slots
-        self.worker = worker or self.name
-        self.term = ""
-        self.state = ""
-        self.timer_ms = -1
-        self.refused: list[str] = []
-        self.now = 0
+        super().__init__(
+            keys,
+            name=name,
+            jobs=jobs,
+            bytes=bytes,
+            credit=credit,
+            priority=priority,
+            mode=mode,
+            lease_ms=lease_ms,
+            slots=slots,
+            worker=worker,
+        )
         self._client = client
         self._renews = renew
         self._renewer: Renewer | None = None
@@ -87,25 +79,12 @@ class Consumer:
         self._wire = wire if wire is not None else Wire(client)
         self._own_listener = listener is None
         self._listener = listener
-        self._held: dict[str, int] = {}
-        self._cursor = ""
 
     # -- life --------------------------------------------------------------------------------------
 
     def register(self) -> Self:
         """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
-        if self.term:
-            raise LifecycleError(f"consumer '{self.name}' is registered")
-        call = store.register(
-            self.keys,
-            self.name,
-            mode=self.mode,
-            priority=self.priority,
-            window=self.window,
-            lease_ms=self.lease_ms,
-            slots=self.slots,
-            worker=self.worker,
-        )
+        call = self._register_call()
         registered = self._wire.run(call, queue=self.keys.queue, consumer=self.name)
         self.now, self.term, self.state = registered
         if self._listener is None:
@@ -136,14 +115,15 @@ class Consumer:
                 pass  # its lease ended: everything went back already
             finally:
                 self._leave()
+        if self.credit is not None:
+            self.credit.leave()
         if self._own_listener and self._listener is not None:
             self._listener.close()
         if self._own_wire:
             self._wire.close()
 
     def _leave(self) -> None:
-        self.term = self.state = ""
-        self._held.clear()
+        self._forget()
         if self._renewer is not None:
             self._renewer.stop()
             self._renewer = None
@@ -161,15 +141,7 @@ class Consumer:
     ) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"<Consumer {self.name!r} of queue {self.keys.queue!r}: {self.state or 'closed'}>"
-
     # -- protocol ----------------------------------------------------------------------------------
-
-    @property
-    def held(self) -> int:
-        """Jobs in its hands, as far as it knows."""
-        return len(self._held)
 
     def pull(self, *, recall: bool = False) -> list[Delivery]:
         """Acquire what the window allows, oldest of the highest level first (Q-40).
@@ -179,14 +151,11 @@ class Consumer:
         """
         self._joined()
         if self.mode == "browse":
-            page = self._run(store.browse(self.keys, self._cursor, max(1, self.window.jobs)))
-            self._cursor, self.now = page.cursor, page.now
-            seen: list[Delivery] = page.jobs
-            return seen
-        if recall:
-            self._held.clear()
-        call = store.pull(self.keys, self.name, self.term, self.window, recall=recall)
-        return self._take(self._run(call))
+            return self._browsed(self._run(self._browse_call()))
+        pulled = self._run(self._pull_call(recall=recall))
+        jobs = self._take_recalled(pulled) if recall else self._take(pulled)
+        self._idle()
+        return jobs
 
     def settle(
         self,
@@ -208,49 +177,29 @@ class Consumer:
         rows of ack, done, retry, reject, in this order. Raises RegistrationLost, NotEncodable.
         """
         self._joined()
-        freed = 0
-        pop = self._held.pop
-        ids: list[list[str]] = [[], [], []]
-        for into, jobs in zip(ids, (ack, release), strict=False):
-            for job in jobs:
-                id_ = job if type(job) is str else job.id  # type: ignore[union-attr]
-                into.append(id_)
-                freed += pop(id_, 0)
-        kept = []
-        for job, value in done:
-            id_ = _id(job)
-            kept.append((id_, None, encode_result(value)))
-            freed += pop(id_, 0)
-        again = list(retry)
-        for retried in again:
-            freed += pop(_text(retried.id), 0)
-        buried = []
-        for job, cause in reject:
-            id_ = _id(job)
-            buried.append((id_, orjson.dumps(cause)))
-            freed += pop(id_, 0)
-        call = store.settle(
-            self.keys,
-            self.name,
-            self.term,
-            self.window if pull else None,
-            ack=ids[0],
-            done=kept,
-            retry=again,
-            reject=buried,
-            release=ids[1],
-            freed=freed,
-            batch=batch,
-            rows=rows,
-        )
-        return self._take(self._run(call))
+        settling = self._settled(ack, done, retry, reject, release, batch, rows)
+        if pull:
+            jobs = self._take(self._run(self._settle_call(settling, self._window())))
+            self._idle()
+            return jobs
+        if (narrow := self._narrow_window()) is not None:
+            self.state = self._run(self._interest_call(narrow))
+        self._take(self._run(self._settle_call(settling, None)))
+        if (again := self._reopen_window()) is not None:
+            self.state = self._run(self._interest_call(again))
+        return []
 
     def interest(self, jobs: int, bytes: int = 0) -> str:
         """Set the window without pulling; none: not interested (drain, Q-54). Returns the state:
-        "notified" means work waits, pull."""
+        "notified" means work waits, pull. With a credit manager use `grant`, which adds."""
         self._joined()
-        self.window = Window(jobs, bytes)
-        self.state = self._run(store.interest(self.keys, self.name, self.term, self.window))
+        self.state = self._run(self._interest_call(self._set_window(jobs, bytes)))
+        return self.state
+
+    def grant(self, jobs: int = 0, bytes: int = 0) -> str:
+        """Add to the credit, without pulling; returns the state, as `interest` (Q-50, Q-51)."""
+        self._joined()
+        self.state = self._run(self._interest_call(self._grant(jobs, bytes)))
         return self.state
 
     def wait(self, timeout: float | None = None) -> list[Wake]:
@@ -261,20 +210,34 @@ class Consumer:
         """
         self._joined()
         assert self._listener is not None
-        if self.timer_ms >= 0:
-            due = self.timer_ms / 1000
-            timeout = due if timeout is None else min(timeout, due)
-        return [wake for wake in self._listener.wait(timeout) if self.hear(wake)]
+        return [wake for wake in self._listener.wait(self._wait_s(timeout)) if self.hear(wake)]
 
-    def hear(self, wake: Wake) -> bool:
-        """Take note of a wake-up; False if it says nothing new (a job a recall named before)."""
-        if wake.job is not None:
-            if wake.job.id in self._held:
-                return False
-            self._held[wake.job.id] = len(wake.job.value)
-        elif wake.kind == "revoked":
-            self._held.pop(wake.id, None)
-        return True
+    # -- the end of credit (Q-54) ------------------------------------------------------------------
+
+    def stop(self) -> list[Delivery]:
+        """Give up the credit: nothing more is handed over. What is held stays held, and what was
+        handed over and not heard of yet is returned. `interest` or `grant` begins again."""
+        self._joined()
+        if self.mode == "browse":
+            self._no_credit()
+            return []
+        return self._stopped(self._run(self._stop_call()))
+
+    def flush(self) -> list[Delivery]:
+        """Acquire all that the present credit allows, then give up what is left of it."""
+        return [job for jobs in self.drain() for job in jobs]
+
+    def drain(self) -> Iterator[list[Delivery]]:
+        """Acquire until nothing is left, then give up the credit.
+
+        Yields batches; settle each before the next is asked for, or the window is full and the
+        drain ends with it. Jobs that come back later (a retry with a delay) are not waited for.
+        """
+        while (jobs := self.pull()) or self.state == "notified":
+            if jobs:
+                yield jobs
+        if last := self.stop():
+            yield last
 
     # -- one job at a time -------------------------------------------------------------------------
 
@@ -294,9 +257,7 @@ class Consumer:
     ) -> bool:
         """Failed, again in `delay` seconds; counted unless `charge` is False. place: "old" (the
         default without a delay), "head" (the default with one), "tail" (X-05)."""
-        where = place or ("head" if delay > 0 else "old")
-        body = orjson.dumps(error) if error else b""
-        self.settle(retry=[Retried(_id(job), round(delay * 1000), where, charge, body)])
+        self.settle(retry=[retried(job, delay, error, place, charge)])
         return not self.refused
 
     def release(self, job: Delivery | str) -> bool:
@@ -306,15 +267,14 @@ class Consumer:
 
     def reject(self, job: Delivery | str, reason: str, kind: str = "rejected") -> bool:
         """Failed for good, to the dead letters."""
-        cause = {"kind": kind, "type": "", "message": reason, "at": self.now, "worker": self.worker}
-        self.settle(reject=[(job, cause)])
+        self.settle(reject=[(job, self._cause(reason, kind))])
         return not self.refused
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _joined(self) -> None:
-        if not self.term:
-            raise NotRegistered(self.name, queue=self.keys.queue)
+    def _idle(self) -> None:
+        if (small := self._idle_window()) is not None:
+            self.state = self._run(self._interest_call(small))
 
     def _run(self, call: store.Call[Any]) -> Any:
         try:
@@ -322,24 +282,3 @@ class Consumer:
         except RegistrationLost:
             self._leave()
             raise
-
-    def _take(self, pulled: Pulled) -> list[Delivery]:
-        self.now, self.state, self.timer_ms, refused, flat = pulled
-        self.refused = [id_.decode() for id_ in refused]
-        jobs = _deliveries(flat)
-        held = self._held
-        for job in jobs:
-            held[job.id] = len(job.value)
-        return jobs
-
-
-def _deliveries(flat: Sequence[bytes]) -> list[Delivery]:
-    return [Delivery(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)]
-
-
-def _id(job: Delivery | str) -> str:
-    return job if isinstance(job, str) else job.id
-
-
-def _text(id_: str | bytes) -> str:
-    return id_ if isinstance(id_, str) else id_.decode()

@@ -14,7 +14,7 @@ from rqueue.store.admin import (
 )
 from rqueue.store.call import Call
 from rqueue.store.consumers import interest, reclaim, register, renew, unregister
-from rqueue.store.enqueue import Accepted, Put, enqueue, enqueue_alike
+from rqueue.store.enqueue import Accepted, Put, enqueue, enqueue_alike, enqueue_flat
 from rqueue.store.read import (
     Awaited,
     Counts,
@@ -55,6 +55,7 @@ __all__ = [
     "counts",
     "enqueue",
     "enqueue_alike",
+    "enqueue_flat",
     "interest",
     "pause",
     "promote",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from rqueue.job import DEFAULT_LEVEL
@@ -44,6 +45,14 @@ class Put:
             when = f"+{self.delay_ms}"
         return f"{self.priority},{when},{self.max_deliveries},"
 
+    @classmethod
+    def of_terms(cls, id: str, envelope: bytes, terms: str) -> Put:
+        """The job whose `terms` these are."""
+        priority, when, most, _ = terms.split(",")
+        kind, number = when[:1], int(when[1:] or 0)
+        due, delay = (number, 0) if kind == "@" else (0, number)
+        return cls(id, envelope, int(priority), delay, due, int(most))
+
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
@@ -61,7 +70,7 @@ def _read(reply: Any) -> Accepted:
     return Accepted(now, accepted, tuple(known), text(handed_to))
 
 
-_NORMAL = f"{DEFAULT_LEVEL},,0,"
+NORMAL_TERMS = f"{DEFAULT_LEVEL},,0,"
 
 
 def enqueue(keys: QueueKeys, puts: Sequence[Put], *, immediate: bool = False) -> Call[Accepted]:
@@ -69,24 +78,24 @@ def enqueue(keys: QueueKeys, puts: Sequence[Put], *, immediate: bool = False) ->
 
     `immediate` (one job only): hand it to a consumer that waits, or store nothing (X-01).
     """
-    args: list[Arg] = ["1" if immediate else "0", ""]
-    runs: list[str] = []
-    terms, count = "", 0
+    flat: list[Arg] = []
     for put in puts:
-        its = put.terms
-        if its != terms:
-            if count:
-                runs.append(f"{terms}{count}")
-            terms, count = its, 0
-        count += 1
-        args.append(put.id)
-        args.append(put.envelope)
-    runs.append(f"{terms}{count}")
-    args[1] = ";".join(runs)
+        flat += (put.id, put.envelope)
+    return enqueue_flat(keys, flat, [put.terms for put in puts], immediate=immediate)
+
+
+def enqueue_flat(
+    keys: QueueKeys, flat: Sequence[Arg], terms: Sequence[str], *, immediate: bool = False
+) -> Call[Accepted]:
+    """Enqueue jobs given as [id, envelope, ...] and the terms of each; see `enqueue`."""
+    runs = [f"{its}{len(list(jobs))}" for its, jobs in groupby(terms)]
+    args: list[Arg] = ["1" if immediate else "0", ";".join(runs), *flat]
     return Call("enqueue", keys.meta, args, _read)
 
 
-def enqueue_alike(keys: QueueKeys, flat: Sequence[Arg], terms: str = _NORMAL) -> Call[Accepted]:
+def enqueue_alike(
+    keys: QueueKeys, flat: Sequence[Arg], terms: str = NORMAL_TERMS
+) -> Call[Accepted]:
     """Enqueue jobs that share their terms, given as [id, envelope, ...]: the fast lane of bulk
     enqueues and background puts."""
     return Call("enqueue", keys.meta, ["0", f"{terms}{len(flat) // 2}", *flat], _read)

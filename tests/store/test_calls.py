@@ -84,6 +84,13 @@ SAMPLES: dict[str, list[Sample]] = {
             ["i1", b"e1"],
         ),
         Sample(
+            store.enqueue_flat(
+                K, ["i1", b"e1", "i2", b"e2", "i3", b"e3"], ["4,,0,", "9,,0,", "9,,0,"]
+            ),
+            {"immediate": "0", "runs": "4,,0,1;9,,0,2"},
+            ["i1", b"e1", "i2", b"e2", "i3", b"e3"],
+        ),
+        Sample(
             store.enqueue_alike(K, ["i1", b"e1", "i2", b"e2"]),
             {"immediate": "0", "runs": "4,,0,2"},
             ["i1", b"e1", "i2", b"e2"],
@@ -176,7 +183,7 @@ def test_every_script_has_a_sample() -> None:
 
 def test_every_function_of_the_store_has_a_sample() -> None:
     functions = {n for n in store.__all__ if inspect.isfunction(getattr(store, n))}
-    aliases = {"enqueue_alike"}
+    aliases = {"enqueue_alike", "enqueue_flat"}
     assert functions - aliases == set(SAMPLES)
 
 

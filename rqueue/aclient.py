@@ -1,0 +1,276 @@
+"""The client of one queue for asyncio: `Queue`, to be awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+
+from rqueue import outbox, store
+from rqueue.aconsumer import AsyncConsumer
+from rqueue.ahandle import AsyncJobHandle
+from rqueue.aputs import AsyncBackgroundPuts
+from rqueue.connection import (
+    aexecute,
+    afirst_look,
+    open_async_client,
+    require_bytes,
+    shown_url,
+)
+from rqueue.credit import Credit, SharedCredit
+from rqueue.errors import ConfigError
+from rqueue.ids import check_id
+from rqueue.keys import QueueKeys
+from rqueue.options import NO_OPTIONS, Options
+from rqueue.outbox import ErrorListener
+from rqueue.packing import Call, Packer, as_put, configuration, lease_of
+from rqueue.settings import Settings
+from rqueue.store.consumers import Mode
+from rqueue.store.enqueue import Accepted, Put
+from rqueue.task import BoundTask
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+__all__ = ["AsyncQueue"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+SIBLINGS_MAX = 1000
+"""Queues over one connection that are remembered."""
+
+
+class AsyncQueue:
+    """A queue, by name. Making one costs nothing: it connects at its first command.
+
+    url: where Redis is; default RQUEUE_URL. redis: an open `redis.asyncio` client instead.
+    namespace, signing_keys, settings: as for `rqueue.client.Queue`. Of one event loop.
+    """
+
+    def __init__(
+        self,
+        name: str = "default",
+        url: str | None = None,
+        *,
+        redis: redis.asyncio.Redis | None = None,
+        namespace: str | None = None,
+        signing_keys: dict[str, str] | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        given = settings or Settings.load(url=url, namespace=namespace, signing_keys=signing_keys)
+        self.settings = given
+        self.keys = QueueKeys(name, given.namespace)
+        self.name = name
+        self._packer = Packer(self.keys, given)
+        self._siblings: dict[str, AsyncQueue] = {name: self}
+        self._looked = False
+        self._owns = redis is None
+        if redis is not None:
+            require_bytes(redis)
+            self.redis = redis
+        elif given.url:
+            self.redis = open_async_client(
+                given.url,
+                socket_connect_timeout=given.connect_timeout,
+                socket_timeout=given.command_timeout + 20,
+            )
+        else:
+            raise ConfigError(
+                "url", "set RQUEUE_URL, or pass url='redis://host:6379/0' or redis=client"
+            )
+
+    # -- enqueue -----------------------------------------------------------------------------------
+
+    @overload
+    async def enqueue(
+        self, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncJobHandle[R]: ...
+    @overload
+    async def enqueue(self, task: str, /, *args: Any, **kwargs: Any) -> AsyncJobHandle[Any]: ...
+    async def enqueue(
+        self, task: BoundTask[..., Any] | str, /, *args: Any, **kwargs: Any
+    ) -> AsyncJobHandle[Any]:
+        """Enqueue one call of a task, given as the task or by name; as `Queue.enqueue`.
+
+        Cancelled while it waits for the answer, it may have stored the job.
+        """
+        if isinstance(task, str):
+            return await self.send(task, args, kwargs)
+        task.check_call(args, kwargs)
+        return await self.enqueue_task(
+            self.name, task.name, args, kwargs, task.defaults, task.parameters
+        )
+
+    async def send(
+        self,
+        task: str,
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        options: Options = NO_OPTIONS,
+    ) -> AsyncJobHandle[Any]:
+        """Enqueue one call of a task by name, with options."""
+        return await self.enqueue_task(self.name, task, tuple(args), kwargs or {}, options, ())
+
+    async def enqueue_task(
+        self,
+        queue: str,
+        task: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        options: Options,
+        parameters: tuple[str, ...],
+    ) -> AsyncJobHandle[Any]:
+        """What tasks call (`rqueue.sender.AsyncSender`). `queue` may be another than this one."""
+        target = self if queue == self.name else self.at(queue)
+        id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
+        put = as_put(id_, body, options)
+        answer = await target._run(store.enqueue(target.keys, (put,), immediate=options.immediate))
+        # the connection may have sent it twice: an id made here was not known before that
+        created = own or answer.accepted == 1
+        return AsyncJobHandle(target, id_, created=created, handed_to=answer.handed_to)
+
+    async def enqueue_many(self, calls: Iterable[Call]) -> list[AsyncJobHandle[Any]]:
+        """Enqueue many calls, in order, hundreds in one step; as `Queue.enqueue_many`."""
+        handles: list[AsyncJobHandle[Any]] = []
+        for batch in self._packer.batches(calls):
+            known = set((await self.enqueue_puts([put for put, _ in batch])).known)
+            handles += [
+                AsyncJobHandle(self, put.id, created=own or index not in known)
+                for index, (put, own) in enumerate(batch)
+            ]
+        return handles
+
+    async def enqueue_puts(self, puts: Sequence[Put]) -> Accepted:
+        """Enqueue jobs that are packed already, at most 1000."""
+        return await self._run(store.enqueue(self.keys, puts))
+
+    def putter(
+        self,
+        *,
+        batch: int = outbox.BATCH,
+        linger: float = outbox.LINGER_S,
+        limit: int = outbox.LIMIT,
+        limit_bytes: int = outbox.LIMIT_BYTES,
+        timeout: float | None = None,
+        on_error: ErrorListener | None = None,
+    ) -> AsyncBackgroundPuts:
+        """Background puts into this queue: enqueue without waiting; see `AsyncBackgroundPuts`."""
+        return AsyncBackgroundPuts(
+            self,
+            batch=batch,
+            linger=linger,
+            limit=limit,
+            limit_bytes=limit_bytes,
+            timeout=timeout,
+            on_error=on_error,
+        )
+
+    async def _run(self, call: store.Call[T]) -> T:
+        answer = await aexecute(self.redis, call, queue=self.name)
+        if not self._looked:
+            self._looked = True
+            await afirst_look(self.redis)
+        return answer
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    def job(self, id: str) -> AsyncJobHandle[Any]:
+        """The handle of a job enqueued before, here or elsewhere."""
+        return AsyncJobHandle(self, check_id(id))
+
+    async def cancel(self, id: str, *, held: bool = True) -> bool:
+        """Cancel a job; True if it had not ended; as `Queue.cancel`."""
+        was = await self._run(store.cancel(self.keys, id, held=held))
+        return was in ("ready", "scheduled", "held")
+
+    async def promote(self, *ids: str) -> int:
+        """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many."""
+        return await self._run(store.promote(self.keys, ids)) if ids else 0
+
+    # -- the queue ---------------------------------------------------------------------------------
+
+    def at(self, name: str) -> AsyncQueue:
+        """Another queue over the same connection."""
+        found = self._siblings.get(name)
+        if found is None:
+            found = type(self)(name, redis=self.redis, settings=self.settings)
+            found._looked = self._looked
+            if len(self._siblings) < SIBLINGS_MAX:
+                found._siblings = self._siblings
+                self._siblings[name] = found
+        return found
+
+    async def pause(self) -> bool:
+        """Hand nothing out from now on; True if that is a change. Jobs are still accepted."""
+        return await self._run(store.pause(self.keys))
+
+    async def resume(self) -> bool:
+        """Hand out again; True if that is a change."""
+        return await self._run(store.resume(self.keys))
+
+    async def configure(
+        self,
+        *,
+        priorities: int | None = None,
+        max_deliveries: int | None = None,
+        keep: float | str | timedelta | None = None,
+        history_rows_max: int | None = None,
+    ) -> None:
+        """Set the queue's own options, for all its clients and workers; as `Queue.configure`."""
+        options = configuration(priorities, max_deliveries, keep, history_rows_max)
+        await self._run(store.configure(self.keys, options))
+
+    async def counts(self) -> store.Counts:
+        """The queue in numbers: exact gauges and counters, in one look."""
+        return await self._run(store.counts(self.keys))
+
+    def consumer(
+        self,
+        *,
+        name: str = "",
+        jobs: int = 1,
+        bytes: int = 0,
+        credit: Credit | SharedCredit | None = None,
+        priority: int = 0,
+        mode: Mode = "acquire",
+        lease: float | str | timedelta | None = None,
+        slots: int = 1,
+        renew: bool = True,
+    ) -> AsyncConsumer:
+        """A consumer of this queue: the protocol one step at a time; see `Consumer`."""
+        return AsyncConsumer(
+            self.redis,
+            self.keys,
+            name=name,
+            jobs=jobs,
+            bytes=bytes,
+            credit=credit,
+            priority=priority,
+            mode=mode,
+            lease_ms=lease_of(lease, self.settings),
+            slots=slots,
+            renew=renew,
+        )
+
+    async def close(self) -> None:
+        """Close the connections that this queue opened."""
+        if self._owns:
+            await self.redis.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        where = shown_url(self.settings.url) if self.settings.url else "an open connection"
+        return f"<AsyncQueue {self.name!r} at {where}>"

@@ -1,0 +1,278 @@
+"""The consumer protocol for asyncio, one step at a time; see `rqueue.consumer`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rqueue import store
+from rqueue.alistener import AsyncListener
+from rqueue.awire import AsyncWire
+from rqueue.credit import Credit, SharedCredit
+from rqueue.errors import RegistrationLost, ServerError
+from rqueue.job import Delivery
+from rqueue.keys import QueueKeys
+from rqueue.leases import renewal_interval
+from rqueue.listener import Wake
+from rqueue.store.consumers import Mode
+from rqueue.store.settle import Retried
+from rqueue.subscription import DEFAULT_LEASE_MS, Subscription, consumer_name, retried
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+log = logging.getLogger("rqueue")
+
+
+class AsyncConsumer(Subscription):
+    """One subscription to one queue. Made by `AsyncQueue.consumer(...)`; all of its options and
+    attributes are those of `rqueue.consumer.Consumer`.
+
+    renew: keep the lease from a task of this loop. A job that blocks the loop for longer than the
+    lease stops that too: the lease ends, and the settle is refused.
+    """
+
+    def __init__(
+        self,
+        client: redis.asyncio.Redis,
+        keys: QueueKeys,
+        *,
+        name: str = "",
+        jobs: int = 1,
+        bytes: int = 0,
+        credit: Credit | SharedCredit | None = None,
+        priority: int = 0,
+        mode: Mode = "acquire",
+        lease_ms: int = DEFAULT_LEASE_MS,
+        slots: int = 1,
+        worker: str = "",
+        renew: bool = True,
+        wire: AsyncWire | None = None,
+        listener: AsyncListener | None = None,
+    ) -> None:
+        super().__init__(
+            keys,
+            name=name,
+            jobs=jobs,
+            bytes=bytes,
+            credit=credit,
+            priority=priority,
+            mode=mode,
+            lease_ms=lease_ms,
+            slots=slots,
+            worker=worker,
+        )
+        self._client = client
+        self._renews = renew
+        self._renewer: asyncio.Task[None] | None = None
+        self._own_wire = wire is None
+        self._wire = wire if wire is not None else AsyncWire(client)
+        self._own_listener = listener is None
+        self._listener = listener
+
+    # -- life --------------------------------------------------------------------------------------
+
+    async def register(self) -> Self:
+        """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
+        call = self._register_call()
+        registered = await self._wire.run(call, queue=self.keys.queue, consumer=self.name)
+        self.now, self.term, self.state = registered
+        if self._listener is None:
+            self._listener = AsyncListener(AsyncWire(self._client, timeout=None))
+        self._listener.add(self.name, self.keys.wake(self.name))
+        if self._renews:
+            self._renewer = asyncio.create_task(self._renew(self.name))
+        return self
+
+    async def rejoin(self) -> None:
+        """After the registration was lost: join again, under a new name and with empty hands."""
+        await self._leave()
+        self.name = consumer_name(self.name.rsplit(":", 2)[0])
+        await self.register()
+
+    async def close(self) -> None:
+        """Leave the queue: what is held goes back uncounted, in its place (X-21). A second close,
+        or one after the lease ended, does nothing."""
+        term = self.term
+        if term:
+            call = store.unregister(self.keys, self.name, term)
+            try:
+                while (await self._wire.run(call, queue=self.keys.queue, consumer=self.name)).held:
+                    pass
+            except RegistrationLost:
+                pass  # its lease ended: everything went back already
+            finally:
+                await self._leave()
+        if self.credit is not None:
+            self.credit.leave()
+        if self._own_listener and self._listener is not None:
+            await self._listener.close()
+        if self._own_wire:
+            await self._wire.close()
+
+    async def _leave(self) -> None:
+        self._forget()
+        renewer, self._renewer = self._renewer, None
+        if renewer is not None:
+            renewer.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await renewer
+        if self._listener is not None:
+            self._listener.remove(self.keys.wake(self.name))
+
+    async def __aenter__(self) -> Self:
+        return self if self.term else await self.register()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # -- protocol ----------------------------------------------------------------------------------
+
+    async def pull(self, *, recall: bool = False) -> list[Delivery]:
+        """Acquire what the window allows; as `Consumer.pull`."""
+        self._joined()
+        if self.mode == "browse":
+            return self._browsed(await self._run(self._browse_call()))
+        pulled = await self._run(self._pull_call(recall=recall))
+        jobs = self._take_recalled(pulled) if recall else self._take(pulled)
+        await self._idle()
+        return jobs
+
+    async def settle(
+        self,
+        *,
+        ack: Iterable[Delivery | str] = (),
+        done: Iterable[tuple[Delivery | str, Any]] = (),
+        retry: Iterable[Retried] = (),
+        reject: Iterable[tuple[Delivery | str, dict[str, Any]]] = (),
+        release: Iterable[Delivery | str] = (),
+        pull: bool = False,
+        batch: bytes = b"",
+        rows: int = 0,
+    ) -> list[Delivery]:
+        """Say what became of jobs; as `Consumer.settle`."""
+        self._joined()
+        settling = self._settled(ack, done, retry, reject, release, batch, rows)
+        if pull:
+            jobs = self._take(await self._run(self._settle_call(settling, self._window())))
+            await self._idle()
+            return jobs
+        if (narrow := self._narrow_window()) is not None:
+            self.state = await self._run(self._interest_call(narrow))
+        self._take(await self._run(self._settle_call(settling, None)))
+        if (again := self._reopen_window()) is not None:
+            self.state = await self._run(self._interest_call(again))
+        return []
+
+    async def interest(self, jobs: int, bytes: int = 0) -> str:
+        """Set the window without pulling; as `Consumer.interest`."""
+        self._joined()
+        self.state = await self._run(self._interest_call(self._set_window(jobs, bytes)))
+        return self.state
+
+    async def grant(self, jobs: int = 0, bytes: int = 0) -> str:
+        """Add to the credit, without pulling; as `Consumer.grant`."""
+        self._joined()
+        self.state = await self._run(self._interest_call(self._grant(jobs, bytes)))
+        return self.state
+
+    async def wait(self, timeout: float | None = None) -> list[Wake]:
+        """Wait for a wake-up, at most `timeout` seconds; as `Consumer.wait`. Cancelling it loses
+        nothing."""
+        self._joined()
+        assert self._listener is not None
+        wakes = await self._listener.wait(self._wait_s(timeout))
+        return [wake for wake in wakes if self.hear(wake)]
+
+    # -- the end of credit (Q-54) ------------------------------------------------------------------
+
+    async def stop(self) -> list[Delivery]:
+        """Give up the credit; as `Consumer.stop`."""
+        self._joined()
+        if self.mode == "browse":
+            self._no_credit()
+            return []
+        return self._stopped(await self._run(self._stop_call()))
+
+    async def flush(self) -> list[Delivery]:
+        """Acquire all that the present credit allows, then give up what is left of it."""
+        return [job async for jobs in self.drain() for job in jobs]
+
+    async def drain(self) -> AsyncIterator[list[Delivery]]:
+        """Acquire until nothing is left, then give up the credit; as `Consumer.drain`."""
+        while (jobs := await self.pull()) or self.state == "notified":
+            if jobs:
+                yield jobs
+        if last := await self.stop():
+            yield last
+
+    # -- one job at a time -------------------------------------------------------------------------
+
+    async def ack(self, job: Delivery | str, result: Any = None) -> bool:
+        """Done. False if it was not in these hands any more: nothing changed."""
+        await self.settle(done=[(job, result)])
+        return not self.refused
+
+    async def retry(
+        self,
+        job: Delivery | str,
+        *,
+        delay: float = 0,
+        error: dict[str, Any] | None = None,
+        place: str = "",
+        charge: bool = True,
+    ) -> bool:
+        """Failed, again in `delay` seconds; as `Consumer.retry`."""
+        await self.settle(retry=[retried(job, delay, error, place, charge)])
+        return not self.refused
+
+    async def release(self, job: Delivery | str) -> bool:
+        """Give it back unstarted: its old position, not counted (Q-03)."""
+        await self.settle(release=[job])
+        return not self.refused
+
+    async def reject(self, job: Delivery | str, reason: str, kind: str = "rejected") -> bool:
+        """Failed for good, to the dead letters."""
+        await self.settle(reject=[(job, self._cause(reason, kind))])
+        return not self.refused
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    async def _renew(self, name: str) -> None:
+        wire, quiet = AsyncWire(self._client), False
+        try:
+            while True:
+                await asyncio.sleep(renewal_interval(self.lease_ms))
+                try:
+                    renewed = await wire.run(store.renew(self.keys, self.lease_ms, [name]))
+                except ServerError as error:
+                    if not quiet:
+                        log.warning("cannot renew leases in queue %s: %s", self.keys.queue, error)
+                    quiet = True
+                    continue
+                quiet = False
+                if renewed.gone:
+                    log.warning("the lease of consumer %s in %s ended", name, self.keys.queue)
+                    return
+        finally:
+            await wire.close()
+
+    async def _idle(self) -> None:
+        if (small := self._idle_window()) is not None:
+            self.state = await self._run(self._interest_call(small))
+
+    async def _run(self, call: store.Call[Any]) -> Any:
+        try:
+            return await self._wire.run(call, queue=self.keys.queue, consumer=self.name)
+        except RegistrationLost:
+            await self._leave()
+            raise

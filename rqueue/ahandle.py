@@ -1,0 +1,67 @@
+"""What `aenqueue` returns: the job's id, and its result when it has one, for asyncio."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from rqueue import store
+from rqueue.connection import aexecute, translated
+from rqueue.job import JobState, parse_record
+from rqueue.results import ResultWait, read_result, read_state, slice_for
+
+if TYPE_CHECKING:
+    from rqueue.aclient import AsyncQueue
+
+R = TypeVar("R")
+
+
+class AsyncJobHandle(Generic[R]):
+    """One job. `created` is False when a job of its id was known before: nothing was stored then.
+
+    `handed_to`: the consumer that got it at once, "" if none. See `rqueue.handle.JobHandle`.
+    """
+
+    __slots__ = ("_queue", "created", "handed_to", "id")
+
+    def __init__(
+        self, queue: AsyncQueue, id: str, *, created: bool = True, handed_to: str = ""
+    ) -> None:
+        self._queue = queue
+        self.id = id
+        self.created = created
+        self.handed_to = handed_to
+
+    @property
+    def queue(self) -> str:
+        """The queue's name."""
+        return self._queue.name
+
+    async def state(self) -> JobState:
+        """Where the job is now; UNKNOWN if it was never accepted or its record is gone."""
+        call = store.await_result(self._queue.keys, self.id, wait=False)
+        return read_state(await aexecute(self._queue.redis, call, queue=self.queue))
+
+    async def result(self, timeout: float | None = None) -> R:
+        """Wait for the result, at most `timeout` seconds; as `JobHandle.result`, same errors.
+
+        Cancelling the wait (asyncio.timeout, a client that hung up) changes nothing for the job.
+        """
+        client, queue = self._queue.redis, self.queue
+        wait = ResultWait(self._queue.keys, self.id, timeout, slice_for(client))
+        while True:
+            record = wait.heard(await aexecute(client, wait.ask(), queue=queue))
+            if record is None:
+                with translated(client, queue=queue):
+                    moved: Any = await client.execute_command(*wait.block())
+                if moved is None:
+                    continue
+                record = parse_record(moved)
+            value: R = read_result(self.id, record)
+            return value
+
+    async def cancel(self, *, held: bool = True) -> bool:
+        """Cancel the job; True if it had not ended."""
+        return await self._queue.cancel(self.id, held=held)
+
+    def __repr__(self) -> str:
+        return f"<job {self.id} of queue {self.queue!r}>"

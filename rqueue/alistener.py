@@ -1,0 +1,107 @@
+"""Waiting for wake-ups on the wake lists of one or many consumers, for asyncio; see `listener`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from redis import exceptions as rx
+
+from rqueue.awire import AsyncWire
+from rqueue.errors import RedisTimeout, ServerError
+from rqueue.listener import LISTEN_S, SLACK_S, Wake, read_wake
+
+
+class AsyncListener:
+    """Blocks on wake lists. One waiting task at a time; `add` and `remove` between waits.
+
+    The blocked command is read by a task of its own, which outlives the end of a wait and its
+    cancellation: what Redis took off a list is never dropped on the floor.
+    """
+
+    def __init__(self, wire: AsyncWire) -> None:
+        self._wire = wire
+        self._keys: dict[str, str] = {}
+        self._reader: asyncio.Task[list[Wake]] | None = None
+        self._stale = False
+        self._kept: list[Wake] = []
+
+    def add(self, consumer: str, wake_key: str) -> None:
+        """Listen for this consumer too."""
+        self._keys[wake_key] = consumer
+        self._disarm()
+
+    def remove(self, wake_key: str) -> None:
+        """Do not listen for it any more."""
+        if self._keys.pop(wake_key, None) is not None:
+            self._disarm()
+
+    async def close(self) -> None:
+        """Close the wire; a wait after that opens it again."""
+        reader = self._disarm()
+        if reader is not None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await reader
+        await self._wire.close()
+
+    async def wait(self, timeout: float | None) -> list[Wake]:
+        """Wait for the next wake-up, at most `timeout` seconds (None: for ever); [] at the end.
+
+        A lost connection is one "reconnected" per consumer, once it is back; while Redis cannot be
+        reached the error of `rqueue.errors` is raised.
+        """
+        if not self._keys:
+            raise ValueError("nothing to listen to")
+        if self._kept:
+            kept, self._kept = self._kept, []
+            return kept
+        if self._reader is None:
+            # sent before anything is awaited on it, so that "reconnected" means: listening again
+            try:
+                await self._wire.send("BLPOP", *self._keys, LISTEN_S)
+            except ServerError:
+                self._stale = True
+                raise
+            self._reader = asyncio.create_task(self._read(dict(self._keys)))
+        if self._stale:
+            self._stale = False
+            return [Wake(consumer, "reconnected") for consumer in self._keys.values()]
+        done, _ = await asyncio.wait({self._reader}, timeout=timeout)
+        if not done:
+            return []
+        reader, self._reader = self._reader, None
+        return reader.result()
+
+    async def _read(self, keys: dict[str, str]) -> list[Wake]:
+        try:
+            async with asyncio.timeout(LISTEN_S + SLACK_S):
+                reply = await self._wire.read()
+        except TimeoutError as error:
+            self._stale = True
+            raise RedisTimeout("no answer from Redis in time", url=self._wire.url) from error
+        except (rx.ResponseError, ServerError):
+            # UNBLOCKED by a failover, LOADING, a lost connection: look again, from a new one
+            self._stale = True
+            self._wire.abort()
+            return []
+        if reply is None:
+            return []
+        key, element = reply
+        return [read_wake(keys[key.decode()], element)]
+
+    def _disarm(self) -> asyncio.Task[list[Wake]] | None:
+        """Take the blocked command back, which names the old keys: by closing the connection."""
+        reader, self._reader = self._reader, None
+        if reader is None:
+            return None
+        if reader.done():
+            if not reader.cancelled() and reader.exception() is None:
+                self._kept += [wake for wake in reader.result() if wake.consumer in self._consumers]
+            return None
+        reader.cancel()
+        self._wire.abort()
+        return reader
+
+    @property
+    def _consumers(self) -> set[str]:
+        return set(self._keys.values())

@@ -1,0 +1,138 @@
+"""From a call of a task to the job that is stored: what all clients share, without any I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from rqueue.codec import pack
+from rqueue.errors import NotEncodable
+from rqueue.ids import check_id, new_id
+from rqueue.keys import QueueKeys
+from rqueue.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
+from rqueue.settings import Settings, parse_duration
+from rqueue.store.enqueue import BATCH, Put
+from rqueue.task import BoundTask
+
+__all__ = ["Call", "Packed", "Packer", "Resolved", "as_put", "configuration", "lease_of"]
+
+
+class Call(NamedTuple):
+    """One call for `enqueue_many` and `put_call`: a task (or its name), its arguments, and the
+    options where they are not the task's."""
+
+    task: BoundTask[..., Any] | str
+    args: Sequence[Any] = ()
+    kwargs: dict[str, Any] | None = None
+    options: Options | None = None
+
+    def resolve(self) -> Resolved:
+        """The name, arguments and options that go into the job. Raises BadArguments."""
+        task, args, kwargs, options = self
+        if isinstance(task, str):
+            return Resolved(task, args, kwargs or {}, options or NO_OPTIONS, ())
+        task.check_call(tuple(args), kwargs or {})
+        return Resolved(task.name, args, kwargs or {}, options or task.defaults, task.parameters)
+
+
+class Resolved(NamedTuple):
+    """A call whose task is a name. `parameters` names the positional arguments, for errors."""
+
+    task: str
+    args: Sequence[Any]
+    kwargs: dict[str, Any]
+    options: Options
+    parameters: Sequence[str]
+
+
+class Packed(NamedTuple):
+    """A job's id and envelope. `own`: the id was made here, so that nobody can have used it."""
+
+    id: str
+    body: bytes
+    own: bool
+
+
+class Packer:
+    """Packs the jobs of one queue, signed where the settings have keys."""
+
+    __slots__ = ("_max_body", "_queue", "_signer")
+
+    def __init__(self, keys: QueueKeys, settings: Settings) -> None:
+        self._queue = keys.queue
+        self._signer = settings.signer
+        self._max_body = settings.max_body
+
+    def pack(
+        self,
+        task: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        options: Options,
+        parameters: Sequence[str],
+    ) -> Packed:
+        """The id and envelope of one job. Raises NotEncodable, InvalidName."""
+        id_ = options.id
+        own = id_ is None
+        id_ = new_id() if id_ is None else check_id(id_)
+        body = pack(task, args, kwargs, options.to_opts(), parameters)
+        if len(body) > self._max_body:
+            raise NotEncodable(
+                "",
+                task,
+                f"{len(body)} bytes of arguments; at most {self._max_body}: "
+                "store the data elsewhere and pass a reference",
+            )
+        if self._signer is not None:
+            body = self._signer.sign(self._queue, id_, body)
+        return Packed(id_, body, own)
+
+    def batches(self, calls: Iterable[Call]) -> Iterator[list[tuple[Put, bool]]]:
+        """Many jobs in batches for one step each; with every job whether its id is its own."""
+        batch: list[tuple[Put, bool]] = []
+        for call in calls:
+            resolved = call.resolve()
+            id_, body, own = self.pack(*resolved)
+            batch.append((as_put(id_, body, resolved.options), own))
+            if len(batch) == BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+
+def as_put(id: str, body: bytes, options: Options) -> Put:
+    """A packed job with what the queue itself must know of it."""
+    return Put(
+        id,
+        body,
+        DEFAULT_PRIORITY if options.priority is None else options.priority,
+        options.delay_ms or 0,
+        options.at_ms or 0,
+        options.max_deliveries or 0,
+    )
+
+
+def lease_of(lease: float | str | timedelta | None, settings: Settings) -> int:
+    """The lease in ms: what is given, or the setting. Raises ConfigError."""
+    return settings.lease_ms if lease is None else round(parse_duration(lease, "lease") * 1000)
+
+
+def configuration(
+    priorities: int | None,
+    max_deliveries: int | None,
+    keep: float | str | timedelta | None,
+    history_rows_max: int | None,
+) -> dict[str, int]:
+    """The queue's own options as the store takes them; see `Queue.configure`."""
+    options: dict[str, int] = {}
+    if priorities is not None:
+        options["priorities"] = priorities
+    if max_deliveries is not None:
+        options["max_deliveries"] = max_deliveries
+    if keep is not None:
+        options["keep_ms"] = round(parse_duration(keep, "keep") * 1000)
+    if history_rows_max is not None:
+        options["history_rows_max"] = history_rows_max
+    return options

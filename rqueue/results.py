@@ -1,0 +1,127 @@
+"""What a job's record says, and how one waits for it: the part that needs no I/O.
+
+The sync and the asyncio handle do the same: ask with `ResultWait.ask`, hear the answer with
+`heard`, and where that is None run the command `block`, then again.
+"""
+
+from __future__ import annotations
+
+import math
+from time import monotonic
+from typing import Any
+
+import orjson
+
+from rqueue import store
+from rqueue.codec import decode_result
+from rqueue.errors import (
+    JobCancelled,
+    JobExpired,
+    JobFailed,
+    JobPurged,
+    ResultError,
+    ResultExpired,
+    ResultNotReady,
+    ResultTimeout,
+    UnknownJob,
+)
+from rqueue.job import JobState, Record, parse_record
+from rqueue.keys import QueueKeys
+
+__all__ = ["ResultWait", "failure_of", "read_result", "read_state"]
+
+NOT_KEPT = b"-"
+"""Payload of a record whose result was not to be kept."""
+
+WAIT_SLICE_S = 20.0
+"""Seconds that one blocked command lasts: it bounds how long a lost connection stays unnoticed."""
+
+
+def read_result(id: str, record: Record) -> Any:
+    """The result in a record. Raises JobFailed, JobCancelled, JobPurged, JobExpired or
+    ResultExpired."""
+    if record.state is JobState.DONE:
+        if record.payload == NOT_KEPT:
+            raise ResultExpired(id)
+        return decode_result(record.payload)
+    raise failure_of(id, record)
+
+
+def failure_of(id: str, record: Record) -> ResultError:
+    """The error for a job that ended without a result."""
+    if record.state is JobState.DEAD:
+        cause = orjson.loads(record.payload) if record.payload else {}
+        return JobFailed(
+            id,
+            type=cause.get("type", ""),
+            remote_message=cause.get("message", ""),
+            remote_traceback=cause.get("traceback", ""),
+            attempts=cause.get("attempt", 0),
+            kind=cause.get("kind", "exception"),
+            worker=cause.get("worker", ""),
+        )
+    if record.state is JobState.CANCELLED:
+        return JobCancelled(id)
+    if record.state is JobState.PURGED:
+        return JobPurged(id)
+    return JobExpired(id)
+
+
+def read_state(seen: store.Awaited) -> JobState:
+    """Where a job is, from the answer of `await_result`."""
+    if seen.state == "ended":
+        return parse_record(seen.record).state
+    return JobState(seen.state)
+
+
+def slice_for(client: Any) -> float:
+    """Seconds that one blocked command may last on this client: well below its reply limit."""
+    limit = client.connection_pool.connection_kwargs.get("socket_timeout")
+    return WAIT_SLICE_S if limit is None else min(WAIT_SLICE_S, limit * 0.6)
+
+
+class ResultWait:
+    """One caller's wait for one job's record, at most `timeout` seconds (None: for ever; 0: no
+    wait). `slice_s`: the longest that one blocked command may last."""
+
+    __slots__ = ("_deadline", "_keys", "_list", "_slice", "id", "timeout")
+
+    def __init__(
+        self, keys: QueueKeys, id: str, timeout: float | None, slice_s: float = WAIT_SLICE_S
+    ) -> None:
+        self.id = id
+        self.timeout = timeout
+        self._list = keys.result(id)
+        self._keys = keys
+        self._slice = slice_s
+        self._deadline = math.inf if timeout is None else monotonic() + timeout
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        return self._deadline - monotonic()
+
+    def block(self) -> tuple[str | float, ...]:
+        """The command that blocks until the job ends, or for a slice of time. The list gets
+        its one element then; who moves it onto itself leaves it for the next who asks, and Redis
+        wakes every waiter in turn."""
+        pause = max(0.001, min(self.left, self._slice))
+        return "BLMOVE", self._list, self._list, "LEFT", "LEFT", pause
+
+    def ask(self) -> store.Call[store.Awaited]:
+        """The call that looks at the job and, where one may wait, has its record announced."""
+        return store.await_result(self._keys, self.id, wait=self.left > 0)
+
+    def heard(self, seen: store.Awaited) -> Record | None:
+        """The record, or None: go on waiting. Raises UnknownJob, ResultNotReady, ResultTimeout."""
+        if seen.state == "ended":
+            return parse_record(seen.record)
+        state = JobState(seen.state)
+        if state is JobState.UNKNOWN:
+            raise UnknownJob(self.id, queue=self._keys.queue)
+        if self.timeout is not None:
+            if self.timeout <= 0:
+                raise ResultNotReady(self.id, state)
+            if self.left <= 0:
+                raise ResultTimeout(self.id, self.timeout, state)
+        return None

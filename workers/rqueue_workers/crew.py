@@ -194,10 +194,12 @@ class Crew:
         return dead
 
     def _halted(self, member: Member, status: int) -> None:
-        member.stopped = os.WIFSTOPPED(status)
-        if not member.stopped:
-            log.info("worker %s (process %d) goes on", member.base, member.pid)
+        if os.WIFCONTINUED(status):
+            if member.stopped:
+                log.info("worker %s (process %d) goes on", member.base, member.pid)
+            member.stopped = False
             return
+        member.stopped = True
         log.warning(
             "worker %s (process %d) is stopped by %s: until it goes on, nobody renews its leases",
             member.base,

@@ -99,6 +99,8 @@ class Lifeline:
         threading.Thread(target=self._watch, name="rqueue-lifeline", daemon=True).start()
 
     def _watch(self) -> None:
+        # signals are for the main thread: only there do they interrupt what a job waits for
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         with suppress(OSError):
             os.read(self._read, 1)
         os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,136 @@
+"""Pools as real processes, and what their tests wait with: signals of Redis and of the kernel."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+import redis
+
+from rqueue import store
+from rqueue.client import Queue
+from rqueue.connection import execute
+from rqueue.job import Header, parse_value
+
+ROOT = Path(__file__).resolve().parents[2]
+APP = "tests.workers.supervisor_app"
+PATIENCE = 20.0
+"""Seconds that anything may take on a busy machine before the test fails."""
+
+
+class Pool:
+    """A pool that was started as a program of its own; its log goes to a file."""
+
+    def __init__(self, url: str, log: Path, **options: Any) -> None:
+        options = {"url": url, "app": [APP], "processes": 1, "lease": "30s", **options}
+        self._log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.workers.supervisor_pool", json.dumps(options)],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "TEST_URL": url, "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}"},
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def ended(self) -> int:
+        """Wait for its end; its exit code."""
+        try:
+            return self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the pool did not end; its log:\n{self.log}") from None
+
+    def drained(self) -> int:
+        """End it with SIGTERM; its exit code."""
+        self.send(signal.SIGTERM)
+        return self.ended()
+
+    def said(self, text: str, times: int = 1) -> None:
+        """Wait until its log says something: the log has no signal."""
+        eventually(lambda: self.log.count(text) >= times, lambda: f"no {text!r} in:\n{self.log}")
+
+    def clean_up(self) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.kill()
+            self._process.wait()
+
+
+def eventually(
+    condition: Callable[[], bool], problem: Callable[[], str] = lambda: "it did not happen"
+) -> None:
+    """Look again and again, where nothing tells when."""
+    until = time.monotonic() + PATIENCE
+    pause = select.poll()
+    while not condition():
+        assert time.monotonic() < until, problem()
+        pause.poll(10)
+
+
+def pop(client: redis.Redis, key: str) -> str:
+    """Wait for the next element of a list."""
+    for _ in range(5):  # the client's own timeout is shorter than our patience
+        found: Any = client.blpop([key], PATIENCE / 5)
+        if found is not None:
+            return str(found[1].decode())
+    raise AssertionError(f"nothing came in {key}")
+
+
+def started(client: redis.Redis, key: str) -> int:
+    """Wait until a `hold` job runs; the process that runs it."""
+    return int(pop(client, f"{key}:started"))
+
+
+def go(client: redis.Redis, key: str, answer: str = "done") -> None:
+    """Let a `hold` job return."""
+    client.rpush(f"{key}:go", answer)
+
+
+def header(queue: Queue, id_: str) -> Header:
+    """The stored header of a job that has not ended well."""
+    return parse_value(execute(queue.redis, store.show(queue.keys, id_)).value)[0]
+
+
+def causes(queue: Queue, id_: str) -> list[tuple[str, str]]:
+    """Kind and type of the errors of a job's attempts so far."""
+    errors = execute(queue.redis, store.show(queue.keys, id_)).errors.splitlines()
+    return [(error["kind"], error["type"]) for error in map(orjson.loads, errors)]
+
+
+class Watched:
+    """A process that is not our child: its end can be waited for."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._handle = os.pidfd_open(pid)
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._handle, number)
+
+    def ended(self) -> None:
+        try:
+            ready, _, _ = select.select([self._handle], (), (), PATIENCE)
+            assert ready, f"process {self.pid} did not end"
+        finally:
+            os.close(self._handle)

@@ -1,0 +1,321 @@
+"""A pool in ordinary life: it starts, works, reports, drains, and refuses what it cannot work on."""
+
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import redis
+
+from rqueue import store
+from rqueue.client import Call, Queue
+from rqueue.connection import execute
+from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import JobFailed
+from rqueue.job import JobState
+from rqueue.options import Options
+from rqueue_workers.exits import Exit
+from tests.workers.pools import Pool, Watched, go, header, pop, started
+
+MakePool = Callable[..., Pool]
+
+
+def test_jobs_run_in_order_and_a_drained_pool_leaves_nothing_behind(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    queue.enqueue_many(Call("note", [queue_name, str(i)]) for i in range(20))
+    pool = make_pool()
+    assert [pop(client, queue_name) for _ in range(20)] == [str(i) for i in range(20)]
+    assert pool.drained() == Exit.OK
+    counts = execute(client, store.counts(queue.keys))
+    assert (counts.ready, counts.held, counts.interested, counts.notified) == (0, 0, 0, 0)
+    assert client.zcard(queue.keys.consumers) == 0
+
+
+def test_a_drain_lets_running_jobs_finish_and_gives_back_the_others_uncounted(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    running = queue.enqueue("hold", queue_name)
+    waiting = queue.enqueue("note", queue_name, "never")
+    pool = make_pool()
+    started(client, queue_name)
+    pool.send(signal.SIGTERM)
+    pool.said("draining")
+    go(client, queue_name, "finished")
+    assert pool.ended() == Exit.OK
+    assert running.result(0) == "finished"
+    shown = execute(client, store.show(queue.keys, waiting.id))
+    assert (shown.state, client.llen(queue_name)) == ("ready", 0)
+    assert header(queue, waiting.id).attempts == 0
+
+
+def test_ctrl_c_drains_too(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    queue.enqueue("note", queue_name, "x")
+    pool = make_pool()
+    pop(client, queue_name)
+    pool.send(signal.SIGINT)
+    assert pool.ended() == Exit.OK
+
+
+def test_what_is_not_done_by_the_drain_deadline_goes_back_uncounted(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    job = queue.enqueue("hold", queue_name)
+    pool = make_pool(drain=0.1)
+    started(client, queue_name)
+    assert pool.drained() == Exit.UNFINISHED
+    assert job.state() is JobState.READY
+    assert header(queue, job.id).attempts == 0
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
+def test_a_second_signal_stops_at_once(
+    second: signal.Signals,
+    queue: Queue,
+    client: redis.Redis,
+    make_pool: MakePool,
+    queue_name: str,
+) -> None:
+    job = queue.enqueue("hold", queue_name)
+    pool = make_pool(drain="1h")
+    started(client, queue_name)
+    pool.send(signal.SIGTERM)
+    pool.said("draining")
+    pool.send(second)
+    assert pool.ended() == Exit.UNFINISHED
+    assert job.state() is JobState.READY
+    assert header(queue, job.id).attempts == 0
+
+
+def test_a_worker_that_hears_nothing_is_killed_after_the_deadline_and_charges_nobody(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    job = queue.enqueue("deaf", queue_name)
+    behind = queue.enqueue("note", queue_name, "x")
+    pool = make_pool(drain=0.1, grace=0.2)
+    started(client, queue_name)
+    assert pool.drained() == Exit.UNFINISHED
+    assert "did not leave in time" in pool.log
+    for given_back in (job, behind):
+        assert given_back.state() is JobState.READY
+        assert header(queue, given_back.id).attempts == 0
+
+
+def test_a_job_past_its_hard_limit_is_killed_and_it_alone_is_charged(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    slow = queue.send("deaf", [queue_name], {}, Options(limit=0.3, max_deliveries=1))
+    behind = queue.enqueue("hold", f"{queue_name}-2")
+    make_pool()
+    first = started(client, queue_name)
+    assert started(client, f"{queue_name}-2") != first
+    with pytest.raises(JobFailed) as failed:
+        slow.result(5)
+    assert (failed.value.kind, failed.value.type) == ("time_limit", "HardTimeLimit")
+    assert "0.3 s" in failed.value.remote_message
+    assert header(queue, behind.id).attempts == 0
+    go(client, f"{queue_name}-2")
+    assert behind.result(5) == "done"
+
+
+def test_a_recycled_worker_is_replaced(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    queue.enqueue_many(Call("pid", [queue_name]) for _ in range(3))
+    pool = make_pool(max_jobs=1)
+    assert len({pop(client, queue_name) for _ in range(3)}) == 3
+    assert pool.drained() == Exit.OK
+    assert "ERROR" not in pool.log
+
+
+def test_a_rolling_restart_replaces_every_worker_once_its_successor_works(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    keys = [f"{queue_name}-{i}" for i in range(2)]
+    for key in keys:
+        queue.enqueue("hold", key)
+    pool = make_pool(processes=2, prefetch=1)
+    old = [Watched(started(client, key)) for key in keys]
+    pool.send(signal.SIGHUP)
+    for key in keys:  # the old ones finish what they have
+        go(client, key)
+    for process in old:
+        process.ended()
+    pool.said("rolling restart is done")
+    queue.enqueue("pid", queue_name)
+    assert int(pop(client, queue_name)) not in {process.pid for process in old}
+    assert pool.drained() == Exit.OK
+
+
+def test_a_rolling_restart_keeps_the_old_workers_if_the_new_app_is_broken(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str, tmp_path: Path
+) -> None:
+    app = tmp_path / "rolling_app.py"
+    app.write_text("from tests.workers import supervisor_app\n")
+    queue.enqueue("pid", queue_name)
+    pool = make_pool(app=["rolling_app"], path=str(tmp_path))
+    before = pop(client, queue_name)
+    app.write_text("this is no Python\n")
+    pool.send(signal.SIGHUP)
+    pool.said("rolling restart given up")
+    queue.enqueue("pid", queue_name)
+    assert pop(client, queue_name) == before
+    assert pool.drained() == Exit.OK
+
+
+def test_more_and_fewer_workers_on_request(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    pool = make_pool()
+    pool.said("is ready")
+    pool.send(signal.SIGTTIN)
+    pool.said("is ready", 2)
+    assert client.zcard(queue.keys.consumers) == 2
+    pool.send(signal.SIGTTOU)
+    pool.said(") left")
+    assert client.zcard(queue.keys.consumers) == 1
+    assert pool.drained() == Exit.OK
+
+
+def test_a_report_names_what_runs(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    job = queue.enqueue("hold", queue_name)
+    pool = make_pool()
+    pid = started(client, queue_name)
+    pool.send(signal.SIGUSR1)
+    pool.said(f"job {job.id} of queue {queue_name}")
+    assert f"(process {pid}) works" in pool.log
+    go(client, queue_name)
+    assert pool.drained() == Exit.OK
+
+
+def test_a_pidfile_lives_as_long_as_the_pool_and_keeps_a_second_one_out(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "pool.pid"
+    path.write_text("999999999\n")  # left behind by a crash
+    queue.enqueue("note", queue_name, "x")
+    pool = make_pool(pidfile=str(path))
+    pop(client, queue_name)
+    assert int(path.read_text()) == pool.pid
+    second = make_pool(pidfile=str(path))
+    assert second.ended() == Exit.APP
+    assert f"belongs to process {pool.pid}" in second.log
+    assert pool.drained() == Exit.OK
+    assert not path.exists()
+
+
+def test_systemd_is_told(make_pool: MakePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(20)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        pool = make_pool()
+        assert systemd.recv(100).startswith(b"READY=1")
+        pool.send(signal.SIGTERM)
+        assert systemd.recv(100) == b"STOPPING=1"
+        assert pool.ended() == Exit.OK
+
+
+# -- it refuses ------------------------------------------------------------------------------------
+
+
+def test_an_app_that_cannot_be_imported_is_said_once(make_pool: MakePool) -> None:
+    pool = make_pool(app=["no_such_app"], processes=3)
+    assert pool.ended() == Exit.APP
+    assert pool.log.count("cannot import the app") == 1
+    assert "Traceback" not in pool.log
+
+
+def test_workers_that_die_before_they_work_end_the_pool(
+    make_pool: MakePool, tmp_path: Path
+) -> None:
+    (tmp_path / "dying_app.py").write_text("import os; os.kill(os.getpid(), 11)\n")
+    pool = make_pool(app=["dying_app"], path=str(tmp_path))
+    assert pool.ended() == Exit.APP
+    assert "no worker got to work, the last one was killed by SIGSEGV" in pool.log
+
+
+def test_a_server_that_may_evict_jobs_is_refused(
+    make_server: Callable[..., EmbeddedRedis], make_pool: MakePool
+) -> None:
+    server = make_server(config={"maxmemory-policy": "allkeys-lru"})
+    pool = make_pool(server.url)
+    assert pool.ended() == Exit.REDIS
+    assert "set it to 'noeviction'" in pool.log
+    assert "Traceback" not in pool.log
+
+
+def test_a_server_that_refuses_the_login_is_refused(
+    make_server: Callable[..., EmbeddedRedis], make_pool: MakePool
+) -> None:
+    server = make_server(config={"requirepass": "secret"})
+    pool = make_pool(server.url)
+    assert pool.ended() == Exit.REDIS
+    assert "refuses the login" in pool.log
+
+
+def test_a_server_that_is_too_old_is_refused(make_pool: MakePool) -> None:
+    with old_redis() as url:
+        pool = make_pool(url)
+        assert pool.ended() == Exit.REDIS
+    assert "this is no Redis 6.2 or later" in pool.log
+
+
+def test_a_server_that_is_not_there_is_waited_for_and_then_given_up(make_pool: MakePool) -> None:
+    pool = make_pool("redis://127.0.0.1:1/0", patience=0.3)
+    assert pool.ended() == Exit.REDIS
+    assert pool.log.count("waiting at most 0.3 s") == 1
+
+
+def test_a_signal_ends_the_wait_for_a_server(make_pool: MakePool) -> None:
+    pool = make_pool("redis://127.0.0.1:1/0", patience="1h")
+    pool.said("waiting")
+    assert pool.drained() == Exit.OK
+
+
+def test_a_fault_of_the_supervisor_has_its_exit_code(make_pool: MakePool) -> None:
+    pool = make_pool(sabotage=True)
+    assert pool.ended() == Exit.INTERNAL
+    assert "the supervisor failed" in pool.log
+
+
+# -- aids ------------------------------------------------------------------------------------------
+
+
+class old_redis:
+    """Answers every command as a Redis 5 answers INFO."""
+
+    def __enter__(self) -> str:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+        return f"redis://127.0.0.1:{self._socket.getsockname()[1]}/0"
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            with connection, connection.makefile("rb") as commands:
+                for line in commands:
+                    if line[:1] == b"*":
+                        words = [commands.readline() and commands.readline() for _ in range(int(line[1:]))]
+                        if words[0].strip().upper() == b"INFO":
+                            info = b"redis_version:5.0.14\r\nmaxmemory_policy:noeviction\r\n"
+                            connection.sendall(b"$%d\r\n%s\r\n" % (len(info), info))
+                        elif words[0].strip().upper() == b"HELLO":
+                            connection.sendall(b"-ERR unknown command `HELLO`\r\n")
+                        else:
+                            connection.sendall(b"+OK\r\n")

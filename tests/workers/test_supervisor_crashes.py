@@ -1,0 +1,270 @@
+"""What a crash of each part of a pool costs: nothing is lost, and only what ran is charged."""
+
+import signal
+from collections.abc import Callable
+
+import pytest
+import redis
+
+from rqueue import store
+from rqueue.client import Call, Queue
+from rqueue.connection import execute
+from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import JobFailed
+from rqueue.history import read_entry
+from rqueue.job import JobState
+from rqueue.options import Options
+from rqueue_workers.exits import Exit
+from tests.workers.pools import Pool, Watched, causes, eventually, go, header, pop, started
+
+MakePool = Callable[..., Pool]
+
+
+def ends(queue: Queue, id_: str) -> list[str]:
+    """The job's outcomes in the history, but for attempts that come again."""
+    rows = []
+    for _, fields in queue.redis.xrange(queue.keys.history):
+        rows += read_entry(fields, queue.name)
+    outcomes = [str(row["outcome"]) for row in rows if row["id"] == id_]
+    return [outcome for outcome in outcomes if outcome not in ("retry", "crash")]
+
+
+@pytest.mark.each_server
+def test_a_killed_worker_loses_nothing_and_only_the_running_job_is_charged(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    running = queue.enqueue("hold", queue_name)
+    behind = queue.enqueue_many(Call("note", [queue_name, str(i)]) for i in range(12))
+    pool = make_pool()
+    worker = Watched(started(client, queue_name))
+    worker.kill()
+    # the lease is 30 s long: it is the supervisor that gives back
+    assert started(client, queue_name) != worker.pid
+    assert causes(queue, running.id) == [("crash", "SIGKILL")]
+    assert header(queue, running.id).attempts == 1
+    assert [header(queue, job.id).attempts for job in behind] == [0] * 12
+    go(client, queue_name)
+    assert [pop(client, queue_name) for _ in range(12)] == [str(i) for i in range(12)]
+    assert running.result(5) == "done"
+    assert f"(process {worker.pid}) was killed by SIGKILL; it ran {running.id}" in pool.log
+    assert pool.drained() == Exit.OK
+
+
+@pytest.mark.parametrize(
+    ("how", "type_"), [("SIGSEGV", "SIGSEGV"), ("SIGKILL", "SIGKILL"), ("exit", "exit code 3")]
+)
+def test_a_job_that_kills_its_workers_ends_in_the_dead_letters_with_the_cause(
+    how: str, type_: str, queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    poison = queue.send("die", [f"{queue_name}-poison", how], {}, Options(max_deliveries=3))
+    behind = queue.enqueue("note", queue_name, "alive")
+    pool = make_pool()
+    assert pop(client, queue_name) == "alive"
+    with pytest.raises(JobFailed) as failed:
+        poison.result(10)
+    assert (failed.value.kind, failed.value.type) == ("crash", type_)
+    assert client.llen(f"{queue_name}-poison") == 3
+    assert ends(queue, poison.id) == ["dead"]
+    assert behind.result(5) is None
+    assert pool.drained() == Exit.OK
+
+
+def test_a_worker_that_dies_again_and_again_is_replaced_more_slowly(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    poison = queue.send("die", [queue_name, "exit"], {}, Options(max_deliveries=4))
+    pool = make_pool(respawn_delays=[0.0, 0.01, 0.02])
+    with pytest.raises(JobFailed):
+        poison.result(10)
+    queue.enqueue("note", queue_name, "alive")
+    assert [pop(client, queue_name) for _ in range(5)][-1] == "alive"
+    assert pool.log.count("another worker for slot 0 in 0.01 s") == 1
+    assert pool.log.count("another worker for slot 0 in 0.02 s") == 2
+    assert pool.drained() == Exit.OK
+
+
+def test_without_their_supervisor_workers_finish_what_runs_and_leave(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    running = queue.enqueue("hold", queue_name)
+    queue.enqueue("note", queue_name, "taken over")
+    pool = make_pool()
+    worker = Watched(started(client, queue_name))
+    pool.send(signal.SIGKILL)
+    pool.ended()
+    go(client, queue_name)
+    worker.ended()
+    assert running.result(5) == "done"
+    assert client.zcard(queue.keys.consumers) == 0
+    make_pool()
+    assert pop(client, queue_name) == "taken over"
+
+
+def test_without_its_supervisor_a_worker_loses_its_lease_and_another_pool_takes_over(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    running = queue.enqueue("hold", queue_name)
+    behind = queue.enqueue("note", queue_name, "taken over")
+    pool = make_pool(lease="1s")
+    worker = Watched(started(client, queue_name))
+    worker.kill(signal.SIGSTOP)
+    pool.send(signal.SIGKILL)
+    pool.ended()
+    other = make_pool(lease="1s")
+    assert started(client, queue_name) != worker.pid
+    assert causes(queue, running.id) == [("crash", "LeaseEnded")]
+    assert header(queue, behind.id).attempts == 0
+    go(client, queue_name)
+    assert pop(client, queue_name) == "taken over"
+    assert other.drained() == Exit.OK
+    worker.kill()
+    worker.ended()
+
+
+def test_when_the_whole_pool_is_killed_its_leases_end(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    keys = [f"{queue_name}-{i}" for i in range(4)]
+    jobs = [queue.enqueue("hold", key) for key in keys]
+    # each of the two processes takes two of them, and runs the first
+    pool = make_pool(lease="1s", processes=2, prefetch=2, async_slots=0)
+    workers = [Watched(started(client, keys[0])), Watched(started(client, keys[2]))]
+    for worker in workers:
+        worker.kill(signal.SIGSTOP)
+    pool.send(signal.SIGKILL)
+    pool.ended()
+    for worker in workers:
+        worker.kill()
+    other = make_pool(lease="1s", async_slots=0)
+    assert started(client, keys[0]) not in {worker.pid for worker in workers}
+    eventually(lambda: [header(queue, job.id).attempts for job in jobs] == [1, 0, 1, 0])
+    assert causes(queue, jobs[0].id) == [("crash", "LeaseEnded")]
+    for key in keys:
+        go(client, key)
+    assert [job.result(5) for job in jobs] == ["done"] * 4
+    assert [int(pop(client, f"{key}:started")) for key in (keys[1], keys[2], keys[3])]
+    assert other.drained() == Exit.OK
+    assert [ends(queue, job.id) for job in jobs] == [["done"]] * 4
+
+
+def test_a_pool_that_was_stopped_longer_than_its_lease_cannot_finish_what_it_lost(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    job = queue.enqueue("who", queue_name)
+    zombie = make_pool(lease="1s")
+    worker = Watched(started(client, queue_name))
+    zombie.send(signal.SIGSTOP)
+    worker.kill(signal.SIGSTOP)
+    other = make_pool(lease="1s")
+    heir = started(client, queue_name)
+    assert heir != worker.pid
+    zombie.send(signal.SIGCONT)
+    worker.kill(signal.SIGCONT)
+    go(client, queue_name)
+    go(client, queue_name)
+    assert job.result(5) == heir
+    assert other.drained() == Exit.OK
+    # and it is a good worker again
+    queue.enqueue("pid", queue_name)
+    assert int(pop(client, queue_name)) == worker.pid
+    assert zombie.drained() == Exit.OK
+    assert ends(queue, job.id) == ["done"]
+
+
+def test_the_jobs_of_a_stopped_worker_go_to_another_one(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    job = queue.enqueue("hold", queue_name)
+    pool = make_pool(lease="1s", processes=2)
+    worker = Watched(started(client, queue_name))
+    worker.kill(signal.SIGSTOP)
+    pool.said("is stopped by SIGSTOP")
+    assert started(client, queue_name) != worker.pid
+    go(client, queue_name)
+    go(client, queue_name)
+    assert job.result(5) == "done"
+    assert pool.drained() == Exit.OK
+
+
+def test_a_redis_that_dies_and_comes_back_loses_no_job(
+    private_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
+) -> None:
+    server = private_server
+    with Queue(queue_name, server.url) as queue, redis.Redis.from_url(server.url) as client:
+        pool = make_pool(server.url, processes=2, lease="2s")
+        queue.enqueue("note", queue_name, "before")
+        assert pop(client, queue_name) == "before"
+        server.kill()
+        pool.said("Redis is gone")
+        server.start()
+        jobs = queue.enqueue_many(Call("note", [queue_name, str(i)]) for i in range(20))
+        assert {pop(client, queue_name) for _ in range(20)} == {str(i) for i in range(20)}
+        pool.said("Redis is back after")
+        eventually(lambda: all(job.state() is JobState.DONE for job in jobs))
+        assert pool.drained() == Exit.OK
+        assert "ERROR" not in pool.log
+
+
+def test_a_worker_that_dies_while_redis_is_gone_is_mourned_when_it_is_back(
+    private_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
+) -> None:
+    server = private_server
+    with Queue(queue_name, server.url) as queue, redis.Redis.from_url(server.url) as client:
+        job = queue.send("deaf", [queue_name], {}, Options(max_deliveries=1))
+        pool = make_pool(server.url)  # with a lease of 30 s
+        worker = Watched(started(client, queue_name))
+        server.kill()
+        worker.kill()
+        pool.said("Redis is gone")
+        server.start()
+        with pytest.raises(JobFailed) as failed:
+            job.result(10)
+        assert failed.value.type == "SIGKILL"
+        queue.enqueue("note", queue_name, "x")
+        assert pop(client, queue_name) == "x"
+        assert pool.drained() == Exit.OK
+
+
+def test_a_pool_drains_while_redis_is_gone(
+    private_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
+) -> None:
+    with Queue(queue_name, private_server.url) as queue:
+        pool = make_pool(private_server.url, drain=0.1, grace=0.2)
+        queue.enqueue("note", queue_name, "x")
+        pop(queue.redis, queue_name)
+    private_server.kill()
+    pool.drained()
+    assert "goes back when their leases end" in pool.log
+
+
+def test_a_redis_that_hangs_does_not_keep_the_supervisor_from_its_duties(
+    private_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
+) -> None:
+    server = private_server
+    with Queue(queue_name, server.url) as queue, redis.Redis.from_url(server.url) as client:
+        job = queue.send("deaf", [queue_name], {}, Options(limit=1.0, max_deliveries=1))
+        pool = make_pool(server.url, lease="1s", command_timeout="30s")
+        worker = Watched(started(client, queue_name))
+        hung = Watched(server.pid)
+        hung.kill(signal.SIGSTOP)
+        worker.ended()  # by its hard limit
+        hung.kill(signal.SIGCONT)
+        with pytest.raises(JobFailed):
+            job.result(10)
+        assert pool.drained() == Exit.OK
+
+
+def test_nothing_of_a_dead_pool_stays_registered(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    pool = make_pool(processes=2)
+    pool.said("is ready", 2)
+    names = [name.decode() for name in client.zrange(queue.keys.consumers, 0, -1)]
+    assert len(names) == 2
+    pool.send(signal.SIGKILL)
+    pool.ended()
+    eventually(lambda: client.zcard(queue.keys.consumers) == 0)
+    for name in names:
+        assert not client.exists(queue.keys.consumer(name), queue.keys.held(name))
+    counts = execute(client, store.counts(queue.keys))
+    assert (counts.interested, counts.notified, counts.not_interested) == (0, 0, 0)

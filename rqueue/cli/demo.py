@@ -6,7 +6,13 @@ import click
 
 
 @click.command()
-def demo() -> int:
+@click.option(
+    "--modules",
+    type=click.IntRange(min=20),
+    metavar="N",
+    help="Measure only the first N modules; default: all of them.",
+)
+def demo(modules: int | None) -> int:
     """Show the whole system doing real work here.
 
     Starts a private Redis server and a pool of two workers, enqueues one job for every module of
@@ -17,4 +23,4 @@ def demo() -> int:
     """
     from rqueue.demo import run
 
-    return run()
+    return run(limit=modules)

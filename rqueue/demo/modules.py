@@ -87,9 +87,12 @@ def measure(path: str) -> Measure:
     return measure_file(path)
 
 
+LIBRARY = Path(sysconfig.get_path("stdlib"))
+"""Where the running Python keeps its standard library."""
+
+
 def library_files() -> Iterator[str]:
-    """Every .py file of the running Python's standard library, in order."""
-    root = Path(sysconfig.get_path("stdlib"))
-    for path in sorted(root.rglob("*.py")):
+    """Every .py file of the standard library, in order."""
+    for path in sorted(LIBRARY.rglob("*.py")):
         if not {"site-packages", "dist-packages"} & set(path.parts):
             yield str(path)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 
 from rqueue.client import Queue
-from rqueue.demo.modules import COUNTED, Measure
+from rqueue.demo.modules import COUNTED, LIBRARY, Measure
 from rqueue.history import read_entry
 from rqueue.store import Counts
 
@@ -17,10 +18,22 @@ PAGE = 200
 
 
 class Kill(NamedTuple):
-    """Which process was killed, and when (ms, Redis's clock). pid 0: none."""
+    """Which process was killed, when (ms, Redis's clock), and what each consumer held just then.
+    pid 0: none."""
 
     pid: int
     at_ms: int
+    hands: dict[str, list[str]]
+
+
+def hands_of(queue: Queue) -> dict[str, list[str]]:
+    """What is in the hands of each registered consumer."""
+    names: Any = queue.redis.zrange(queue.keys.consumers, 0, -1)
+    hands = {}
+    for name in names:
+        held: Any = queue.redis.lrange(queue.keys.held(name.decode()), 0, -1)
+        hands[name.decode()] = [id_.decode() for id_ in held]
+    return hands
 
 
 def read_history(queue: Queue) -> list[dict[str, Any]]:
@@ -50,6 +63,8 @@ class Reckoning:
     expected: list[Measure]
     history: list[dict[str, Any]]
     kill: Kill
+    held: set[str]
+    """The jobs that the killed worker had in its hands."""
     seconds: float
     counts: Counts
 
@@ -64,13 +79,13 @@ class Reckoning:
 
     @property
     def crashed(self) -> set[str]:
-        """Jobs that were running when their worker died: charged one attempt, run again."""
+        """Jobs that were running when their worker died: charged one attempt, begun again."""
         return {row["id"] for row in self.history if row["outcome"] == "crash"}
 
     @property
     def given_back(self) -> list[dict[str, Any]]:
         """Rows of the jobs that the dead worker held and another one finished."""
-        return [row for row in self.acked if row["deliveries"] > 0]
+        return [row for row in self.acked if row["id"] in self.held and row["deliveries"] > 0]
 
     @property
     def lost(self) -> int:
@@ -107,7 +122,7 @@ def print_reckoning(console: Console, run: Reckoning) -> None:
     """Print the tables."""
     ten = Table("module", "functions", "branches", "longest function", title="ten most complex")
     for one in sorted(run.results, key=lambda one: -one["branches"])[:10]:
-        name = "/".join(one["path"].split("/")[-3:])
+        name = str(Path(one["path"]).relative_to(LIBRARY))
         longest = f"{one['longest']} lines: {one['longest_name']}"
         ten.add_row(name, str(one["functions"]), str(one["branches"]), longest)
     console.print(ten)
@@ -129,7 +144,7 @@ def print_reckoning(console: Console, run: Reckoning) -> None:
     speed.add_row("  jobs given back", str(len(run.given_back)))
     speed.add_row("  begun twice", str(len(run.crashed)))
     speed.add_row("  lost", str(run.lost))
-    speed.add_row("  running again after", f"{run.recovery_ms} ms")
+    speed.add_row("  all of them running again after", f"{run.recovery_ms} ms")
     console.print(speed)
     verdict = "[green]every job ended exactly once, and the totals agree[/]"
     console.print(verdict if run.right else "[red]something is wrong: see above[/]")

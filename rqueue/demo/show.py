@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from rqueue.client import Call, Queue
 from rqueue.demo import modules
-from rqueue.demo.reckoning import Kill, Reckoning, print_reckoning, read_history
+from rqueue.demo.reckoning import Kill, Reckoning, hands_of, print_reckoning, read_history
 from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import RQueueError
 from rqueue.handle import JobHandle
@@ -54,22 +54,33 @@ def _work(
     """Collect the results in order; half way, kill the worker that sent the latest one."""
     bar = progress.add_task("measuring modules", total=len(handles))
     results: list[modules.Measure] = []
-    kill = Kill(0, 0)
+    kill = Kill(0, 0, {})
     for number, handle in enumerate(handles):
         result = handle.result(RESULT_TIMEOUT_S)
         results.append(result)
         progress.advance(bar)
         if not kill.pid and 2 * number >= len(handles):
-            kill = Kill(result["pid"], queue.counts().now)
-            os.kill(kill.pid, signal.SIGKILL)
+            kill = _kill(queue, result["pid"])
             progress.console.print(f"  killed worker process {kill.pid} with SIGKILL")
     return results, kill
 
 
-def run(console: Console | None = None) -> int:
-    """Run the demo; exit code 0 only if every job finished and the totals are right."""
+def _kill(queue: Queue, pid: int) -> Kill:
+    """Freeze a worker, look what is in whose hands, and kill it."""
+    os.kill(pid, signal.SIGSTOP)
+    hands = hands_of(queue)
+    at_ms = queue.counts().now
+    os.kill(pid, signal.SIGKILL)
+    return Kill(pid, at_ms, hands)
+
+
+def run(console: Console | None = None, limit: int | None = None) -> int:
+    """Run the demo; exit code 0 only if every job finished and the totals are right.
+
+    limit: only so many modules.
+    """
     console = console or Console()
-    paths = list(modules.library_files())
+    paths = list(modules.library_files())[:limit]
     with tempfile.TemporaryDirectory(prefix="rqueue-demo-") as directory:
         log = Path(directory) / "pool.log"
         try:
@@ -95,6 +106,10 @@ def run(console: Console | None = None) -> int:
                     took = time.monotonic() - began
                     history = read_history(queue)
                     counts = queue.counts()
+                    alive = hands_of(queue).keys()
+                    held = {
+                        job for who, jobs in kill.hands.items() if who not in alive for job in jobs
+                    }
             console.print("checking against a plain loop over the same files ...")
             expected = [modules.measure_file(path) for path in paths]
         except (RQueueError, OSError) as error:
@@ -102,6 +117,6 @@ def run(console: Console | None = None) -> int:
             if log.exists():
                 console.print(log.read_text(errors="replace")[-2000:], markup=False)
             return 1
-    reckoning = Reckoning(results, expected, history, kill, took, counts)
+    reckoning = Reckoning(results, expected, history, kill, held, took, counts)
     print_reckoning(console, reckoning)
     return 0 if reckoning.right else 1

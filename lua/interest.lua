@@ -39,9 +39,9 @@ if free <= 0 then
 elseif me.state == 'not_interested' then
   local work = not queue.paused and pull_work_waits(base, queue)
   pull_settle_state(base, queue, me, work and 'notified' or 'interested')
-  if not work and not queue.paused and not queue.timer and redis.call('EXISTS', base .. 'scheduled') == 1 then
-    -- nobody watches the schedule: this consumer pulls, and learns the next due time
-    consumer_pass_timer(base, queue.now)
+  if not work then
+    -- where nobody watches the schedule, somebody pulls and learns the next due time: perhaps this one
+    pull_pass_on(base, queue)
     me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
   end
 end

@@ -58,9 +58,9 @@ else
   state = 'interested'
 end
 consumer_move(base, queue.now, consumer, nil, state, priority)
-if state == 'interested' and not queue.paused and not queue.timer
-  and redis.call('EXISTS', base .. 'scheduled') == 1 then
-  consumer_pass_timer(base, queue.now)
+if state == 'interested' then
+  -- where nobody watches the schedule, somebody pulls and learns the next due time: perhaps this one
+  pull_pass_on(base, queue)
   state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
 end
 return { queue.now, tostring(term), state }

@@ -25,7 +25,7 @@ local function pull_pass_on(base, queue)
   if redis.call('EXISTS', base .. 'interested') == 0 then return end
   if pull_work_waits(base, queue) then
     consumer_notify(base, queue.now, 1, queue.timer, queue.ranked)
-  elseif redis.call('EXISTS', base .. 'notified') == 0
+  elseif redis.call('EXISTS', base .. 'scheduled') == 1 and redis.call('EXISTS', base .. 'notified') == 0
     and not (queue.timer and redis.call('ZSCORE', base .. 'interested', queue.timer)) then
     consumer_pass_timer(base, queue.now)
   end

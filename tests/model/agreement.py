@@ -1,0 +1,59 @@
+"""Whether what is in Redis is what the model says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.model.model import Model
+from tests.support.snapshot import Snapshot
+
+
+def differences(model: Model, snapshot: Snapshot) -> list[str]:
+    """What is not as in the model, in words."""
+    return [
+        f"{what}: Redis has {there!r}, the model {here!r}"
+        for what, there, here in _pairs(model, snapshot)
+        if there != here
+    ]
+
+
+def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
+    values = {id: job.value for id, job in model.jobs.items()}
+    values |= {id: f"!{position}".encode() for id, position in model.marks.items()}
+    if snapshot.jobs != values:
+        for id in snapshot.jobs.keys() | values.keys():
+            yield f"value of {id}", snapshot.jobs.get(id), values.get(id)
+    yield "lists", snapshot.lists, {
+        f"{'ready' if kind else 'due'}:{-level}": ids
+        for (level, kind), ids in model.lists.items()
+        if ids
+    }
+    yield "schedule", [(d, p, i) for i, d, p in snapshot.scheduled], model.scheduled
+    yield "seats", _text(snapshot.hash("seated")), model.seated
+    yield "dead", sorted(snapshot.scores("dead")), sorted(model.dead)
+    yield "ended", _letters(snapshot.hash("ended")), model.ended
+    yield "ended before", _letters(snapshot.hash("ended:old")), model.older
+    yield "history", [(row["id"], row["outcome"]) for row in snapshot.history], model.history
+    yield "short", _text(snapshot.hash("short")), {
+        id: "\n".join(names) for id, names in model.short.items()
+    }
+    yield "paused", snapshot.meta.get("paused") == "1", model.paused
+    yield "last position", int(snapshot.meta.get("seq", "0")), model.seq
+    yield "timer", snapshot.meta.get("timer", ""), model.timer
+    yield "consumers", sorted(snapshot.consumers), sorted(model.consumers)
+    yield "interested", list(snapshot.scores("interested")), [c.name for c in model.interested()]
+    for name, c in model.consumers.items():
+        row = snapshot.consumers.get(name, {})
+        yield f"state of {name}", row.get("state"), c.state
+        yield f"window of {name}", (row.get("jobs"), row.get("bytes")), (str(c.jobs), str(c.bytes))
+        yield f"hands of {name}", snapshot.held.get(name, []), c.held
+        yield f"wake-ups of {name}", snapshot.wakes.get(name, []), c.wake
+
+
+def _text(found: dict[bytes, bytes]) -> dict[str, str]:
+    return {key.decode(): value.decode() for key, value in found.items()}
+
+
+def _letters(records: dict[bytes, bytes]) -> dict[str, str]:
+    return {id.decode(): record[:1].decode() for id, record in records.items()}

@@ -1,0 +1,472 @@
+"""The real scripts on a real server, driven at random beside the model, and looked at after each step."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import redis
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+from redis.exceptions import ResponseError
+
+from rqueue import store
+from rqueue.client import Queue
+from rqueue.history import pack
+from rqueue.scripts import SCRIPTS, Scripts, run
+from rqueue.store import Call, Put, Retried, Window
+from rqueue.testing import move_time
+from tests.model.agreement import differences
+from tests.model.model import Consumer, Job, Model
+from tests.support import invariants
+from tests.support.snapshot import take_snapshot
+
+KEEP_MS = 20_000
+CAUSE = b'{"kind":"crash","type":"Killed"}'
+ERROR = b'{"kind":"exception","type":"ValueError"}'
+CONSUMERS_MAX = 6
+
+some = st.integers(0, 11)
+"""Picks one of what is there, whatever that is."""
+picks = st.lists(some, max_size=4)
+windows = st.tuples(st.sampled_from([1, 2, 3, 3, 10, 0]), st.sampled_from([0, 0, 0, 150, 300]))
+priorities = st.sampled_from([4, 4, 4, 9, 0])
+delays = st.sampled_from([0, 0, 0, 0, 800, 800, 3000])
+paddings = st.sampled_from([0, 0, 60, 200])
+
+
+class Machine(RuleBasedStateMachine):
+    """One queue, up to six consumers. A step is one script call, and its effect in the model."""
+
+    client: ClassVar[redis.Redis]
+    lua: ClassVar[Scripts] = SCRIPTS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = Queue(f"model-{uuid.uuid4().hex[:12]}", redis=self.client)
+        self.keys = self.queue.keys
+        self.model = Model(keep_ms=KEEP_MS)
+        self.before = take_snapshot(self.client, self.keys)
+        self.names = 0
+        self.mine: dict[str, dict[str, int]] = {}
+        """What each consumer knows to be in its hands: id -> bytes."""
+        self.watch: dict[str, int] = {}
+        """When each consumer means to pull by itself, ms."""
+        self.left: list[Consumer] = []
+        """Consumers whose term is over."""
+        self.arrivals: int | None = 0
+
+    def teardown(self) -> None:
+        if found := list(self.client.scan_iter(self.keys.base + "*", count=10_000)):
+            self.client.delete(*found)
+
+    # -- helpers -----------------------------------------------------------------------------------
+
+    def run(self, call: Call[Any]) -> Any:
+        reply = run(self.client, self.lua.script(call.script), (call.key,), call.args)
+        self.model.now = reply[0]
+        return reply
+
+    def answer(self, call: Call[Any]) -> Any:
+        return call.read(self.run(call))
+
+    def refuse(self, call: Call[Any], code: str) -> None:
+        """The call is refused with this code, and every key stays as it was."""
+        before = take_snapshot(self.client, self.keys)
+        try:
+            self.run(call)
+        except ResponseError as error:
+            assert str(error).split()[0] == code, error
+        else:
+            raise AssertionError(f"{call.script} was not refused")
+        assert not (wrong := invariants.unchanged(before, take_snapshot(self.client, self.keys))), (
+            f"{call.script}, refused with {code}, changed something: {wrong}"
+        )
+
+    def one(self, pick: int, among: Callable[[Consumer], bool] = lambda c: True) -> Consumer | None:
+        found = [c for c in self.model.consumers.values() if among(c)]
+        return found[pick % len(found)] if found else None
+
+    def acquirer(self, pick: int) -> Consumer | None:
+        return self.one(pick, lambda c: c.mode == "acquire")
+
+    def got(self, c: Consumer, jobs: list[bytes], expected: list[str]) -> None:
+        ids = [id.decode() for id in jobs[::2]]
+        assert ids == expected, f"{c.name} got {ids}, should have got {expected}"
+        values = [self.model.jobs[id].value for id in ids]
+        assert jobs[1::2] == values
+        self.mine[c.name] |= {id: len(value) for id, value in zip(ids, values, strict=True)}
+
+    def told(self, c: Consumer, pulled: Any, timer: int) -> None:
+        assert pulled.state == c.state, f"{c.name} is told {pulled.state}, is {c.state}"
+        assert pulled.timer_ms == timer, f"{c.name} is told timer {pulled.timer_ms}, not {timer}"
+        self.watch.pop(c.name, None)
+        if timer >= 0:
+            self.watch[c.name] = pulled.now + timer
+
+    def gone(self, c: Consumer) -> None:
+        self.left.append(c)
+        self.mine.pop(c.name)
+        self.watch.pop(c.name, None)
+
+    # -- producers ---------------------------------------------------------------------------------
+
+    @rule(
+        jobs=st.lists(
+            st.tuples(priorities, delays, paddings, st.sampled_from([0, 0, 1, 2]), some),
+            min_size=1,
+            max_size=4,
+        ),
+        immediate=st.booleans(),
+    )
+    def enqueue(self, jobs: list[tuple[int, int, int, int, int]], immediate: bool) -> None:
+        puts = []
+        for priority, delay, padding, limit, twice in jobs:
+            id = f"j{len(self.model.accepted) + len(puts)}"
+            if twice == 0 and self.model.accepted:
+                id = self.model.accepted[-(padding % 7) - 1 :][0]
+            body = f'[1,"t",["{"x" * padding}"]]'.encode()
+            puts.append(Put(id, body, priority, delay, 0, limit))
+        call = store.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
+        if immediate and len(puts) == 1 and not self.model.knows(puts[0].id):
+            # whether it is refused may depend on a job that is due by now: ask the time
+            seconds, micros = self.client.time()
+            offset = int(self.before.meta.get("clock", "0"))
+            self.model.now = seconds * 1000 + micros // 1000 + offset
+            first = Job(puts[0].id, puts[0].envelope, 4, 0, 0, due=puts[0].delay_ms)
+            if not self.model.taker(first, 1):
+                self.refuse(call, "NOCONSUMER")
+                return
+        reply = self.answer(call)
+        known = len(self.model.accepted)
+        new = [
+            self.model.new_job(
+                p.id, p.envelope, p.priority, p.max_deliveries, p.delay_ms and reply.now + p.delay_ms
+            )
+            for p in puts
+        ]
+        taker = self.model.enqueue(new)
+        accepted = self.model.accepted[known:]
+        assert reply.accepted == len(accepted)
+        assert [puts[i].id for i in range(len(puts)) if i not in reply.known] == accepted
+        assert reply.handed_to == taker
+        wrong = invariants.accepted_once(self.before, accepted)
+        assert not wrong, wrong
+        self.arrivals = sum(not self.model.jobs[id].due for id in accepted)
+
+    # -- consumers ---------------------------------------------------------------------------------
+
+    @initialize()
+    def configure(self) -> None:
+        self.run(store.configure(self.keys, {"keep_ms": KEEP_MS}))
+        self.before = take_snapshot(self.client, self.keys)
+
+    @precondition(lambda self: len(self.model.consumers) < CONSUMERS_MAX)
+    @rule(
+        mode=st.sampled_from(["acquire"] * 5 + ["browse"]),
+        priority=st.sampled_from([0, 0, 0, 0, 1, -1]),
+        window=windows,
+        slots=st.integers(1, 2),
+        lease=st.sampled_from([6000, 30_000]),
+    )
+    def join(
+        self, mode: Any, priority: int, window: tuple[int, int], slots: int, lease: int
+    ) -> None:
+        self.names += 1
+        name = f"c{self.names}"
+        call = store.register(
+            self.keys, name, mode=mode, priority=priority, window=Window(*window),
+            lease_ms=lease, slots=slots,
+        )
+        now, term, state = self.answer(call)
+        c = Consumer(name, mode, priority, *window, slots, now + lease, 0)
+        self.model.register(c)
+        assert (term, state) == (str(c.term), c.state)
+        self.mine[name] = {}
+
+    @precondition(lambda self: self.model.consumers)
+    @rule(pick=some, window=st.none() | windows, recall=st.sampled_from([False] * 4 + [True]))
+    def pull(self, pick: int, window: tuple[int, int] | None, recall: bool) -> None:
+        if c := self.acquirer(pick):
+            self.pull_by(c, window or (c.jobs, c.bytes), recall)
+
+    def pull_by(self, c: Consumer, window: tuple[int, int], recall: bool = False) -> None:
+        call = store.pull(self.keys, c.name, str(c.term), Window(*window), recall=recall)
+        pulled = self.answer(call)
+        expected = []
+        if recall:
+            expected = self.model.recall(c)
+            self.mine[c.name].clear()
+        taken, timer = self.model.pull(c, *window)
+        self.got(c, pulled.jobs, expected + taken)
+        self.told(c, pulled, timer)
+        self.arrivals = 1 + len(taken)
+
+    @precondition(lambda self: self.model.in_state("notified"))
+    @rule(pick=some)
+    def obey(self, pick: int) -> None:
+        """A consumer that was woken does what it must."""
+        if c := self.one(pick, lambda c: c.state == "notified"):
+            self.pull_by(c, (c.jobs, c.bytes))
+
+    @precondition(lambda self: any(self.mine.values()))
+    @rule(
+        pick=some,
+        outcomes=st.lists(
+            st.tuples(
+                some,
+                st.sampled_from(["ack", "ack", "done", "retry", "retry", "reject", "release"]),
+                st.sampled_from([0, 800]),
+                st.sampled_from(["old", "head", "tail", "park"]),
+                st.sampled_from([True, True, False]),
+            ),
+            min_size=1,
+            max_size=4,
+        ),
+        others=st.sampled_from([0, 0, 1, 2]),
+        pull=st.booleans(),
+        window=st.none() | windows,
+    )
+    def settle(
+        self,
+        pick: int,
+        outcomes: list[tuple[int, str, int, str, bool]],
+        others: int,
+        pull: bool,
+        window: tuple[int, int] | None,
+    ) -> None:
+        c = self.one(pick, lambda c: bool(self.mine[c.name]))
+        if c is None:
+            return
+        mine = self.mine[c.name]
+        foreign = [id for id in self.model.accepted if id not in mine][-others:] if others else []
+        ack, done, retry, reject, release, freed = [], [], [], [], [], 0
+        for place, outcome, delay, seat, charge in outcomes:
+            options = list(mine) + foreign
+            if not options:
+                break
+            id = options[place % len(options)]
+            freed += mine.pop(id, 0)
+            foreign = [other for other in foreign if other != id]
+            if outcome == "ack":
+                ack.append(id)
+            elif outcome == "done":
+                done.append((id, None, b"1"))
+            elif outcome == "retry":
+                delay, charge = (800, False) if seat == "park" else (delay, charge)
+                retry.append(Retried(id, delay, seat, charge, ERROR))
+            elif outcome == "reject":
+                reject.append((id, CAUSE))
+            else:
+                release.append(id)
+        named = [*ack, *(id for id, _, _ in done), *(r.id for r in retry), *(r[0] for r in reject)]
+        words = ["ack"] * (len(ack) + len(done)) + ["retry"] * len(retry) + ["reject"] * len(reject)
+        wanted = (window or (c.jobs, c.bytes)) if pull else None
+        call = store.settle(
+            self.keys, c.name, str(c.term), Window(*wanted) if wanted else None,
+            ack=ack, done=done, retry=retry, reject=reject, release=release, freed=freed,
+            batch=pack({"id": named, "outcome": words}) if named else b"", rows=len(named),
+        )
+        pulled = self.answer(call)
+        refused, taken, timer = self.model.settle(
+            c,
+            ack + [id for id, _, _ in done],
+            [(str(r.id), r.delay_ms, r.place, r.charge) for r in retry],
+            [id for id, _ in reject],
+            release,
+            wanted,
+        )
+        assert [id.decode() for id in pulled.refused] == refused
+        self.got(c, pulled.jobs, taken)
+        if pull:
+            self.told(c, pulled, timer)
+        assert pulled.state == c.state, f"{c.name} is told {pulled.state}, is {c.state}"
+        self.arrivals = 1 + len(retry) + len(release) + len(taken)
+
+    @precondition(lambda self: self.model.consumers)
+    @rule(pick=some, window=windows)
+    def interest(self, pick: int, window: tuple[int, int]) -> None:
+        c = self.one(pick)
+        assert c is not None
+        state = self.answer(store.interest(self.keys, c.name, str(c.term), Window(*window)))
+        self.model.interest(c, *window)
+        assert state == c.state
+        self.arrivals = 1
+
+    @precondition(lambda self: any(c.wake for c in self.model.consumers.values()))
+    @rule(pick=some)
+    def hear(self, pick: int) -> None:
+        c = self.one(pick, lambda c: bool(c.wake))
+        assert c is not None
+        word: Any = self.client.lpop(self.keys.wake(c.name))
+        assert word == c.wake.pop(0)
+        if word[:1] == b"J":
+            size = int.from_bytes(word[1:5], "big")
+            self.mine[c.name][word[5 : 5 + size].decode()] = len(word) - 5 - size
+        elif word[:1] == b"X":
+            self.mine[c.name].pop(word[1:].decode(), None)
+
+    @precondition(lambda self: self.model.consumers)
+    @rule(pick=some, dies=st.booleans(), charged=picks)
+    def leave(self, pick: int, dies: bool, charged: list[int]) -> None:
+        c = self.one(pick)
+        assert c is not None
+        ids: set[str] = set()
+        call: Call[Any]
+        if dies:
+            ids = {c.held[i % len(c.held)] for i in charged if c.held}
+            call = store.reclaim(self.keys, c.name, CAUSE, sorted(ids))
+        else:
+            call = store.unregister(self.keys, c.name, str(c.term))
+        assert self.answer(call).held == 0
+        self.arrivals = len(c.held) + 1
+        self.model.leave(c, ids)
+        self.gone(c)
+
+    @rule(names=picks)
+    def renew(self, names: list[int]) -> None:
+        known = [*self.model.consumers.values(), *self.left[-2:]]
+        named = list(dict.fromkeys(known[i % len(known)].name for i in names)) if known else []
+        renewed = self.answer(store.renew(self.keys, 6000, named))
+        before = dict(self.model.consumers)
+        self.arrivals = sum(len(c.held) for c in before.values()) + len(before) + 1
+        assert (renewed.gone, renewed.reclaimed) == self.model.renew(named, 6000)
+        for name, c in before.items():
+            if name not in self.model.consumers:
+                self.gone(c)
+
+    @rule(ms=st.sampled_from([1, 300, 900, 900, 4000, 7000]))
+    def pass_time(self, ms: int) -> None:
+        move_time(self.queue, ms)
+        self.before = take_snapshot(self.client, self.keys)
+
+    @precondition(lambda self: self.watch)
+    @rule(pick=some)
+    def timer(self, pick: int) -> None:
+        """A consumer that watches the schedule looks when it must, and not before."""
+        name = sorted(self.watch)[pick % len(self.watch)]
+        now = take_snapshot(self.client, self.keys).now
+        if self.watch[name] > now:
+            move_time(self.queue, self.watch[name] - now)
+            self.before = take_snapshot(self.client, self.keys)
+        c = self.model.consumers[name]
+        self.pull_by(c, (c.jobs, c.bytes))
+
+    # -- people ------------------------------------------------------------------------------------
+
+    @rule(really=st.sampled_from([False, False, True]))
+    def pause_or_resume(self, really: bool) -> None:
+        if self.model.paused:
+            self.run(store.resume(self.keys))
+            self.arrivals = self.model.elements() + len(self.model.scheduled)
+            self.model.resume()
+        elif really:
+            self.run(store.pause(self.keys))
+            self.model.paused = True
+
+    @precondition(lambda self: self.model.scheduled)
+    @rule(chosen=st.lists(some, max_size=2), parked=st.booleans())
+    def promote(self, chosen: list[int], parked: bool) -> None:
+        self.arrivals = len(self.model.scheduled)
+        if parked:
+            back = self.run(store.unpark(self.keys, "0", ["t"]))[2]
+            assert back == self.model.unpark()
+            return
+        ids = [self.model.scheduled[i % len(self.model.scheduled)][2] for i in chosen]
+        ids = list(dict.fromkeys(ids))
+        assert self.answer(store.promote(self.keys, ids)) == self.model.promote(ids)
+
+    @precondition(lambda self: self.model.accepted)
+    @rule(pick=st.integers(0, 40), held=st.booleans())
+    def cancel(self, pick: int, held: bool) -> None:
+        known = list(self.model.jobs) or self.model.accepted
+        id = known[pick % len(known)] if pick < 36 else self.model.accepted[-1]
+        was = self.answer(store.cancel(self.keys, id, held=held))
+        assert was == self.model.cancel(id, held)
+
+    @rule(scheduled=st.booleans(), limit=st.sampled_from([1, 1, 2, 500]))
+    def purge(self, scheduled: bool, limit: int) -> None:
+        ended, _ = self.answer(store.purge(self.keys, limit, scheduled=scheduled))
+        assert ended == self.model.purge(scheduled, limit)
+
+    @precondition(lambda self: self.model.dead)
+    @rule(chosen=st.lists(some, min_size=1, max_size=3), live=st.booleans())
+    def dead_letters(self, chosen: list[int], live: bool) -> None:
+        ids = [self.model.dead[i % len(self.model.dead)] for i in chosen]
+        if live:
+            assert self.answer(store.requeue(self.keys, ids)) == self.model.requeue(ids)
+            self.arrivals = len(ids)
+        else:
+            assert self.answer(store.purge_dead(self.keys, ids)) == self.model.purge_dead(ids)
+
+    # -- who must not ------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.left or self.model.consumers)
+    @rule(pick=some, verb=some, fault=st.sampled_from(["left", "term", "args"]))
+    def intrude(self, pick: int, verb: int, fault: str) -> None:
+        """A consumer whose term is over, or that talks nonsense, changes nothing."""
+        c = self.one(pick) if fault != "left" else None
+        if c is None:
+            if not self.left:
+                return
+            c, fault = self.left[-1 - pick % min(3, len(self.left))], "left"
+        term = str(c.term) if fault != "term" else str(c.term + 1)
+        window = Window(3, 0) if fault != "args" else Window(-7, 0)
+        ids = list(self.mine.get(c.name, ())) or self.model.accepted[-2:]
+        calls: list[Call[Any]] = [
+            store.pull(self.keys, c.name, term, window),
+            store.interest(self.keys, c.name, term, window),
+            store.settle(self.keys, c.name, term, window, ack=ids),
+            store.settle(
+                self.keys, c.name, term, window, retry=[Retried(id, 0, "old", True, b"") for id in ids]
+            ),
+            store.settle(self.keys, c.name, term, window, release=ids),
+            store.settle(self.keys, c.name, term, None, reject=[(id, CAUSE) for id in ids]),
+        ]
+        if fault != "args":
+            calls.append(store.unregister(self.keys, c.name, term))
+            self.refuse(calls[verb % len(calls)], "GONE")
+        elif verb % 3 == 2:
+            call = store.settle(self.keys, c.name, term, None, ack=ids)
+            self.refuse(Call(call.script, call.key, [*call.args, "more"], call.read), "BADARGS")
+        else:
+            self.refuse(calls[verb % 3], "BADARGS")
+
+    # -- after every step --------------------------------------------------------------------------
+
+    @invariant()
+    def holds(self) -> None:
+        before, after = self.before, take_snapshot(self.client, self.keys)
+        wrong = [
+            *invariants.of_state(after, self.unforgotten()),
+            *invariants.credit_kept(before, after),
+            *invariants.oldest_taken(before, after),
+        ]
+        if self.arrivals is not None:
+            waiting = sum(len(names.split(b"\n")) for names in before.hash("short").values())
+            wrong += invariants.no_herd(before, after, self.arrivals + waiting)
+        wrong += differences(self.model, after)
+        wrong += self.unwatched()
+        assert not wrong, "\n  ".join(["after this step:", *wrong])
+        self.before, self.arrivals = after, 0
+
+    def unforgotten(self) -> list[str]:
+        """What was accepted and has not ended so long ago that its record is gone."""
+        return [id for id in self.model.accepted if self.model.knows(id)]
+
+    def unwatched(self) -> list[str]:
+        """The consumer that holds the fleet's timer really means to look in time."""
+        m = self.model
+        if m.paused or not m.scheduled or m.in_state("notified") or not m.interested():
+            return []
+        until = self.watch.get(m.timer)
+        if until is not None and until <= max(m.scheduled[0][0], m.now):
+            return []
+        return [f"next due at {m.scheduled[0][0]}, {m.timer} means to look at {until}"]

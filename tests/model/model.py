@@ -1,0 +1,600 @@
+"""A queue in plain Python: what the scripts are to do, in lists and dicts, without any of their tricks.
+
+Every method is one script's effect; `now` is the time that the script's reply told. Where the
+scripts bound their work (slices, caps) the model does not: tests stay below the bounds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from dataclasses import dataclass, field
+
+HEAD = -(10**13)
+NOTIFIED_MS = 5000
+DEFAULT_MAX = 10
+
+
+@dataclass
+class Job:
+    id: str
+    body: bytes
+    level: int
+    position: int
+    enqueued: int
+    max: int = 0
+    due: int = 0
+    deliveries: int = 0
+    attempts: int = 0
+
+    @property
+    def value(self) -> bytes:
+        """As it is stored."""
+        rest = (self.level, self.deliveries, self.attempts, self.max, self.due)
+        shown = "" if rest == (4, 0, 0, 0, 0) else "".join(f",{number}" for number in rest)
+        return f"{self.position},{self.enqueued}{shown};".encode() + self.body
+
+
+@dataclass
+class Consumer:
+    name: str
+    mode: str
+    priority: int
+    jobs: int
+    bytes: int
+    slots: int
+    lease_until: int
+    term: int
+    state: str = ""
+    turn: int = 0
+    told_until: int = 0
+    held: list[str] = field(default_factory=list)
+    wake: list[bytes] = field(default_factory=list)
+
+    @property
+    def free(self) -> int:
+        return self.jobs - len(self.held)
+
+
+@dataclass
+class Model:
+    keep_ms: int = 600_000
+    now: int = 0
+    seq: int = 0
+    promoted: int = 0
+    terms: int = 0
+    turns: int = 0
+    paused: bool = False
+    ranked: bool = False
+    timer: str = ""
+    since: int | None = None
+    jobs: dict[str, Job] = field(default_factory=dict)
+    marks: dict[str, int] = field(default_factory=dict)
+    """Cancelled while waiting: id -> position; the element still stands in its list."""
+    lists: dict[tuple[int, int], list[str]] = field(default_factory=dict)
+    """(-level, 0 for due and 1 for ready) -> ids by position: sorted keys are the queue's order."""
+    scheduled: list[tuple[int, int, str]] = field(default_factory=list)
+    """(due, position, id), sorted."""
+    seated: dict[str, str] = field(default_factory=dict)
+    dead: list[str] = field(default_factory=list)
+    ended: dict[str, str] = field(default_factory=dict)
+    older: dict[str, str] = field(default_factory=dict)
+    consumers: dict[str, Consumer] = field(default_factory=dict)
+    short: dict[str, list[str]] = field(default_factory=dict)
+    history: list[tuple[str, str]] = field(default_factory=list)
+    accepted: list[str] = field(default_factory=list)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def in_state(self, state: str) -> list[Consumer]:
+        return [c for c in self.consumers.values() if c.state == state]
+
+    def interested(self) -> list[Consumer]:
+        """Those who wait, the one to be woken first in front."""
+        return sorted(self.in_state("interested"), key=lambda c: (-c.priority, c.turn))
+
+    def knows(self, id: str) -> bool:
+        return id in self.jobs or id in self.marks or id in self.ended or id in self.older
+
+    def holder(self, id: str) -> Consumer | None:
+        return next((c for c in self.consumers.values() if id in c.held), None)
+
+    def elements(self) -> int:
+        return sum(map(len, self.lists.values()))
+
+    def work_waits(self) -> bool:
+        return self.elements() > 0 or (bool(self.scheduled) and self.scheduled[0][0] <= self.now)
+
+    def size(self, ids: list[str]) -> int:
+        return sum(len(self.jobs[id].value) for id in ids)
+
+    def position(self, id: str) -> int:
+        return self.marks[id] if id in self.marks else self.jobs[id].position
+
+    # -- consumers and wake-ups --------------------------------------------------------------------
+
+    def move(self, c: Consumer, to: str) -> None:
+        c.state = to
+        if to == "interested":
+            self.turns += 1
+            c.turn = self.turns
+        elif to == "notified":
+            c.told_until = self.now + NOTIFIED_MS
+
+    def wake(self, c: Consumer) -> None:
+        if c.state == "interested":
+            self.move(c, "notified")
+            c.wake.append(b"w")
+
+    def pass_timer(self) -> None:
+        self.timer = ""
+        if self.scheduled and (waiting := self.interested()):
+            self.wake(waiting[-1])
+
+    def highest_notified(self) -> int | None:
+        ranks = [c.priority for c in self.in_state("notified") if c.free > 0]
+        return max(ranks) if self.ranked and ranks else None
+
+    def notify(self, arrivals: int) -> None:
+        floor, covered = self.highest_notified(), 0
+        for c in self.interested()[:arrivals]:
+            if covered >= arrivals or (floor is not None and c.priority < floor):
+                break
+            self.wake(c)
+            if c.name == self.timer:
+                self.pass_timer()
+            covered += max(1, c.free)
+
+    def watched(self) -> bool:
+        holder = self.consumers.get(self.timer)
+        return holder is not None and holder.state == "interested"
+
+    def pass_on(self) -> None:
+        if self.paused or not self.interested():
+            return
+        if self.work_waits():
+            self.notify(1)
+        elif self.scheduled and not self.in_state("notified") and not self.watched():
+            self.pass_timer()
+
+    def tell_browsers(self) -> None:
+        for c in self.in_state("browsers"):
+            if not c.wake:
+                c.wake.append(b"w")
+
+    def settle_state(self, c: Consumer, to: str) -> None:
+        """Where a call leaves its own consumer; a wake-up that it has not read is answered by it."""
+        if to == c.state and to not in ("interested", "notified"):
+            return
+        if c.state == "notified" and to != "notified":
+            c.wake = [word for word in c.wake if word != b"w"]
+        self.move(c, to)
+
+    def gone(self, ids: list[str], by: Consumer | None = None) -> None:
+        """Who lacked the bytes for one of these jobs looks again, if it still has credit."""
+        for id in ids:
+            for name in self.short.pop(id, []):
+                c = self.consumers.get(name)
+                if c and c is not by and c.state == "not_interested" and c.free > 0:
+                    self.move(c, "notified")
+                    c.wake.append(b"w")
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    def place(self, job: Job) -> None:
+        """Into its list, where its position says."""
+        ids = self.lists.setdefault((-job.level, int(job.position > 0)), [])
+        ids.insert(bisect(ids, job.position, key=self.position), job.id)
+
+    def schedule(self, job: Job, due: int) -> None:
+        self.scheduled.append((due, job.position, job.id))
+        self.scheduled.sort()
+
+    def watch(self, soonest: int) -> None:
+        """Somebody who waits must know of an earlier due time."""
+        if self.scheduled[0][0] < soonest:
+            return
+        if self.watched():
+            self.wake(self.consumers[self.timer])
+        else:
+            self.pass_timer()
+
+    def promote_due(self) -> int:
+        due = [entry for entry in self.scheduled if entry[0] <= self.now]
+        del self.scheduled[: len(due)]
+        for at, _, id in due:
+            job, seat = self.jobs[id], self.seated.pop(id, "")
+            self.promoted += 1
+            if seat == "tail":
+                self.seq += 1
+                job.position = self.seq
+            elif not seat:
+                job.position, job.due = HEAD + self.promoted, at
+            self.place(job)
+        return len(due)
+
+    def record(self, ids: list[str], letter: str) -> None:
+        if ids:
+            self.turn_records()
+            self.ended.update(dict.fromkeys(ids, letter))
+
+    def turn_records(self, since: int | None = None) -> None:
+        since = self.since if self.since is not None else since
+        if since is not None and self.now - since < self.keep_ms:
+            return
+        # a generation that is empty is no key: the older one is dropped all the same
+        self.older, self.ended = self.ended, {}
+        self.since = self.now
+
+    def end(self, ids: list[str], letter: str, outcome: str) -> None:
+        """End jobs that are off their lists; marks go without a trace."""
+        live = [id for id in ids if id in self.jobs]
+        for id in ids:
+            self.marks.pop(id, None)
+            self.jobs.pop(id, None)
+            self.seated.pop(id, None)
+        self.record(live, letter)
+        self.history += [(id, outcome) for id in live]
+        self.gone(ids)
+
+    def last(self, job: Job) -> bool:
+        return job.attempts >= (job.max or DEFAULT_MAX)
+
+    def give_back(self, c: Consumer, ids: list[str], charged: set[str]) -> int:
+        """To their old positions; a charge that was the last one kills. Returns how many wait."""
+        back, dead = 0, []
+        for id in ids:
+            job = self.jobs[id]
+            c.held.remove(id)
+            job.deliveries += 1
+            job.attempts += id in charged
+            if id in charged and self.last(job):
+                dead.append(id)
+                self.dead.append(id)
+            else:
+                self.place(job)
+                back += 1
+            if id in charged:
+                self.history.append((id, "dead" if id in dead else "crash"))
+        self.record(dead, "F")
+        return back
+
+    # -- scripts -----------------------------------------------------------------------------------
+
+    def taker(self, job: Job, total: int) -> Consumer | None:
+        """Whom the one job that arrives is handed to directly."""
+        if total != 1 or job.due or self.paused or self.work_waits():
+            return None
+        floor = self.highest_notified()
+        for c in self.interested():
+            if floor is not None and c.priority < floor:
+                return None
+            size = len(job.body) + 64
+            if c.free > 0 and (not c.bytes or not c.held or self.size(c.held) + size <= c.bytes):
+                return c
+        return None
+
+    def new_job(self, id: str, body: bytes, priority: int, max: int, due: int) -> Job:
+        due = due if due > self.now else 0
+        return Job(id, body, min(9, priority), 0, self.now, max, due)
+
+    def enqueue(self, jobs: list[Job]) -> str:
+        """Accept these; returns whom the job was handed to."""
+        total = len(jobs)
+        fresh = {job.id: job for job in reversed(jobs) if not self.knows(job.id)}
+        jobs = [job for job in jobs if fresh.get(job.id) is job]
+        if not jobs:
+            return ""
+        taker = self.taker(jobs[0], total)
+        ready = [job for job in jobs if not job.due]
+        for job in jobs:
+            self.seq += 1
+            job.position = self.seq
+            self.jobs[job.id] = job
+            self.accepted.append(job.id)
+        if taker:
+            taker.held.append(jobs[0].id)
+            self.move(taker, "notified" if taker.free > 0 else "not_interested")
+            id, value = jobs[0].id.encode(), jobs[0].value
+            taker.wake.append(b"J" + len(id).to_bytes(4, "big") + id + value)
+            if taker.name == self.timer:
+                self.pass_timer()
+        elif ready:
+            for job in ready:
+                self.place(job)
+            if not self.paused:
+                self.notify(len(ready))
+        later = [job for job in jobs if job.due]
+        for job in later:
+            self.schedule(job, job.due)
+        if later and not self.paused:
+            self.watch(min(job.due for job in later))
+        self.tell_browsers()
+        return taker.name if taker else ""
+
+    def register(self, c: Consumer) -> None:
+        self.terms += 1
+        c.term = self.terms
+        self.ranked = self.ranked or c.priority != 0
+        work = not self.paused and self.work_waits()
+        self.consumers[c.name] = c
+        if c.mode == "browse":
+            self.move(c, "browsers" if c.jobs > 0 else "not_interested")
+        elif c.jobs <= 0:
+            self.move(c, "not_interested")
+        else:
+            self.move(c, "notified" if work else "interested")
+            if not work:
+                self.pass_on()
+
+    def interest(self, c: Consumer, jobs: int, bytes: int) -> None:
+        c.jobs, c.bytes = jobs, bytes
+        if c.mode == "browse":
+            to = "browsers" if jobs > 0 else "not_interested"
+            if c.state != to:
+                self.settle_state(c, to)
+        elif c.free <= 0:
+            if c.state != "not_interested":
+                self.settle_state(c, "not_interested")
+                self.pass_on()
+        elif c.state == "not_interested":
+            work = not self.paused and self.work_waits()
+            self.settle_state(c, "notified" if work else "interested")
+            if not work:
+                self.pass_on()
+
+    def outranked(self, c: Consumer) -> bool:
+        others = [o for o in self.consumers.values() if o is not c and o.free > 0]
+        waiting = [o for o in others if o.state in ("interested", "notified")]
+        return self.ranked and any(o.priority > c.priority for o in waiting)
+
+    def take(self, c: Consumer) -> tuple[list[str], str]:
+        """The heads that fit, best first, and the id of the first one that does not."""
+        taken: list[str] = []
+        room, empty = c.bytes - self.size(c.held), not c.held
+        for key in sorted(self.lists):
+            ids = self.lists[key]
+            while ids and len(taken) < c.free:
+                id = ids[0]
+                if id not in self.marks:
+                    room -= len(self.jobs[id].value)
+                    if c.bytes and room < 0 and not (empty and not taken):
+                        return taken, id
+                    taken.append(id)
+                self.marks.pop(id, None)
+                del ids[0]
+        return taken, ""
+
+    def watches(self, c: Consumer) -> int:
+        """When this consumer is to pull by itself, ms; -1: somebody else watches the schedule."""
+        if self.paused or not self.scheduled:
+            return -1
+        if self.watched() and self.timer != c.name:
+            return -1
+        self.timer = c.name
+        return max(0, self.scheduled[0][0] - self.now)
+
+    def pull(self, c: Consumer, jobs: int, bytes: int) -> tuple[list[str], int]:
+        """Returns what it acquired, and the timer."""
+        c.jobs, c.bytes = jobs, bytes
+        taken: list[str] = []
+        if c.free <= 0:
+            self.settle_state(c, "not_interested")
+        elif self.paused:
+            self.settle_state(c, "interested")
+            return [], -1
+        else:
+            self.promote_due()
+            if self.outranked(c):
+                self.settle_state(c, "interested")
+                self.pass_on()
+                return [], self.watches(c) if c.state == "interested" else -1
+            free = c.free
+            taken, tight = self.take(c)
+            c.held += taken
+            self.gone(taken, c)
+            if tight:
+                waiting = self.short.setdefault(tight, [])
+                waiting += [c.name] if c.name not in waiting else []
+            if not tight and len(taken) < free:
+                self.settle_state(c, "interested")
+                return taken, self.watches(c)
+            self.settle_state(c, "not_interested")
+        self.pass_on()
+        return taken, -1
+
+    def recall(self, c: Consumer) -> list[str]:
+        c.wake.clear()
+        return list(c.held)
+
+    def settle(
+        self,
+        c: Consumer,
+        ack: list[str],
+        retry: list[tuple[str, int, str, bool]],
+        reject: list[str],
+        release: list[str],
+        window: tuple[int, int] | None,
+    ) -> tuple[list[str], list[str], int]:
+        """Returns ids refused, what it acquired, and the timer."""
+        named = [*ack, *(r[0] for r in retry), *reject, *release]
+        mine = [id for id in c.held if id in named]
+        refused = [id for i, id in enumerate(named) if id not in mine or id in named[:i]]
+        for id in ack:
+            if id in mine:
+                c.held.remove(id)
+                del self.jobs[id]
+                self.history.append((id, "ack"))
+        dead: list[str] = []
+        lines: list[tuple[str, str]] = []
+        soonest = 0
+        back = 0
+        for id, delay, seat, charge in retry:
+            if id not in c.held:
+                continue
+            job = self.jobs[id]
+            c.held.remove(id)
+            self.history.append((id, "retry"))
+            job.deliveries += 1
+            job.attempts += charge
+            if charge and self.last(job):
+                dead.append(id)
+                lines.append((id, "dead"))
+            elif delay:
+                due = self.now + delay
+                if seat in ("tail", "park"):
+                    self.seated[id] = seat
+                if seat != "park":
+                    job.due = due
+                self.schedule(job, due)
+                soonest = min(soonest or due, due)
+            else:
+                if seat == "tail":
+                    self.seq += 1
+                    job.position = self.seq
+                self.place(job)
+                back += 1
+        for id in reject:
+            if id in c.held:
+                c.held.remove(id)
+                self.history.append((id, "reject"))
+                self.jobs[id].deliveries += 1
+                self.jobs[id].attempts += 1
+                dead.append(id)
+        self.dead += dead
+        if soonest and not self.paused:
+            self.watch(soonest)
+        self.record([id for id in ack if id in mine] + dead, "")
+        self.ended.update({id: "D" for id in ack if id in mine} | dict.fromkeys(dead, "F"))
+        self.history += lines
+        back += self.give_back(c, [id for id in release if id in c.held], set())
+        if window is None:
+            if back and not self.paused:
+                self.notify(back)
+            return refused, [], -1
+        return refused, *self.pull(c, *window)
+
+    def leave(self, c: Consumer, charged: set[str]) -> None:
+        """Unregistered, dead, or out of lease: what it held goes back."""
+        back = self.give_back(c, list(c.held), charged)
+        if back and not self.paused:
+            self.notify(back)
+        state = c.state
+        del self.consumers[c.name]
+        if state != "not_interested":
+            self.pass_on()
+
+    def renew(self, names: list[str], lease: int) -> tuple[list[str], int]:
+        """Returns who is gone, and how many leases had ended."""
+        gone = []
+        for name in names:
+            c = self.consumers.get(name)
+            if c and c.lease_until >= self.now:
+                c.lease_until = self.now + lease
+            else:
+                gone.append(name)
+        ended = [c for c in self.consumers.values() if c.lease_until < self.now]
+        ended.sort(key=lambda c: (c.lease_until, c.name))
+        for c in ended[:4]:
+            self.leave(c, set(c.held[: c.slots]))
+        late = [c for c in self.in_state("notified") if c.told_until <= self.now]
+        for c in sorted(late, key=lambda c: (c.told_until, c.name)):
+            self.settle_state(c, "interested")
+        if not self.paused and self.interested() and not self.in_state("notified"):
+            if self.work_waits():
+                self.notify(1)
+            elif self.scheduled and not self.watched():
+                self.pass_timer()
+        self.turn_records(self.now)
+        return gone, len(ended[:4])
+
+    def resume(self) -> bool:
+        if not self.paused:
+            return False
+        self.paused = False
+        work = self.elements() + sum(due <= self.now for due, _, _ in self.scheduled)
+        if work:
+            self.notify(work)
+        # whoever watched the schedule may have looked meanwhile, and been told nothing
+        self.pass_timer()
+        return True
+
+    def promote(self, ids: list[str]) -> int:
+        count = 0
+        for index, (_, position, id) in enumerate(self.scheduled):
+            if id in ids:
+                self.scheduled[index] = (self.now, position, id)
+                count += 1
+        self.scheduled.sort()
+        if self.paused:
+            return count
+        promoted = self.promote_due()
+        if promoted:
+            self.notify(promoted)
+        return max(count, promoted)
+
+    def unpark(self) -> int:
+        back = [entry for entry in self.scheduled if self.seated.get(entry[2]) == "park"]
+        for entry in back:
+            self.scheduled.remove(entry)
+            del self.seated[entry[2]]
+            self.place(self.jobs[entry[2]])
+        if back and not self.paused:
+            self.notify(len(back))
+        return len(back)
+
+    def cancel(self, id: str, held: bool) -> str:
+        job = self.jobs.get(id)
+        if not job:
+            return "ended" if self.knows(id) else "unknown"
+        if id in self.dead:
+            return "dead"
+        was, holder = "ready", self.holder(id)
+        if holder:
+            if not held:
+                return "holds"
+            was = "held"
+            holder.held.remove(id)
+            holder.wake.append(b"X" + id.encode())
+        elif any(entry[2] == id for entry in self.scheduled):
+            was = "scheduled"
+            self.scheduled = [entry for entry in self.scheduled if entry[2] != id]
+            self.seated.pop(id, None)
+        del self.jobs[id]
+        if was == "ready":
+            self.marks[id] = job.position
+            self.gone([id])
+        self.record([id], "C")
+        self.history.append((id, "cancelled"))
+        return was
+
+    def purge(self, scheduled: bool, limit: int) -> int:
+        ids: list[str] = []
+        for key in sorted(self.lists):
+            while self.lists[key] and len(ids) < limit:
+                ids.append(self.lists[key].pop(0))
+        while scheduled and self.scheduled and len(ids) < limit:
+            ids.append(self.scheduled.pop(0)[2])
+        live = [id for id in ids if id in self.jobs]
+        self.end(ids, "P", "purged")
+        return len(live)
+
+    def requeue(self, ids: list[str]) -> int:
+        count = 0
+        for id in ids:
+            if id in self.dead:
+                self.dead.remove(id)
+                self.ended.pop(id, None)
+                self.older.pop(id, None)
+                self.seq += 1
+                self.jobs[id].position, self.jobs[id].attempts = self.seq, 0
+                self.place(self.jobs[id])
+                count += 1
+        if count and not self.paused:
+            self.notify(count)
+        return count
+
+    def purge_dead(self, ids: list[str]) -> int:
+        ids = [id for id in dict.fromkeys(ids) if id in self.dead]
+        self.dead = [id for id in self.dead if id not in ids]
+        self.end(ids, "P", "purged")
+        return len(ids)

@@ -1,0 +1,30 @@
+"""Random interleavings of everything that producers, consumers and people do, against the model.
+
+`RQUEUE_TEST_PROFILE=thorough` runs many more and longer ones.
+"""
+
+import os
+
+import pytest
+import redis
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.model.machine import Machine
+
+QUICK = settings(
+    max_examples=350,
+    stateful_step_count=40,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)
+THOROUGH = settings(QUICK, max_examples=3000, stateful_step_count=80)
+PROFILE = THOROUGH if os.environ.get("RQUEUE_TEST_PROFILE") == "thorough" else QUICK
+
+
+@pytest.mark.each_server
+@pytest.mark.timeout(3600 if PROFILE is THOROUGH else 240)
+def test_the_queue_does_what_the_model_says(client: redis.Redis) -> None:
+    machine = type("Machine", (Machine,), {"client": client})
+    run_state_machine_as_test(machine, settings=PROFILE)

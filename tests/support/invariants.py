@@ -1,0 +1,340 @@
+"""What must always hold of a queue, as functions over snapshots.
+
+Each returns what is wrong, in words; nothing wrong is an empty list. `of_state` looks at one
+snapshot and holds at any moment, under any load; the others compare the moments before and after
+one step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from rqueue.errors import Undecodable
+from rqueue.job import Header, is_mark, parse_record, parse_value
+from tests.support.snapshot import Snapshot
+
+STATES = ("interested", "notified", "not_interested", "browsers")
+
+
+def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> list[str]:
+    """All that one snapshot can show. accepted: every id that the queue ever took, if known."""
+    return [
+        *conservation(snapshot, accepted),
+        *order(snapshot),
+        *one_owner(snapshot),
+        *one_list_each(snapshot),
+        *liveness(snapshot),
+        *wake_ups(snapshot),
+        *credit_account(snapshot),
+        *leftovers(snapshot),
+        *history_account(snapshot),
+    ]
+
+
+def places(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """(id, place) of every element that stands for a job."""
+    for key, ids in snapshot.lists.items():
+        for id in ids:
+            yield id, key
+    for id, _, _ in snapshot.scheduled:
+        yield id, "scheduled"
+    for consumer, ids in snapshot.held.items():
+        for id in ids:
+            yield id, f"held:{consumer}"
+    for id in snapshot.scores("dead"):
+        yield id, "dead"
+
+
+def header(snapshot: Snapshot, id: str) -> Header | None:
+    """The header of a live job; None for a mark, or where there is no readable value."""
+    value = snapshot.jobs.get(id)
+    if value is None or is_mark(value):
+        return None
+    try:
+        return parse_value(value)[0]
+    except Undecodable:
+        return None
+
+
+def conservation(snapshot: Snapshot, accepted: Collection[str] | None = None) -> list[str]:
+    """1: every accepted job is in exactly one place: scheduled, ready, held, dead, or ended."""
+    wrong = []
+    where: dict[str, list[str]] = {}
+    for id, place in places(snapshot):
+        where.setdefault(id, []).append(place)
+    for id, found in where.items():
+        if len(found) > 1:
+            wrong.append(f"job {id} is in {len(found)} places: {', '.join(found)}")
+        if id not in snapshot.jobs:
+            wrong.append(f"job {id} in {found[0]} has no value")
+    marks = 0
+    for id, value in snapshot.jobs.items():
+        if is_mark(value):
+            marks += 1
+            if where.get(id, ["nowhere"])[0] not in snapshot.lists:
+                wrong.append(f"the mark {id} stands in no list")
+        elif id not in where:
+            wrong.append(f"job {id} has a value and no place")
+        elif header(snapshot, id) is None:
+            wrong.append(f"job {id} has an unreadable value {value[:40]!r}")
+        elif id in snapshot.records and "dead" not in where[id]:
+            wrong.append(f"job {id} is in {where[id][0]} and has a record of its end")
+    if marks != int(snapshot.meta.get("marked", "0")):
+        wrong.append(f"meta says {snapshot.meta.get('marked')} marks, there are {marks}")
+    for id in accepted or ():
+        value = snapshot.jobs.get(id)
+        gone = value is None or is_mark(value)
+        if gone and id not in snapshot.records:
+            wrong.append(f"job {id} was accepted and is nowhere")
+    for id, record in snapshot.records.items():
+        try:
+            parse_record(record)
+        except Undecodable as error:
+            wrong.append(f"the record of {id}: {error}")
+    return wrong
+
+
+def order(snapshot: Snapshot) -> list[str]:
+    """2: positions only grow along a list, and a job stands in the list of its level."""
+    wrong = []
+    levels = snapshot.meta.get("levels", "").split(",") if snapshot.meta.get("levels") else []
+    if levels != sorted(set(levels), key=int, reverse=True):
+        wrong.append(f"levels are {levels}")
+    for key, ids in snapshot.lists.items():
+        kind, _, level = key.partition(":")
+        if level not in levels:
+            wrong.append(f"{key} is not among the levels {levels}")
+        last = None
+        for id in ids:
+            value = snapshot.jobs.get(id, b"")
+            if is_mark(value):
+                position = int(value[1:])
+            elif (head := header(snapshot, id)) is not None:
+                position = head.position
+                if head.level != int(level):
+                    wrong.append(f"job {id} of level {head.level} stands in {key}")
+            else:
+                continue  # conservation says what is wrong
+            if (position < 0) != (kind == "due"):
+                wrong.append(f"job {id} at position {position} stands in {key}")
+            if last is not None and position <= last:
+                wrong.append(f"in {key} position {position} of {id} follows {last}")
+            last = position
+    for id, _, position in snapshot.scheduled:
+        head = header(snapshot, id)
+        if head is not None and head.position != position:
+            wrong.append(f"job {id} at {head.position} has the seat {position} in the schedule")
+    return wrong
+
+
+def one_owner(snapshot: Snapshot) -> list[str]:
+    """3: what is held is held by consumers that are registered (and by one: see conservation)."""
+    leases = snapshot.scores("consumers")
+    wrong = [
+        f"{name} holds {len(ids)} jobs and is not registered"
+        for name, ids in snapshot.held.items()
+        if name not in leases
+    ]
+    if set(leases) != set(snapshot.consumers):
+        wrong.append(f"leases of {sorted(leases)}, consumers {sorted(snapshot.consumers)}")
+    terms = [row["term"] for row in snapshot.consumers.values() if "term" in row]
+    if len(terms) != len(set(terms)):
+        wrong.append(f"two consumers share a term: {terms}")
+    return wrong
+
+
+def one_list_each(snapshot: Snapshot) -> list[str]:
+    """A consumer is in exactly one of the four lists, the one that its state names."""
+    wrong = []
+    lists = {
+        "interested": set(snapshot.scores("interested")),
+        "notified": set(snapshot.scores("notified")),
+        "not_interested": snapshot.members("not_interested"),
+        "browsers": snapshot.members("browsers"),
+    }
+    for name, row in snapshot.consumers.items():
+        found = [state for state in STATES if name in lists[state]]
+        if found != [row.get("state")]:
+            wrong.append(f"consumer {name} says {row.get('state')} and is in {found}")
+        if (row.get("mode") == "browse") and found[:1] not in (["browsers"], ["not_interested"]):
+            wrong.append(f"browser {name} is in {found}")
+    for state, names in lists.items():
+        for name in names - set(snapshot.consumers):
+            wrong.append(f"{name} is in {state} and is not registered")
+    if lists["browsers"] and "browsing" not in snapshot.meta:
+        wrong.append("there are browsers, and the queue does not know that it must tell them")
+    return wrong
+
+
+def waiting(snapshot: Snapshot) -> list[str]:
+    """Ids of jobs that anybody could take now, best first."""
+    found = []
+    for key, ids in snapshot.lists.items():
+        for id in ids:
+            if (head := header(snapshot, id)) is not None:
+                found.append((-int(key.partition(":")[2]), head.position, id))
+    return [id for _, _, id in sorted(found)]
+
+
+def liveness(snapshot: Snapshot) -> list[str]:
+    """4: work that an interested consumer could take implies a notified one, or a timer."""
+    if snapshot.meta.get("paused") == "1":
+        return []
+    interested = snapshot.scores("interested")
+    if not interested or snapshot.scores("notified"):
+        return []
+    wrong = []
+    if left := waiting(snapshot):
+        wrong.append(f"{left} wait, {sorted(interested)} are interested, nobody is notified")
+    if snapshot.scheduled and snapshot.meta.get("timer") not in interested:
+        wrong.append(
+            f"{len(snapshot.scheduled)} are scheduled, {sorted(interested)} are interested, and "
+            f"the timer is with {snapshot.meta.get('timer')}"
+        )
+    return wrong
+
+
+def wake_ups(snapshot: Snapshot) -> list[str]:
+    """5, at rest: one unread wake-up at most, and none for a consumer that waits to be woken."""
+    wrong = []
+    interested = snapshot.scores("interested")
+    for name, told in snapshot.wakes.items():
+        pulls = told.count(b"w")
+        if pulls > 1:
+            wrong.append(f"{name} has {pulls} unread wake-ups")
+        if pulls and name in interested:
+            wrong.append(f"{name} is interested and has an unread wake-up")
+        if name not in snapshot.consumers:
+            wrong.append(f"{name} is told {told} and is not registered")
+    for name in interested:
+        if int(snapshot.consumers[name]["jobs"]) <= len(snapshot.held.get(name, ())):
+            wrong.append(f"{name} is interested and has no credit")
+    return wrong
+
+
+def credit_account(snapshot: Snapshot) -> list[str]:
+    """6, the account: bytes counted as held are those of the jobs held."""
+    wrong = []
+    for name, row in snapshot.consumers.items():
+        held = snapshot.held.get(name, [])
+        size = sum(len(snapshot.jobs.get(id, b"")) for id in held)
+        if held and int(row["bytes"]) > 0 and int(row["held_bytes"]) != size:
+            wrong.append(f"{name} holds {size} bytes, counted are {row['held_bytes']}")
+    return wrong
+
+
+def leftovers(snapshot: Snapshot) -> list[str]:
+    """Nothing is kept about jobs that are gone, or places that they left."""
+    wrong = []
+    scheduled = {id for id, _, _ in snapshot.scheduled}
+    dead = set(snapshot.scores("dead"))
+    for key, allowed in (
+        ("errors", set(snapshot.jobs)),
+        ("causes", dead),
+        ("parked", scheduled),
+        ("seated", scheduled),
+        ("awaited", set(snapshot.jobs)),
+    ):
+        for id in snapshot.hash(key):
+            if id.decode() not in allowed:
+                wrong.append(f"{key} still knows {id.decode()}")
+    for id in dead:
+        if id.encode() not in snapshot.hash("causes"):
+            wrong.append(f"dead letter {id} has no cause")
+    return wrong
+
+
+def history_account(snapshot: Snapshot) -> list[str]:
+    """The stream holds as many rows as meta counts."""
+    entries = snapshot.keys.get("history", [])
+    rows = sum(int(fields[b"n"]) for _, fields in entries)
+    counted = int(snapshot.meta.get("history_rows", "0"))
+    return [] if rows == counted else [f"history has {rows} rows, counted are {counted}"]
+
+
+# -- steps -----------------------------------------------------------------------------------------
+
+
+def unchanged(before: Snapshot, after: Snapshot) -> list[str]:
+    """7: a refused operation leaves every key as it was."""
+    wrong = []
+    for key in before.keys.keys() | after.keys.keys():
+        if before.keys.get(key) != after.keys.get(key):
+            wrong.append(f"{key} was {before.keys.get(key)!r}, is {after.keys.get(key)!r}")
+    return wrong
+
+
+def newly_held(before: Snapshot, after: Snapshot) -> dict[str, list[str]]:
+    """consumer -> ids that came into its hands in this step, in order."""
+    found = {}
+    for name, ids in after.held.items():
+        mine = before.held.get(name, [])
+        fresh = [id for id in ids if id not in mine]
+        if fresh:
+            found[name] = fresh
+    return found
+
+
+def credit_kept(before: Snapshot, after: Snapshot) -> list[str]:
+    """6: whoever acquired something holds no more than it granted; one job alone always fits."""
+    wrong = []
+    for name in newly_held(before, after):
+        row, held = after.consumers[name], after.held[name]
+        if len(held) > int(row["jobs"]):
+            wrong.append(f"{name} granted {row['jobs']} jobs and holds {len(held)}")
+        size = sum(len(after.jobs[id]) for id in held)
+        if 0 < int(row["bytes"]) < size and len(held) > 1:
+            wrong.append(f"{name} granted {row['bytes']} bytes and holds {size}")
+    return wrong
+
+
+def oldest_taken(before: Snapshot, after: Snapshot) -> list[str]:
+    """2: what was acquired is the oldest of the highest level, taken in order."""
+    wrong = []
+    left = waiting(after)
+    best = _rank(after, left[0]) if left else None
+    for name, ids in newly_held(before, after).items():
+        ranks = [_rank(after, id) for id in ids]
+        if ranks != sorted(ranks):
+            wrong.append(f"{name} took {ids} out of order")
+        if best is not None and ranks[-1] > best:
+            wrong.append(f"{name} took {ids[-1]} while the older {left[0]} waits")
+    if after.meta.get("paused") == "1" and newly_held(before, after):
+        wrong.append(f"handed out while paused: {newly_held(before, after)}")
+    return wrong
+
+
+def _rank(snapshot: Snapshot, id: str) -> tuple[int, int]:
+    head = header(snapshot, id)
+    assert head is not None
+    return -head.level, head.position
+
+
+def no_herd(before: Snapshot, after: Snapshot, arrivals: int) -> list[str]:
+    """5: no more consumers were woken than jobs arrived; one more where the fleet's timer changes
+    hands, which is no wake-up for the job."""
+    told = Counter(
+        name for name, words in after.wakes.items() for word in words if word == b"w" or word[:1] == b"J"
+    )
+    told.subtract(
+        name for name, words in before.wakes.items() for word in words if word == b"w" or word[:1] == b"J"
+    )
+    woken = sum(
+        count
+        for name, count in told.items()
+        if count > 0 and after.consumers[name]["mode"] != "browse"
+    )
+    timer = 1 if before.scheduled or after.scheduled else 0
+    if woken > arrivals + timer:
+        return [f"{woken} wake-ups for {arrivals} arrivals: {dict(told)}"]
+    return []
+
+
+def accepted_once(before: Snapshot, accepted: Collection[str]) -> list[str]:
+    """8: an id that was accepted once is not accepted again while its record lasts."""
+    return [
+        f"{id} was accepted again"
+        for id in accepted
+        if id in before.jobs or id in before.records
+    ]

@@ -1,0 +1,148 @@
+"""Everything that Redis holds of one queue, read in one step, so that it can be checked or compared."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import redis
+
+from rqueue.history import read_entry
+from rqueue.keys import QueueKeys
+
+_READ = """
+local out = {}
+for _, key in ipairs(redis.call('KEYS', ARGV[1])) do
+  local kind, body = redis.call('TYPE', key).ok, nil
+  if kind == 'hash' then body = redis.call('HGETALL', key)
+  elseif kind == 'list' then body = redis.call('LRANGE', key, 0, -1)
+  elseif kind == 'zset' then body = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  elseif kind == 'set' then body = redis.call('SMEMBERS', key)
+  elseif kind == 'stream' then body = redis.call('XRANGE', key, '-', '+')
+  else body = redis.call('GET', key) end
+  out[#out + 1] = { key, kind, body }
+end
+return { redis.call('TIME')[1], redis.call('TIME')[2], out }
+"""
+
+SEAT = 14
+"""Digits of a position in a member of the schedule."""
+
+HEAD = -(10**13)
+"""Where the positions of promoted jobs begin."""
+
+
+@dataclass
+class Snapshot:
+    """All keys of a queue: hash -> dict, list -> list, zset -> list of (member, score) in its
+    order, set -> set, stream -> list of (id, fields). Names are without the queue's base."""
+
+    queue: str
+    read_ms: int
+    """Redis's clock when it was read, not moved by the queue's test offset."""
+    keys: dict[str, Any]
+
+    def hash(self, name: str) -> dict[bytes, bytes]:
+        return self.keys.get(name, {})
+
+    def ids(self, name: str) -> list[str]:
+        """The elements of a list."""
+        return [element.decode() for element in self.keys.get(name, [])]
+
+    def scores(self, name: str) -> dict[str, float]:
+        """A sorted set, in its order."""
+        return {member.decode(): score for member, score in self.keys.get(name, [])}
+
+    def members(self, name: str) -> set[str]:
+        return {member.decode() for member in self.keys.get(name, ())}
+
+    def named(self, prefix: str) -> list[str]:
+        """What follows `prefix` in the names of keys."""
+        return [key.removeprefix(prefix) for key in self.keys if key.startswith(prefix)]
+
+    @cached_property
+    def meta(self) -> dict[str, str]:
+        return {name.decode(): value.decode() for name, value in self.hash("meta").items()}
+
+    @cached_property
+    def now(self) -> int:
+        """The queue's clock, ms."""
+        return self.read_ms + int(self.meta.get("clock", "0"))
+
+    @cached_property
+    def jobs(self) -> dict[str, bytes]:
+        """id -> stored value; a value that begins with "!" is the mark of a cancelled job."""
+        return {id.decode(): value for id, value in self.hash("jobs").items()}
+
+    @cached_property
+    def lists(self) -> dict[str, list[str]]:
+        """The waiting lists, "due:<level>" and "ready:<level>", as they are."""
+        return {key: self.ids(key) for key in self.keys if re.fullmatch(r"(due|ready):\d+", key)}
+
+    @cached_property
+    def scheduled(self) -> list[tuple[str, int, int]]:
+        """(id, due ms, position), in due order."""
+        return [
+            (member[SEAT:].decode(), int(score), int(member[:SEAT]) + HEAD)
+            for member, score in self.keys.get("scheduled", [])
+        ]
+
+    @cached_property
+    def held(self) -> dict[str, list[str]]:
+        """consumer -> ids in its hands, in the order it acquired them."""
+        return {name: self.ids(f"held:{name}") for name in self.named("held:")}
+
+    @cached_property
+    def consumers(self) -> dict[str, dict[str, str]]:
+        """consumer -> its fields."""
+        return {
+            name: {f.decode(): v.decode() for f, v in self.hash(f"consumer:{name}").items()}
+            for name in self.named("consumer:")
+        }
+
+    @cached_property
+    def wakes(self) -> dict[str, list[bytes]]:
+        """consumer -> what it was told and has not read."""
+        return {name: self.keys[f"wake:{name}"] for name in self.named("wake:")}
+
+    @cached_property
+    def records(self) -> dict[str, bytes]:
+        """id -> record of an ended job, of both generations."""
+        both = {**self.hash("ended:old"), **self.hash("ended")}
+        return {id.decode(): record for id, record in both.items()}
+
+    @cached_property
+    def history(self) -> list[dict[str, Any]]:
+        """The rows of all entries, oldest first; refused ones are left out."""
+        return [
+            row
+            for _, fields in self.keys.get("history", [])
+            for row in read_entry(fields, self.queue)
+        ]
+
+
+def _pairs(flat: list[bytes]) -> list[tuple[bytes, bytes]]:
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _body(kind: bytes, body: Any) -> Any:
+    if kind == b"hash":
+        return dict(_pairs(body))
+    if kind == b"zset":
+        return [(member, float(score)) for member, score in _pairs(body)]
+    if kind == b"set":
+        return set(body)
+    if kind == b"stream":
+        return [(id, dict(_pairs(fields))) for id, fields in body]
+    return body
+
+
+def take_snapshot(client: redis.Redis, keys: QueueKeys) -> Snapshot:
+    """Read all keys of a queue in one step. For tests: it looks through the whole keyspace."""
+    pattern = re.sub(r"([\[\]?*\\])", r"\\\1", keys.base) + "*"
+    seconds, micros, found = client.execute_command("EVAL", _READ, 0, pattern)
+    cut = len(keys.base.encode())
+    content = {key[cut:].decode(): _body(kind, body) for key, kind, body in found}
+    return Snapshot(keys.queue, int(seconds) * 1000 + int(micros) // 1000, content)

@@ -70,6 +70,12 @@ class AsyncLane(Lane):
                 self._tasks[slot].cancel()
 
     async def _work(self, slot: int, job: Job) -> None:
+        try:
+            await self._run_job(slot, job)
+        except BaseException:
+            self._broken()
+
+    async def _run_job(self, slot: int, job: Job) -> None:
         error: BaseException | None = None
         result: Any = None
         current.set(self._begin(slot, job, LIMIT_GRACE_S))

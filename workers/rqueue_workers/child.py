@@ -80,7 +80,14 @@ class Child:
         )
         self.wire = Wire(self.client, timeout=settings.command_timeout)
         self.hands = [
-            Hand(i, QueueKeys(queue, settings.namespace), self.wire, base, spec.prefetch)
+            Hand(
+                i,
+                QueueKeys(queue, settings.namespace),
+                self.wire,
+                base,
+                shared.add_done,
+                spec.prefetch,
+            )
             for i, queue in enumerate(spec.queues)
         ]
         self.executor = Executor(spec, plans, base, settings.signer)
@@ -101,9 +108,7 @@ class Child:
             spec, self.hands, self.lanes, self.executor, self.listener, self.slot, self._rejoin
         )
         self.courier = Courier(self.desk, self.slot, self._overdue)
-        self.main = MainLane(
-            self.slot, self.executor, shared, self.courier.watch, self.desk.divert
-        )
+        self.main = MainLane(self.slot, self.executor, shared, self.courier.watch, self.desk.divert)
         self.recycling = Recycling(spec.max_jobs, spec.max_rss)
 
     # -- life --------------------------------------------------------------------------------------
@@ -177,29 +182,31 @@ class Child:
         return self.desk.guarded(self._enter)
 
     def _enter(self) -> None:
-        self._register(consumer_of(self.base, self.shared.rejoins))
+        self._register()
         for hand in self.hands:
             self._prepare(hand)
 
-    def _register(self, name: str) -> None:
-        for hand in self.hands:
-            if hand.term:
-                continue
+    def _register(self) -> None:
+        for tries in range(5):
+            name = consumer_of(self.base, self.shared.rejoins)
             try:
-                hand.register(
-                    name,
-                    priority=self.spec.priority,
-                    lease_ms=self.spec.settings.lease_ms,
-                    slots=self.spec.slots,
-                    jobs=max(1, self.desk.window(hand, False)),
-                )
+                for hand in self.hands:
+                    if not hand.term:
+                        hand.register(
+                            name,
+                            priority=self.spec.priority,
+                            lease_ms=self.spec.settings.lease_ms,
+                            slots=self.spec.slots,
+                            jobs=max(1, self.desk.window(hand, False)),
+                        )
+                        self.desk.listen(hand)
+                return
             except ScriptError as error:
-                if "EXISTS" not in error.reply:
+                if "EXISTS" not in error.reply or tries == 4:
                     raise
                 # the reply of an earlier try was lost; that one leaves when its lease ends
                 self._drop_all()
-                raise RegistrationLost(name, queue=hand.queue) from error
-            self.desk.listen(hand)
+                self.shared.rejoined()
 
     def _prepare(self, hand: Hand) -> None:
         """Learn the queue's options; jobs that were parked for the lack of a task come back."""
@@ -215,7 +222,8 @@ class Child:
         """A registration was lost, because the lease ended. All queues are joined anew: the
         supervisor knows one name for all of them."""
         self._drop_all()
-        self._register(consumer_of(self.base, self.shared.rejoined()))
+        self.shared.rejoined()
+        self._register()
 
     def _drop_all(self) -> None:
         stale = 0
@@ -264,8 +272,9 @@ class Child:
             if desk.outage.waiting:
                 left = min(left, desk.outage.waiting)
             rest = desk.rest(monotonic())
-            stop.pause(left if rest is None else min(left, max(0.005, rest)))
+            stop.pause(min(left, 0.2 if rest is None else max(0.005, min(rest, 0.2))))
             stop.look()
+            self._give_back()  # what was handed over while it said good-bye
         return self._part()
 
     def _announce(self) -> None:
@@ -274,13 +283,23 @@ class Child:
         self.slot.stop()
         for lane in self.lanes.values():
             lane.stopping = True
-            lane.give_back()
             for job in list(lane.running.values()):
                 if job.context is not None:
                     job.context.stopping = True
+        self._give_back()
+        for hand in self.hands:
+            if hand.term and hand.state != "not_interested":
+                self.desk.step(hand)
+
+    def _give_back(self) -> None:
+        """Everything unstarted goes back."""
+        if not self.desk.outage.since:
+            self.desk.guarded(self.desk.poll)
+        for lane in self.lanes.values():
+            lane.give_back()
         for hand in self.hands:
             hand.give_back()
-            if hand.term:
+            if hand.term and hand.pending and not self.desk.outage.waiting:
                 self.desk.step(hand)
 
     def _part(self) -> int:

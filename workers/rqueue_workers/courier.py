@@ -95,8 +95,8 @@ class Courier(threading.Thread):
                     if hand.todo and monotonic() - job[5] >= self._patience:
                         hand.give_back()
                         # whoever else has jobs here may still pull; not for ever the same ones
-                        self._patience = monotonic() - job[5] + min(
-                            2.0, max(0.02, 2 * self._patience)
+                        self._patience = (
+                            monotonic() - job[5] + min(2.0, max(0.02, 2 * self._patience))
                         )
                 if (
                     hand.pending

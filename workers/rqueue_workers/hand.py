@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from time import monotonic
 from typing import TypeVar
@@ -31,14 +31,20 @@ Unstarted = tuple[bytes, bytes, int]
 
 class Hand:
     """One queue's consumer. Lanes append to its deques (atomic) and take from `todo`; everything
-    else is done under the desk's lock.
+    else is done under the desk's lock. ended: told how many jobs ended, once that is settled.
 
     todo: jobs not begun. acks, dones, others: rows of ended jobs, to be settled: without a result,
     with one, and failed or put off. back: (id, size) of jobs to give back unstarted.
     """
 
     def __init__(
-        self, index: int, keys: QueueKeys, wire: Wire, worker: str, prefetch: int = 0
+        self,
+        index: int,
+        keys: QueueKeys,
+        wire: Wire,
+        worker: str,
+        ended: Callable[[int], None],
+        prefetch: int = 0,
     ) -> None:
         self.index = index
         self.keys = keys
@@ -70,6 +76,7 @@ class Hand:
         self.offset = 0.0
         """Redis's clock in ms, less this host's monotonic one."""
         self._wire = wire
+        self._ended = ended
 
     # -- clock -------------------------------------------------------------------------------------
 
@@ -194,6 +201,8 @@ class Hand:
             self.dones.extendleft(reversed(dones))
             self.others.extendleft(reversed(others))
             raise
+        if ended:
+            self._ended(ended)
         return self._read(pulled, window, ended + len(back))
 
     def _read(self, pulled: Pulled, window: int | None, told: int) -> list[bytes]:

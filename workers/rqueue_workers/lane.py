@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
-from typing import Any
+from typing import Any, NoReturn
 
 from rqueue.context import JobContext
 from rqueue.job import Delivery
 from rqueue_workers.adaptive import Credit
 from rqueue_workers.executor import NOTHING, Executor, text
+from rqueue_workers.exits import Exit
 from rqueue_workers.hand import Hand
 from rqueue_workers.loading import Plan
 from rqueue_workers.shared import Shared
+
+log = logging.getLogger("rqueue.worker")
 
 
 class Job:
@@ -86,8 +91,6 @@ class Lane:
         """Seconds that unstarted jobs may wait for a slot, once some had to be given back; 0.0 =
         none had."""
         self.stalled_at = 0.0
-        self.ended = 0
-        """Jobs that ended here since the last look."""
         self.stopping = False
         self._first_row = first_row
         self._executor = executor
@@ -193,9 +196,15 @@ class Lane:
             (hand.dones if len(row) == 9 else hand.others).append(row)
         # after the row is there: who looks for unfinished jobs finds it in one place or the other
         self.running.pop(slot, None)
-        self.ended += 1
         self.credit.sample(1, finished - job.started)
         self._kick()
+
+    def _broken(self) -> NoReturn:
+        """A fault of the lane itself, in a thread that nobody watches: end the process, as one in
+        the main thread would."""
+        log.exception("the worker fails: a bug in rqueue, or data that it did not write")
+        logging.shutdown()
+        os._exit(Exit.INTERNAL)
 
     def __repr__(self) -> str:
         ids = ", ".join(text(job.id) for job in list(self.running.values())[:5])

@@ -83,7 +83,9 @@ def import_app(modules: Iterable[str]) -> None:
 def load_plans(spec: WorkerSpec, tasks: Registry = registry) -> dict[str, Plan]:
     """Import the application; its tasks' plans by name. Raises AppError."""
     import_app(spec.app)
-    return {task.name: plan_of(task, spec) for task in tasks}
+    plans = [plan_of(task, spec) for task in tasks]
+    # without async slots nobody here can run them: as if they were unknown
+    return {plan.name: plan for plan in plans if plan.lane != ASYNC or spec.async_slots}
 
 
 def _why(module: str, error: BaseException) -> str:

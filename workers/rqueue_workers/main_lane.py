@@ -88,6 +88,7 @@ class MainLane:
         self._shared = shared
         self._watch = watch
         self._divert = divert
+        self._armed: Plan | None = None
         self._alarms = threading.current_thread() is threading.main_thread()
 
     def run(self, hand: Hand) -> int:
@@ -167,7 +168,6 @@ class MainLane:
         self._shared.finish(0)
         if count:
             hand.credit.sample(count, started - begun)
-            self._shared.add_done(count)
         return count
 
     def _long_way(self, hand: Hand, id: bytes, value: bytes, acquired: int) -> bool:
@@ -216,17 +216,17 @@ class MainLane:
 
     def _limited(self, plan: Plan, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Call with a soft limit: an alarm that raises in this thread."""
-        armed = True
-
-        def strike(_signal: int, _frame: FrameType | None) -> None:
-            if armed:
-                raise SoftTimeLimit(plan.name, plan.soft)
-
-        before = signal.signal(signal.SIGALRM, strike)
+        # it stays installed: an alarm that was under way when the job ended finds nothing armed
+        signal.signal(signal.SIGALRM, self._strike)
+        self._armed = plan
         signal.setitimer(signal.ITIMER_REAL, plan.soft)
         try:
             return plan.function(*args, **kwargs)
         finally:
-            armed = False
+            self._armed = None
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+
+    def _strike(self, _signal: int, _frame: FrameType | None) -> None:
+        plan = self._armed
+        if plan is not None:
+            raise SoftTimeLimit(plan.name, plan.soft)

@@ -52,9 +52,10 @@ class Stop:
         if threading.current_thread() is threading.main_thread():
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        os.close(self.fd)
-        os.close(self._write)
+        fds = self.fd, self._write
         self.fd = self._write = -1
+        for fd in fds:
+            os.close(fd)
 
     def _knock(self, _signal: int, _frame: FrameType | None) -> None:
         self.ask(max(DRAIN, self._shared.asked))
@@ -82,13 +83,12 @@ class Stop:
 
     def wake(self) -> None:
         """End the wait of whoever waits on `fd`. From any thread."""
+        if self._write < 0:
+            return
         try:
             os.write(self._write, b"\0")
         except BlockingIOError:
             return  # it is readable, and that is all that is wanted
-        except OSError:
-            if self._write >= 0:
-                raise
 
     def clear(self) -> None:
         """Read what made `fd` readable."""

@@ -62,6 +62,12 @@ class ThreadLane(Lane):
         return nearest
 
     def _loop(self, slot: int) -> None:
+        try:
+            self._work(slot)
+        except BaseException:
+            self._broken()
+
+    def _work(self, slot: int) -> None:
         guard = self._guards[slot]
         while self._tokens.get():
             try:

@@ -19,7 +19,7 @@ from rqueue.connection import (
     shown_url,
 )
 from rqueue.credit import Credit, SharedCredit
-from rqueue.errors import ConfigError
+from rqueue.dev_server import with_url
 from rqueue.ids import check_id
 from rqueue.keys import QueueKeys
 from rqueue.options import NO_OPTIONS, Options
@@ -46,8 +46,9 @@ SIBLINGS_MAX = 1000
 class AsyncQueue:
     """A queue, by name. Making one costs nothing: it connects at its first command.
 
-    url: where Redis is; default RQUEUE_URL. redis: an open `redis.asyncio` client instead.
-    namespace, signing_keys, settings: as for `rqueue.client.Queue`. Of one event loop.
+    url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an
+    open `redis.asyncio` client instead. namespace, signing_keys, settings: as for
+    `rqueue.client.Queue`. Of one event loop.
     """
 
     def __init__(
@@ -71,15 +72,12 @@ class AsyncQueue:
         if redis is not None:
             require_bytes(redis)
             self.redis = redis
-        elif given.url:
+        else:
+            self.settings = given = with_url(given)
             self.redis = open_async_client(
-                given.url,
+                str(given.url),
                 socket_connect_timeout=given.connect_timeout,
                 socket_timeout=given.command_timeout + 20,
-            )
-        else:
-            raise ConfigError(
-                "url", "set RQUEUE_URL, or pass url='redis://host:6379/0' or redis=client"
             )
 
     # -- enqueue -----------------------------------------------------------------------------------

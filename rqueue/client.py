@@ -13,7 +13,7 @@ from rqueue import outbox, store
 from rqueue.connection import execute, first_look, open_client, require_bytes, shown_url
 from rqueue.consumer import Consumer
 from rqueue.credit import Credit, SharedCredit
-from rqueue.errors import ConfigError
+from rqueue.dev_server import with_url
 from rqueue.handle import JobHandle
 from rqueue.ids import check_id
 from rqueue.keys import QueueKeys
@@ -39,8 +39,9 @@ SIBLINGS_MAX = 1000
 class Queue:
     """A queue, by name. Making one costs nothing: it connects at its first command.
 
-    url: where Redis is; default RQUEUE_URL. redis: an open redis-py client instead. namespace: a
-    prefix that keeps several applications apart in one Redis. signing_keys: sign what is enqueued.
+    url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an
+    open redis-py client instead. namespace: a prefix that keeps several applications apart in one
+    Redis. signing_keys: sign what is enqueued.
     Thread-safe, and safe to use after a fork, as redis-py's pool is.
     """
 
@@ -65,15 +66,12 @@ class Queue:
         if redis is not None:
             require_bytes(redis)
             self.redis = redis
-        elif given.url:
+        else:
+            self.settings = given = with_url(given)
             self.redis = open_client(
-                given.url,
+                str(given.url),
                 socket_connect_timeout=given.connect_timeout,
                 socket_timeout=given.command_timeout + 20,
-            )
-        else:
-            raise ConfigError(
-                "url", "set RQUEUE_URL, or pass url='redis://host:6379/0' or redis=client"
             )
 
     # -- enqueue -----------------------------------------------------------------------------------

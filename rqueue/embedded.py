@@ -12,7 +12,6 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -21,71 +20,21 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from rqueue.binaries import ServerBinary, find_server
+from rqueue.dev_server import STATE_FILE, ServerState, ask, running, socket_url
 from rqueue.errors import EmbeddedRedisError
 from rqueue.kept_process import KeptProcess
 
 __all__ = ["EmbeddedRedis", "running"]
 
-_PROCESS_ID = re.compile(rb"^process_id:(\d+)\r?$", re.MULTILINE)
 # A unix socket's path has at most 103 bytes (macOS) or 107 (Linux); some room for the server's own.
 _LONGEST_SOCKET_PATH = 100
-_STATE_FILE, _LOCK_FILE, _LOG_FILE = "server.json", "server.lock", "server.log"
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What a running server's directory says about it, for other processes."""
-
-    pid: int
-    socket: str
-    port: int | None
-
-
-def running(directory: str | Path) -> str | None:
-    """Return the URL of the server that is kept running in `directory`, or None.
-
-    What the directory says is verified: the server has to answer, under the process id it was
-    started with, so that what a crash left behind is not believed.
-    """
-    try:
-        state = _State(**json.loads(Path(directory, _STATE_FILE).read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return None
-    found = _PROCESS_ID.search(_ask(state.socket, b"INFO server\r\n"))
-    return _socket_url(state.socket) if found and int(found[1]) == state.pid else None
-
-
-def _socket_url(path: str) -> str:
-    return f"unix://{path}"
-
-
-def _ask(path: str, command: bytes) -> bytes:
-    """Send one inline command and return the reply as far as it comes at once; empty if none."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(5)
-        try:
-            connection.connect(path)
-            connection.sendall(command)
-            reply = b""
-            while b"\n" not in reply or (reply[:1] == b"$" and len(reply) < _bulk_length(reply)):
-                more = connection.recv(65536)
-                if not more:
-                    break
-                reply += more
-            return reply
-        except OSError:
-            return b""
-
-
-def _bulk_length(reply: bytes) -> int:
-    head, _, _ = reply.partition(b"\r\n")
-    return len(head) + 2 + int(head[1:]) + 2
+_LOCK_FILE, _LOG_FILE = "server.lock", "server.log"
 
 
 class EmbeddedRedis:
@@ -135,7 +84,7 @@ class EmbeddedRedis:
         """The server's address, through its unix socket."""
         if self._socket is None:
             raise EmbeddedRedisError("the embedded server was not started")
-        return _socket_url(str(self._socket))
+        return socket_url(str(self._socket))
 
     @property
     def tcp_url(self) -> str:
@@ -302,7 +251,7 @@ class EmbeddedRedis:
         process = self._slot[0]
         deadline = time.monotonic() + self._start_timeout
         while True:
-            answer = _ask(str(self._socket), b"PING\r\n")
+            answer = ask(str(self._socket), b"PING\r\n")
             if answer.startswith((b"+PONG", b"-NOAUTH")):
                 return
             # Reading a large append-only file may take its time, and it says so.
@@ -315,10 +264,10 @@ class EmbeddedRedis:
         return EmbeddedRedisError(f"{self.binary} {what}; its log ends with:\n{self.log_tail()}")
 
     def _publish(self) -> None:
-        state = _State(self.pid, str(self._socket), self._port)
-        fresh = self.directory / f"{_STATE_FILE}.{os.getpid()}"
+        state = ServerState(self.pid, str(self._socket), self._port)
+        fresh = self.directory / f"{STATE_FILE}.{os.getpid()}"
         fresh.write_text(json.dumps(asdict(state)))
-        fresh.replace(self.directory / _STATE_FILE)
+        fresh.replace(self.directory / STATE_FILE)
 
     def _halt(self, timeout: float) -> None:
         for process in self._slot:
@@ -346,7 +295,7 @@ def _clean(slot: list[KeptProcess], scrap: list[Path], directory: Path, owner: i
         process.end(timeout=10)
     slot.clear()
     with contextlib.suppress(FileNotFoundError):
-        (directory / _STATE_FILE).unlink()
+        (directory / STATE_FILE).unlink()
     for path in scrap:
         shutil.rmtree(path, ignore_errors=True)
 

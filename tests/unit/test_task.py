@@ -62,11 +62,11 @@ def registry() -> Registry:
 
 
 @pytest.fixture
-def calls() -> Iterator[Calls]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     calls = Calls()
+    monkeypatch.setattr("rqueue.sender._sender_factory", None)  # to be put back
     set_default_sender(lambda: calls)
-    yield calls
-    set_default_sender(None)
+    return calls
 
 
 def test_a_plain_call_calls_the_function(registry: Registry) -> None:
@@ -154,7 +154,7 @@ def test_what_is_decided_where_it_runs_does_not_travel(registry: Registry, calls
     assert add.runs == Options(max_deliveries=4, retry=policy, limit=9, soft_limit=8, keep=7)
 
 
-def test_asyncio(registry: Registry) -> None:
+def test_asyncio(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = AsyncCalls()
 
     @task(name="add", registry=registry)
@@ -170,11 +170,9 @@ def test_asyncio(registry: Registry) -> None:
         ]
         return [await handle.result() for handle in handles]
 
+    monkeypatch.setattr("rqueue.sender._async_sender_factory", None)  # to be put back
     set_default_async_sender(lambda: calls)
-    try:
-        assert asyncio.run(enqueue()) == [3, 3, 3, 3]
-    finally:
-        set_default_async_sender(None)
+    assert asyncio.run(enqueue()) == [3, 3, 3, 3]
     assert [call[4].delay_ms for call in calls.calls] == [None, 2000, 3000, None]
 
 
@@ -196,7 +194,10 @@ def test_a_wrong_call_fails_where_it_is_made(registry: Registry, calls: Calls) -
     assert calls.calls == []
 
 
-def test_without_a_queue_to_go_to(registry: Registry) -> None:
+def test_without_a_queue_to_go_to(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rqueue.sender._sender_factory", None)
+    monkeypatch.setattr("rqueue.sender._async_sender_factory", None)
+
     @task(name="add", registry=registry)
     def add() -> None: ...
 

@@ -1,0 +1,227 @@
+"""Crashes at random moments, under load, with real processes: nothing lost, everything once.
+
+After each: every job ended exactly once in the history, what was charged had begun, and the queue
+holds nothing any more.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rqueue.client import Call, Queue
+from rqueue.demo.reckoning import read_history
+from rqueue.embedded import EmbeddedRedis
+from tests.support import invariants
+from tests.support.snapshot import take_snapshot
+from tests.workers.pools import ROOT, eventually
+
+JOBS = 1200
+LEASE = "2s"
+
+pytestmark = pytest.mark.timeout(180)
+
+
+class Field:
+    """A queue with jobs, the pools that run them, and the marks that the jobs leave."""
+
+    def __init__(self, url: str, queue: str, folder: Path) -> None:
+        self.url = url
+        self.queue = Queue(queue, url)
+        self.marks = folder / "marks"
+        self.marks.touch()
+        self._folder = folder
+        self.pools: list[subprocess.Popen[bytes]] = []
+        self.ids: list[str] = []
+        self.random = random.Random(queue)
+
+    def pool(self, url: str = "") -> subprocess.Popen[bytes]:
+        """Start a pool of two, as an operator would."""
+        command = [sys.executable, "-m", "rqueue.cli", "worker", "tests.crash.app", self.queue.name]
+        command += ["--processes", "2", "--lease", LEASE, "--drain", "5s"]
+        log = (self._folder / f"pool{len(self.pools)}.log").open("wb")
+        environment = {
+            **os.environ,
+            "RQUEUE_URL": url or self.url,
+            "CRASH_MARKS": str(self.marks),
+            "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}",
+        }
+        with log:
+            self.pools.append(
+                subprocess.Popen(
+                    command,
+                    cwd=ROOT,
+                    env=environment,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            )
+        return self.pools[-1]
+
+    def enqueue(self, jobs: int = JOBS) -> None:
+        """Fill the queue with jobs of a millisecond or two."""
+        calls = (Call("crash.step", (self.random.choice((0.5, 1, 2)),)) for _ in range(jobs))
+        self.ids += [handle.id for handle in self.queue.enqueue_many(calls)]
+
+    def lines(self) -> list[tuple[str, int, str]]:
+        """The marks so far: begin or end, process, job."""
+        found = []
+        for line in self.marks.read_text().splitlines():
+            what, pid, id_ = line.split(" ", 2)
+            found.append((what, int(pid), id_))
+        return found
+
+    def after(self, share: float) -> None:
+        """Wait until this share of the jobs has ended at least once."""
+        wanted = share * len(self.ids)
+        eventually(
+            lambda: len({id_ for what, _, id_ in self.lines() if what == "end"}) >= wanted,
+            lambda: f"{self.queue.counts()}\n{self.logs()}",
+        )
+
+    def someone(self) -> int:
+        """A worker process that ended a job lately."""
+        return self.lines()[-1][1]
+
+    def logs(self) -> str:
+        """What the pools said."""
+        return "\n".join(
+            log.read_text(errors="replace")[-1500:] for log in self._folder.glob("pool*.log")
+        )
+
+    def _left(self) -> int:
+        counts = self.queue.counts()
+        return counts.ready + counts.scheduled + counts.held
+
+    def settled(self) -> None:
+        """Wait until everything has ended, and judge."""
+        eventually(lambda: self._left() == 0, lambda: f"{self.queue.counts()}\n{self.logs()}")
+        rows = read_history(self.queue)
+        acked = Counter(row["id"] for row in rows if row["outcome"] == "ack")
+        assert set(acked) == set(self.ids), "a job was lost, or one came from nowhere"
+        assert set(acked.values()) == {1}, "a job ended twice"
+        began = {id_ for what, _, id_ in self.lines() if what == "begin"}
+        charged = {row["id"] for row in rows if row["outcome"] == "crash"}
+        assert charged <= began, "a job was charged that had not begun"
+        assert self.queue.counts().dead == 0
+        snapshot = take_snapshot(self.queue.redis, self.queue.keys)
+        assert invariants.of_state(snapshot, self.ids) == []
+
+    def begun_twice(self) -> set[str]:
+        """Jobs that began more than once."""
+        begins = Counter(id_ for what, _, id_ in self.lines() if what == "begin")
+        return {id_ for id_, times in begins.items() if times > 1}
+
+    def close(self) -> None:
+        """End everything that was started."""
+        for pool in self.pools:
+            if pool.poll() is None:
+                os.killpg(pool.pid, signal.SIGCONT)
+                os.killpg(pool.pid, signal.SIGKILL)
+                pool.wait()
+        self.queue.close()
+
+
+@pytest.fixture
+def field(server: EmbeddedRedis, queue_name: str, tmp_path: Path) -> Iterator[Field]:
+    field = Field(server.url, queue_name, tmp_path)
+    yield field
+    field.close()
+
+
+def test_workers_killed_again_and_again(field: Field) -> None:
+    field.enqueue()
+    field.pool()
+    kills = 0
+    for share in (0.1, 0.3, 0.5, 0.7):
+        field.after(share + field.random.uniform(0, 0.1))
+        os.kill(field.someone(), signal.SIGKILL)
+        kills += 1
+    field.settled()
+    charged = {row["id"] for row in read_history(field.queue) if row["outcome"] == "crash"}
+    assert len(charged) <= kills, "one worker runs one job at a time: no more can be charged"
+
+
+def test_the_supervisor_killed(field: Field) -> None:
+    field.enqueue()
+    first = field.pool()
+    field.after(0.3)
+    first.kill()
+    field.pool()
+    field.settled()
+
+
+def test_the_whole_pool_killed(field: Field) -> None:
+    field.enqueue()
+    first = field.pool()
+    field.after(0.3)
+    os.killpg(first.pid, signal.SIGKILL)
+    field.pool()
+    field.settled()
+
+
+def test_a_pool_frozen_longer_than_its_lease(field: Field) -> None:
+    field.enqueue()
+    first = field.pool()
+    field.after(0.2)
+    os.killpg(first.pid, signal.SIGSTOP)
+    field.pool()
+    # the other pool takes over what the frozen one held once its lease is over
+    field.after(1.0)
+    os.killpg(first.pid, signal.SIGCONT)
+    field.settled()
+    field.enqueue(100)
+    field.settled()
+
+
+def test_redis_killed_and_restarted_with_its_file(
+    make_server: Callable[..., EmbeddedRedis], queue_name: str, tmp_path: Path
+) -> None:
+    server = make_server(persistent=True, config={"appendfsync": "always"})
+    field = Field(server.url, queue_name, tmp_path)
+    try:
+        field.enqueue()
+        field.pool()
+        for share in (0.2, 0.6):
+            field.after(share)
+            server.kill()
+            server.start()
+        field.settled()
+    finally:
+        field.close()
+
+
+def test_jobs_that_arrive_while_workers_die(field: Field) -> None:
+    field.pool()
+    feeding = threading.Thread(target=lambda: [field.enqueue(100) for _ in range(10)])
+    feeding.start()
+    for _ in range(3):
+        eventually(lambda: len(field.lines()) > 20)
+        os.kill(field.someone(), signal.SIGKILL)
+    feeding.join()
+    field.settled()
+
+
+def test_what_a_clean_stop_leaves_is_exactly_what_is_left(field: Field) -> None:
+    field.enqueue()
+    first = field.pool()
+    field.after(0.3)
+    first.terminate()
+    assert first.wait(30) == 0
+    counts: Any = field.queue.counts()
+    assert counts.held == 0
+    assert counts.ready > 0
+    field.pool()
+    field.settled()
+    assert field.begun_twice() == set(), "a drained pool gives back only what had not begun"

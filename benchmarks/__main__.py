@@ -1,0 +1,110 @@
+"""`python -m benchmarks`: measure rows, show and write what came out."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from benchmarks.lab.bench import SIZES, Bench
+from benchmarks.lab.processes import Died
+from benchmarks.report import plot, results, table
+from benchmarks.rows import ROWS
+from benchmarks.rows.row import Outcome, Row, Unmeasured
+
+ORDER = (
+    *("drain-2", "drain-10", "one-by-one", "enqueue-many", "background-puts", "enqueue-one"),
+    *("start-latency", "result-latency", "idle", "commands", "due-at-once", "hold-scheduled"),
+    *("memory", "short-jobs", "async-jobs", "long-among-short", "scale", "start"),
+    "floor-history",
+)
+
+
+def measure(row: Row, bench: Bench) -> Outcome:
+    """Measure one row; what keeps it from being measured is its outcome then."""
+    outcome = Outcome(row.name, row.what)
+    begin = time.perf_counter()
+    try:
+        outcome.figures = row.measure(bench)
+    except (Unmeasured, Died) as error:
+        outcome.failure = str(error)
+    except Exception as error:
+        traceback.print_exc()
+        outcome.failure = f"{type(error).__name__}: {error}"
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Measure rqueue against what bare Redis and CPython do, and against its peers."""
+    if context.invoked_subcommand is None:
+        context.invoke(rows)
+
+
+SHARED = (
+    click.option("--size", type=click.Choice(SIZES), default="quick", show_default=True),
+    click.option("--rounds", type=click.IntRange(1), default=3, show_default=True),
+    click.option(
+        "--server",
+        default="newest",
+        show_default=True,
+        help="newest, a name such as redis70, or the path of a server program.",
+    ),
+    click.option("--aof/--no-aof", default=False, help="The server's append-only file."),
+    click.option("--summary", is_flag=True, help="Put the run into the summary that is kept."),
+)
+
+
+def shared(function):  # type: ignore[no-untyped-def]
+    """Options that all commands have."""
+    for option in reversed(SHARED):
+        function = option(function)
+    return function
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="[ROW]...")
+@click.option("--list", "listed", is_flag=True, help="Name the rows and end.")
+@shared
+def rows(
+    names: tuple[str, ...] = (),
+    listed: bool = False,
+    size: str = "quick",
+    rounds: int = 3,
+    server: str = "newest",
+    aof: bool = False,
+    summary: bool = False,
+) -> None:
+    """Measure rows (default: all): rqueue against the floors."""
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    if listed:
+        for name in ORDER:
+            console.print(f"{name:18} {ROWS[name].what}")
+        return
+    if unknown := [name for name in names if name not in ROWS]:
+        raise click.UsageError(f"no such row: {', '.join(unknown)}; see --list")
+    outcomes = []
+    with Bench(size, rounds, server=server, aof=aof) as bench:
+        facts = results.about(bench.about, size, rounds)
+        for name in names or ORDER:
+            console.print(f"[dim]{name} ...[/]")
+            outcomes.append(measure(ROWS[name], bench))
+    table.show(console, facts, outcomes)
+    written = results.write(facts, outcomes, "rqueue")
+    if summary:
+        results.summarize(facts, outcomes, "rqueue")
+    console.print(
+        f"[dim]{written.name}; {escape(plot.plot(outcomes, written.with_suffix('.svg')))}[/]"
+    )
+    if any(outcome.failure for outcome in outcomes):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""The tasks that rqueue's workers run in the benchmarks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from benchmarks.apps import board
+from rqueue.task import task
+
+task(name="hit")(board.hit)
+
+
+@task(name="weigh")
+def weigh(payload: str) -> None:
+    """A job with a payload."""
+    board.hit()
+
+
+@task(name="doze")
+def doze(seconds: float) -> None:
+    """Sleep, and say how long it took."""
+    board.timed(seconds)
+
+
+@task(name="stamp")
+def stamp(number: int) -> None:
+    """Leave marks and be done."""
+    board.started(number)
+    board.ended(number)
+
+
+@task(name="echo")
+def echo(value: int) -> int:
+    """Give the argument back."""
+    return value
+
+
+@task(name="work")
+def work(number: int, seconds: float) -> None:
+    """Sleep between the marks."""
+    board.started(number)
+    time.sleep(seconds)
+    board.ended(number)
+
+
+@task(name="adoze")
+async def adoze(number: int, seconds: float) -> None:
+    """Sleep on the event loop."""
+    board.started(number)
+    await asyncio.sleep(seconds)
+    board.ended(number)

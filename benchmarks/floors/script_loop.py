@@ -1,0 +1,73 @@
+"""The bare loop over rqueue's own settle+pull script: decode, call, collect, and nothing else.
+
+No limits, no retries, no context, no history rows (unless asked for), no signals. Run as a program:
+`python -m benchmarks.floors.script_loop URL QUEUE WINDOW HISTORY`; it ends when it is told to.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import redis
+from orjson import loads
+
+from benchmarks.apps import board
+from rqueue import scripts, store
+from rqueue.history import pack
+from rqueue.keys import QueueKeys
+from rqueue.store.settle import Window
+from rqueue.subscription import consumer_name
+from rqueue.wire import Wire
+
+TASKS: dict[str, Any] = {"hit": board.hit}
+
+
+def main(url: str, queue: str, window: int, history: bool) -> None:
+    """Drain the queue until there is nothing, then wait to be woken, for ever."""
+    client = redis.Redis.from_url(url)
+    wire, keys, name = Wire(client), QueueKeys(queue), consumer_name("floor")
+    register = store.register(keys, name, window=Window(window), lease_ms=600_000)
+    term = wire.run(register).term
+    wire.run(store.pull(keys, name, term, Window(0)))
+    sha = scripts.script("settle").sha
+    wire.command("SCRIPT", "LOAD", scripts.script("settle").source)
+    listening = Wire(client, timeout=None)
+    meta, wake = keys.meta, keys.wake(name)
+    ids: list[bytes] = []
+    batch = b""
+    while True:
+        count = len(ids)
+        groups = f"{count},0,0,0,0"
+        rows = count if history else 0
+        reply = wire.command(
+            "EVALSHA", sha, 1, meta, name, term, window, 0, 0, batch, rows, groups, *ids
+        )
+        ids = reply[4::2]
+        values = reply[5::2]
+        for value in values:
+            job = loads(value[value.index(b";") + 1 :])
+            TASKS[job[1]]()
+        if history and ids:
+            batch = pack(
+                {
+                    "id": [id_.decode() for id_ in ids],
+                    "task": "hit",
+                    "queue": queue,
+                    "enqueued": [int(v[v.index(b",") + 1 : v.index(b";")]) for v in values],
+                    "acquired": reply[0],
+                    "started": reply[0],
+                    "finished": reply[0],
+                    "worker": name,
+                    "outcome": "ack",
+                    "body_size": [len(v) for v in values],
+                    "level": 4,
+                }
+            )
+        if not ids and reply[1] == b"interested":
+            batch = b""
+            listening.command("BLPOP", wake, 60)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "1")

@@ -1,0 +1,1 @@
+"""The bench itself: a private server, pools, interleaved rounds."""

@@ -1,0 +1,17 @@
+"""The rows of the table, each named by what it measures. Importing this enters all of them."""
+
+from benchmarks.rows import cost, drain, enqueue, idle, jobs, latency, scale, schedule, start
+from benchmarks.rows.row import ROWS
+
+__all__ = [
+    "ROWS",
+    "cost",
+    "drain",
+    "enqueue",
+    "idle",
+    "jobs",
+    "latency",
+    "scale",
+    "schedule",
+    "start",
+]

@@ -6,6 +6,8 @@ it returns are plain dataclasses, times in ms since the epoch by Redis's clock.
 
 from rqueue.inspector.consumers import ConsumerInfo
 from rqueue.inspector.dead import DeadFilter
+from rqueue.inspector.doctor import Doctor
+from rqueue.inspector.findings import INVARIANTS, Finding
 from rqueue.inspector.inspector import Inspector
 from rqueue.inspector.jobs import BROWSABLE, Look, Page
 from rqueue.inspector.queues import QueueInfo
@@ -13,8 +15,11 @@ from rqueue.inspector.stats import Spread, Stats
 
 __all__ = [
     "BROWSABLE",
+    "INVARIANTS",
     "ConsumerInfo",
     "DeadFilter",
+    "Doctor",
+    "Finding",
     "Inspector",
     "Look",
     "Page",

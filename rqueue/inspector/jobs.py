@@ -186,12 +186,12 @@ def _set_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limi
             # a parked job keeps the due time it had; what counts here is when it comes back
             object.__setattr__(info, "due_ms", int(entry.score))
         jobs.append(info)
-    more = page.more
-    if more and len(jobs) < limit:
+    unended = page.more
+    if unended and len(jobs) < limit:
         # most likely the end; elements without a job are passed over, so it is looked up
         rest = execute(client, store.browse_set(keys, state, page.after, 1), queue=keys.queue)
-        more = rest.more
-    return Page(page.now, jobs, _fold(*page.after) if more else "")
+        unended = rest.more
+    return Page(page.now, jobs, _fold(*page.after) if unended else "")
 
 
 def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:

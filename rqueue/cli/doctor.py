@@ -1,0 +1,108 @@
+"""`rqueue doctor`: check a live server's queues."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rqueue.cli.exits import NEGATIVE, OK, confirm
+from rqueue.cli.output import json_option, many, print_json, yes_option
+from rqueue.cli.target import Target, connection_options, pass_target
+
+if TYPE_CHECKING:
+    from rqueue.inspector import Finding
+
+
+@click.command()
+@click.argument("queues", nargs=-1, metavar="[QUEUE]...")
+@click.option("--repair", is_flag=True, help="Repair what can be repaired, then check again.")
+@yes_option
+@json_option
+@connection_options
+@pass_target
+def doctor(
+    target: Target, /, queues: tuple[str, ...], repair: bool, yes: bool, as_json: bool
+) -> int:
+    """Check a live server's queues, and repair them.
+
+    Nothing is stopped for it. Checked is what must always hold: every job is in exactly one place,
+    lists are in order, only registered consumers hold jobs, each consumer is in one list, whoever
+    waits for work that is there was told, nobody holds more than it granted, counters are exact,
+    what ended is not alive; and the server's version, memory, eviction and persistence. What looks
+    wrong is looked at twice more before it is reported.
+
+    A problem is something that must not be. A note is worth knowing. With --repair what can be
+    repaired is, in small steps that each look once more; back up first where you can (BGSAVE).
+
+    \b
+    Exit codes: 0 no problems (or all repaired), 1 problems were found (or are left).
+
+    \b
+    Examples:
+      rqueue doctor
+      rqueue doctor default --json
+      rqueue doctor default --repair --yes
+    """  # noqa: D301
+    repaired: list[Finding] = []
+    with target.inspector() as inspector:
+        physician = inspector.doctor()
+        found = physician.check_server()
+        names = list(queues) or inspector.queue_names()
+        for name in names:
+            found += physician.check_queue(name)
+        remedies = [finding for finding in found if finding.action and finding.remedy]
+        if repair and remedies:
+            if not as_json:
+                _print(found)
+                click.echo()
+            confirm(f"Repair {many(len(remedies), 'finding')}?", yes)
+            left = [finding for finding in found if finding.invariant == "server"]
+            for name in names:
+                left += physician.heal(name, repaired.append)
+            found = left
+    problems = [finding for finding in found if finding.severity == "problem"]
+    if as_json:
+        print_json(
+            {
+                "healthy": not problems,
+                "queues": names,
+                "looked_at": physician.looked_at,
+                "findings": [_document(finding) for finding in found],
+                "repaired": [_document(finding) for finding in repaired],
+            }
+        )
+        return NEGATIVE if problems else OK
+    if repaired:
+        click.echo(f"repaired {many(len(repaired), 'finding')}")
+    _print(found)
+    checked = f"{many(len(names), 'queue')}, {many(physician.looked_at, 'entry')}"
+    checked = checked.replace("entrys", "entries")
+    verdict = many(len(problems), "problem") if problems else "no problems"
+    left_ = " left" if repaired and problems else ""
+    click.echo(f"{verdict}{left_} ({checked} looked at)")
+    if problems and not repair and any(finding.remedy for finding in problems):
+        click.echo("'rqueue doctor --repair' does what is said after 'repair:'", err=True)
+    return NEGATIVE if problems else OK
+
+
+def _document(finding: Finding) -> dict[str, Any]:
+    facts = asdict(finding)
+    del facts["action"]
+    return facts
+
+
+def _print(found: list[Finding]) -> None:
+    """Findings below each other, the problems first."""
+    import textwrap
+
+    order = {"problem": 0, "note": 1}
+    for finding in sorted(found, key=lambda finding: (order[finding.severity], finding.queue)):
+        red = finding.severity == "problem"
+        head = click.style(f"{finding.severity}: ", bold=True, fg="red" if red else "yellow")
+        place = f"queue '{finding.queue}': " if finding.queue else ""
+        text = textwrap.fill(place + finding.says, 96, subsequent_indent="  ")
+        click.echo(f"{head}{text} [{finding.invariant}]")
+        if finding.remedy:
+            click.echo(f"  repair: {finding.remedy}")

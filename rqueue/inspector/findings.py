@@ -1,0 +1,58 @@
+"""What a checkup finds, in words, and what a repair would do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["problem", "note"]
+
+INVARIANTS = {
+    "conservation": "every accepted job is in exactly one place, or has ended",
+    "order": "positions only grow along a list, and a job waits in its level's list",
+    "owner": "only registered consumers hold jobs, each job is held by one",
+    "liveness": "where work waits and a consumer waits for it, somebody was told",
+    "consumers": "a consumer is in exactly one of the four lists, and says so itself",
+    "credit": "no consumer holds more than it granted",
+    "counters": "what meta says of the lists is so",
+    "records": "what has ended is not alive; what is dead has a cause; nothing is noted of nobody",
+    "server": "the server keeps what it is given, and is one that rqueue works with",
+}
+"""What must always hold, by the name that findings carry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What would repair a finding; see `rqueue.inspector.repairs`."""
+
+    verb: Literal["job", "order", "consumer", "meta", "leftovers", "look"]
+    ids: tuple[str, ...] = ()
+    seat: bytes = b""
+    others: tuple[str, ...] = ()
+    which: str = ""
+    levels: tuple[int, ...] = ()
+    marked: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it must be (`problem`), or that is worth knowing (`note`).
+
+    `invariant`: one of `INVARIANTS`. `kind`: a word that names this sort of finding. `subject`: the
+    job, consumer or list. `says`: what is wrong and what follows from it. `remedy`: what a repair
+    would do; "" where only people can do something.
+    """
+
+    invariant: str
+    kind: str
+    queue: str
+    subject: str
+    says: str
+    remedy: str = ""
+    severity: Severity = "problem"
+    action: Action | None = field(default=None, repr=False)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes two looks see the same thing."""
+        return self.kind, self.subject

@@ -88,6 +88,7 @@ LEAVES: dict[str, dict[str, str]] = {
         "rqueue.web": "lazily",
         "rqueue_workers": "lazily",
     },
+    "rqueue_workers": {"rqueue.cli": "lazily"},
 }
 
 

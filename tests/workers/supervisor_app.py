@@ -8,6 +8,7 @@ import redis
 
 from rqueue.task import task
 
+
 def _redis() -> redis.Redis:
     return redis.Redis.from_url(os.environ["TEST_URL"], decode_responses=True, socket_timeout=None)
 

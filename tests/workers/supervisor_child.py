@@ -6,6 +6,7 @@ it cannot start.
 
 import importlib
 import os
+import select
 import signal
 import time
 from collections import deque
@@ -131,18 +132,23 @@ def run(spec: WorkerSpec, shared: Shared, base: str, parent_pid: int) -> int:
     signal.signal(signal.SIGALRM, child.deadline)
     if shared.asked != CONTINUE:
         return Exit.OK
-    child.join()
-    shared.set_phase(READY)
+    joined = False
     while True:
         try:
+            if not joined:
+                child.join()
+                joined = True
+                shared.set_phase(READY)
             code = child.work()
             break
         except ServerError:
-            time.sleep(0.05)
+            if child.stopping:
+                return Exit.OK
+            select.select([child.pipe[0]], (), (), 0.05)
         except RegistrationLost:
             print(f"{base}: registration lost", flush=True)
             shared.rejoined()
-            child.join()
+            joined = False
     if shared.phase != LEAVING:
         shared.set_phase(DRAINING)
     for consumer in child.consumers:

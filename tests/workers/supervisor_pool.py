@@ -5,6 +5,7 @@ Besides these: `child` "real" or "small", `sabotage` to let the supervisor itsel
 """
 
 import json
+import os
 import sys
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from rqueue_workers.supervisor import Supervisor
 
 def main() -> int:
     options = json.loads(sys.argv[1])
-    child = options.pop("child", "small")
+    child = options.pop("child", os.environ.get("TEST_CHILD", "small"))
     sabotage = options.pop("sabotage", False)
     if "path" in options:
         sys.path.insert(0, options.pop("path"))

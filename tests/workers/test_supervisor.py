@@ -1,9 +1,10 @@
-"""A pool in ordinary life: it starts, works, reports, drains, and refuses what it cannot work on."""
+"""A pool in ordinary life: it starts, works, reports, drains; and what it refuses to work on."""
 
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -210,7 +211,9 @@ def test_a_pidfile_lives_as_long_as_the_pool_and_keeps_a_second_one_out(
     assert not path.exists()
 
 
-def test_systemd_is_told(make_pool: MakePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systemd_is_told(
+    make_pool: MakePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(str(tmp_path / "notify"))
         systemd.settimeout(20)
@@ -288,34 +291,24 @@ def test_a_fault_of_the_supervisor_has_its_exit_code(make_pool: MakePool) -> Non
 # -- aids ------------------------------------------------------------------------------------------
 
 
-class old_redis:
-    """Answers every command as a Redis 5 answers INFO."""
+@contextmanager
+def old_redis() -> Iterator[str]:
+    """Something that answers as a Redis 5 does, which knows no HELLO."""
 
-    def __enter__(self) -> str:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self._thread = threading.Thread(target=self._serve)
-        self._thread.start()
-        return f"redis://127.0.0.1:{self._socket.getsockname()[1]}/0"
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                with connection, connection.makefile("rb") as commands:
+                    while head := commands.readline():
+                        words = [commands.readline() for _ in range(2 * int(head[1:]))][1::2]
+                        answer = b"-ERR unknown command `HELLO`" if b"HELLO" in words[0] else b"+OK"
+                        connection.sendall(answer + b"\r\n")
 
-    def __exit__(self, *_: object) -> None:
-        self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        self._thread.join()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            with connection, connection.makefile("rb") as commands:
-                for line in commands:
-                    if line[:1] == b"*":
-                        words = [commands.readline() and commands.readline() for _ in range(int(line[1:]))]
-                        if words[0].strip().upper() == b"INFO":
-                            info = b"redis_version:5.0.14\r\nmaxmemory_policy:noeviction\r\n"
-                            connection.sendall(b"$%d\r\n%s\r\n" % (len(info), info))
-                        elif words[0].strip().upper() == b"HELLO":
-                            connection.sendall(b"-ERR unknown command `HELLO`\r\n")
-                        else:
-                            connection.sendall(b"+OK\r\n")
+    listening = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield f"redis://127.0.0.1:{listening.getsockname()[1]}/0"
+    listening.shutdown(socket.SHUT_RDWR)
+    listening.close()
+    thread.join()

@@ -20,6 +20,12 @@ from tests.workers.pools import Pool, Watched, causes, eventually, go, header, p
 MakePool = Callable[..., Pool]
 
 
+@pytest.fixture
+def safe_server(make_server: Callable[..., EmbeddedRedis]) -> EmbeddedRedis:
+    """A server that may be killed: what it answered is on disk."""
+    return make_server(config={"appendfsync": "always"})
+
+
 def ends(queue: Queue, id_: str) -> list[str]:
     """The job's outcomes in the history, but for attempts that come again."""
     rows = []
@@ -187,9 +193,9 @@ def test_the_jobs_of_a_stopped_worker_go_to_another_one(
 
 
 def test_a_redis_that_dies_and_comes_back_loses_no_job(
-    private_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
+    safe_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
 ) -> None:
-    server = private_server
+    server = safe_server
     with Queue(queue_name, server.url) as queue, redis.Redis.from_url(server.url) as client:
         pool = make_pool(server.url, processes=2, lease="2s")
         queue.enqueue("note", queue_name, "before")
@@ -206,9 +212,9 @@ def test_a_redis_that_dies_and_comes_back_loses_no_job(
 
 
 def test_a_worker_that_dies_while_redis_is_gone_is_mourned_when_it_is_back(
-    private_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
+    safe_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
 ) -> None:
-    server = private_server
+    server = safe_server
     with Queue(queue_name, server.url) as queue, redis.Redis.from_url(server.url) as client:
         job = queue.send("deaf", [queue_name], {}, Options(max_deliveries=1))
         pool = make_pool(server.url)  # with a lease of 30 s
@@ -226,21 +232,21 @@ def test_a_worker_that_dies_while_redis_is_gone_is_mourned_when_it_is_back(
 
 
 def test_a_pool_drains_while_redis_is_gone(
-    private_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
+    safe_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
 ) -> None:
-    with Queue(queue_name, private_server.url) as queue:
-        pool = make_pool(private_server.url, drain=0.1, grace=0.2)
+    with Queue(queue_name, safe_server.url) as queue:
+        pool = make_pool(safe_server.url, drain=0.1, grace=0.2)
         queue.enqueue("note", queue_name, "x")
         pop(queue.redis, queue_name)
-    private_server.kill()
+    safe_server.kill()
     pool.drained()
     assert "goes back when their leases end" in pool.log
 
 
 def test_a_redis_that_hangs_does_not_keep_the_supervisor_from_its_duties(
-    private_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
+    safe_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
 ) -> None:
-    server = private_server
+    server = safe_server
     with Queue(queue_name, server.url) as queue, redis.Redis.from_url(server.url) as client:
         job = queue.send("deaf", [queue_name], {}, Options(limit=1.0, max_deliveries=1))
         pool = make_pool(server.url, lease="1s", command_timeout="30s")

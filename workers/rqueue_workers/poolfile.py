@@ -156,7 +156,12 @@ def _build(values: dict[str, Any], environ: Mapping[str, str]) -> PoolSpec:
     if "lease" in client:
         # a plain number is seconds here, as everywhere in the file
         client["lease_ms"] = round(parse_duration(client.pop("lease"), "lease") * 1000)
-    settings = Settings.load(environ, **client)
+    try:
+        settings = Settings.load(environ, **client)
+    except ConfigError as error:
+        if error.setting != "lease_ms":
+            raise
+        raise ConfigError("lease", error.problem) from None
     if settings.url is None:
         raise ConfigError("url", "say where Redis is: --url, RQUEUE_URL, or url in the pool file")
     if not values.get("app"):

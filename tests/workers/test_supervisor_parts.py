@@ -1,0 +1,65 @@
+"""The supervisor's smaller parts, without processes."""
+
+import signal
+from pathlib import Path
+
+import orjson
+
+from rqueue_workers.deaths import Death, OomKills, crash_cause, limit_cause
+from rqueue_workers.respawn import STEADY, Respawn
+
+
+def test_a_death_says_what_it_was() -> None:
+    assert Death.of(signal.SIGSEGV) == Death(None, "SIGSEGV")
+    assert str(Death.of(signal.SIGSEGV)) == "was killed by SIGSEGV"
+    assert Death.of(3 << 8) == Death(3)
+    assert (Death(3).type, str(Death(3))) == ("exit code 3", "ended with exit code 3")
+    assert Death.of(signal.SIGRTMIN + 5).type == f"signal {signal.SIGRTMIN + 5}"
+
+
+def test_causes() -> None:
+    crash = orjson.loads(crash_cause(Death(None, "SIGKILL"), "w", 7, out_of_memory=False))
+    assert (crash["kind"], crash["type"], crash["at"], crash["worker"]) == (
+        "crash",
+        "SIGKILL",
+        7,
+        "w",
+    )
+    memory = orjson.loads(crash_cause(Death(None, "SIGKILL"), "w", 7, out_of_memory=True))
+    assert (memory["kind"], memory["type"]) == ("crash", "MemoryLimit")
+    other = orjson.loads(crash_cause(Death(None, "SIGSEGV"), "w", 7, out_of_memory=True))
+    assert other["type"] == "SIGSEGV"
+    limit = orjson.loads(limit_cause(1.5, "w", 7))
+    assert (limit["kind"], limit["type"]) == ("time_limit", "HardTimeLimit")
+    assert "1.5 s" in limit["message"]
+
+
+def test_kills_for_want_of_memory_are_seen_in_the_control_group(tmp_path: Path) -> None:
+    (tmp_path / "me").write_text("0::/pool.service\n")
+    group = tmp_path / "pool.service"
+    group.mkdir()
+    events = group / "memory.events"
+    events.write_text("low 0\noom_kill 2\n")
+    kills = OomKills(tmp_path, tmp_path / "me")
+    assert not kills.happened()
+    events.write_text("low 0\noom_kill 3\n")
+    assert kills.happened()
+    assert not kills.happened()
+
+
+def test_where_nobody_counts_them_there_are_none(tmp_path: Path) -> None:
+    assert not OomKills(tmp_path, tmp_path / "none").happened()
+    (tmp_path / "me").write_text("0::/nowhere\n")
+    assert not OomKills(tmp_path, tmp_path / "me").happened()
+
+
+def test_a_slot_is_filled_later_the_more_often_its_worker_died_soon() -> None:
+    respawn = Respawn((0.0, 0.1, 0.5))
+    assert respawn.at(0) == 0
+    assert [respawn.died(0, 100, at_work=0.5) for _ in range(4)] == [0.0, 0.1, 0.5, 0.5]
+    assert respawn.at(0) == 100.5
+    assert respawn.at(1) == 0
+    assert respawn.died(0, 200, at_work=STEADY) == 0.0
+    assert respawn.died(0, 200, at_work=0.5) == 0.1
+    respawn.left(0)
+    assert respawn.at(0) == 0

@@ -50,7 +50,7 @@ class Doctor:
         require_queue(self._client, keys)
         checkup = Checkup(self._client, keys, self._wait)
         found = checkup.findings()
-        self.looked_at += checkup.jobs
+        self.looked_at += checkup.walk.jobs
         return found
 
     def check(self) -> list[Finding]:

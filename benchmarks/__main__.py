@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from collections.abc import Callable
 
 import click
 from rich.console import Console
@@ -12,6 +13,9 @@ from rich.markup import escape
 
 from benchmarks.lab.bench import SIZES, Bench
 from benchmarks.lab.processes import Died
+from benchmarks.peers import compare, environment
+from benchmarks.peers.catalogue import PEERS
+from benchmarks.peers.losses import losses
 from benchmarks.report import plot, results, table
 from benchmarks.rows import ROWS
 from benchmarks.rows.row import Outcome, Row, Unmeasured
@@ -22,6 +26,7 @@ ORDER = (
     *("memory", "short-jobs", "async-jobs", "long-among-short", "scale", "start"),
     "floor-history",
 )
+PARTS = ("drain-2", "drain-10", "memory", "idle", "losses")
 
 
 def measure(row: Row, bench: Bench) -> Outcome:
@@ -61,7 +66,7 @@ SHARED = (
 )
 
 
-def shared(function):  # type: ignore[no-untyped-def]
+def shared(function: Callable[..., None]) -> Callable[..., None]:
     """Options that all commands have."""
     for option in reversed(SHARED):
         function = option(function)
@@ -103,6 +108,57 @@ def rows(
         f"[dim]{written.name}; {escape(plot.plot(outcomes, written.with_suffix('.svg')))}[/]"
     )
     if any(outcome.failure for outcome in outcomes):
+        raise SystemExit(1)
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="[PEER]...")
+@click.option(
+    "--part",
+    "parts",
+    type=click.Choice(PARTS),
+    multiple=True,
+    help="What to compare; default: all but losses.",
+)
+@shared
+def peers(
+    names: tuple[str, ...],
+    parts: tuple[str, ...],
+    size: str,
+    rounds: int,
+    server: str,
+    aof: bool,
+    summary: bool,
+) -> None:
+    """Measure rqueue against its peers (default: all that are installed)."""
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    if unknown := [name for name in names if name not in PEERS]:
+        raise click.UsageError(f"no such peer: {', '.join(unknown)}; there are: {', '.join(PEERS)}")
+    chosen = [PEERS[name] for name in names or PEERS]
+    there = [peer for peer in chosen if environment.installed(peer)]
+    missing = [peer.name for peer in chosen if peer not in there]
+    outcomes = []
+    with Bench(size, rounds, server=server, aof=aof) as bench:
+        facts = results.about(bench.about, size, rounds)
+        facts["peers"] = {peer.name: environment.version(peer) for peer in there}
+        for part in parts or PARTS[:-1]:
+            console.print(f"[dim]{part} ...[/]")
+            if part == "losses":
+                outcomes += losses(bench, there)
+            elif part == "memory":
+                outcomes.append(compare.memories(bench, there))
+            elif part == "idle":
+                outcomes.append(compare.idles(bench, there))
+            else:
+                outcomes.append(compare.drains(bench, there, int(part.removeprefix("drain-"))))
+    table.show(console, facts, outcomes)
+    written = results.write(facts, outcomes, "peers")
+    if summary:
+        results.summarize(facts, outcomes, "peers")
+    console.print(f"[dim]{written.name}[/]")
+    if missing:
+        console.print(f"[red]not installed:[/] {', '.join(missing)} (make bench-peers installs)")
+    if missing or any(outcome.failure for outcome in outcomes):
         raise SystemExit(1)
 
 

@@ -6,6 +6,7 @@ Each returns operations (jobs) a second.
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import redis
 
@@ -46,7 +47,7 @@ def take_one(client: redis.Redis, payload: bytes, count: int) -> float:
     fill(client, payload, count)
     begin = time.perf_counter()
     for _ in range(count):
-        job = client.blmove(KEY, TAKEN, 5, "LEFT", "RIGHT")
+        job: Any = client.blmove(KEY, TAKEN, 5, "LEFT", "RIGHT")
         client.lrem(TAKEN, 1, job)
     return count / (time.perf_counter() - begin)
 

@@ -24,11 +24,11 @@ def chosen(which: str) -> ServerBinary:
     for binary in server_binaries():
         if which == f"{_kind(binary)}{binary.version[0]}{binary.version[1]}":
             return binary
-    binary = inspect(Path(which), "the command line") if "/" in which else None  # type: ignore[assignment]
-    if binary is None:
+    named = inspect(Path(which), "the command line") if "/" in which else None
+    if named is None:
         known = ", ".join(f"{_kind(b)}{b.version[0]}{b.version[1]}" for b in server_binaries())
         raise SystemExit(f"no server {which!r} on this machine; there are: {known}")
-    return binary
+    return named
 
 
 def _kind(binary: ServerBinary) -> str:

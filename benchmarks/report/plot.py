@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,8 @@ def plot(outcomes: Sequence[Outcome], path: Path) -> str:
     """Draw it; returns what to say about it."""
     if find_spec("matplotlib") is None:
         return HINT
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
+    import_module("matplotlib").use("svg")
+    pyplot: Any = import_module("matplotlib.pyplot")
     bars: list[tuple[str, float, float, float]] = []
     for outcome in outcomes:
         for figure in outcome.figures:
@@ -39,7 +37,6 @@ def plot(outcomes: Sequence[Outcome], path: Path) -> str:
     if not bars:
         return "no plot: no figure has a target"
     bars.reverse()
-    drawing: Any
     drawing, axes = pyplot.subplots(figsize=(10, 1 + 0.35 * len(bars)))
     places = range(len(bars))
     axes.barh(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from benchmarks.apps.board import Board
 from benchmarks.floors import commands
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import envelope, load
@@ -13,6 +14,7 @@ from benchmarks.lab.processes import Program, module
 from benchmarks.lab.rounds import Spread, interleave, ratios, spread
 from benchmarks.lab.server import Usage, usage
 from benchmarks.rows.row import Figure, Target, row
+from rqueue.client import Queue
 
 FLOOR_WINDOW = 256
 
@@ -61,7 +63,7 @@ def drain(bench: Bench, jobs: int, processes: int, *options: str) -> Drained:
     return Drained(jobs, (jobs - 1) / board.span(), used, board.processes())
 
 
-def _filled(bench: Bench, jobs: int):  # type: ignore[no-untyped-def]
+def _filled(bench: Bench, jobs: int) -> tuple[Board, Queue]:
     bench.empty()
     queue = bench.queue()
     load(bench.redis, queue.keys, envelope("hit"), jobs)

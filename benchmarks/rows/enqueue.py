@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from benchmarks.apps.tasks import weigh
 from benchmarks.floors import commands
@@ -63,7 +63,7 @@ def enqueue_many(bench: Bench) -> list[Figure]:
     )
 
 
-def _calls(jobs: int):  # type: ignore[no-untyped-def]
+def _calls(jobs: int) -> Iterator[Call]:
     return (Call(weigh, (TEXT,)) for _ in range(jobs))
 
 

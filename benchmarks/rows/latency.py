@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from benchmarks.apps.tasks import echo, stamp
 from benchmarks.floors import wakeup
@@ -17,7 +17,10 @@ PAUSE_S = 0.003
 
 
 def _figures(
-    what: str, ours: list[list[float]], bare: list[list[float]], targets: dict[int, Target | None]
+    what: str,
+    ours: list[list[float]],
+    bare: list[list[float]],
+    targets: Mapping[int, Target | None],
 ) -> list[Figure]:
     figures = []
     for percent, target in targets.items():
@@ -70,7 +73,7 @@ def start_latency(bench: Bench) -> list[Figure]:
                 ours.append(mine)
                 bare.append(its)
     targets = {50: Target(1.3, 1.1, more=False), 99: Target(2.0, 1.1, more=False)}
-    return _figures("the bare BRPOP wake-up", ours, bare, targets)  # type: ignore[arg-type]
+    return _figures("the bare BRPOP wake-up", ours, bare, targets)
 
 
 @row("result-latency", "enqueue → result in the caller's hands")

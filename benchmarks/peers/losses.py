@@ -1,0 +1,141 @@
+"""What is lost when a worker is killed half way, by rqueue and by each peer.
+
+Numbered jobs of 0.1 s wait in a queue. A worker with two processes runs them. When a third is done,
+all its processes are killed with SIGKILL, as a power cut or the kernel would. A new worker is
+started, and it gets as long as it takes to run everything twice, plus `patience`. Then: how many
+jobs never ran to their end, and how many ran twice.
+
+What the peers do then is their documented behaviour, and several bring jobs back later than
+anybody waits here; `NOTES` says what.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from benchmarks.apps import board as marks
+from benchmarks.lab.bench import Bench, Stalled
+from benchmarks.lab.loading import envelope, load_each
+from benchmarks.lab.processes import Died, Program, rqueue_pool
+from benchmarks.lab.rounds import spread
+from benchmarks.peers import running
+from benchmarks.peers.catalogue import Peer
+from benchmarks.peers.running import PeerFailed
+from benchmarks.rows.row import Figure, Outcome, Target
+
+JOB_S = 0.1
+
+NOTES = {
+    "dramatiq": "dead workers' jobs come back after 60 s without a heartbeat",
+    "huey": "popped before it runs: what ran is gone",
+    "rq": "its intermediate queue is cleaned every 600 s; the job that ran is marked as failed",
+    "rq-no-fork": "as rq",
+    "celery": "acknowledged before the run (its default): what ran is gone; what was prefetched "
+    "comes back after the visibility timeout of 1 h",
+    "taskiq": "claimed by others after 10 min idle",
+    "saq": "swept by the timer of stuck jobs",
+    "arq": "runs again when the in-progress key ends, after the job timeout of 300 s",
+    "streaq": "claimed by others after 60 s idle",
+}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """running: jobs under way when the worker was killed. unfinished: that never ran to their end.
+    twice: that were started again. back_s: seconds from the kill to the last job's end."""
+
+    running: int
+    unfinished: int
+    twice: int
+    back_s: float
+
+
+def lose(
+    bench: Bench, jobs: int, patience: float, fill: Callable[[], None], start: Callable[[], Program]
+) -> Loss:
+    """Fill, start, kill everything at a third, start again, count."""
+    bench.empty()
+    board = bench.board(marks=jobs)
+    fill()
+    with start() as first:
+        bench.watch(first, lambda: board.total() >= jobs // 3, 60, "a third of the jobs")
+        first.kill()
+    killed = time.monotonic()
+    starts, ends = board.column(marks.STARTS, jobs), board.column(marks.ENDS, jobs)
+    under_way = sum(s > e for s, e in zip(starts, ends, strict=True))
+    wait = 2 * jobs * JOB_S + patience
+    with start() as second, suppress(Stalled):  # what is missing then is counted
+        bench.watch(second, lambda: all(board.column(marks.ENDS, jobs)), wait, "", 0.1)
+    starts, ends = board.column(marks.STARTS, jobs), board.column(marks.ENDS, jobs)
+    last = max(board.column(marks.ENDED, jobs)) / 1e9
+    return Loss(under_way, sum(e == 0 for e in ends), sum(s > 1 for s in starts), last - killed)
+
+
+def losses(bench: Bench, peers: Sequence[Peer]) -> list[Outcome]:
+    """One row each, rqueue first."""
+    jobs = bench.size.of(12, 60, 60)
+    patience = float(bench.size.of(5, 40, 90))
+
+    def ours() -> None:
+        with bench.queue() as queue:
+            bodies = [envelope("work", number, JOB_S) for number in range(jobs)]
+            load_each(bench.redis, queue.keys, bodies)
+
+    def pool() -> Program:
+        return rqueue_pool(bench.url, bench.board_path, "bench", 2, "--lease", "5s")
+
+    found = [_outcome("rqueue", "with a lease of 5 s", bench, jobs, patience, ours, pool)]
+    for peer in peers:
+        found.append(
+            _outcome(
+                peer.name,
+                NOTES.get(peer.name, ""),
+                bench,
+                jobs,
+                patience,
+                partial(_fill, bench, peer, jobs),
+                partial(running.work, bench, peer, 2),
+            )
+        )
+    return found
+
+
+def _fill(bench: Bench, peer: Peer, jobs: int) -> None:
+    running.fill(bench, peer, "work", jobs, str(JOB_S))
+
+
+def _outcome(
+    name: str,
+    note: str,
+    bench: Bench,
+    jobs: int,
+    patience: float,
+    fill: Callable[[], None],
+    start: Callable[[], Program],
+) -> Outcome:
+    what = f"{name}: killed after a third of {jobs} jobs" + (f" ({note})" if note else "")
+    outcome = Outcome(f"losses-{name}", what)
+    begin = time.perf_counter()
+    try:
+        loss = lose(bench, jobs, patience, fill, start)
+    except (PeerFailed, Stalled, Died) as error:
+        outcome.failure = str(error)
+    else:
+        none = Target(0, 0, more=False) if name == "rqueue" else None
+        outcome.figures = [
+            Figure(
+                f"jobs that never finished, {patience:g} s patience",
+                spread([float(loss.unfinished)]),
+                "jobs",
+                none,
+            ),
+            Figure("under way when it was killed", spread([float(loss.running)]), "jobs"),
+            Figure("started again", spread([float(loss.twice)]), "jobs"),
+            Figure("from the kill to the last end", spread([loss.back_s]), "s"),
+        ]
+    outcome.seconds = time.perf_counter() - begin
+    return outcome

@@ -15,7 +15,7 @@ from rqueue_workers.supervisor import Supervisor
 
 def main() -> int:
     options = json.loads(sys.argv[1])
-    child = options.pop("child", os.environ.get("TEST_CHILD", "small"))
+    child = options.pop("child", os.environ.get("TEST_CHILD", "real"))
     sabotage = options.pop("sabotage", False)
     if "path" in options:
         sys.path.insert(0, options.pop("path"))

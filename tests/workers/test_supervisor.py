@@ -127,7 +127,7 @@ def test_a_recycled_worker_is_replaced(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:
     queue.enqueue_many(Call("pid", [queue_name]) for _ in range(3))
-    pool = make_pool(max_jobs=1)
+    pool = make_pool(max_jobs=1, prefetch=1)
     assert len({pop(client, queue_name) for _ in range(3)}) == 3
     assert pool.drained() == Exit.OK
     assert "ERROR" not in pool.log

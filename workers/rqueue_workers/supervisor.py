@@ -292,7 +292,8 @@ class Supervisor:
         if not member.ready and death.code in (Exit.APP, Exit.REDIS) and not running:
             crashed = False
             self._could_not_start(member, death)
-        guilty = {job.id for job in (running if crashed else member.overdue)}
+        overdue = {job.id for job in member.overdue}
+        guilty = {job.id for job in running} if crashed else overdue
         oom = crashed and self._oom_kills.happened()
         for index, keys in enumerate(self._keys):
             charged = [job for job in running if job.queue == index and job.id in guilty]
@@ -305,7 +306,7 @@ class Supervisor:
                 cause = limit_cause(limit.deadline - limit.started, member.base, at)
             ids = [job.id for job in charged]
             self._errands.add(Reclaim(keys, member.consumer, cause, ids, self._clock))
-        unfinished = death.code == Exit.UNFINISHED or bool(running)
+        unfinished = death.code == Exit.UNFINISHED or any(job.id not in overdue for job in running)
         if self._stage != WORKING and unfinished and self._code == Exit.OK:
             self._code = Exit.UNFINISHED
         if crashed:

@@ -73,6 +73,10 @@ def report(error: Exception) -> int:
     if isinstance(error, errors.RQueueError):
         say(describe(error))
         return exit_code(error)
+    if type(error).__module__.startswith("redis."):
+        # not one of those that our connection knows: the answer was no sense
+        say(f"what answers there is no Redis, or a broken one: {' '.join(str(error).split())}")
+        return SERVER
     if isinstance(error, OSError) and error.filename:
         say(f"{error.strerror}: {error.filename}")
         return USAGE

@@ -24,6 +24,10 @@ Exit codes:
 'rqueue worker' has more of them: see 'rqueue worker --help'."""
 
 
+CLOSED_PIPE = 128 + 13
+"""What a shell says of a program that SIGPIPE ended."""
+
+
 class Entry(NamedTuple):
     """A command before it is loaded."""
 
@@ -93,10 +97,13 @@ class Commands(click.Group):
         try:
             code = super().main(args, prog_name, complete_var, False, **extra)
             sys.stdout.flush()
-        except BrokenPipeError:
-            # who read our output has seen enough; the interpreter would complain when it flushes
+        except (BrokenPipeError, SystemExit) as error:
+            # Who read our output has seen enough (click turns some of these into its own exit). The
+            # interpreter would complain when it flushes the rest.
+            if isinstance(error, SystemExit) and error.code != 1:
+                raise
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = 128 + 13
+            code = CLOSED_PIPE
         except Exception as error:
             from rqueue.cli.failures import report
 

@@ -67,6 +67,7 @@ class Target:
         from rqueue.client import Queue
 
         with self.inspector() as inspector:
+            inspector.keys(name)  # says what is wrong with the name, if so
             yield (
                 Queue(name, redis=inspector.redis, settings=inspector.settings),
                 inspector,

@@ -1,0 +1,91 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from click.testing import CliRunner, Result
+
+from rqueue.cli import cli
+from rqueue.client import Queue
+from rqueue.consumer import Consumer
+from rqueue.embedded import EmbeddedRedis
+from rqueue.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without a development server, and no URL in the environment."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith("RQUEUE_"):
+            monkeypatch.delenv(name)
+    return tmp_path
+
+
+@pytest.fixture
+def queue(client: redis.Redis, server: EmbeddedRedis, queue_name: str) -> Iterator[Queue]:
+    queue = Queue(queue_name, redis=client, settings=Settings(url=server.url))
+    yield queue
+    keys = list(client.scan_iter(match=queue.keys.base + "*", count=1000))
+    if keys:
+        client.unlink(*keys)
+
+
+@pytest.fixture
+def consumer(queue: Queue) -> Iterator[Callable[..., Consumer]]:
+    made: list[Consumer] = []
+
+    def make(**options: Any) -> Consumer:
+        made.append(queue.consumer(**{"renew": False, **options}).register())
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def run(server: EmbeddedRedis) -> Callable[..., Result]:
+    """Runs a command line in this process, on the shared server. Nothing is a terminal there."""
+
+    def call(*args: str, url: str | None = "", code: int = 0, **more: Any) -> Result:
+        given = [] if url is None else ["--url", url or server.url]
+        result = CliRunner().invoke(cli, [*given, *args], prog_name="rqueue", **more)
+        problem = "".join(map(str, result.exc_info or ())) if result.exception else ""
+        assert result.exit_code == code, result.output + problem
+        return result
+
+    return call
+
+
+@pytest.fixture
+def read(run: Callable[..., Result]) -> Callable[..., Any]:
+    """Runs a command line with --json and returns its document."""
+
+    def call(*args: str, **more: Any) -> Any:
+        return json.loads(run(*args, "--json", **more).stdout)
+
+    return call
+
+
+@pytest.fixture
+def command() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the true command in a process of its own."""
+
+    def call(*args: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "rqueue.cli", *args],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=50,
+            stdin=subprocess.DEVNULL,
+            **more,
+        )
+
+    return call

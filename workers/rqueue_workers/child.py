@@ -47,13 +47,11 @@ def run(spec: WorkerSpec, shared: Shared, base: str, parent_pid: int) -> int:
         try:
             plans = load_plans(spec)
         except AppError as error:
-            shared.last_words(str(error))
-            log.error("%s", error)
+            shared.last_words(str(error))  # the supervisor logs it, once for all its workers
             return Exit.APP
         return Child(spec, shared, base, plans, stop).run()
     except UnusableServer as error:
         shared.last_words(str(error))
-        log.error("%s", error)
         return Exit.REDIS
     except Exception:
         log.exception("the worker fails: a bug in rqueue, or data that it did not write")
@@ -293,7 +291,8 @@ class Child:
 
     def _give_back(self) -> None:
         """Everything unstarted goes back."""
-        if not self.desk.outage.since:
+        # told to leave before it had joined, it has nothing to listen to
+        if not self.desk.outage.since and any(hand.term for hand in self.hands):
             self.desk.guarded(self.desk.poll)
         for lane in self.lanes.values():
             lane.give_back()

@@ -34,6 +34,7 @@ local free = jobs - redis.call('LLEN', base .. 'held:' .. consumer)
 if free <= 0 then
   if me.state ~= 'not_interested' then
     pull_settle_state(base, queue, me, 'not_interested')
+    pull_drop_timer(base, queue, me)
     pull_pass_on(base, queue)
   end
 elseif me.state == 'not_interested' then

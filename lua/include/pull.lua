@@ -40,6 +40,13 @@ local function pull_settle_state(base, queue, consumer, to)
   consumer.state = to
 end
 
+--- A consumer that is told of no due time does not watch the schedule any more.
+local function pull_drop_timer(base, queue, consumer)
+  if queue.timer ~= consumer.name then return end
+  redis.call('HDEL', base .. 'meta', 'timer')
+  queue.timer = false
+end
+
 --- ms until the next due job, for the one waiting consumer that watches it; -1 for all others.
 local function pull_timer(base, queue, consumer)
   if queue.paused or queue.quiet then return -1 end
@@ -80,11 +87,13 @@ local function pull_jobs(base, queue, consumer)
   end
   if free <= 0 then
     pull_settle_state(base, queue, consumer, 'not_interested')
+    pull_drop_timer(base, queue, consumer)
     pull_pass_on(base, queue)
     return {}, -1
   end
   if queue.paused then
     pull_settle_state(base, queue, consumer, 'interested')
+    pull_drop_timer(base, queue, consumer)
     return {}, -1
   end
   if not queue.quiet then
@@ -123,6 +132,7 @@ local function pull_jobs(base, queue, consumer)
     pull_settle_state(base, queue, consumer, 'interested')
     return jobs, pull_timer(base, queue, consumer)
   end
+  pull_drop_timer(base, queue, consumer)
   pull_pass_on(base, queue)
   return jobs, -1
 end

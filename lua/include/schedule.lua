@@ -12,6 +12,8 @@ local function schedule_watch(base, now, soonest, timer)
   local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
   if not first[2] or tonumber(first[2]) < soonest then return end
   if timer and redis.call('ZSCORE', base .. 'interested', timer) then
+    -- it watches for the later time: until it has pulled, nobody watches
+    redis.call('HDEL', base .. 'meta', 'timer')
     consumer_wake(base, now, timer)
   else
     consumer_pass_timer(base, now)

@@ -24,20 +24,26 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
     if snapshot.jobs != values:
         for id in snapshot.jobs.keys() | values.keys():
             yield f"value of {id}", snapshot.jobs.get(id), values.get(id)
-    yield "lists", snapshot.lists, {
-        f"{'ready' if kind else 'due'}:{-level}": ids
-        for (level, kind), ids in model.lists.items()
-        if ids
-    }
+    yield (
+        "lists",
+        snapshot.lists,
+        {
+            f"{'ready' if kind else 'due'}:{-level}": ids
+            for (level, kind), ids in model.lists.items()
+            if ids
+        },
+    )
     yield "schedule", [(d, p, i) for i, d, p in snapshot.scheduled], model.scheduled
     yield "seats", _text(snapshot.hash("seated")), model.seated
     yield "dead", sorted(snapshot.scores("dead")), sorted(model.dead)
     yield "ended", _letters(snapshot.hash("ended")), model.ended
     yield "ended before", _letters(snapshot.hash("ended:old")), model.older
     yield "history", [(row["id"], row["outcome"]) for row in snapshot.history], model.history
-    yield "short", _text(snapshot.hash("short")), {
-        id: "\n".join(names) for id, names in model.short.items()
-    }
+    yield (
+        "short",
+        _text(snapshot.hash("short")),
+        {id: "\n".join(names) for id, names in model.short.items()},
+    )
     yield "paused", snapshot.meta.get("paused") == "1", model.paused
     yield "last position", int(snapshot.meta.get("seq", "0")), model.seq
     yield "timer", snapshot.meta.get("timer", ""), model.timer
@@ -46,7 +52,7 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
     for name, c in model.consumers.items():
         row = snapshot.consumers.get(name, {})
         yield f"state of {name}", row.get("state"), c.state
-        yield f"window of {name}", (row.get("jobs"), row.get("bytes")), (str(c.jobs), str(c.bytes))
+        yield f"window of {name}", (row.get("jobs"), row.get("bytes")), (str(c.jobs), str(c.room))
         yield f"hands of {name}", snapshot.held.get(name, []), c.held
         yield f"wake-ups of {name}", snapshot.wakes.get(name, []), c.wake
 

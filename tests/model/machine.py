@@ -1,4 +1,4 @@
-"""The real scripts on a real server, driven at random beside the model, and looked at after each step."""
+"""The real scripts on a real server, driven at random beside the model, compared at each step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.model.model import Consumer, Job, Model
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
-KEEP_MS = 20_000
+KEEP_MS = 5_000
 CAUSE = b'{"kind":"crash","type":"Killed"}'
 ERROR = b'{"kind":"exception","type":"ValueError"}'
 CONSUMERS_MAX = 6
@@ -36,7 +36,8 @@ CONSUMERS_MAX = 6
 some = st.integers(0, 11)
 """Picks one of what is there, whatever that is."""
 picks = st.lists(some, max_size=4)
-windows = st.tuples(st.sampled_from([1, 2, 3, 3, 10, 0]), st.sampled_from([0, 0, 0, 150, 300]))
+windows = st.tuples(st.sampled_from([3, 2, 10, 3, 1, 0]), st.sampled_from([0, 0, 0, 150, 300]))
+ranks = st.sampled_from([0, 0, 0, 0, 1, -1])
 priorities = st.sampled_from([4, 4, 4, 9, 0])
 delays = st.sampled_from([0, 0, 0, 0, 800, 800, 3000])
 paddings = st.sampled_from([0, 0, 60, 200])
@@ -127,10 +128,13 @@ class Machine(RuleBasedStateMachine):
         immediate=st.booleans(),
     )
     def enqueue(self, jobs: list[tuple[int, int, int, int, int]], immediate: bool) -> None:
-        puts = []
+        self.enqueue_all(jobs, immediate)
+
+    def enqueue_all(self, jobs: list[tuple[int, int, int, int, int]], immediate: bool) -> None:
+        puts: list[Put] = []
         for priority, delay, padding, limit, twice in jobs:
             id = f"j{len(self.model.accepted) + len(puts)}"
-            if twice == 0 and self.model.accepted:
+            if twice == 0 and self.model.accepted and not puts:
                 id = self.model.accepted[-(padding % 7) - 1 :][0]
             body = f'[1,"t",["{"x" * padding}"]]'.encode()
             puts.append(Put(id, body, priority, delay, 0, limit))
@@ -148,9 +152,13 @@ class Machine(RuleBasedStateMachine):
         known = len(self.model.accepted)
         new = [
             self.model.new_job(
-                p.id, p.envelope, p.priority, p.max_deliveries, p.delay_ms and reply.now + p.delay_ms
+                put.id,
+                put.envelope,
+                put.priority,
+                put.max_deliveries,
+                put.delay_ms and reply.now + put.delay_ms,
             )
-            for p in puts
+            for put in puts
         ]
         taker = self.model.enqueue(new)
         accepted = self.model.accepted[known:]
@@ -163,15 +171,31 @@ class Machine(RuleBasedStateMachine):
 
     # -- consumers ---------------------------------------------------------------------------------
 
-    @initialize()
-    def configure(self) -> None:
+    @initialize(
+        consumers=st.lists(st.tuples(ranks, windows), min_size=1, max_size=3),
+        ready=st.integers(0, 4),
+        later=st.booleans(),
+        first=st.booleans(),
+    )
+    def begin(
+        self, consumers: list[tuple[int, tuple[int, int]]], ready: int, later: bool, first: bool
+    ) -> None:
+        """A queue in use: some consumers, some jobs, in one order or the other."""
         self.run(store.configure(self.keys, {"keep_ms": KEEP_MS}))
+        jobs = [(4, 0, 0, 1 + i % 2, 1) for i in range(ready)] + [(4, 800, 0, 0, 1)] * later
         self.before = take_snapshot(self.client, self.keys)
+        if first and jobs:
+            self.enqueue_all(jobs, False)
+        for rank, window in consumers:
+            self.register("acquire", rank, window, 1, 6000)
+        if not first and jobs:
+            self.enqueue_all(jobs, False)
+        self.before, self.arrivals = take_snapshot(self.client, self.keys), 0
 
     @precondition(lambda self: len(self.model.consumers) < CONSUMERS_MAX)
     @rule(
         mode=st.sampled_from(["acquire"] * 5 + ["browse"]),
-        priority=st.sampled_from([0, 0, 0, 0, 1, -1]),
+        priority=ranks,
         window=windows,
         slots=st.integers(1, 2),
         lease=st.sampled_from([6000, 30_000]),
@@ -179,11 +203,21 @@ class Machine(RuleBasedStateMachine):
     def join(
         self, mode: Any, priority: int, window: tuple[int, int], slots: int, lease: int
     ) -> None:
+        self.register(mode, priority, window, slots, lease)
+
+    def register(
+        self, mode: Any, priority: int, window: tuple[int, int], slots: int, lease: int
+    ) -> None:
         self.names += 1
         name = f"c{self.names}"
         call = store.register(
-            self.keys, name, mode=mode, priority=priority, window=Window(*window),
-            lease_ms=lease, slots=slots,
+            self.keys,
+            name,
+            mode=mode,
+            priority=priority,
+            window=Window(*window),
+            lease_ms=lease,
+            slots=slots,
         )
         now, term, state = self.answer(call)
         c = Consumer(name, mode, priority, *window, slots, now + lease, 0)
@@ -195,7 +229,7 @@ class Machine(RuleBasedStateMachine):
     @rule(pick=some, window=st.none() | windows, recall=st.sampled_from([False] * 4 + [True]))
     def pull(self, pick: int, window: tuple[int, int] | None, recall: bool) -> None:
         if c := self.acquirer(pick):
-            self.pull_by(c, window or (c.jobs, c.bytes), recall)
+            self.pull_by(c, window or (c.jobs, c.room), recall)
 
     def pull_by(self, c: Consumer, window: tuple[int, int], recall: bool = False) -> None:
         call = store.pull(self.keys, c.name, str(c.term), Window(*window), recall=recall)
@@ -214,7 +248,7 @@ class Machine(RuleBasedStateMachine):
     def obey(self, pick: int) -> None:
         """A consumer that was woken does what it must."""
         if c := self.one(pick, lambda c: c.state == "notified"):
-            self.pull_by(c, (c.jobs, c.bytes))
+            self.pull_by(c, (c.jobs, c.room))
 
     @precondition(lambda self: any(self.mine.values()))
     @rule(
@@ -235,6 +269,27 @@ class Machine(RuleBasedStateMachine):
         window=st.none() | windows,
     )
     def settle(
+        self,
+        pick: int,
+        outcomes: list[tuple[int, str, int, str, bool]],
+        others: int,
+        pull: bool,
+        window: tuple[int, int] | None,
+    ) -> None:
+        self.settle_by(pick, outcomes, others, pull, window)
+
+    @precondition(lambda self: any(self.mine.values()))
+    @rule(
+        pick=some,
+        place=some,
+        outcome=st.sampled_from(["ack", "release", "retry", "retry", "reject"]),
+        seat=st.sampled_from(["old", "tail"]),
+    )
+    def settle_one(self, pick: int, place: int, outcome: str, seat: str) -> None:
+        """The simplest settle: one job, and no pull."""
+        self.settle_by(pick, [(place, outcome, 0, seat, True)], 0, False, None)
+
+    def settle_by(
         self,
         pick: int,
         outcomes: list[tuple[int, str, int, str, bool]],
@@ -268,11 +323,20 @@ class Machine(RuleBasedStateMachine):
                 release.append(id)
         named = [*ack, *(id for id, _, _ in done), *(r.id for r in retry), *(r[0] for r in reject)]
         words = ["ack"] * (len(ack) + len(done)) + ["retry"] * len(retry) + ["reject"] * len(reject)
-        wanted = (window or (c.jobs, c.bytes)) if pull else None
+        wanted = (window or (c.jobs, c.room)) if pull else None
         call = store.settle(
-            self.keys, c.name, str(c.term), Window(*wanted) if wanted else None,
-            ack=ack, done=done, retry=retry, reject=reject, release=release, freed=freed,
-            batch=pack({"id": named, "outcome": words}) if named else b"", rows=len(named),
+            self.keys,
+            c.name,
+            str(c.term),
+            Window(*wanted) if wanted else None,
+            ack=ack,
+            done=done,
+            retry=retry,
+            reject=reject,
+            release=release,
+            freed=freed,
+            batch=pack({"id": named, "outcome": words}) if named else b"",
+            rows=len(named),
         )
         pulled = self.answer(call)
         refused, taken, timer = self.model.settle(
@@ -357,7 +421,7 @@ class Machine(RuleBasedStateMachine):
             move_time(self.queue, self.watch[name] - now)
             self.before = take_snapshot(self.client, self.keys)
         c = self.model.consumers[name]
-        self.pull_by(c, (c.jobs, c.bytes))
+        self.pull_by(c, (c.jobs, c.room))
 
     # -- people ------------------------------------------------------------------------------------
 
@@ -391,6 +455,7 @@ class Machine(RuleBasedStateMachine):
         was = self.answer(store.cancel(self.keys, id, held=held))
         assert was == self.model.cancel(id, held)
 
+    @precondition(lambda self: self.model.elements() > 2)
     @rule(scheduled=st.booleans(), limit=st.sampled_from([1, 1, 2, 500]))
     def purge(self, scheduled: bool, limit: int) -> None:
         ended, _ = self.answer(store.purge(self.keys, limit, scheduled=scheduled))
@@ -420,13 +485,12 @@ class Machine(RuleBasedStateMachine):
         term = str(c.term) if fault != "term" else str(c.term + 1)
         window = Window(3, 0) if fault != "args" else Window(-7, 0)
         ids = list(self.mine.get(c.name, ())) or self.model.accepted[-2:]
+        again = [Retried(id, 0, "old", True, b"") for id in ids]
         calls: list[Call[Any]] = [
             store.pull(self.keys, c.name, term, window),
             store.interest(self.keys, c.name, term, window),
             store.settle(self.keys, c.name, term, window, ack=ids),
-            store.settle(
-                self.keys, c.name, term, window, retry=[Retried(id, 0, "old", True, b"") for id in ids]
-            ),
+            store.settle(self.keys, c.name, term, window, retry=again),
             store.settle(self.keys, c.name, term, window, release=ids),
             store.settle(self.keys, c.name, term, None, reject=[(id, CAUSE) for id in ids]),
         ]

@@ -1,4 +1,4 @@
-"""A queue in plain Python: what the scripts are to do, in lists and dicts, without any of their tricks.
+"""A queue in plain Python: what the scripts are to do, in lists and dicts, without their tricks.
 
 Every method is one script's effect; `now` is the time that the script's reply told. Where the
 scripts bound their work (slices, caps) the model does not: tests stay below the bounds.
@@ -40,7 +40,8 @@ class Consumer:
     mode: str
     priority: int
     jobs: int
-    bytes: int
+    room: int
+    """Bytes it may hold; 0: no limit."""
     slots: int
     lease_until: int
     term: int
@@ -148,6 +149,10 @@ class Model:
         holder = self.consumers.get(self.timer)
         return holder is not None and holder.state == "interested"
 
+    def drop_timer(self, c: Consumer) -> None:
+        if self.timer == c.name:
+            self.timer = ""
+
     def pass_on(self) -> None:
         if self.paused or not self.interested():
             return
@@ -162,7 +167,7 @@ class Model:
                 c.wake.append(b"w")
 
     def settle_state(self, c: Consumer, to: str) -> None:
-        """Where a call leaves its own consumer; a wake-up that it has not read is answered by it."""
+        """Where a call leaves its own consumer. It answers a wake-up that was not read."""
         if to == c.state and to not in ("interested", "notified"):
             return
         if c.state == "notified" and to != "notified":
@@ -194,7 +199,8 @@ class Model:
         if self.scheduled[0][0] < soonest:
             return
         if self.watched():
-            self.wake(self.consumers[self.timer])
+            holder, self.timer = self.consumers[self.timer], ""
+            self.wake(holder)
         else:
             self.pass_timer()
 
@@ -269,7 +275,7 @@ class Model:
             if floor is not None and c.priority < floor:
                 return None
             size = len(job.body) + 64
-            if c.free > 0 and (not c.bytes or not c.held or self.size(c.held) + size <= c.bytes):
+            if c.free > 0 and (not c.room or not c.held or self.size(c.held) + size <= c.room):
                 return c
         return None
 
@@ -326,8 +332,8 @@ class Model:
             if not work:
                 self.pass_on()
 
-    def interest(self, c: Consumer, jobs: int, bytes: int) -> None:
-        c.jobs, c.bytes = jobs, bytes
+    def interest(self, c: Consumer, jobs: int, room: int) -> None:
+        c.jobs, c.room = jobs, room
         if c.mode == "browse":
             to = "browsers" if jobs > 0 else "not_interested"
             if c.state != to:
@@ -335,6 +341,7 @@ class Model:
         elif c.free <= 0:
             if c.state != "not_interested":
                 self.settle_state(c, "not_interested")
+                self.drop_timer(c)
                 self.pass_on()
         elif c.state == "not_interested":
             work = not self.paused and self.work_waits()
@@ -350,14 +357,14 @@ class Model:
     def take(self, c: Consumer) -> tuple[list[str], str]:
         """The heads that fit, best first, and the id of the first one that does not."""
         taken: list[str] = []
-        room, empty = c.bytes - self.size(c.held), not c.held
+        room, empty = c.room - self.size(c.held), not c.held
         for key in sorted(self.lists):
             ids = self.lists[key]
             while ids and len(taken) < c.free:
                 id = ids[0]
                 if id not in self.marks:
                     room -= len(self.jobs[id].value)
-                    if c.bytes and room < 0 and not (empty and not taken):
+                    if c.room and room < 0 and not (empty and not taken):
                         return taken, id
                     taken.append(id)
                 self.marks.pop(id, None)
@@ -373,14 +380,15 @@ class Model:
         self.timer = c.name
         return max(0, self.scheduled[0][0] - self.now)
 
-    def pull(self, c: Consumer, jobs: int, bytes: int) -> tuple[list[str], int]:
+    def pull(self, c: Consumer, jobs: int, room: int) -> tuple[list[str], int]:
         """Returns what it acquired, and the timer."""
-        c.jobs, c.bytes = jobs, bytes
+        c.jobs, c.room = jobs, room
         taken: list[str] = []
         if c.free <= 0:
             self.settle_state(c, "not_interested")
         elif self.paused:
             self.settle_state(c, "interested")
+            self.drop_timer(c)
             return [], -1
         else:
             self.promote_due()
@@ -399,6 +407,7 @@ class Model:
                 self.settle_state(c, "interested")
                 return taken, self.watches(c)
             self.settle_state(c, "not_interested")
+        self.drop_timer(c)
         self.pass_on()
         return taken, -1
 

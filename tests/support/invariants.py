@@ -83,9 +83,7 @@ def conservation(snapshot: Snapshot, accepted: Collection[str] | None = None) ->
     if marks != int(snapshot.meta.get("marked", "0")):
         wrong.append(f"meta says {snapshot.meta.get('marked')} marks, there are {marks}")
     for id in accepted or ():
-        value = snapshot.jobs.get(id)
-        gone = value is None or is_mark(value)
-        if gone and id not in snapshot.records:
+        if is_mark(snapshot.jobs.get(id, b"!")) and id not in snapshot.records:
             wrong.append(f"job {id} was accepted and is nowhere")
     for id, record in snapshot.records.items():
         try:
@@ -236,13 +234,11 @@ def leftovers(snapshot: Snapshot) -> list[str]:
         ("seated", scheduled),
         ("awaited", set(snapshot.jobs)),
     ):
-        for id in snapshot.hash(key):
-            if id.decode() not in allowed:
-                wrong.append(f"{key} still knows {id.decode()}")
-    for id in dead:
-        if id.encode() not in snapshot.hash("causes"):
-            wrong.append(f"dead letter {id} has no cause")
-    return wrong
+        for raw in snapshot.hash(key):
+            if raw.decode() not in allowed:
+                wrong.append(f"{key} still knows {raw.decode()}")
+    causes = snapshot.hash("causes")
+    return wrong + [f"dead letter {id} has no cause" for id in dead if id.encode() not in causes]
 
 
 def history_account(snapshot: Snapshot) -> list[str]:
@@ -314,12 +310,8 @@ def _rank(snapshot: Snapshot, id: str) -> tuple[int, int]:
 def no_herd(before: Snapshot, after: Snapshot, arrivals: int) -> list[str]:
     """5: no more consumers were woken than jobs arrived; one more where the fleet's timer changes
     hands, which is no wake-up for the job."""
-    told = Counter(
-        name for name, words in after.wakes.items() for word in words if word == b"w" or word[:1] == b"J"
-    )
-    told.subtract(
-        name for name, words in before.wakes.items() for word in words if word == b"w" or word[:1] == b"J"
-    )
+    told = _wake_ups(after)
+    told.subtract(_wake_ups(before))
     woken = sum(
         count
         for name, count in told.items()
@@ -331,10 +323,15 @@ def no_herd(before: Snapshot, after: Snapshot, arrivals: int) -> list[str]:
     return []
 
 
+def _wake_ups(snapshot: Snapshot) -> Counter[str]:
+    """consumer -> how many unread wake-ups it has, a job handed over being one."""
+    return Counter(
+        name for name, words in snapshot.wakes.items() for word in words if word[:1] in b"wJ"
+    )
+
+
 def accepted_once(before: Snapshot, accepted: Collection[str]) -> list[str]:
     """8: an id that was accepted once is not accepted again while its record lasts."""
     return [
-        f"{id} was accepted again"
-        for id in accepted
-        if id in before.jobs or id in before.records
+        f"{id} was accepted again" for id in accepted if id in before.jobs or id in before.records
     ]

@@ -1,4 +1,4 @@
-"""Everything that Redis holds of one queue, read in one step, so that it can be checked or compared."""
+"""Everything that Redis holds of one queue, read in one step, to be checked or compared."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class Snapshot:
     keys: dict[str, Any]
 
     def hash(self, name: str) -> dict[bytes, bytes]:
-        return self.keys.get(name, {})
+        found: dict[bytes, bytes] = self.keys.get(name, {})
+        return found
 
     def ids(self, name: str) -> list[str]:
         """The elements of a list."""

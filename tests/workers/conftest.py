@@ -5,6 +5,7 @@ import pytest
 
 from rqueue.client import Queue
 from rqueue.embedded import EmbeddedRedis
+from tests.workers.children import Bench
 from tests.workers.pools import Pool
 
 
@@ -28,3 +29,11 @@ def make_pool(server: EmbeddedRedis, queue_name: str, tmp_path: Path) -> Iterato
     yield make
     for pool in made:
         pool.clean_up()
+
+
+@pytest.fixture
+def bench(server: EmbeddedRedis, queue_name: str, tmp_path: Path) -> Iterator[Bench]:
+    """A queue of this test alone, and worker processes for it without a supervisor."""
+    made = Bench(server.url, queue_name, tmp_path)
+    yield made
+    made.close()

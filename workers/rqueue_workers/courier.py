@@ -33,7 +33,6 @@ class Courier(threading.Thread):
         self._closed = False
         self._watched: Now | None = None
         self._looks = 0
-        self._patience = 0.0
 
     def watch(self) -> None:
         """The main thread begins to run jobs. Called after it said so in its slot."""
@@ -84,7 +83,8 @@ class Courier(threading.Thread):
         if job is not self._watched:
             self._watched = job
             self._looks = 0
-            self._patience = 0.0
+            for hand in desk.hands:
+                hand.hold_until = hand.hold_s = 0.0
         self._looks += 1
         desk.kicked = False
         if not desk.outage.waiting:
@@ -92,18 +92,11 @@ class Courier(threading.Thread):
                 with desk.lock:
                     if self._slot.job is not job:
                         return TICK_S
-                    if hand.todo and monotonic() - job[5] >= self._patience:
-                        hand.give_back()
-                        # whoever else has jobs here may still pull; not for ever the same ones
-                        self._patience = (
-                            monotonic() - job[5] + min(2.0, max(0.02, 2 * self._patience))
-                        )
-                if (
-                    hand.pending
-                    or hand.lost_reply
-                    or (hand.state != "not_interested" and not desk.lanes)
-                    or (desk.lanes and desk.wants(hand, monotonic(), blocked=True))
-                ):
+                    if hand.give_back():
+                        # other lanes may still have room, but not for these: look again later
+                        hand.hold_s = min(2.0, max(0.02, 2 * hand.hold_s))
+                        hand.hold_until = monotonic() + hand.hold_s
+                if hand.pending or hand.lost_reply or desk.wants(hand, monotonic(), blocked=True):
                     desk.step(hand, blocked=True)
             desk.guarded(desk.poll)
         for lane in desk.lanes.values():

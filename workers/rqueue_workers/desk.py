@@ -91,6 +91,10 @@ class Desk:
         if hand.lost_reply:
             self._recover(hand, blocked)
             return
+        if hand.passing:
+            hand.pass_on()
+            if hand.state == "interested":
+                return  # behind all others who wait
         jobs = hand.settle(self.window(hand, blocked))
         if jobs:
             self.deal(hand, jobs)
@@ -100,9 +104,14 @@ class Desk:
         staying = hand.held - hand.pending
         if self.closing or not self.turns.pulls(hand):
             return max(0, staying)
-        room = 0 if blocked or self._threaded else max(0, hand.credit.window - len(hand.todo))
-        for lane in self.lanes.values():
-            room += lane.room
+        room = 0
+        seen = hand.lanes
+        if not self._threaded and not blocked and (MAIN in seen or not seen):
+            room = max(0, hand.credit.window - len(hand.todo))
+        if not blocked or monotonic() >= hand.hold_until:
+            for kind, lane in self.lanes.items():
+                if kind in seen or self._threaded:
+                    room += lane.room
         if self.spec.prefetch:
             room = max(0, min(room, self.spec.prefetch - staying))
         return max(0, staying) + room
@@ -144,6 +153,7 @@ class Desk:
             if self._threaded or self._sorter.is_async(value):
                 self.divert(hand, id_, value, acquired)
             else:
+                hand.lanes.add(MAIN)
                 hand.todo.append((id_, value, acquired))
 
     def divert(self, hand: Hand, id: bytes, value: bytes, acquired: int) -> None:
@@ -154,11 +164,12 @@ class Desk:
                 hand.queue, hand.most, id, value, acquired, now, hand.ms(now)
             )
         except Unfit as unfit:
-            hand.others.append(unfit.row)
+            hand.unfit(id, value, unfit.row)
             return
         if plan.lane == MAIN:
             hand.todo.append((id, value, acquired))
             return
+        hand.lanes.add(plan.lane)
         job = Job(hand, id, value, acquired, head, plan, args, kwargs, opts)
         self.lanes[plan.lane].submit((job,))
 
@@ -272,6 +283,8 @@ class Desk:
                 times.append(again)
             if isinstance(lane, ThreadLane) and (again := lane.limits(now)):
                 times.append(again)
+        if any(hand.back for hand in self.hands):
+            return 0.0
         return max(0.0, min(times)) if times else None
 
     def wait(self, timeout: float | None, interrupt: int) -> None:

@@ -32,14 +32,16 @@ log = logging.getLogger("rqueue.worker")
 
 LONGEST_TEXT = 16_384
 PARK_FIRST_S, PARK_MOST_S = 1.0, 60.0
+PASS_S = 0.5
 
 NOTHING: Mapping[str, Any] = {}
 
 
 class Unfit(Exception):
-    """A job that cannot be run here. `row` says what becomes of it."""
+    """A job that cannot be run here. `row` says what becomes of it; None = others are to have a
+    look at it first."""
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: Row | None) -> None:
         super().__init__()
         self.row = row
 
@@ -59,6 +61,7 @@ class Executor:
         self.plans = plans
         self.worker = worker
         self.signer = signer
+        self._passed: dict[bytes, float] = {}
         self.max_body = spec.settings.max_body
 
     def decode(
@@ -90,9 +93,16 @@ class Executor:
 
     def _unknown(
         self, id: bytes, value: bytes, head: bytes, name: str, acquired: int, now: float, at_ms: int
-    ) -> Row:
-        deliveries = parse_value(value)[0].deliveries
-        delay = min(PARK_MOST_S, PARK_FIRST_S * 2 ** min(deliveries, 10))
+    ) -> Row | None:
+        """A job of a task that nobody here knows is passed on; one that comes back at once has been
+        everywhere: it is parked, for longer and longer."""
+        if now - self._passed.pop(id, 0.0) > PASS_S:
+            if len(self._passed) > 1000:
+                self._passed.clear()
+            self._passed[id] = now
+            return None
+        deliveries = parse_value(value)[0].deliveries  # two for each time: passed on, and parked
+        delay = min(PARK_MOST_S, PARK_FIRST_S * 2 ** min(deliveries // 2, 10))
         try:
             registry.get(name)
             said = f"no task '{name}' is registered here"

@@ -62,6 +62,13 @@ class Hand:
         """Of the main thread's lane."""
         self.recalled: set[tuple[bytes, bytes]] = set()
         """What the last recall named: a hand-over that was under way then is no second job."""
+        self.passing: deque[tuple[bytes, int]] = deque()
+        """Like `back`, but not to be acquired again in the same step: others are to have a look."""
+        self.lanes: set[int] = set()
+        """Of the jobs that came so far: what to expect of the next ones."""
+        self.hold_until = 0.0
+        """While the main thread is in a long job, pull nothing before this time."""
+        self.hold_s = 0.0
         self.held = 0
         self.most = 10
         """Attempts that the queue allows a job that says nothing else; 0 = any number."""
@@ -127,7 +134,14 @@ class Hand:
         """The registration is lost: drop what is unstarted, and results nobody would take.
         Returns how many results."""
         stale = len(self.acks) + len(self.dones) + len(self.others)
-        for rows in (self.acks, self.dones, self.others, self.back, self.todo):
+        for rows in (
+            self.acks,
+            self.dones,
+            self.others,
+            self.back,
+            self.passing,
+            self.todo,
+        ):
             rows.clear()
         self.term = self.state = ""
         self.held = 0
@@ -139,7 +153,8 @@ class Hand:
     @property
     def pending(self) -> int:
         """Jobs whose end is to be told."""
-        return len(self.acks) + len(self.dones) + len(self.others) + len(self.back)
+        rows = len(self.acks) + len(self.dones) + len(self.others)
+        return rows + len(self.back) + len(self.passing)
 
     def settle(self, window: int | None) -> list[bytes]:
         """Tell what ended and, unless `window` is None, pull: [id, value, ...] of the new jobs.
@@ -150,6 +165,18 @@ class Hand:
         while self.pending > CHUNK:
             self._settle(None)
         return self._settle(window)
+
+    def pass_on(self) -> None:
+        """Give back what others are to have a look at. Raises as `settle` does."""
+        self.back.extend(_take(self.passing, CHUNK))
+        self._settle(None)
+
+    def unfit(self, id: bytes, value: bytes, row: Row | None) -> None:
+        """A job cannot be run here: its row, or None to pass it on."""
+        if row is None:
+            self.passing.append((id, len(value)))
+        else:
+            self.others.append(row)
 
     def _settle(self, window: int | None) -> list[bytes]:
         acks = _take(self.acks, CHUNK)

@@ -180,7 +180,7 @@ class MainLane:
                 hand.queue, hand.most, id, value, acquired, started, hand.ms(started)
             )
         except Unfit as unfit:
-            hand.others.append(unfit.row)
+            hand.unfit(id, value, unfit.row)
             return False
         if plan.lane != MAIN:
             self._divert(hand, id, value, acquired)

@@ -92,7 +92,7 @@ class ThreadLane(Lane):
     def _disarm(self, slot: int, guard: threading.Lock) -> None:
         with guard:
             self._warned.add(slot)
-            _raise_in(threading.get_ident(), None)
+            _raise_in(threading.get_ident(), ctypes.py_object())
             self._warned.discard(slot)
 
 

@@ -88,6 +88,8 @@ class Child:
             )
             for i, queue in enumerate(spec.queues)
         ]
+        for hand in self.hands:
+            hand.lanes = {plan.lane for plan in plans.values() if plan.queue == hand.queue}
         self.executor = Executor(spec, plans, base, settings.signer)
         self.slot = Slot(base)
         self.lanes: dict[int, Lane] = {}

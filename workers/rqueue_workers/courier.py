@@ -84,7 +84,7 @@ class Courier(threading.Thread):
             self._watched = job
             self._looks = 0
             for hand in desk.hands:
-                hand.hold_until = hand.hold_s = 0.0
+                hand.hold_s = 0.0
         self._looks += 1
         desk.kicked = False
         if not desk.outage.waiting:
@@ -93,14 +93,11 @@ class Courier(threading.Thread):
                     if self._slot.job is not job:
                         return TICK_S
                     if hand.give_back():
-                        # other lanes may still have room, but not for these: look again later
-                        hand.hold_s = min(2.0, max(0.02, 2 * hand.hold_s))
-                        hand.hold_until = monotonic() + hand.hold_s
+                        hand.hold(monotonic())
                 if hand.pending or hand.lost_reply or desk.wants(hand, monotonic(), blocked=True):
                     desk.step(hand, blocked=True)
             desk.guarded(desk.poll)
-        for lane in desk.lanes.values():
-            lane.stall(monotonic())
+        desk.rest(monotonic())
         self._overdue()
         if any(hand.todo or hand.pending for hand in desk.hands) or self._looks < 20:
             return TICK_S

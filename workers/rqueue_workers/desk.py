@@ -108,9 +108,11 @@ class Desk:
         seen = hand.lanes
         if not self._threaded and not blocked and (MAIN in seen or not seen):
             room = max(0, hand.credit.window - len(hand.todo))
-        if not blocked or monotonic() >= hand.hold_until:
+        if monotonic() >= hand.hold_until or not (
+            blocked or any(lane.blocked for lane in self.lanes.values())
+        ):
             for kind, lane in self.lanes.items():
-                if kind in seen or self._threaded:
+                if kind in seen or (kind == THREAD and not seen):
                     room += lane.room
         if self.spec.prefetch:
             room = max(0, min(room, self.spec.prefetch - staying))
@@ -276,11 +278,16 @@ class Desk:
         """Seconds until something has to be looked at without being told; None = nothing has."""
         times = [hand.timer_at - now for hand in self.hands if hand.timer_at]
         for hand in self.hands:
+            if hand.hold_until > now and self.lanes:
+                times.append(hand.hold_until - now)
             if hand.pending and hand.acks:
                 times.append(hand.acks[0][6] + LINGER_S - now)
         for lane in self.lanes.values():
-            if again := lane.stall(now):
+            again, gave_back = lane.stall(now)
+            if again:
                 times.append(again)
+            for hand in gave_back:
+                hand.hold(now)
             if isinstance(lane, ThreadLane) and (again := lane.limits(now)):
                 times.append(again)
         if any(hand.back for hand in self.hands):

@@ -67,7 +67,7 @@ class Hand:
         self.lanes: set[int] = set()
         """Of the jobs that came so far: what to expect of the next ones."""
         self.hold_until = 0.0
-        """While the main thread is in a long job, pull nothing before this time."""
+        """While a lane is blocked, pull nothing before this time."""
         self.hold_s = 0.0
         self.held = 0
         self.most = 10
@@ -269,6 +269,12 @@ class Hand:
         jobs = self._read(pulled, window, 0)
         self.lost_reply = False
         return jobs
+
+    def hold(self, now: float) -> None:
+        """Jobs went back because nothing here was free for them. Other lanes may have room for what
+        comes behind, but the same jobs would come first: look again later, and less and less."""
+        self.hold_s = min(2.0, max(0.02, 2 * self.hold_s))
+        self.hold_until = now + self.hold_s
 
     def add(self, jobs: list[bytes]) -> None:
         """Put jobs that were pulled into `todo`."""

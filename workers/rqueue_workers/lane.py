@@ -90,7 +90,6 @@ class Lane:
         self.stalled = 0.0
         """Seconds that unstarted jobs may wait for a slot, once some had to be given back; 0.0 =
         none had."""
-        self.stalled_at = 0.0
         self.stopping = False
         self._first_row = first_row
         self._executor = executor
@@ -113,39 +112,41 @@ class Lane:
     @property
     def room(self) -> int:
         """How many more jobs it may be given: free slots, and some ahead."""
-        ahead = self.credit.window
-        if self.stalled:
-            ahead = 0
+        ahead = 0 if self.blocked else self.credit.window
         return max(0, self.slots + ahead - len(self.running) - len(self.todo))
 
-    def give_back(self) -> int:
-        """Unstarted jobs are to go back to their queues; returns how many."""
-        count = 0
+    @property
+    def blocked(self) -> bool:
+        """Whether unstarted jobs had to be given back, and no slot was free since."""
+        if self.stalled and len(self.running) < self.slots:
+            self.stalled = 0.0
+        return self.stalled > 0
+
+    def give_back(self) -> set[Hand]:
+        """Unstarted jobs are to go back to their queues; returns the hands they are in."""
+        hands = set()
         while self.todo:
             try:
                 job = self.todo.pop()
             except IndexError:
                 break
             job.hand.back.append((job.id, len(job.value)))
-            count += 1
-        return count
+            hands.add(job.hand)
+        return hands
 
-    def stall(self, now: float) -> float:
+    def stall(self, now: float) -> tuple[float, set[Hand]]:
         """Give back what has waited too long for a slot. Returns seconds until the next look, 0.0 =
-        none is needed."""
-        todo = self.todo
-        if len(self.running) < self.slots:
-            self.stalled = 0.0
+        none is needed, and the hands whose jobs went back."""
+        blocked = self.stalled if self.blocked else 0.0
         try:
-            waited = now - todo[0].since
+            waited = now - self.todo[0].since
         except IndexError:
-            return 0.0
-        patience = max(0.05, 3 * self.credit.mean / self.slots, self.stalled)
+            return 0.0, set()
+        patience = max(0.05, 3 * self.credit.mean / self.slots, blocked)
         if waited < patience:
-            return max(0.002, patience - waited)
-        self.give_back()
+            return max(0.002, patience - waited), set()
         self.stalled = min(2.0, 2 * patience)
-        return 0.0
+        return 0.0, self.give_back()
 
     # -- in the lane -------------------------------------------------------------------------------
 

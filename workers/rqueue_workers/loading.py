@@ -25,7 +25,7 @@ class AppError(Exception):
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How jobs of one task run here. limit, soft: seconds, 0 = none. keep_ms: of the result, None =
-    the queue's. most: attempts, 0 = the queue's. plain: nothing has to be watched while it runs."""
+    the queue's. most: attempts, 0 = the queue's. plain: nothing has to be watched while it runs. queue: where its calls go by default."""
 
     name: str
     function: Any
@@ -37,6 +37,7 @@ class Plan:
     keep_ms: int | None = None
     most: int = 0
     plain: bool = True
+    queue: str = ""
 
     def for_job(self, opts: Mapping[str, Any], spec: WorkerSpec) -> Plan:
         """The plan of a job whose envelope has options of its own. Raises ConfigError."""
@@ -63,7 +64,7 @@ def fill(plan: Plan, spec: WorkerSpec) -> Plan:
 def plan_of(task: Task[Any, Any], spec: WorkerSpec) -> Plan:
     """The plan of a registered task."""
     lane = ASYNC if task.is_async else THREAD if spec.threads else MAIN
-    return fill(Plan(task.name, task.function, lane, task.runs), spec)
+    return fill(Plan(task.name, task.function, lane, task.runs, queue=task.queue), spec)
 
 
 def import_app(modules: Iterable[str]) -> None:

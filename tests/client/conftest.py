@@ -1,0 +1,57 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rqueue.client import Queue
+from rqueue.consumer import Consumer
+from rqueue.embedded import EmbeddedRedis
+from tests.support.proxy import Proxy
+
+
+@pytest.fixture
+def queue(server: EmbeddedRedis, queue_name: str) -> Iterator[Queue]:
+    with Queue(queue_name, server.url) as queue:
+        yield queue
+
+
+@pytest.fixture
+def consumer(queue: Queue) -> Iterator[Consumer]:
+    """A registered consumer of `queue` with a wide window, which renews no lease."""
+    with queue.consumer(jobs=100, renew=False) as consumer:
+        yield consumer
+
+
+@pytest.fixture
+def proxy(private_server: EmbeddedRedis) -> Iterator[Proxy]:
+    """A proxy in front of `private_server`."""
+    assert private_server.tcp_url
+    port = int(private_server.tcp_url.rpartition(":")[2].partition("/")[0])
+    with Proxy(("127.0.0.1", port)) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def far(proxy: Proxy, queue_name: str) -> Iterator[Queue]:
+    """A queue that is reached through `proxy`."""
+    with Queue(queue_name, proxy.url) as queue:
+        yield queue
+
+
+@pytest.fixture
+def near(private_server: EmbeddedRedis, queue_name: str) -> Iterator[Queue]:
+    """The same queue, reached directly."""
+    with Queue(queue_name, private_server.url) as queue:
+        yield queue
+
+
+@pytest.fixture
+def no_defaults(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """`rqueue.defaults` as in a process that configured nothing."""
+    from rqueue import defaults
+
+    monkeypatch.delenv("RQUEUE_URL", raising=False)
+    for name in ("_settings", "_client", "_root", "_async_client"):
+        monkeypatch.setattr(defaults, name, None)
+    yield defaults
+    defaults.disconnect()

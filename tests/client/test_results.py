@@ -1,0 +1,230 @@
+"""Results: every state is told apart, nobody polls, nothing is consumed."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+
+from rqueue.client import Queue, when
+from rqueue.connection import execute
+from rqueue.consumer import Consumer
+from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import (
+    InvalidName,
+    JobCancelled,
+    JobFailed,
+    JobPurged,
+    ResultExpired,
+    ResultNotReady,
+    ResultTimeout,
+    UnknownJob,
+)
+from rqueue.job import JobState
+from rqueue.options import Options
+from rqueue.store import purge
+from tests.support.monitor import monitoring
+from tests.support.proxy import Proxy
+from tests.support.taking import take, take_one
+
+pytestmark = pytest.mark.each_server
+
+
+@pytest.mark.parametrize("value", [None, 0, False, "", "text", 1.5, [1, [2]], {"a": None}, "null"])
+def test_a_result_comes_back_and_stays(queue: Queue, consumer: Consumer, value: Any) -> None:
+    handle = queue.send("t")
+    consumer.ack(take_one(consumer), value)
+    assert handle.result(0) == value
+    assert handle.result(5) == value
+    assert queue.job(handle.id).result() == value
+    assert handle.state() is JobState.DONE
+
+
+def test_states_are_told_apart(queue: Queue, consumer: Consumer) -> None:
+    queue.pause()
+    ready, later = queue.send("t"), queue.send("t", options=Options(delay_ms=60_000))
+    for handle, state in ((ready, "ready"), (later, "scheduled")):
+        assert handle.state() == state
+        with pytest.raises(ResultNotReady) as not_ready:
+            handle.result(0)
+        assert not_ready.value.state == state
+    queue.resume()
+    job = take_one(consumer)
+    assert ready.state() is JobState.HELD
+    with pytest.raises(ResultNotReady, match="held"):
+        ready.result(0)
+    consumer.ack(job)
+    assert ready.state() is JobState.DONE
+
+    unknown = queue.job("nobody-knows-me")
+    assert unknown.state() is JobState.UNKNOWN
+    with pytest.raises(UnknownJob):
+        unknown.result(5)
+    assert later.cancel()
+    assert later.state() is JobState.CANCELLED
+    with pytest.raises(JobCancelled):
+        later.result(5)
+    with pytest.raises(InvalidName):
+        queue.job("")
+
+
+def test_a_job_that_failed_shows_the_remote_traceback(queue: Queue, consumer: Consumer) -> None:
+    handle = queue.send("t")
+    cause = {
+        "type": "shop.errors.OutOfStock",
+        "message": "no more tea",
+        "traceback": 'Traceback (most recent call last):\n  File "shop.py", line 7, in order\n',
+        "attempt": 3,
+        "worker": "w1",
+        "kind": "exception",
+    }
+    consumer.settle(reject=[(take_one(consumer), cause)])
+    assert handle.state() is JobState.DEAD
+    with pytest.raises(JobFailed) as failed:
+        handle.result(5)
+    error = failed.value
+    assert (error.type, error.remote_message, error.attempts, error.worker, error.kind) == (
+        "shop.errors.OutOfStock",
+        "no more tea",
+        3,
+        "w1",
+        "exception",
+    )
+    assert 'File "shop.py", line 7, in order' in str(error)
+    assert "shop.errors.OutOfStock: no more tea" in str(error)
+
+
+def test_purged_and_not_kept(queue: Queue, consumer: Consumer) -> None:
+    queue.pause()
+    handle = queue.send("t")
+    execute(queue.redis, purge(queue.keys))
+    assert handle.state() is JobState.PURGED
+    with pytest.raises(JobPurged):
+        handle.result()
+    queue.resume()
+
+    handle = queue.send("t")
+    job = take_one(consumer)
+    call = consumer._settle_call(consumer._settled((), [(job, 5)], (), (), (), b"", 0), None)
+    at = call.args.index(b"5")
+    call.args[at - 1] = 0  # type: ignore[index]  # keep for 0 ms
+    consumer._run(call)
+    assert handle.state() is JobState.DONE
+    with pytest.raises(ResultExpired):
+        handle.result(5)
+
+
+def test_a_time_out_names_the_state(queue: Queue) -> None:
+    handle = queue.send("t")
+    with pytest.raises(ResultTimeout) as error:
+        handle.result(0.05)
+    assert isinstance(error.value, TimeoutError)
+    assert (error.value.id, error.value.timeout, error.value.state) == (handle.id, 0.05, "ready")
+
+
+def test_several_waiters_wait_without_polling(
+    queue: Queue, consumer: Consumer, server: EmbeddedRedis
+) -> None:
+    handle = queue.send("t")
+    job = take_one(consumer)
+    before = _blocked_so_far(queue.redis)
+    with ThreadPoolExecutor(5) as threads, monitoring(server.url) as monitor:
+        waiting = [threads.submit(handle.result, 30) for _ in range(5)]
+        monitor.wait_for("BLMOVE", handle.id, times=5)
+        consumer.ack(job, "tea")
+        assert [future.result(30) for future in waiting] == ["tea"] * 5
+    assert _blocked_so_far(queue.redis) == before + 5  # each waited once, and asked no more
+    assert handle.result(0) == "tea"
+
+
+def _blocked_so_far(client: redis.Redis) -> int:
+    return int(client.info("commandstats").get("cmdstat_blmove", {}).get("calls", 0))
+
+
+def test_the_end_of_a_failed_a_cancelled_and_a_late_job_wakes_who_waits(
+    queue: Queue, consumer: Consumer, server: EmbeddedRedis
+) -> None:
+    failing, cancelled = queue.send("t"), queue.send("t")
+    jobs = take(consumer, 2)
+    with ThreadPoolExecutor(2) as threads, monitoring(server.url) as monitor:
+        waiting = [threads.submit(handle.result, 30) for handle in (failing, cancelled)]
+        monitor.wait_for("BLMOVE", times=2)
+        consumer.reject(jobs[0], "broken")
+        cancelled.cancel()
+        with pytest.raises(JobFailed, match="broken"):
+            waiting[0].result(30)
+        with pytest.raises(JobCancelled):
+            waiting[1].result(30)
+
+
+def test_a_waiter_in_another_process(
+    queue: Queue, consumer: Consumer, server: EmbeddedRedis, request: pytest.FixtureRequest
+) -> None:
+    handle = queue.send("t")
+    program = (
+        "import sys; from rqueue import Queue\n"
+        "print(Queue(sys.argv[1], sys.argv[2]).job(sys.argv[3]).result(30))"
+    )
+    with monitoring(server.url) as monitor:
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, queue.name, server.url, handle.id],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        request.addfinalizer(process.kill)
+        monitor.wait_for("BLMOVE", handle.id)
+        consumer.ack(take_one(consumer), [1, 2])
+        said, _ = process.communicate(timeout=30)
+    assert said == "[1, 2]\n"
+
+
+def test_a_wait_survives_a_cut_connection_and_a_restart(
+    far: Queue, near: Queue, proxy: Proxy, private_server: EmbeddedRedis
+) -> None:
+    handle = far.send("t")
+    got: list[Any] = []
+    waiter = threading.Thread(target=lambda: got.append(handle.result(30)))
+    with near.consumer(jobs=1, renew=False) as consumer:
+        (job,) = consumer.pull()
+        with monitoring(private_server.url) as monitor:
+            waiter.start()
+            monitor.wait_for("BLMOVE")
+            proxy.cut()
+            monitor.wait_for("BLMOVE")  # it came back by itself
+            proxy.cut_reply(7)  # in the middle of the answer
+            consumer.ack(job, {"a": 1})
+            waiter.join(30)
+    assert got == [{"a": 1}]
+
+
+def test_a_client_of_the_users_with_little_patience(
+    queue: Queue, consumer: Consumer, server: EmbeddedRedis
+) -> None:
+    """Its socket time-out is shorter than our blocked command would be."""
+    handle = queue.send("t")
+    with redis.Redis.from_url(server.url, socket_timeout=0.5) as client:
+        impatient = Queue(queue.name, redis=client)
+        with ThreadPoolExecutor(1) as threads, monitoring(server.url) as monitor:
+            waiting = threads.submit(impatient.job(handle.id).result, 30)
+            monitor.wait_for("BLMOVE", times=3)
+            consumer.ack(take_one(consumer), 7)
+            assert waiting.result(30) == 7
+
+
+def test_when() -> None:
+    assert when(timedelta(seconds=2)) == {"delay_ms": 2000}
+    assert when(2_000_000_000) == {"at_ms": 2_000_000_000_000}
+
+
+def test_handles_say_what_they_are(
+    queue: Queue, make_server: Callable[..., EmbeddedRedis]
+) -> None:
+    handle = queue.send("t")
+    assert handle.queue == queue.name
+    assert handle.id in repr(handle)
+    assert queue.name in repr(queue)

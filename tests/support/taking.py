@@ -1,0 +1,43 @@
+"""Taking jobs as a worker does: pull, and where that brings nothing wait to be told."""
+
+from rqueue.aconsumer import AsyncConsumer
+from rqueue.consumer import Consumer
+from rqueue.job import Delivery
+
+
+def take(consumer: Consumer, count: int) -> list[Delivery]:
+    """The next `count` jobs, in order of position (a job handed over may be read late)."""
+    jobs: list[Delivery] = []
+    while True:
+        jobs += consumer.pull()
+        if len(jobs) >= count:
+            assert len(jobs) == count, "more came than were asked for"
+            return sorted(jobs, key=_position)
+        wakes = consumer.wait(10)
+        assert wakes, f"nothing came within ten seconds; {len(jobs)} of {count} jobs did before"
+        jobs += [wake.job for wake in wakes if wake.job]
+        if len(jobs) == count:
+            return sorted(jobs, key=_position)
+
+
+def take_one(consumer: Consumer) -> Delivery:
+    return take(consumer, 1)[0]
+
+
+async def atake(consumer: AsyncConsumer, count: int) -> list[Delivery]:
+    """`take` for asyncio."""
+    jobs: list[Delivery] = []
+    while True:
+        jobs += await consumer.pull()
+        if len(jobs) >= count:
+            assert len(jobs) == count, "more came than were asked for"
+            return sorted(jobs, key=_position)
+        wakes = await consumer.wait(10)
+        assert wakes, f"nothing came within ten seconds; {len(jobs)} of {count} jobs did before"
+        jobs += [wake.job for wake in wakes if wake.job]
+        if len(jobs) == count:
+            return sorted(jobs, key=_position)
+
+
+def _position(job: Delivery) -> int:
+    return job.position

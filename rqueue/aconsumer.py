@@ -13,7 +13,7 @@ from rqueue import store
 from rqueue.alistener import AsyncListener
 from rqueue.awire import AsyncWire
 from rqueue.credit import Credit, SharedCredit
-from rqueue.errors import RegistrationLost, ServerError
+from rqueue.errors import ConnectionLost, RegistrationLost, ServerError
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.leases import renewal_interval
@@ -99,12 +99,13 @@ class AsyncConsumer(Subscription):
         or one after the lease ended, does nothing."""
         term = self.term
         if term:
-            call = store.unregister(self.keys, self.name, term)
             try:
-                while (await self._wire.run(call, queue=self.keys.queue, consumer=self.name)).held:
-                    pass
+                try:
+                    await self._unregister(term)
+                except ConnectionLost:
+                    await self._unregister(term)  # over a new connection: it may be said twice
             except RegistrationLost:
-                pass  # its lease ended: everything went back already
+                pass  # everything went back already
             finally:
                 await self._leave()
         if self.credit is not None:
@@ -113,6 +114,11 @@ class AsyncConsumer(Subscription):
             await self._listener.close()
         if self._own_wire:
             await self._wire.close()
+
+    async def _unregister(self, term: str) -> None:
+        call = store.unregister(self.keys, self.name, term)
+        while (await self._wire.run(call, queue=self.keys.queue, consumer=self.name)).held:
+            pass
 
     async def _leave(self) -> None:
         self._forget()
@@ -168,7 +174,7 @@ class AsyncConsumer(Subscription):
             return jobs
         if (narrow := self._narrow_window()) is not None:
             self.state = await self._run(self._interest_call(narrow))
-        self._take(await self._run(self._settle_call(settling, None)))
+        self._take(await self._run(self._settle_call(settling, None)), settled_only=True)
         if (again := self._reopen_window()) is not None:
             self.state = await self._run(self._interest_call(again))
         return []

@@ -14,7 +14,7 @@ import redis
 
 from rqueue import store
 from rqueue.credit import Credit, SharedCredit
-from rqueue.errors import RegistrationLost
+from rqueue.errors import ConnectionLost, RegistrationLost
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.leases import Renewer
@@ -107,12 +107,13 @@ class Consumer(Subscription):
         or one after the lease ended, does nothing."""
         term = self.term
         if term:
-            call = store.unregister(self.keys, self.name, term)
             try:
-                while self._wire.run(call, queue=self.keys.queue, consumer=self.name).held:
-                    pass
+                try:
+                    self._unregister(term)
+                except ConnectionLost:
+                    self._unregister(term)  # over a new connection: it may be said twice
             except RegistrationLost:
-                pass  # its lease ended: everything went back already
+                pass  # everything went back already
             finally:
                 self._leave()
         if self.credit is not None:
@@ -121,6 +122,11 @@ class Consumer(Subscription):
             self._listener.close()
         if self._own_wire:
             self._wire.close()
+
+    def _unregister(self, term: str) -> None:
+        call = store.unregister(self.keys, self.name, term)
+        while (self._wire.run(call, queue=self.keys.queue, consumer=self.name)).held:
+            pass
 
     def _leave(self) -> None:
         self._forget()
@@ -184,7 +190,7 @@ class Consumer(Subscription):
             return jobs
         if (narrow := self._narrow_window()) is not None:
             self.state = self._run(self._interest_call(narrow))
-        self._take(self._run(self._settle_call(settling, None)))
+        self._take(self._run(self._settle_call(settling, None)), settled_only=True)
         if (again := self._reopen_window()) is not None:
             self.state = self._run(self._interest_call(again))
         return []

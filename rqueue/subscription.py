@@ -10,6 +10,7 @@ import os
 import socket
 from collections.abc import Iterable, Sequence
 from secrets import token_hex
+from time import monotonic
 from typing import Any
 
 import orjson
@@ -67,6 +68,7 @@ class Subscription:
         self.term = ""
         self.state = ""
         self.timer_ms = -1
+        self._timer_from = 0.0
         self.refused: list[str] = []
         self.now = 0
         self._held: dict[str, int] = {}
@@ -179,8 +181,11 @@ class Subscription:
             self.credit.restore(1, size)
         return size
 
-    def _take(self, pulled: Pulled) -> list[Delivery]:
-        self.now, self.state, self.timer_ms, refused, flat = pulled
+    def _take(self, pulled: Pulled, *, settled_only: bool = False) -> list[Delivery]:
+        self.now, self.state, timer_ms, refused, flat = pulled
+        if not settled_only:
+            # a settle without a pull says nothing of the schedule: who watches it goes on
+            self.timer_ms, self._timer_from = timer_ms, monotonic()
         self.refused = [id_.decode() for id_ in refused]
         jobs = _deliveries(flat)
         if self.credit is None:
@@ -214,7 +219,7 @@ class Subscription:
         """Seconds to wait: not beyond the next due job, where this consumer watches it."""
         if self.timer_ms < 0:
             return timeout
-        due = self.timer_ms / 1000
+        due = max(0.0, self.timer_ms / 1000 - (monotonic() - self._timer_from))
         return due if timeout is None else min(timeout, due)
 
     def _settled(

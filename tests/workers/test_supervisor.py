@@ -18,7 +18,7 @@ from rqueue.errors import JobFailed
 from rqueue.job import JobState
 from rqueue.options import Options
 from rqueue_workers.exits import Exit
-from tests.workers.pools import Pool, Watched, go, header, pop, started
+from tests.workers.pools import Pool, Watched, eventually, go, header, pop, started
 
 MakePool = Callable[..., Pool]
 
@@ -209,6 +209,17 @@ def test_a_pidfile_lives_as_long_as_the_pool_and_keeps_a_second_one_out(
     assert f"belongs to process {pool.pid}" in second.log
     assert pool.drained() == Exit.OK
     assert not path.exists()
+
+
+def test_a_pool_may_be_ended_while_its_workers_start(make_pool: MakePool, tmp_path: Path) -> None:
+    (tmp_path / "slow_app.py").write_text(
+        "import pathlib, threading\n"
+        f"pathlib.Path({str(tmp_path / 'begun')!r}).touch()\n"
+        "threading.Event().wait(60)\n"
+    )
+    pool = make_pool(app=["slow_app"], path=str(tmp_path), drain="1h", grace=0.2)
+    eventually((tmp_path / "begun").exists)
+    assert pool.drained() == Exit.OK
 
 
 def test_systemd_is_told(

@@ -177,6 +177,23 @@ def test_a_pool_that_was_stopped_longer_than_its_lease_cannot_finish_what_it_los
     assert ends(queue, job.id) == ["ack"]
 
 
+def test_an_idle_worker_that_lost_its_lease_is_replaced(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    queue.enqueue("pid", queue_name)
+    pool = make_pool(lease="1s")
+    pop(client, queue_name)
+    pool.send(signal.SIGSTOP)  # the supervisor alone
+    other = make_pool(lease="1s")
+    other.said("took back what 1 consumers held")
+    pool.send(signal.SIGCONT)
+    assert other.drained() == Exit.OK
+    queue.enqueue("note", queue_name, "somebody hears")
+    assert pop(client, queue_name) == "somebody hears"
+    assert "ended although it lives: replacing it" in pool.log
+    assert pool.drained() == Exit.OK
+
+
 def test_the_jobs_of_a_stopped_worker_go_to_another_one(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:

@@ -123,12 +123,12 @@ class Crew:
         filled = {member.slot for member in self if member.stays}
         return [slot for slot in range(wanted) if slot not in filled]
 
-    def consumers(self) -> list[str]:
-        """Consumer names whose leases are to be renewed.
+    def consumers(self) -> dict[str, bool]:
+        """Consumer names whose leases are to be renewed, and whether the worker is at work.
 
         A stopped process (SIGSTOP) does not work on its jobs: if that lasts, others get them.
         """
-        return [member.consumer for member in self if not member.stopped]
+        return {member.consumer: member.ready for member in self if not member.stopped}
 
     def fork(self, slot: int, close: Callable[[], None]) -> Member:
         """Start a worker. `close` runs in it first: it drops the supervisor's connection."""
@@ -227,4 +227,5 @@ class Crew:
 
     def drain(self, member: Member, now: float, drain: float, grace: float) -> None:
         """Tell one member to leave when its jobs are done, or `drain` seconds are over."""
-        member.ask(DRAIN, now + drain + grace)
+        # one that starts has none, but may be deep in the import of the app
+        member.ask(DRAIN, now + (drain if member.ready else 0.0) + grace)

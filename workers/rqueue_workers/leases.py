@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rqueue import store
 from rqueue.errors import RegistrationLost, RQueueError
@@ -34,15 +34,15 @@ class RedisClock:
 class Renewal:
     """Renews the leases of all our consumers in one queue (and looks after what others left).
 
-    living: the consumer names of now. lost: told the names that were registered at an earlier
-    renewal, live on, and are not registered any more.
+    living: the consumer names of now, and whether each worker is at work. lost: told the names that
+    were not registered at two renewals in a row although their workers are at work.
     """
 
     def __init__(
         self,
         keys: QueueKeys,
         lease_ms: int,
-        living: Callable[[], Sequence[str]],
+        living: Callable[[], Mapping[str, bool]],
         lost: Callable[[str, Sequence[str]], None],
         clock: RedisClock,
     ) -> None:
@@ -52,21 +52,22 @@ class Renewal:
         self._living = living
         self._lost = lost
         self._clock = clock
-        self._sent: Sequence[str] = ()
-        self._registered: set[str] = set()
+        self._sent: set[str] = set()
+        self._missing: set[str] = set()
 
     def call(self) -> Call[Renewed]:
         """Name who lives now, not who lived when the renewal became due."""
-        self._sent = self._living()
-        return store.renew(self._keys, self._lease_ms, self._sent)
+        living = self._living()
+        self._sent = {name for name, at_work in living.items() if at_work}
+        return store.renew(self._keys, self._lease_ms, list(living))
 
     def answered(self, reply: Renewed) -> bool:
         """Tell of leases that ended all the same: Redis was gone, or this process was stopped."""
         self._clock.hear(reply.now)
-        gone = set(reply.gone)
-        # a worker that is about to register is not registered either: that is no loss
-        ended = sorted(gone & self._registered)
-        self._registered = set(self._sent) - gone
+        # once may mean that it is just registering again: after an outage they all are
+        missing = self._sent.intersection(reply.gone)
+        ended = sorted(missing & self._missing)
+        self._missing = missing
         if ended:
             self._lost(self.queue, ended)
         if reply.reclaimed:

@@ -359,10 +359,20 @@ class Supervisor:
             log.error("%s", said)
 
     def _lease_ended(self, queue: str, consumers: Sequence[str]) -> None:
-        present = {member.consumer for member in self._crew}
-        for consumer in present.intersection(consumers):
+        """Somebody thought us dead: Redis was gone, or the host asleep, for longer than a lease.
+
+        A worker that is busy learns it when it settles, and registers again. An idle one waits on a
+        list that nobody writes to any more, so another one takes its place.
+        """
+        for member in self._crew:
+            if member.consumer not in consumers or not member.stays:
+                continue
+            idle = not member.shared.running()
             log.warning(
-                "the lease of %s in queue %s ended although it lives: what it held went back",
-                consumer,
+                "the lease of worker %s in queue %s ended although it lives: %s",
+                member.base,
                 queue,
+                "replacing it" if idle else "what it held went back",
             )
+            if idle and self._stage == WORKING:
+                self._retire(member)

@@ -19,10 +19,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench build clean
+.PHONY: help setup demo test lint format bench bench-peers build clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## create .venv and install everything into it (again when pyproject.toml changes)
 
@@ -41,15 +41,19 @@ format: setup ## let ruff repair and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## measure throughput on this machine
-	@$(BIN)/rqueue bench $(ARGS)
+bench: setup ## measure rqueue against what bare Redis does: make bench ARGS="drain-2 --size full"
+	@$(BIN)/python -m benchmarks rows $(ARGS)
+
+bench-peers: setup ## measure it against other queues, in .venv-peers: make bench-peers ARGS="huey --part losses"
+	@$(BIN)/python -m benchmarks.peers.environment
+	@$(BIN)/python -m benchmarks peers $(ARGS)
 
 build: setup ## build the wheel into dist/
 	@$(BIN)/python -m pip wheel -q --no-deps --no-build-isolation -w dist .
 
 clean: ## remove the environment, caches and built files
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov
-	find rqueue workers tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) $(VENV)-peers dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov
+	find rqueue workers tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A name on PATH proves little (version-manager shims, a Python without venv), so each candidate is run.
 $(STAMP): pyproject.toml

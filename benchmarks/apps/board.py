@@ -12,6 +12,7 @@ import mmap
 import os
 import threading
 import time
+import weakref
 from pathlib import Path
 
 VARIABLE = "BENCH_BOARD"
@@ -29,8 +30,10 @@ class Board:
     """The mapped file. Times are ns of the monotonic clock, one for all processes of a machine."""
 
     def __init__(self, path: str | Path) -> None:
-        self._file = open(path, "r+b")  # noqa: SIM115 - mapped for the life of the process
-        self._map = mmap.mmap(self._file.fileno(), 0)
+        # a bare descriptor: it stays open for the locks, in processes that end in any way
+        self._file = os.open(path, os.O_RDWR)
+        weakref.finalize(self, os.close, self._file)
+        self._map = mmap.mmap(self._file, 0)
         self.words = memoryview(self._map).cast("Q")
 
     @classmethod

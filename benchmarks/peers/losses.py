@@ -30,16 +30,16 @@ from benchmarks.rows.row import Figure, Outcome, Target
 JOB_S = 0.1
 
 NOTES = {
-    "dramatiq": "dead workers' jobs come back after 60 s without a heartbeat",
-    "huey": "popped before it runs: what ran is gone",
-    "rq": "its intermediate queue is cleaned every 600 s; the job that ran is marked as failed",
+    "dramatiq": "comes back 60 s after the last heartbeat",
+    "huey": "popped before it runs: what ran is gone for good",
+    "rq": "the job that ran is marked failed by upkeep, every 600 s, and not run again by itself",
     "rq-no-fork": "as rq",
-    "celery": "acknowledged before the run (its default): what ran is gone; what was prefetched "
-    "comes back after the visibility timeout of 1 h",
-    "taskiq": "claimed by others after 10 min idle",
-    "saq": "swept by the timer of stuck jobs",
-    "arq": "runs again when the in-progress key ends, after the job timeout of 300 s",
-    "streaq": "claimed by others after 60 s idle",
+    "celery": "acknowledged before the run by default: what ran is gone for good; what was "
+    "prefetched comes back after the visibility timeout, 1 h",
+    "taskiq": "claimed by others after 10 min",
+    "saq": "swept every 60 s once over its timeout of 10 s; run again only if it has retries",
+    "arq": "runs again when its in-progress key ends: job timeout + 10 s, 310 s by default",
+    "streaq": "claimed by others after 60 s",
 }
 
 
@@ -135,7 +135,9 @@ def _outcome(
             ),
             Figure("under way when it was killed", spread([float(loss.running)]), "jobs"),
             Figure("started again", spread([float(loss.twice)]), "jobs"),
-            Figure("from the kill to the last end", spread([loss.back_s]), "s"),
         ]
+        if loss.back_s > 0:
+            last = Figure("from the kill to the last end", spread([loss.back_s]), "s")
+            outcome.figures.append(last)
     outcome.seconds = time.perf_counter() - begin
     return outcome

@@ -1,0 +1,100 @@
+"""Every row of the benchmarks runs, with tiny numbers, and says something that makes sense."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from benchmarks.__main__ import ORDER, measure
+from benchmarks.apps.board import Board
+from benchmarks.lab.bench import Bench
+from benchmarks.lab.rounds import interleave, percentile, ratios, spread
+from benchmarks.peers.catalogue import PEERS
+from benchmarks.report import results, table
+from benchmarks.rows import ROWS
+from benchmarks.rows.row import Figure, Outcome, Row, Target, Unmeasured
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    with Bench("tiny", 1) as bench:
+        yield bench
+
+
+def test_all_rows_are_in_the_table() -> None:
+    assert sorted(ORDER) == sorted(ROWS)
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_row_runs(bench: Bench, name: str) -> None:
+    outcome = measure(ROWS[name], bench)
+    assert outcome.failure == ""
+    assert outcome.figures
+    for figure in outcome.figures:
+        assert figure.spread.values and all(map(math.isfinite, figure.spread.values)), figure
+        assert figure.verdict in table.VERDICTS
+    json.dumps(outcome.to_json())
+
+
+def test_what_cannot_be_measured_says_so_loudly(bench: Bench) -> None:
+    def refuse(_: Bench) -> list[Figure]:
+        raise Unmeasured("no such thing yet")
+
+    outcome = measure(Row("later", "something to come", refuse), bench)
+    console = Console(record=True, width=120)
+    table.show(console, {}, [outcome])
+    assert "NOT MEASURED no such thing yet" in console.export_text()
+
+
+def test_verdicts() -> None:
+    def verdict(value: float, target: Target) -> str:
+        return Figure("", spread([value]), target=target).verdict
+
+    more, less = Target(0.5, 0.7), Target(6, 4, more=False)
+    assert [verdict(v, more) for v in (0.4, 0.5, 0.7)] == ["missed", "reached", "aim"]
+    assert [verdict(v, less) for v in (7, 6, 4)] == ["missed", "reached", "aim"]
+
+
+def test_measurements_take_turns_and_are_compared_round_by_round() -> None:
+    order: list[str] = []
+
+    def measured(name: str, value: float) -> float:
+        order.append(name)
+        return value
+
+    found = interleave(2, {"a": lambda: measured("a", 4.0), "b": lambda: measured("b", 2.0)})
+    assert order == ["a", "b", "a", "b"]
+    assert ratios(found["a"], found["b"]).values == (2.0, 2.0)
+    assert percentile(list(range(1, 101)), 99) == 99
+    assert percentile([5.0], 99) == 5.0
+
+
+def test_a_board_counts_for_every_slot(tmp_path: Path) -> None:
+    board = Board.create(tmp_path / "board", marks=3)
+    first, second = board.claim(), board.claim()
+    assert first != second
+    board.words[first + 1] += 2
+    board.words[second + 1] += 3
+    assert board.total() == 5
+    assert Board(tmp_path / "board").total() == 5
+
+
+def test_the_summary_keeps_other_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "SUMMARY", tmp_path / "summary.json")
+    outcome = Outcome("r", "a row", [Figure("x", spread([1.0, 2.0]))])
+    results.summarize({"at": "then"}, [outcome], "one")
+    results.summarize({"at": "now"}, [outcome], "two")
+    kept = json.loads((tmp_path / "summary.json").read_text())
+    assert kept["one"]["about"] == {"at": "then"}
+    assert kept["two"]["rows"]["r"]["figures"]["x"] == [1.5, 1.0, 2.0, "×", "info"]
+
+
+def test_every_peer_has_an_adapter() -> None:
+    root = Path(__file__).resolve().parents[2]
+    for peer in PEERS.values():
+        source = (root / (peer.adapter.replace(".", "/") + ".py")).read_text()
+        assert source.startswith('"""'), "it says which configuration, and why"
+        assert "adapter.main(" in source

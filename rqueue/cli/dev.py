@@ -19,6 +19,7 @@ from rqueue.cli.target import DEV_DIRECTORY
 
 START_S = 30.0
 STOP_S = 30.0
+LOCK_S = 1.0
 _PID_FILE, _LOG_FILE = "dev.pid", "dev.log"
 
 
@@ -41,7 +42,7 @@ def dev(port: int | None, background: bool, stop: bool, status: bool, as_json: b
       rqueue dev --background && export RQUEUE_URL=$(rqueue dev --status)
       rqueue dev --stop
     """  # noqa: D301
-    from rqueue.embedded import running
+    from rqueue.dev_server import running
 
     directory = Path(DEV_DIRECTORY)
     if background + stop + status > 1:
@@ -75,7 +76,8 @@ def _serve(directory: Path, port: int | None, as_json: bool) -> int:
         for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
-        with EmbeddedRedis(directory, port=port) as server, _pid_file(directory):
+        # the note outlives the server: who sees it gone knows that the server is
+        with _pid_file(directory), EmbeddedRedis(directory, port=port) as server:
             url = server.url if port is None else server.tcp_url
             if as_json:
                 print_json({"running": True, "url": url, "pid": server.pid})
@@ -101,9 +103,23 @@ class _pid_file:
         self._file: int = -1
 
     def __enter__(self) -> None:
+        self._path.parent.mkdir(mode=0o700, exist_ok=True)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        # the directory's own lock, which the server holds, keeps a second one away
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        deadline = time.monotonic() + LOCK_S
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                # somebody may be looking at it for a moment; longer is another keeper
+                if time.monotonic() > deadline:
+                    os.close(self._file)
+                    where = self._path.parent.absolute()
+                    raise Failure(
+                        f"a development server runs already in {where}: rqueue dev --status",
+                        SERVER,
+                    ) from None
+                time.sleep(0.02)
         os.truncate(self._file, 0)
         os.write(self._file, str(os.getpid()).encode())
 
@@ -117,7 +133,7 @@ def _keeper(directory: Path) -> int | None:
     try:
         with open(directory / _PID_FILE, "rb") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 written = file.read()
                 return int(written) if written.isdigit() else None
@@ -127,7 +143,7 @@ def _keeper(directory: Path) -> int | None:
 
 
 def _background(directory: Path, port: int | None, as_json: bool) -> int:
-    from rqueue.embedded import running
+    from rqueue.dev_server import running
 
     url = running(directory)
     if url is not None:

@@ -22,6 +22,10 @@ def confirm(question: str, yes: bool) -> None:
     """Ask before something is destroyed. Raises Failure where nobody can be asked, Abort on no."""
     if yes:
         return
-    if not sys.stdin.isatty():
+    if not _is_terminal():
         raise Failure(f"{question} Not asked, for this is no terminal: pass --yes", USAGE)
     click.confirm(question, abort=True, err=True)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()

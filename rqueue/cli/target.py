@@ -41,7 +41,7 @@ class Target:
 
         settings = Settings.load(url=self.url, namespace=self.namespace)
         if settings.url is None and dev:
-            from rqueue.embedded import running
+            from rqueue.dev_server import running
 
             settings = Settings.load(url=running(DEV_DIRECTORY), namespace=self.namespace)
         if settings.url is None:

@@ -149,7 +149,7 @@ def worker(
 
 
 def _dev_url() -> str:
-    from rqueue.embedded import running
+    from rqueue.dev_server import running
 
     url = running(DEV_DIRECTORY)
     if url is None:

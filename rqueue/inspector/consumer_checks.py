@@ -148,19 +148,31 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
     return found
 
 
+def _hands(
+    client: redis.Redis, keys: QueueKeys, name: str
+) -> tuple[list[bytes | None], list[bytes]]:
+    """A consumer's window in bytes and what it counts, with its hands, read in one step."""
+    with translated(client, queue=keys.queue), client.pipeline(transaction=True) as pipe:
+        pipe.hmget(keys.consumer(name), ["bytes", "held_bytes"])
+        pipe.lrange(keys.held(name), 0, -1)
+        row, hands = pipe.execute()
+    return row, hands
+
+
 def diagnose_bytes(client: redis.Redis, keys: QueueKeys, name: str) -> list[Finding]:
-    """Whether a consumer's window in bytes is kept right: read more than once by who asks, because
-    the sum is read after the hands."""
-    with translated(client, queue=keys.queue):
-        before = client.hmget(keys.consumer(name), ["bytes", "held_bytes"])
-        bytes_, kept = (int(float(value or 0)) for value in before)
-        if bytes_ <= 0:
-            return []
-        hands = client.lrange(keys.held(name), 0, -1)
-        with client.pipeline(transaction=False) as pipe:
-            for id_ in cast("list[bytes]", hands):
-                pipe.hstrlen(keys.jobs, cast("str", id_))
-            actual = sum(pipe.execute())
+    """Whether a consumer's window in bytes is kept right; hands that move while the sum is made say
+    nothing."""
+    before = _hands(client, keys, name)
+    (window, count), hands = before
+    bytes_, kept = int(float(window or 0)), int(float(count or 0))
+    if bytes_ <= 0:
+        return []
+    with translated(client, queue=keys.queue), client.pipeline(transaction=False) as pipe:
+        for id_ in hands:
+            pipe.hstrlen(keys.jobs, cast("str", id_))
+        actual = sum(pipe.execute())
+    if _hands(client, keys, name) != before:
+        return []
     if actual == kept or not hands:  # with empty hands the next pull begins at 0
         return []
     return [

@@ -11,7 +11,7 @@ import redis
 
 from rqueue import store
 from rqueue.connection import execute, open_client, require_bytes
-from rqueue.errors import ConfigError
+from rqueue.dev_server import with_url
 from rqueue.inspector import dead as dead_
 from rqueue.inspector import history as history_
 from rqueue.inspector import jobs as jobs_
@@ -30,8 +30,9 @@ PURGE_SLICE = 250
 class Inspector:
     """All queues of one namespace. Making one costs nothing: it connects at its first command.
 
-    url: where Redis is; default RQUEUE_URL. redis: an open redis-py client instead. Raises
-    ConfigError without either, and the server errors of `rqueue.errors` from every method.
+    url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an
+    open redis-py client instead. Raises ConfigError without any, and the server errors of
+    `rqueue.errors` from every method.
     """
 
     def __init__(
@@ -42,22 +43,21 @@ class Inspector:
         namespace: str | None = None,
         settings: Settings | None = None,
     ) -> None:
-        self.settings = settings or Settings.load(url=url, namespace=namespace)
+        given = settings or Settings.load(url=url, namespace=namespace)
         self._owns = redis is None
         if redis is not None:
             require_bytes(redis)
             self.redis = redis
-        elif self.settings.url:
-            self.redis = open_client(
-                self.settings.url,
-                socket_connect_timeout=self.settings.connect_timeout,
-                # followers wait for some seconds inside one command
-                socket_timeout=self.settings.command_timeout + history_.BLOCK_MS / 1000,
-            )
         else:
-            raise ConfigError(
-                "url", "set RQUEUE_URL, or pass url='redis://host:6379/0' or redis=client"
+            given = with_url(given)
+            assert given.url
+            self.redis = open_client(
+                given.url,
+                socket_connect_timeout=given.connect_timeout,
+                # followers wait for some seconds inside one command
+                socket_timeout=given.command_timeout + history_.BLOCK_MS / 1000,
             )
+        self.settings = given
 
     def keys(self, queue: str) -> QueueKeys:
         """The keys of a queue of this namespace. Raises InvalidName."""

@@ -1,0 +1,80 @@
+"""The development server: kept, found, stopped, never left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from click.testing import Result
+
+from rqueue.dev_server import running
+
+Run = Callable[..., Result]
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def keeper(away: Path, command: Command) -> Iterator[str]:
+    """A server in the background; its URL."""
+    done = command("dev", "--background")
+    assert done.returncode == 0, done.stderr
+    yield done.stdout.strip()
+    command("dev", "--stop")
+    assert running(".rqueue") is None
+
+
+def test_none_runs(run: Run) -> None:
+    assert "no development server runs" in run("dev", "--status", url=None, code=3).stderr
+    run("dev", "--stop", url=None, code=3)
+    said = run("dev", "--status", "--json", url=None, code=3).stdout
+    assert json.loads(said) == {"running": False, "url": None}
+    run("dev", "--stop", "--background", url=None, code=2)
+
+
+def test_other_commands_find_it(run: Run, keeper: str, command: Command) -> None:
+    assert run("dev", "--status", url=None).stdout.strip() == keeper
+    run("enqueue", "app.t", "1", "--id", "mine", url=None)
+    assert "mine" in run("jobs", "default", url=None).stdout
+    # a second one is the same one, and data stays for the next
+    assert command("dev", "--background").stdout.strip() == keeper
+    assert command("dev").returncode == 4
+    assert run("dev", "--stop", url=None).stdout == "stopped\n"
+    run("jobs", "default", url=None, code=2)
+    assert command("dev", "--background").returncode == 0
+    assert "mine" in run("jobs", "default", url=None).stdout
+
+
+def test_in_the_foreground_it_ends_with_ctrl_c(away: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "rqueue.cli", "dev", "--port", "0", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout and process.stderr
+        said = json.loads(process.stdout.readline())
+        assert said["url"].startswith("redis://127.0.0.1:")
+        with redis.Redis.from_url(said["url"]) as client:
+            assert client.ping()
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(said["pid"], 0)
+    assert running(".rqueue") is None
+
+
+def test_it_says_when_the_server_dies(away: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "rqueue.cli", "dev", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout and process.stderr
+        os.kill(json.loads(process.stdout.readline())["pid"], signal.SIGKILL)
+        assert b"ended by itself" in process.stderr.read()
+    assert process.returncode == 4

@@ -1,0 +1,318 @@
+"""What there is: queues, jobs, one job, results, consumers, history, stats."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import orjson
+import pytest
+import redis
+from click.testing import Result
+
+from rqueue import store
+from rqueue.client import Queue
+from rqueue.consumer import Consumer
+from rqueue.embedded import EmbeddedRedis
+from rqueue.history import pack
+
+Run = Callable[..., Result]
+Read = Callable[..., Any]
+Make = Callable[..., Consumer]
+
+
+def fill(queue: Queue, count: int) -> list[str]:
+    puts = [store.Put(f"j{i:03}", b'[1,"app.t",[%d]]' % i) for i in range(count)]
+    queue.enqueue_puts(puts)
+    return [put.id for put in puts]
+
+
+# -- queues ----------------------------------------------------------------------------------------
+
+
+def test_queues(run: Run, read: Read, queue: Queue) -> None:
+    fill(queue, 3)
+    queue.pause()
+    lines = run("queues").stdout.splitlines()
+    assert lines[0].split()[:5] == ["queue", "ready", "scheduled", "held", "dead"]
+    (mine,) = [line.split() for line in lines if line.startswith(queue.name)]
+    assert mine[1:5] == ["3", "0", "0", "0"] and mine[-1] == "paused"
+    (facts,) = [facts for facts in read("queues") if facts["name"] == queue.name]
+    assert facts["ready"] == facts["accepted"] == 3
+    assert facts["paused"] is True
+    assert datetime.fromisoformat(facts["oldest_enqueued"]).tzinfo is not None
+    assert facts["next_due"] is None
+    assert read("queues", queue.name)["name"] == queue.name
+    assert re.search(r"^ready +3$", run("queues", queue.name).stdout, re.M)
+
+
+def test_no_queues(run: Run, read: Read) -> None:
+    assert read("queues", "--namespace", "nothing-here") == []
+    result = run("queues", "--namespace", "nothing-here")
+    assert (result.stdout, result.stderr) == ("", "no queues in namespace 'nothing-here'\n")
+
+
+@pytest.mark.parametrize("name", ["a*b", "[x]", "back\\slash", "wei}rd{%", "two words", "ünï"])
+def test_a_queue_of_any_name(run: Run, read: Read, client: redis.Redis, name: str) -> None:
+    queue = Queue(name, redis=client, namespace="odd")
+    fill(queue, 1)
+    try:
+        assert [facts["name"] for facts in read("queues", "--namespace", "odd")] == [name]
+        assert read("jobs", name, "--namespace", "odd")["jobs"][0]["id"] == "j000"
+        assert read("doctor", name, "--namespace", "odd")["healthy"] is True
+    finally:
+        client.unlink(*client.scan_iter(match="odd:*"))
+
+
+# -- jobs ------------------------------------------------------------------------------------------
+
+
+def test_ready_jobs_in_order(run: Run, read: Read, queue: Queue) -> None:
+    fill(queue, 3)
+    queue.enqueue_puts([store.Put("first", b'[1,"app.u",[],{"a":"b c"}]', 9)])
+    lines = run("jobs", queue.name).stdout.splitlines()
+    assert lines[0].split()[:3] == ["position", "id", "task"]
+    assert [line.split()[1] for line in lines[1:]] == ["first", "j000", "j001", "j002"]
+    assert lines[1].split()[0] == "4" and 'a="b c"' in lines[1]
+    page = read("jobs", queue.name)
+    assert page["next"] is None
+    assert page["jobs"][0]["kwargs"] == {"a": "b c"}
+    assert page["jobs"][1]["position"] == 1
+
+
+def test_paging_stays_right_while_jobs_are_consumed(
+    read: Read, queue: Queue, consumer: Make
+) -> None:
+    ids = fill(queue, 20)
+    first = read("jobs", queue.name, "-n", "5")
+    one = consumer(jobs=8)
+    taken = one.pull()
+    one.settle(ack=taken[:4], release=taken[4:])
+    queue.enqueue_puts([store.Put("new", b'[1,"app.t"]')])
+    second = read("jobs", queue.name, "-n", "5", "--after", first["next"])
+    third = read("jobs", queue.name, "-n", "500", "--after", second["next"])
+    seen = [job["id"] for page in (first, second, third) for job in page["jobs"]]
+    assert seen == [*ids, "new"]
+
+
+@pytest.mark.parametrize("state", ["scheduled", "held", "dead", "ended"])
+def test_pages_of_other_states(
+    run: Run, read: Read, queue: Queue, consumer: Make, state: str
+) -> None:
+    ids = fill(queue, 7)
+    if state == "scheduled":
+        ids = [f"s{i}" for i in range(7)]
+        queue.enqueue_puts([store.Put(id_, b'[1,"t"]', delay_ms=60_000) for id_ in ids])
+    elif state == "ended":
+        for id_ in ids:
+            queue.cancel(id_)
+    else:
+        one, other = consumer(name="a", jobs=4), consumer(name="b", jobs=3)
+        jobs = one.pull() + other.pull()
+        if state == "dead":
+            for number, job in enumerate(jobs):
+                (one if number < 4 else other).reject(job, "no")
+    seen, after = [], ""
+    while True:
+        page = read("jobs", queue.name, "-s", state, "-n", "2", "--after", after)
+        seen += [job["id"] for job in page["jobs"]]
+        after = page["next"]
+        if not after:
+            break
+    assert sorted(seen) == ids
+    lines = run("jobs", queue.name, "-s", state, "--all", "--json").stdout.splitlines()
+    assert sorted(json.loads(line)["id"] for line in lines) == ids
+    assert ids[0] in run("jobs", queue.name, "-s", state, "--all").stdout
+
+
+def test_parked_jobs(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
+    fill(queue, 2)
+    one = consumer(jobs=1)
+    (job,) = one.pull()
+    why = orjson.dumps({"kind": "unknown_task", "message": "nobody knows app.t"})
+    one.settle(retry=[store.Retried(job.id, 60_000, "park", False, why)])
+    (parked,) = read("jobs", queue.name, "-s", "parked")["jobs"]
+    assert parked["id"] == job.id
+    assert "j000" in run("jobs", queue.name, "-s", "parked").stdout
+    assert "no capable worker" in run("show", job.id, "-q", queue.name).stdout
+    assert "1 wait" in run("queues", queue.name).stdout
+
+
+def test_wrong_paging(run: Run, queue: Queue) -> None:
+    fill(queue, 1)
+    assert "limit" in run("jobs", queue.name, "-n", "0", code=2).stderr
+    assert "cursor" in run("jobs", queue.name, "-s", "dead", "--after", "!", code=2).stderr
+    run("jobs", queue.name, "-s", "nowhere", code=2)
+
+
+def test_an_undecodable_job_is_shown(run: Run, read: Read, queue: Queue) -> None:
+    queue.enqueue_puts([store.Put("odd", b"\x00not json")])
+    (job,) = read("jobs", queue.name)["jobs"]
+    assert job["task"] == "" and "not an envelope" in job["problem"]
+    assert "not an envelope" in run("jobs", queue.name).stdout
+    assert "not an envelope" in run("show", "odd").stdout
+
+
+def test_what_jobs_hold_does_not_steer_the_terminal(run: Run, queue: Queue) -> None:
+    queue.enqueue_puts([store.Put("x\x1b[31m", orjson.dumps([1, "t\x1b]0;owned\x07"]))])
+    assert "\x1b" not in run("jobs", queue.name, color=True).stdout
+    assert "\x1b]" not in run("show", "x\x1b[31m", color=True).stdout
+
+
+# -- one job ---------------------------------------------------------------------------------------
+
+
+def test_show(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
+    fill(queue, 3)
+    assert "2 before it" in run("show", "j002").stdout
+    facts = read("show", "j002", "-q", queue.name)
+    assert (facts["state"], facts["before"], facts["args"]) == ("ready", 2, [2])
+    one = consumer(name="somebody", jobs=1)
+    one.pull()
+    assert "held by somebody" in run("show", "j000").stdout
+    error = {"type": "app.Boom", "message": "it broke", "traceback": "Trace\n  x\napp.Boom: it"}
+    one.retry("j000", error={**error, "at": one.now, "attempt": 1, "worker": "w1"})
+    said = run("show", "j000").stdout
+    assert "error of attempt 1" in said and "  app.Boom: it" in said and "in worker w1" in said
+    assert "1, of which 1 failed" in said
+    one.pull()
+    one.ack("j000", {"answer": 42})
+    assert read("show", "j000")["result"] == {"answer": 42}
+    assert '{"answer":42}' in run("show", "j000").stdout
+
+
+def test_result(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
+    fill(queue, 4)
+    assert "is ready" in run("result", "j000", code=5).stderr
+    assert run("result", "j000", "-t", "10ms", code=5).stdout == ""
+    one = consumer(jobs=4)
+    jobs = one.pull()
+    one.settle(done=[(jobs[0], [1, {"a": None}])])
+    one.settle(done=[(jobs[1], None)])
+    one.reject(jobs[2], "it was no good")
+    queue.cancel("j003")
+    assert json.loads(run("result", "j000").stdout) == [1, {"a": None}]
+    assert run("result", "j001", "-t", "5s").stdout == "null\n"
+    assert read("result", "j000")["result"] == [1, {"a": None}]
+    assert "it was no good" in run("result", "j002", code=1).stderr
+    facts = read("result", "j002", code=1)
+    assert (facts["state"], facts["cause"]["message"]) == ("dead", "it was no good")
+    assert read("result", "j003", code=1)["state"] == "cancelled"
+    assert "was cancelled" in run("result", "j003", code=1).stderr
+
+
+# -- consumers -------------------------------------------------------------------------------------
+
+
+def test_consumers(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
+    fill(queue, 3)
+    consumer(name="busy", jobs=2, priority=5).pull()
+    consumer(name="browser", jobs=2, mode="browse")
+    by_name = {facts["name"]: facts for facts in read("consumers", queue.name)}
+    assert by_name["busy"]["state"] == "not_interested"
+    assert (by_name["busy"]["held"], by_name["busy"]["window_jobs"]) == (2, 2)
+    assert 0 < by_name["busy"]["lease_left_ms"] <= 30_000
+    assert by_name["browser"]["state"] == "browsers"
+    (line,) = [x for x in run("consumers", queue.name).stdout.splitlines() if "busy" in x]
+    assert "2/2" in line.split() and "5" in line.split()
+
+
+def test_nobody_consumes(run: Run, read: Read, queue: Queue) -> None:
+    fill(queue, 1)
+    assert read("consumers", queue.name) == []
+    assert "nobody consumes" in run("consumers", queue.name).stderr
+
+
+# -- history and stats -----------------------------------------------------------------------------
+
+
+def work(one: Consumer, ids: list[str], started: int) -> None:
+    """Settle as a worker does, with rows of history: waited 100 ms, ran 20 ms."""
+    columns = {
+        "id": ids,
+        "task": "app.t",
+        "queue": one.keys.queue,
+        "level": 4,
+        "outcome": "ack",
+        "enqueued": started - 100,
+        "acquired": started,
+        "started": started,
+        "finished": started + 20,
+        "worker": one.worker,
+    }
+    one.settle(ack=ids, batch=pack(columns), rows=len(ids))
+
+
+def test_history(run: Run, queue: Queue, consumer: Make) -> None:
+    fill(queue, 5)
+    one = consumer(jobs=5)
+    jobs = [job.id for job in one.pull()]
+    work(one, jobs[:3], one.now)
+    queue.cancel(jobs[3])
+    rows = [json.loads(x) for x in run("history", queue.name, "--json").stdout.splitlines()]
+    assert [row["id"] for row in rows] == jobs[:4]
+    assert [row["outcome"] for row in rows] == ["ack", "ack", "ack", "cancelled"]
+    assert datetime.fromisoformat(rows[0]["started"]).tzinfo is not None
+    assert rows[3]["started"] is None
+    lines = run("history", queue.name, "-n", "2").stdout.splitlines()
+    assert [line.split()[-1] for line in lines[1:]] == jobs[2:4]
+    assert "100ms" in lines[1] and "20ms" in lines[1]
+    only = run("history", queue.name, "--outcome", "cancelled", "--json").stdout
+    assert json.loads(only)["id"] == jobs[3]
+    assert len(run("history", queue.name, "--id", jobs[1]).stdout.splitlines()) == 2
+    assert len(run("history", queue.name, "--since", "1h").stdout.splitlines()) == 5
+    assert len(run("history", queue.name, "--task", "app.t", "-n", "1").stdout.splitlines()) == 2
+    assert len(run("history", queue.name, "-n", "0").stdout.splitlines()) == 1
+
+
+def test_history_follows(server: EmbeddedRedis, queue: Queue) -> None:
+    fill(queue, 3)
+    queue.cancel("j000")
+    command = [sys.executable, "-m", "rqueue.cli", "--url", server.url, "history", queue.name]
+    with subprocess.Popen(
+        [*command, "-f", "--json"],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    ) as follower:
+        assert follower.stdout
+        assert json.loads(follower.stdout.readline())["id"] == "j000"
+        for id_ in ("j001", "j002"):
+            queue.cancel(id_)
+            assert json.loads(follower.stdout.readline())["id"] == id_
+        follower.terminate()
+
+
+def test_stats(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
+    fill(queue, 2)
+    report = read("stats", queue.name, "-i", "1ms")
+    assert report["queue"]["ready"] == 2
+    assert report["rates"]["acked"] == 0
+    assert report["wait_ms"] is None
+    assert report["drain_s"] is None
+    lines = run("stats", queue.name, "-i", "1ms").stdout.splitlines()
+    assert lines[0].split()[:3] == ["queue", "ready", "oldest"]
+    assert lines[1].split()[:2] == [queue.name, "2"]
+    assert len(read("stats", queue.name, queue.name, "-i", "1ms")) == 2
+
+
+def test_stats_watch(server: EmbeddedRedis, queue: Queue, consumer: Make) -> None:
+    fill(queue, 3)
+    one = consumer(jobs=5)
+    jobs = [job.id for job in one.pull()]
+    command = [sys.executable, "-m", "rqueue.cli", "--url", server.url, "stats", queue.name]
+    with subprocess.Popen(
+        [*command, "--watch", "--json", "-i", "50ms"], stdout=subprocess.PIPE
+    ) as watcher:
+        assert watcher.stdout
+        assert json.loads(watcher.stdout.readline())["rates"]["acked"] == 0
+        work(one, jobs, one.now)
+        reports = (json.loads(line) for line in watcher.stdout)
+        report = next(report for report in reports if report["rates"]["acked"])
+        watcher.terminate()
+    assert report["wait_ms"]["p50"] == 100
+    assert report["run_ms"]["p99"] == 20
+    assert report["tasks"] == {"app.t": 3}

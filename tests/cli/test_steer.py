@@ -1,0 +1,264 @@
+"""What changes something: enqueue, cancel, dead, pause, resume, purge, doctor."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+import redis
+from click.testing import Result
+
+from rqueue import store
+from rqueue.client import Queue
+from rqueue.consumer import Consumer
+
+Run = Callable[..., Result]
+Read = Callable[..., Any]
+Make = Callable[..., Consumer]
+
+
+def fill(queue: Queue, count: int) -> list[str]:
+    puts = [store.Put(f"j{i:03}", b'[1,"app.t",[%d]]' % i) for i in range(count)]
+    queue.enqueue_puts(puts)
+    return [put.id for put in puts]
+
+
+@pytest.fixture
+def graves(queue: Queue, consumer: Make) -> list[str]:
+    """Four dead letters."""
+    one = consumer(jobs=4)
+    causes = {
+        "d1": ("app.send", {"type": "app.TimeoutError", "kind": "exception", "message": "slow"}),
+        "d2": ("app.send", {"type": "ValueError", "kind": "exception", "message": "bad Input"}),
+        "d3": ("app.make", {"type": "", "kind": "crash", "message": "signal 9"}),
+        "d4": ("app.make", {"type": "ValueError", "traceback": "line 7, in f\nValueError: 'x'"}),
+    }
+    queue.enqueue_puts(
+        [store.Put(id_, orjson.dumps([1, task])) for id_, (task, _) in causes.items()]
+    )
+    for job in one.pull():
+        one.settle(reject=[(job, causes[job.id][1])])
+    one.close()
+    return list(causes)
+
+
+# -- enqueue ---------------------------------------------------------------------------------------
+
+
+def test_enqueue(run: Run, read: Read, queue: Queue) -> None:
+    args = ["app.t", "42", "text", "true", '{"a": [1]}', "-k", "n=null", "-k", "s=a=b"]
+    id_ = run("enqueue", *args, "-q", queue.name).stdout.strip()
+    facts = read("show", id_)
+    assert facts["args"] == [42, "text", True, {"a": [1]}]
+    assert facts["kwargs"] == {"n": None, "s": "a=b"}
+    said = read("enqueue", "app.t", "1", "--text", "-q", queue.name, "--id", "o-1", "-p", "9")
+    assert said == {"id": "o-1", "queue": queue.name, "created": True}
+    facts = read("show", "o-1")
+    assert (facts["args"], facts["level"]) == (["1"], 9)
+    again = run("enqueue", "app.t", "-q", queue.name, "--id", "o-1")
+    assert again.stdout == "o-1\n" and "known already" in again.stderr
+    assert read("enqueue", "app.t", "-q", queue.name, "--id", "o-1")["created"] is False
+
+
+def test_enqueue_options(run: Run, read: Read, queue: Queue) -> None:
+    more = ["--delay", "10m", "--max-deliveries", "3", "--limit", "1m", "--soft-limit", "50s"]
+    more += ["--keep", "1h", "--header", "trace=a b"]
+    id_ = run("enqueue", "app.t", *more, "-q", queue.name).stdout.strip()
+    facts = read("show", id_)
+    assert facts["state"] == "scheduled" and facts["max_deliveries"] == 3
+    assert facts["opts"] == {
+        "headers": {"trace": "a b"},
+        "limit": 60.0,
+        "soft_limit": 50.0,
+        "keep": 3600.0,
+    }
+    at = "2099-01-31T08:00:00+00:00"
+    id_ = run("enqueue", "app.t", "--at", at, "-q", queue.name).stdout.strip()
+    assert read("show", id_)["due"].startswith("2099-01-31T08:00:00")
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (["--delay", "soon"], "delay"),
+        (["--at", "tomorrow"], "at"),
+        (["--at", "10m"], "--delay"),
+        (["--at", "2099-01-31"], "zone"),
+        (["--at", "2099-01-31T08:00:00Z", "--delay", "1s"], "not both"),
+        (["-p", "10"], "priority"),
+        (["-k", "novalue"], "NAME=VALUE"),
+        (["--id", ""], "id"),
+        (["--keep", "0"], "keep"),
+    ],
+)
+def test_enqueue_used_wrongly(run: Run, queue: Queue, args: list[str], word: str) -> None:
+    assert word in run("enqueue", "app.t", *args, "-q", queue.name, code=2).stderr
+    assert queue.counts().meta == {}
+
+
+def test_enqueue_and_wait(run: Run, read: Read, queue: Queue) -> None:
+    result = run("enqueue", "app.t", "-q", queue.name, "--id", "w", "--wait", "10ms", code=5)
+    assert result.stdout == "w\n" and "ready" in result.stderr
+    said = read("enqueue", "app.t", "-q", queue.name, "--wait", "10ms", code=5)
+    assert "ready" in said["error"]
+
+
+# -- cancel, pause, resume -------------------------------------------------------------------------
+
+
+def test_cancel(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
+    fill(queue, 4)
+    run("cancel", "j001", code=2)
+    assert queue.job("j001").state() == "ready"
+    assert "cancelled" in run("cancel", "j001", "--yes").stdout
+    assert "has ended" in run("cancel", "j001", "--yes", code=1).stdout
+    one = consumer(jobs=1)
+    (job,) = one.pull()
+    answer = read("cancel", job.id, "--keep-held", "-y", code=1)
+    assert answer == [{"id": job.id, "queue": queue.name, "cancelled": False, "was": "holds"}]
+    answers = read("cancel", job.id, "j002", "-y", "-q", queue.name)
+    assert [answer["was"] for answer in answers] == ["held", "ready"]
+    assert not one.ack(job)
+    # one that is unknown: none is cancelled
+    run("cancel", "j003", "nope", "-y", code=3)
+    assert queue.job("j003").state() == "ready"
+
+
+def test_pause_and_resume(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
+    fill(queue, 1)
+    assert "is paused" in run("pause", queue.name).stdout
+    assert "it was before" in run("pause", queue.name).stdout
+    one = consumer(jobs=1)
+    assert one.pull() == []
+    assert read("resume", queue.name) == {"queue": queue.name, "paused": False, "changed": True}
+    assert read("resume", queue.name)["changed"] is False
+    assert len(one.pull()) == 1
+
+
+# -- purge -----------------------------------------------------------------------------------------
+
+
+def test_purge(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
+    fill(queue, 600)
+    queue.enqueue_puts([store.Put("later", b'[1,"t"]', delay_ms=60_000)])
+    one = consumer(jobs=2)
+    held = one.pull()
+    assert "would purge 598 jobs" in run("purge", queue.name, "--dry-run").stdout
+    assert read("purge", queue.name, "--dry-run", "--scheduled")["jobs"] == 599
+    assert "--yes" in run("purge", queue.name, code=2).stderr
+    assert queue.counts().ready == 598
+    assert "purged 598 jobs" in run("purge", queue.name, "--yes").stdout
+    counts = queue.counts()
+    assert (counts.ready, counts.scheduled, counts.held) == (0, 1, 2)
+    assert read("purge", queue.name, "--scheduled", "--held", "-y")["jobs"] == 3
+    assert not one.ack(held[0])
+    assert queue.job("j010").state() == "purged"
+    assert run("purge", queue.name, "-y").stdout.startswith("purged 0 jobs")
+
+
+def test_the_question_is_asked_on_a_terminal(
+    run: Run, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(queue, 2)
+    monkeypatch.setattr("rqueue.cli.exits._is_terminal", lambda: True)
+    result = run("purge", queue.name, input="n\n", code=130)
+    assert f"Purge 2 jobs of queue '{queue.name}'?" in result.stderr
+    assert queue.counts().ready == 2
+    run("purge", queue.name, input="y\n")
+    assert queue.counts().ready == 0
+
+
+# -- dead letters ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        ([], ["d1", "d2", "d3", "d4"]),
+        (["--task", "app.send"], ["d1", "d2"]),
+        (["--error", "timeout"], ["d1"]),
+        (["--error", "crash"], ["d3"]),
+        (["--error", "ValueError", "--task", "app.make"], ["d4"]),
+        (["--text", "bad input"], ["d2"]),
+        (["--text", "line 7"], ["d4"]),
+        (["--since", "1h"], ["d1", "d2", "d3", "d4"]),
+        (["--until", "1h"], []),
+        (["--since", "2099-01-01T00:00:00Z"], []),
+    ],
+)
+def test_dead_letters_are_found(
+    run: Run, read: Read, queue: Queue, graves: list[str], options: list[str], ids: list[str]
+) -> None:
+    found = read("dead", "list", queue.name, *options)
+    assert ([job["id"] for job in found["jobs"]], found["more"]) == (ids, False)
+    every = run("dead", "list", queue.name, *options, "--all", "--json").stdout.splitlines()
+    assert [json.loads(line)["id"] for line in every] == ids
+    table = run("dead", "list", queue.name, *options)
+    assert [line.split()[0] for line in table.stdout.splitlines()[1:]] == ids
+    count = read("dead", "requeue", queue.name, *options, "--dry-run")
+    assert (count["jobs"], count["dry_run"]) == (len(ids), True)
+    assert queue.counts().dead == 4
+
+
+def test_dead_letters_in_part(run: Run, read: Read, queue: Queue, graves: list[str]) -> None:
+    found = read("dead", "list", queue.name, "-n", "3")
+    assert len(found["jobs"]) == 3 and found["more"] is True
+    assert "there are more" in run("dead", "list", queue.name, "-n", "3").stderr
+    line = run("dead", "list", queue.name).stdout.splitlines()[1]
+    assert "app.TimeoutError: slow" in line
+
+
+def test_requeue(run: Run, read: Read, queue: Queue, graves: list[str], consumer: Make) -> None:
+    assert "--yes" in run("dead", "requeue", queue.name, code=2).stderr
+    assert queue.counts().dead == 4
+    done = run("dead", "requeue", queue.name, "--task", "app.send", "-y").stdout
+    assert done == f"requeued 2 dead letters of '{queue.name}'\n"
+    assert sorted(job.id for job in consumer(jobs=9).pull()) == ["d1", "d2"]
+    assert read("dead", "requeue", queue.name, "-y")["jobs"] == 2
+    assert read("dead", "requeue", queue.name, "-y")["jobs"] == 0
+
+
+def test_purge_dead(run: Run, read: Read, queue: Queue, graves: list[str]) -> None:
+    assert (
+        "would purge 2 dead letters"
+        in run("dead", "purge", queue.name, "--error", "ValueError", "--dry-run").stdout
+    )
+    done = run("dead", "purge", queue.name, "--error", "ValueError", "-y").stdout
+    assert done.startswith("purged 2 dead letters")
+    assert [job["id"] for job in read("dead", "list", queue.name)["jobs"]] == ["d1", "d3"]
+    assert read("result", "d2", code=1)["state"] == "purged"
+
+
+# -- doctor ----------------------------------------------------------------------------------------
+
+
+def test_doctor(run: Run, read: Read, queue: Queue, client: redis.Redis) -> None:
+    fill(queue, 4)
+    assert "no problems (1 queue, " in run("doctor", queue.name).stdout
+    client.lrem(queue.keys.ready(4), 1, "j001")
+    client.hset(queue.keys.meta, "marked", 7)
+    said = run("doctor", queue.name, code=1)
+    assert "'j001' was accepted and is in no list" in said.stdout.replace("\n  ", " ")
+    assert "repair: put it back at its position" in said.stdout
+    assert "--repair" in said.stderr
+    report = read("doctor", queue.name, code=1)
+    assert report["healthy"] is False
+    (finding,) = [f for f in report["findings"] if f["severity"] == "problem"]
+    assert (finding["kind"], finding["subject"]) == ("lost", "j001")
+    assert "--yes" in run("doctor", queue.name, "--repair", code=2).stderr
+    assert client.llen(queue.keys.ready(4)) == 3
+    report = read("doctor", queue.name, "--repair", "--yes")
+    assert report["healthy"] is True
+    assert {f["kind"] for f in report["repaired"]} == {"lost", "marked"}
+    assert client.lrange(queue.keys.ready(4), 0, -1) == [b"j000", b"j001", b"j002", b"j003"]
+    assert "no problems" in run("doctor", queue.name, "--repair").stdout
+
+
+def test_what_cannot_be_repaired_is_left(run: Run, queue: Queue, client: redis.Redis) -> None:
+    fill(queue, 2)
+    client.hset(queue.keys.ended, "x", "what")
+    client.lrem(queue.keys.ready(4), 1, "j001")
+    said = run("doctor", queue.name, "--repair", "--yes", code=1).stdout
+    assert "repaired 1 finding" in said
+    assert "1 problem left" in said

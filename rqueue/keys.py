@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rqueue.names import tag
+from rqueue.names import check_namespace, check_queue, tag
 
 SCHEMA = 1
 """Version of the data model; scripts refuse a queue written by another one (H-13)."""
@@ -12,7 +12,10 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class QueueKeys:
-    """Keys of one queue in one namespace. Scripts get `meta` and derive the rest from it."""
+    """Keys of one queue in one namespace. Scripts get `meta` and derive the rest from it.
+
+    Raises InvalidName.
+    """
 
     queue: str
     namespace: str = "rqueue"
@@ -20,6 +23,8 @@ class QueueKeys:
     meta: str = field(init=False)
 
     def __post_init__(self) -> None:
+        check_queue(self.queue)
+        check_namespace(self.namespace)
         base = f"{self.namespace}:{{{tag(self.queue)}}}:"
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "meta", base + "meta")

@@ -1,0 +1,65 @@
+"""Short words for tests of the queue's behaviour through the public API."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rqueue import store
+from rqueue.client import Queue
+from rqueue.connection import execute
+from rqueue.consumer import Consumer
+from rqueue.handle import JobHandle
+from rqueue.job import Delivery
+from rqueue.options import Options
+from tests.support import invariants
+from tests.support.snapshot import Snapshot, take_snapshot
+
+
+class Bench:
+    """One queue, its consumers, and short words for what tests do with them."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self._consumers: list[Consumer] = []
+
+    def put(self, *ids: str, padding: int = 0, **options: Any) -> JobHandle[Any]:
+        """Enqueue one job for each id, one after the other; returns the last one's handle."""
+        for id in ids:
+            handle = self.queue.send("t", ["x" * padding], None, Options(id=id, **options))
+        return handle
+
+    def join(self, jobs: int = 100, **options: Any) -> Consumer:
+        """A registered consumer, whose lease nobody renews."""
+        consumer = self.queue.consumer(jobs=jobs, renew=False, **options).register()
+        self._consumers.append(consumer)
+        return consumer
+
+    def look(self) -> Snapshot:
+        return take_snapshot(self.queue.redis, self.queue.keys)
+
+    def state(self, consumer: Consumer) -> str:
+        """The list that a consumer is in, whatever it knows itself."""
+        return self.look().consumers[consumer.name]["state"]
+
+    def told(self, consumer: Consumer) -> list[bytes]:
+        """What a consumer was told and has not read."""
+        return self.look().wakes.get(consumer.name, [])
+
+    def renew(self, *consumers: Consumer, lease_ms: int = 30_000) -> list[str]:
+        """What a supervisor does now and then; returns whose lease had ended."""
+        names = [consumer.name for consumer in consumers]
+        return execute(self.queue.redis, store.renew(self.queue.keys, lease_ms, names)).gone
+
+    def purge(self) -> int:
+        return execute(self.queue.redis, store.purge(self.queue.keys, 500, scheduled=True))[0]
+
+    def requeue(self, *ids: str) -> int:
+        return execute(self.queue.redis, store.requeue(self.queue.keys, ids))
+
+    def close(self) -> None:
+        for consumer in self._consumers:
+            consumer.close()
+        assert not (wrong := invariants.of_state(self.look())), wrong
+
+
+def ids(jobs: Sequence[Delivery]) -> list[str]:
+    return [job.id for job in jobs]

@@ -23,6 +23,7 @@ from rqueue.client import Call, Queue
 from rqueue.demo.reckoning import read_history
 from rqueue.embedded import EmbeddedRedis
 from tests.support import invariants
+from tests.support.proxy import Proxy
 from tests.support.snapshot import take_snapshot
 from tests.workers.pools import ROOT, eventually
 
@@ -200,6 +201,33 @@ def test_redis_killed_and_restarted_with_its_file(
         field.settled()
     finally:
         field.close()
+
+
+def test_connections_cut_in_the_middle_of_replies(server: EmbeddedRedis, field: Field) -> None:
+    with Proxy(server.url.removeprefix("unix://")) as proxy:
+        field.enqueue()
+        field.pool(proxy.url)
+        for share in (0.1, 0.25, 0.4, 0.55, 0.7, 0.85):
+            field.after(share)
+            # somewhere inside of whatever is answered next, the supervisor's renewals included
+            proxy.cut_reply(field.random.randrange(1, 400))
+            assert proxy.wait_cut()
+        field.settled()
+
+
+def test_redis_unreachable_for_longer_than_a_lease(server: EmbeddedRedis, field: Field) -> None:
+    with Proxy(server.url.removeprefix("unix://")) as proxy:
+        field.enqueue()
+        field.pool(proxy.url)
+        field.after(0.2)
+        proxy.refuse()
+        # another pool, which reaches Redis, finds the leases ended and takes everything over
+        field.pool()
+        field.after(1.0)
+        proxy.accept()
+        field.settled()
+        field.enqueue(200)
+        field.settled()
 
 
 def test_jobs_that_arrive_while_workers_die(field: Field) -> None:

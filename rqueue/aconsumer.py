@@ -97,23 +97,28 @@ class AsyncConsumer(Subscription):
     async def close(self) -> None:
         """Leave the queue: what is held goes back uncounted, in its place (X-21). A second close,
         or one after the lease ended, does nothing."""
+        try:
+            if self.term:
+                await self._part()
+        finally:
+            if self.credit is not None:
+                self.credit.leave()
+            if self._own_listener and self._listener is not None:
+                await self._listener.close()
+            if self._own_wire:
+                await self._wire.close()
+
+    async def _part(self) -> None:
         term = self.term
-        if term:
+        try:
             try:
-                try:
-                    await self._unregister(term)
-                except ConnectionLost:
-                    await self._unregister(term)  # over a new connection: it may be said twice
-            except RegistrationLost:
-                pass  # everything went back already
-            finally:
-                await self._leave()
-        if self.credit is not None:
-            self.credit.leave()
-        if self._own_listener and self._listener is not None:
-            await self._listener.close()
-        if self._own_wire:
-            await self._wire.close()
+                await self._unregister(term)
+            except ConnectionLost:
+                await self._unregister(term)  # over a new connection: it may be said twice
+        except RegistrationLost:
+            pass  # everything went back already
+        finally:
+            await self._leave()
 
     async def _unregister(self, term: str) -> None:
         call = store.unregister(self.keys, self.name, term)

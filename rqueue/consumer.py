@@ -105,23 +105,28 @@ class Consumer(Subscription):
     def close(self) -> None:
         """Leave the queue: what is held goes back uncounted, in its place (X-21). A second close,
         or one after the lease ended, does nothing."""
+        try:
+            if self.term:
+                self._part()
+        finally:
+            if self.credit is not None:
+                self.credit.leave()
+            if self._own_listener and self._listener is not None:
+                self._listener.close()
+            if self._own_wire:
+                self._wire.close()
+
+    def _part(self) -> None:
         term = self.term
-        if term:
+        try:
             try:
-                try:
-                    self._unregister(term)
-                except ConnectionLost:
-                    self._unregister(term)  # over a new connection: it may be said twice
-            except RegistrationLost:
-                pass  # everything went back already
-            finally:
-                self._leave()
-        if self.credit is not None:
-            self.credit.leave()
-        if self._own_listener and self._listener is not None:
-            self._listener.close()
-        if self._own_wire:
-            self._wire.close()
+                self._unregister(term)
+            except ConnectionLost:
+                self._unregister(term)  # over a new connection: it may be said twice
+        except RegistrationLost:
+            pass  # everything went back already
+        finally:
+            self._leave()
 
     def _unregister(self, term: str) -> None:
         call = store.unregister(self.keys, self.name, term)

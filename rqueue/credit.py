@@ -315,7 +315,7 @@ class _Member:
         shared = self._shared
         with shared._lock:
             self.offered = shared._offer(self, held, held_bytes)
-            self.hungry = False
+            self.hungry = self.hungry and self.jobs >= self.offered.jobs
             return self.offered
 
     def idle(self, held: int, held_bytes: int) -> Window | None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -68,8 +68,8 @@ def test_options_of_one_job(queue: Queue, consumer: Consumer) -> None:
 
 def test_due_times(queue: Queue) -> None:
     queue.enqueue(add.options(at=timedelta(hours=1)), 1)
-    queue.enqueue(add.options(at=datetime.now(timezone.utc) + timedelta(days=1)), 1)
-    queue.enqueue(add.options(at=datetime.now(timezone.utc) - timedelta(days=1)), 1)
+    queue.enqueue(add.options(at=datetime.now(UTC) + timedelta(days=1)), 1)
+    queue.enqueue(add.options(at=datetime.now(UTC) - timedelta(days=1)), 1)
     counts = queue.counts()
     assert (counts.scheduled, counts.ready) == (2, 1)
     assert 0 < counts.next_due_ms - counts.now <= 3_600_000
@@ -168,9 +168,7 @@ def test_a_server_that_is_away_and_comes_back(far: Queue, proxy: Proxy) -> None:
     assert far.send("t").created
 
 
-def test_scripts_survive_a_flush_and_a_restart(
-    near: Queue, private_server: EmbeddedRedis
-) -> None:
+def test_scripts_survive_a_flush_and_a_restart(near: Queue, private_server: EmbeddedRedis) -> None:
     near.send("t")
     near.redis.script_flush()
     near.send("t")
@@ -215,7 +213,11 @@ def test_a_server_that_hides_itself_is_no_trouble(
 ) -> None:
     with Queue(queue_name, private_server.url) as queue:
         queue.redis.acl_setuser(
-            "app", enabled=True, passwords=["+pw"], keys=["*"], categories=["+@all"],
+            "app",
+            enabled=True,
+            passwords=["+pw"],
+            keys=["*"],
+            categories=["+@all"],
             commands=["-info"],
         )
     url = private_server.tcp_url.replace("redis://", "redis://app:pw@")

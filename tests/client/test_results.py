@@ -221,9 +221,7 @@ def test_when() -> None:
     assert when(2_000_000_000) == {"at_ms": 2_000_000_000_000}
 
 
-def test_handles_say_what_they_are(
-    queue: Queue, make_server: Callable[..., EmbeddedRedis]
-) -> None:
+def test_handles_say_what_they_are(queue: Queue, make_server: Callable[..., EmbeddedRedis]) -> None:
     handle = queue.send("t")
     assert handle.queue == queue.name
     assert handle.id in repr(handle)

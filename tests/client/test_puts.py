@@ -1,0 +1,536 @@
+"""Background puts: nothing lost, nothing doubled, nothing out of order, and no polling."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from rqueue import outbox
+from rqueue.client import Call, Queue
+from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import (
+    BadArguments,
+    BufferClosed,
+    BufferFull,
+    ConfigError,
+    LifecycleError,
+    NotEncodable,
+    RedisUnavailable,
+    ResultTimeout,
+    WrongServer,
+)
+from rqueue.options import Options
+from rqueue.puts import BackgroundPuts
+from rqueue.store import Put
+from rqueue.task import Registry, task
+from tests.support.monitor import monitoring
+from tests.support.proxy import Proxy
+from tests.support.taking import take_one
+
+registry = Registry()
+
+
+@task(name="add", registry=registry)
+def add(a: int, b: int = 0) -> int:
+    return a + b
+
+
+@pytest.fixture
+def putter(queue: Queue) -> Iterator[BackgroundPuts]:
+    with queue.putter() as putter:
+        yield putter
+
+
+def waiting(queue: Queue) -> list[str]:
+    """Ids of the jobs that wait, in their order."""
+    with queue.consumer(jobs=500, mode="browse", renew=False) as browser:
+        return [job.id for job in browser.flush()]
+
+
+def test_jobs_are_stored_in_order(queue: Queue, putter: BackgroundPuts) -> None:
+    handles = [putter.put(add, i, b=1) for i in range(2000)]
+    assert putter.flush(20)
+    assert waiting(queue) == [handle.id for handle in handles]
+    assert all(handle.stored and handle.created for handle in handles)
+    assert (putter.pending, putter.failed) == (0, 0)
+    assert putter.flush(0)
+
+
+def test_a_put_returns_before_redis_answers(far: Queue, proxy: Proxy, near: Queue) -> None:
+    with far.putter() as putter:
+        proxy.hold()
+        handle = putter.put("t", 1)
+        assert (putter.pending, handle.stored) == (1, False)
+        assert not putter.flush(0.05)
+        assert not handle.wait_stored(0.01)
+        with pytest.raises(ResultTimeout, match="not stored yet"):
+            handle.result(0.01)
+        proxy.release()
+        assert handle.wait_stored(20)
+        assert handle.stored
+    assert waiting(near) == [handle.id]
+
+
+def test_batches_are_made_by_size_and_by_time(queue: Queue, server: EmbeddedRedis) -> None:
+    with queue.putter(batch=10, linger=60) as putter, monitoring(server.url) as monitor:
+        for _ in range(10):
+            putter.put("t")
+        monitor.wait_for("EVALSHA", "4,,0,10")  # full: no lingering
+        for _ in range(3):
+            putter.put("t")
+        assert putter.flush(20)  # nor with a flush
+        monitor.wait_for("EVALSHA", "4,,0,3")
+    with queue.putter(linger=0.02) as putter, monitoring(server.url) as monitor:
+        putter.put("t")
+        monitor.wait_for("EVALSHA", "4,,0,1")
+
+
+def test_options_travel(queue: Queue, putter: BackgroundPuts) -> None:
+    putter.put(add.options(priority=9), 1)
+    putter.put(add, 2)
+    putter.put_call(Call("t", options=Options(delay_ms=60_000, id="later", max_deliveries=2)))
+    putter.put_call(Call(add, (3,)))
+    handle = add.options(sender=putter, queue=queue.name).enqueue(4)
+    assert putter.flush(20)
+    counts = queue.counts()
+    assert (counts.scheduled, counts.levels) == (1, {9: 1, 4: 3})
+    assert handle.id in waiting(queue)
+    with pytest.raises(LifecycleError, match="goes to queue 'default'"):
+        add.options(sender=putter).enqueue(4)
+
+
+def test_what_cannot_be_packed_is_refused_at_once(putter: BackgroundPuts) -> None:
+    with pytest.raises(NotEncodable):
+        putter.put("t", {1})
+    with pytest.raises(BadArguments):
+        putter.put(add, 1, 2, 3)  # type: ignore[call-arg]
+    with pytest.raises(ConfigError, match="immediate"):
+        putter.put_call(Call("t", options=Options(immediate=True)))
+    with pytest.raises(ConfigError):
+        putter.queue.putter(batch=0)
+    with pytest.raises(ConfigError):
+        putter.queue.putter(limit=0)
+    assert putter.flush(0)  # C-11: they do not count
+
+
+def test_arguments_are_taken_as_they_are_at_the_put(queue: Queue, putter: BackgroundPuts) -> None:
+    args = [1]
+    putter.put("t", args)
+    args.append(2)
+    putter.flush()
+    with queue.consumer(renew=False) as consumer:
+        assert b"[1]" in take_one(consumer).body
+
+
+def test_results_wait_for_the_store_first(queue: Queue, putter: BackgroundPuts) -> None:
+    handle = putter.put(add, 1, b=2)
+    with ThreadPoolExecutor(1) as threads, queue.consumer(renew=False) as consumer:
+        result = threads.submit(handle.result, 20)
+        consumer.ack(take_one(consumer), 3)
+        assert result.result(20) == 3
+    other = putter.put("t")
+    assert other.cancel()
+
+
+def test_known_ids(queue: Queue, putter: BackgroundPuts) -> None:
+    queue.send("t", options=Options(id="a"))
+    handles = [putter.put_call(Call("t", options=Options(id=id_))) for id_ in "aba"]
+    assert putter.flush(20)
+    assert [handle.created for handle in handles] == [False, True, False]
+    assert waiting(queue) == ["a", "b"]
+
+
+# -- listeners -------------------------------------------------------------------------------------
+
+
+def test_listeners_hear_of_every_job_once_in_order(queue: Queue, putter: BackgroundPuts) -> None:
+    heard: list[tuple[str, str]] = []
+
+    def broken(handle: Any) -> None:
+        raise RuntimeError("a listener's own fault")
+
+    putter.add_listener(lambda handle: heard.append(("first", handle.id)))
+    putter.add_listener(broken)
+    putter.add_listener(lambda handle: heard.append(("second", handle.id)))
+    handles = [putter.put("t") for _ in range(700)]
+    assert putter.close() == []
+    assert heard == [(name, handle.id) for handle in handles for name in ("first", "second")]
+
+
+def test_a_listener_may_put_but_not_wait(queue: Queue) -> None:
+    errors: list[Exception] = []
+    with queue.putter(limit=1) as putter:
+
+        def listener(handle: Any) -> None:
+            if handle.number == 1:
+                for _ in range(3):
+                    putter.put("echo")  # more than the buffer holds: it cannot wait for itself
+                for act in (putter.flush, putter.close):
+                    try:
+                        act()
+                    except LifecycleError as error:
+                        errors.append(error)
+                done.set()
+
+        done = threading.Event()
+        putter.add_listener(listener)
+        putter.put("t")
+        assert done.wait(20)
+        assert putter.flush(20)
+    assert len(waiting(queue)) == 4
+    assert len(errors) == 2
+
+
+def test_jobs_that_cannot_be_stored_are_told(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[tuple[Exception, list[Put]]] = []
+    queue.redis.hset(queue.keys.meta, "v", "99")  # of another version
+    with queue.putter(on_error=lambda error, puts: told.append((error, puts))) as putter:
+        handle = putter.put_call(Call("t", (1,), options=Options(priority=7, delay_ms=5)))
+        other = putter.put("t")
+        assert putter.flush(20)  # C-13: what was refused is finished
+        assert isinstance(handle.error, WrongServer)
+        assert (handle.stored, putter.failed, putter.pending) == (False, 2, 0)
+        for wait in (handle.result, handle.wait_stored, handle.cancel):
+            with pytest.raises(WrongServer):
+                wait()
+    ((error, puts),) = told
+    assert isinstance(error, WrongServer)
+    assert [(put.id, put.priority, put.delay_ms) for put in puts] == [
+        (handle.id, 7, 5),
+        (other.id, 4, 0),
+    ]
+    queue.redis.hset(queue.keys.meta, "v", "1")
+    assert queue.enqueue_puts(puts).accepted == 2
+
+    queue.redis.hset(queue.keys.meta, "v", "99")
+    with caplog.at_level(logging.ERROR, "rqueue"), queue.putter() as putter:
+        lost = putter.put("t")
+        putter.flush()
+    assert "1 jobs for queue" in caplog.text
+    assert lost.id in caplog.text
+
+
+# -- the bounded buffer ----------------------------------------------------------------------------
+
+
+def test_a_full_buffer_blocks_until_there_is_room(far: Queue, near: Queue, proxy: Proxy) -> None:
+    with far.putter(limit=3, linger=60) as putter:
+        proxy.hold()
+        for _ in range(3):
+            putter.put("t")
+        start = time.monotonic()
+        with pytest.raises(BufferFull, match=r"\(3 jobs\) stayed full for 0.05 s"):
+            putter.put_call(Call("t"), timeout=0.05)
+        assert 0.05 <= time.monotonic() - start < 5
+        with pytest.raises(BufferFull):
+            putter.put_call(Call("t"), timeout=0)
+        with ThreadPoolExecutor(4) as threads:
+            blocked = [threads.submit(putter.put, "t") for _ in range(4)]
+            proxy.release()
+            assert all(future.result(20) for future in blocked)
+        assert putter.flush(20)
+    assert len(waiting(near)) == 7
+
+
+def test_a_buffer_is_bounded_in_bytes_too(far: Queue, proxy: Proxy) -> None:
+    with far.putter(limit_bytes=1000, timeout=0.02) as putter:
+        proxy.hold()
+        putter.put("t", "x" * 5000)  # larger than the buffer: it passes alone
+        with pytest.raises(BufferFull):
+            putter.put("t")
+        proxy.release()
+        assert putter.flush(20)
+        putter.put("t", "x" * 400)
+        putter.put("t", "x" * 400)
+
+
+def test_the_deadline_is_a_total(far: Queue, proxy: Proxy) -> None:
+    """Room that others take does not start it again (C-10)."""
+    with far.putter(limit=1, batch=1) as putter:
+        proxy.hold()
+        putter.put("t")
+        with ThreadPoolExecutor(3) as threads:
+            start = time.monotonic()
+            blocked = [threads.submit(putter.put_call, Call("t"), timeout=0.2) for _ in range(3)]
+            for future in blocked:
+                with pytest.raises(BufferFull):
+                    future.result(20)
+            assert time.monotonic() - start < 5
+        proxy.release()
+
+
+# -- life ------------------------------------------------------------------------------------------
+
+
+def test_close_stores_what_is_there_and_takes_no_more(queue: Queue) -> None:
+    putter = queue.putter(linger=60)
+    handles = [putter.put("t") for _ in range(5)]
+    assert putter.close() == []
+    assert putter.close() == []
+    assert waiting(queue) == [handle.id for handle in handles]
+    with pytest.raises(BufferClosed):
+        putter.put("t")
+    assert putter.flush(0)
+    assert "rqueue-puts" not in [thread.name for thread in threading.enumerate()]
+    assert queue.putter().close() == []  # never used: no thread was started
+
+
+def test_close_says_what_could_not_be_stored(far: Queue, near: Queue, proxy: Proxy) -> None:
+    told: list[tuple[Exception, list[Put]]] = []
+    far.send("t")
+    putter = far.putter(on_error=lambda error, puts: told.append((error, puts)))
+    proxy.refuse()
+    handles = [putter.put("t", i) for i in range(3)]
+    left = putter.close(timeout=0.1)
+    assert [put.id for put in left] == [handle.id for handle in handles]
+    assert [puts for _, puts in told] == [left]
+    assert isinstance(told[0][0], RedisUnavailable)
+    with pytest.raises(RedisUnavailable):
+        handles[0].wait_stored()
+    assert near.enqueue_puts(left).accepted == 3
+
+    proxy.accept()
+    with pytest.raises(LifecycleError, match="1 jobs for queue"), far.putter() as putter:
+        putter.put("t")
+        putter.flush()
+        proxy.refuse()
+        putter.put("t")
+        putter.close = lambda: BackgroundPuts.close(putter, 0.05)  # type: ignore[method-assign]
+
+
+def test_close_does_not_wait_for_a_silent_server(far: Queue, near: Queue, proxy: Proxy) -> None:
+    """The batch may have been stored: it is returned, under the same ids."""
+    putter = far.putter()
+    putter.put("t")
+    putter.flush()
+    proxy.hold()
+    handle = putter.put("t")
+    with monitoring(near.settings.url or "") as monitor:
+        other = putter.put("t")
+        monitor.wait_for("EVALSHA", other.id)
+    left = putter.close(timeout=0.05)
+    assert {put.id for put in left} >= {other.id}
+    near.enqueue_puts(left)
+    assert len(waiting(near)) == 3
+    assert handle.id in waiting(near)
+
+
+def test_close_lets_go_of_who_waits_for_room(far: Queue, proxy: Proxy) -> None:
+    putter = far.putter(limit=1)
+    proxy.hold()
+    putter.put("t")
+    with ThreadPoolExecutor(1) as threads:
+        blocked = threads.submit(putter.put, "t")
+        assert not blocked.done()
+        putter.close(0.05)
+        with pytest.raises(BufferClosed):
+            blocked.result(20)
+
+
+def test_an_idle_putter_costs_nothing(
+    queue: Queue, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rqueue.puts.IDLE_S", 0.05)
+    with queue.putter() as putter:
+        putter.put("t")
+        assert putter.flush(20)
+        thread = putter._thread
+        assert thread is not None
+        thread.join(20)  # it ends by itself
+        assert putter._thread is None
+        assert putter._wire is None
+        putter.put("t")  # and another one is started
+        assert putter.flush(20)
+    assert len(waiting(queue)) == 2
+
+
+def test_many_threads_put(queue: Queue) -> None:
+    with queue.putter(limit=200) as putter, ThreadPoolExecutor(4) as threads:
+        made = list(
+            threads.map(lambda n: [putter.put("t", n, i).id for i in range(1000)], range(4))
+        )
+        assert putter.flush(20)
+    stored = waiting(queue)
+    assert len(stored) == 4000
+    for ids in made:
+        mine = set(ids)
+        assert [id_ for id_ in stored if id_ in mine] == ids
+
+
+# -- outages ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", [0, 3, 10])
+def test_a_lost_reply_doubles_nothing(far: Queue, near: Queue, proxy: Proxy, after: int) -> None:
+    with far.putter() as putter:
+        putter.put("t")
+        assert putter.flush(20)
+        proxy.cut_reply(after)
+        handles = [putter.put("t", i) for i in range(20)]
+        mine = putter.put_call(Call("t", options=Options(id="mine")))
+        assert putter.flush(20)
+        assert proxy.wait_cut()
+        assert all(handle.created for handle in (*handles, mine))
+    assert len(waiting(near)) == 22
+
+
+def test_an_outage_is_waited_for(
+    far: Queue, near: Queue, proxy: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "rqueue"), far.putter() as putter:
+        handles = [putter.put("t", i) for i in range(10)]
+        proxy.refuse()
+        handles += [putter.put("t", i) for i in range(600)]
+        assert not putter.flush(0.3)
+        assert putter.pending > 0
+        proxy.accept()
+        assert putter.flush(20)
+        assert putter.failed == 0
+    assert waiting(near) == [handle.id for handle in handles]
+    said = [record.getMessage() for record in caplog.records]
+    assert len([text for text in said if "wait for Redis" in text]) == 1
+    assert len([text for text in said if "go on" in text]) == 1
+
+
+def test_a_restart_of_redis_loses_nothing(near: Queue, private_server: EmbeddedRedis) -> None:
+    ids: list[str] = []
+    stop = threading.Event()
+    with near.putter(limit=500) as putter:
+
+        def produce() -> None:
+            while not stop.is_set():
+                ids.append(putter.put("t", len(ids)).id)
+
+        producer = threading.Thread(target=produce)
+        producer.start()
+        try:
+            while len(ids) < 1000:
+                putter.flush(20)
+            private_server.kill()
+            private_server.start()
+            target = len(ids) + 1000
+            while len(ids) < target:
+                putter.flush(20)
+        finally:
+            stop.set()
+            producer.join(20)
+        assert putter.flush(20)
+    stored = waiting(near)
+    # what a kill without an fsync takes with it is the server's; ours is what it confirmed since
+    assert [id_ for id_ in ids if id_ in set(stored)] == stored
+    assert len(set(stored)) == len(stored)
+    assert stored[-1] == ids[-1]
+
+
+def test_a_server_out_of_memory_is_waited_for(make_server: Any, queue_name: str) -> None:
+    server = make_server(config={"maxmemory": "4mb"})
+    with Queue(queue_name, server.url) as queue, queue.putter(batch=10) as putter:
+        handles = [putter.put("t", "x" * 50_000) for _ in range(100)]
+        assert not putter.flush(1)
+        assert putter.pending
+        queue.redis.config_set("maxmemory", "100mb")
+        assert putter.flush(20)
+        assert waiting(queue) == [handle.id for handle in handles]
+
+
+# -- forks and the end of the process --------------------------------------------------------------
+
+
+def test_a_forked_child_does_not_store_the_parents_jobs(
+    far: Queue, near: Queue, proxy: Proxy
+) -> None:
+    with far.putter() as putter:
+        putter.put("t", "warm")
+        putter.flush()
+        proxy.hold()
+        parents = [putter.put("t", i) for i in range(3)]
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                said = [putter.pending, putter.flush(0)]
+                mine = Queue(near.name, near.settings.url).putter()
+                own = putter.put("t", "child")  # over the same putter: a buffer of its own
+                said += [putter.pending, mine.put("t").wait_stored(20)]
+                os.write(write, f"{said} {own.id} {parents[0].stored}".encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        said = os.read(read, 1000).decode()
+        os.close(read)
+        assert os.waitpid(child, 0)[1] == 0
+        assert said.startswith("[0, True, 1, True] "), said
+        proxy.release()
+        assert putter.flush(20)
+    stored = waiting(near)
+    assert len(stored) == len(set(stored)) == 5
+    assert {handle.id for handle in parents} < set(stored)
+
+
+def test_a_process_that_ends_stores_what_it_put(queue: Queue, server: EmbeddedRedis) -> None:
+    program = (
+        "import sys, atexit\n"
+        "from rqueue import Queue\n"
+        "queue = Queue(sys.argv[1], sys.argv[2])\n"
+        "putter = queue.putter(linger=60)\n"
+        "for i in range(100): putter.put('t', i)\n"
+        "print('put')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, queue.name, server.url],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("put\n", "", 0)
+    assert len(waiting(queue)) == 100
+
+
+def test_a_put_at_the_very_end(queue: Queue, server: EmbeddedRedis) -> None:
+    """Where no thread can be started any more the jobs are stored all the same."""
+    putter = queue.putter()
+    putter._start = lambda: False  # type: ignore[method-assign]
+    handles = [putter.put("t") for _ in range(700)]
+    assert putter.close() == []
+    assert waiting(queue) == [handle.id for handle in handles]
+
+
+def test_a_killed_process_has_stored_what_was_flushed(queue: Queue, server: EmbeddedRedis) -> None:
+    program = (
+        "import sys\n"
+        "from rqueue import Queue\n"
+        "putter = Queue(sys.argv[1], sys.argv[2]).putter(linger=60)\n"
+        "for i in range(10): putter.put('t', i)\n"
+        "print(putter.flush(), flush=True)\n"
+        "putter.put('t')\n"
+        "sys.stdin.read()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, queue.name, server.url],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout and process.stdin
+    assert process.stdout.readline() == "True\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait(20)
+    process.stdout.close()
+    process.stdin.close()
+    assert len(waiting(queue)) == 10
+
+
+def test_backoff_grows_and_ends() -> None:
+    assert [outbox.backoff(n) for n in (1, 2, 3)] == [0.05, 0.1, 0.2]
+    assert outbox.backoff(1000) == 2.0

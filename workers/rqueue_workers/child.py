@@ -22,7 +22,7 @@ from rqueue_workers.courier import Courier
 from rqueue_workers.desk import Desk
 from rqueue_workers.executor import Executor
 from rqueue_workers.exits import Exit
-from rqueue_workers.hand import Hand
+from rqueue_workers.hand import Hand, warn_late
 from rqueue_workers.lane import Lane
 from rqueue_workers.loading import ASYNC, THREAD, AppError, Plan, load_plans
 from rqueue_workers.main_lane import MainLane, Slot
@@ -235,6 +235,7 @@ class Child:
                     hand.unregister()
                 except RegistrationLost:
                     log.debug("queue %s: this registration is lost too", hand.queue)
+            hand.doomed |= self.desk.running_in(hand)
             stale += hand.forget()
             for lane in self.lanes.values():
                 for job in list(lane.todo):
@@ -245,7 +246,7 @@ class Child:
         for hand in self.hands:
             hand.back.clear()
         if stale:
-            log.warning("%d outcomes came too late: their jobs were given to others", stale)
+            warn_late(stale)
 
     # -- leaving -----------------------------------------------------------------------------------
 

@@ -262,15 +262,20 @@ class Desk:
         self.deal(hand, new)
 
     def _in_hand(self, hand: Hand) -> set[bytes]:
-        known = {entry[0] for entry in list(hand.todo)}
+        known = self.running_in(hand) | {entry[0] for entry in list(hand.todo)}
+        for lane in self.lanes.values():
+            known |= {job.id for job in list(lane.todo) if job.hand is hand}
+        return known - hand.doomed
+
+    def running_in(self, hand: Hand) -> set[bytes]:
+        """Ids of a hand's jobs that run."""
+        ids = set()
         running = self.slot.job
         if running is not None and running[0] is hand:
-            known.add(running[1])
+            ids.add(running[1])
         for lane in self.lanes.values():
-            for job in [*list(lane.todo), *list(lane.running.values())]:
-                if job.hand is hand:
-                    known.add(job.id)
-        return known
+            ids |= {job.id for job in list(lane.running.values()) if job.hand is hand}
+        return ids
 
     # -- waiting -----------------------------------------------------------------------------------
 

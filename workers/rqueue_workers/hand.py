@@ -80,6 +80,8 @@ class Hand:
         """A reply was lost: what is held has to be asked for."""
         self.cancelled: set[bytes] = set()
         """Jobs that were cancelled here after they began: their outcomes will be refused."""
+        self.doomed: set[bytes] = set()
+        """Jobs that ran when the registration was lost: others have them now."""
         self.offset = 0.0
         """Redis's clock in ms, less this host's monotonic one."""
         self._wire = wire
@@ -183,6 +185,8 @@ class Hand:
         dones = _take(self.dones, CHUNK - len(acks))
         others = _take(self.others, CHUNK - len(acks) - len(dones))
         back = _take(self.back, CHUNK - len(acks) - len(dones) - len(others))
+        if self.doomed:
+            acks, dones, others = self._without_doomed(acks, dones, others)
         again: list[Row] = []
         reject: list[Row] = []
         if others:
@@ -232,6 +236,21 @@ class Hand:
             self._ended(ended)
         return self._read(pulled, window, ended + len(back))
 
+    def _without_doomed(self, *groups: list[Row]) -> list[list[Row]]:
+        kept: list[list[Row]] = []
+        late = 0
+        for rows in groups:
+            kept.append([])
+            for row in rows:
+                if row[0] in self.doomed:
+                    self.doomed.discard(row[0])
+                    late += 1
+                else:
+                    kept[-1].append(row)
+        if late:
+            warn_late(late)
+        return kept
+
     def _read(self, pulled: Pulled, window: int | None, told: int) -> list[bytes]:
         now, state, timer, refused, jobs = pulled
         self._read_clock(now)
@@ -273,6 +292,8 @@ class Hand:
     def hold(self, now: float) -> None:
         """Jobs went back because nothing here was free for them. Other lanes may have room for what
         comes behind, but the same jobs would come first: look again later, and less and less."""
+        if now - self.hold_until > 2.0:
+            self.hold_s = 0.0
         self.hold_s = min(2.0, max(0.02, 2 * self.hold_s))
         self.hold_until = now + self.hold_s
 
@@ -293,6 +314,11 @@ class Hand:
             self.back.append((id_, len(value)))
             count += 1
         return count
+
+
+def warn_late(count: int) -> None:
+    """Outcomes are dropped: the lease had ended."""
+    log.warning("%d outcomes came too late: their jobs were given to others", count)
 
 
 def _take(rows: deque[T], most: int) -> list[T]:

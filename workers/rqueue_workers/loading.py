@@ -25,7 +25,8 @@ class AppError(Exception):
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How jobs of one task run here. limit, soft: seconds, 0 = none. keep_ms: of the result, None =
-    the queue's. most: attempts, 0 = the queue's. plain: nothing has to be watched while it runs. queue: where its calls go by default."""
+    the queue's. most: attempts, 0 = the queue's. plain: nothing has to be watched while it runs.
+    queue: where its calls go by default."""
 
     name: str
     function: Any

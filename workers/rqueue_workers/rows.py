@@ -51,6 +51,12 @@ def pack_rows(
         columns["enqueued"] = fields[1::2]
     else:
         _headers(columns, values)
+    enqueued = columns["enqueued"]
+    if count and min(acquired) < max(enqueued):
+        # two clocks: what we make of Redis's may be a little late, and no job is older than it is
+        columns["acquired"] = got = list(map(max, acquired, enqueued))
+        columns["started"] = begun = list(map(max, columns["started"], got))
+        columns["finished"] = list(map(max, columns["finished"], begun))
     if dones or others:
         before = len(acks) + len(dones)
         columns["outcome"] = ["ack"] * before + [row[7] for row in others]

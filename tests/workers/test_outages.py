@@ -1,0 +1,140 @@
+"""Redis goes away, refuses, forgets the worker: said once, and nothing is lost."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rqueue import store
+from rqueue.connection import execute
+from rqueue.embedded import EmbeddedRedis
+from rqueue.testing import move_time
+from tests.workers.children import Bench, eventually
+
+
+@pytest.fixture
+def lone(make_server: Callable[..., EmbeddedRedis], tmp_path: Path) -> EmbeddedRedis:
+    """A server of this test alone, which keeps its data."""
+    return make_server(directory=tmp_path / "redis", config={"appendfsync": "always"})
+
+
+@pytest.fixture
+def frail(lone: EmbeddedRedis, queue_name: str, tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(lone.url, queue_name, tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_job_that_ends_while_redis_is_gone_is_settled_when_it_is_back(
+    frail: Bench, lone: EmbeddedRedis, tmp_path: Path
+) -> None:
+    child = frail.child()
+    started, file = tmp_path / "started", tmp_path / "file"
+    job = frail.send("c.file", str(started), str(file))
+    eventually(started.exists, "the start of the job")
+    lone.kill()
+    file.touch()
+    eventually(lambda: "Redis is gone" in child.log, "a word about it")
+    lone.start()
+    assert job.result(15) == "found"
+    assert frail.result("c.echo", 1) == 1
+    assert child.log.count("Redis is gone") == 1
+    assert child.log.count("Redis is back") == 1
+    rows = [row for row in frail.history() if row["id"] == job.id]
+    assert [(row["outcome"], row["attempts"]) for row in rows] == [("ack", 0)]
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_an_idle_worker_survives_a_restart(frail: Bench, lone: EmbeddedRedis, threads: int) -> None:
+    child = frail.child(threads=threads)
+    assert frail.result("c.echo", 1) == 1
+    lone.restart()
+    assert frail.result("c.echo", 2) == 2
+    assert child.leave() == 0
+
+
+def test_a_worker_may_be_started_before_redis(frail: Bench, lone: EmbeddedRedis) -> None:
+    lone.stop()
+    child = frail.child(ready=False)
+    eventually(lambda: "Redis is gone" in child.log, "a word about it")
+    lone.start()
+    assert frail.result("c.echo", 2) == 2
+
+
+def test_a_worker_can_leave_while_redis_is_gone(frail: Bench, lone: EmbeddedRedis) -> None:
+    child = frail.child(drain=0.2)
+    lone.stop()
+    eventually(lambda: "Redis is gone" in child.log, "a word about it")
+    child.ask_to_leave()
+    assert child.wait() == 0
+
+
+def test_cut_connections_lose_and_repeat_nothing(frail: Bench) -> None:
+    ids = []
+    child = frail.child()
+    for round_ in range(6):
+        frail.queue.pause()
+        ids += [frail.send("c.noop").id for _ in range(300)]
+        frail.queue.resume()
+        eventually(lambda least=300 * round_: _acked(frail) > least, "progress")
+        # the reply under way is lost: the worker asks what it holds
+        frail.redis.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    frail.settled()
+    rows = frail.history()
+    assert sorted(row["id"] for row in rows) == sorted(ids)
+    assert {row["outcome"] for row in rows} == {"ack"}
+    assert "dropped" not in child.log
+
+
+def _acked(bench: Bench) -> int:
+    return int(bench.redis.hget(bench.queue.keys.meta, "acked") or 0)
+
+
+def test_a_server_that_takes_no_writes_is_waited_for(frail: Bench) -> None:
+    child = frail.child()
+    assert frail.result("c.echo", 1) == 1
+    frail.redis.execute_command("REPLICAOF", "127.0.0.1", "1")
+    eventually(lambda: "takes no writes" in child.log, "a word about it")
+    frail.redis.execute_command("REPLICAOF", "NO", "ONE")
+    assert frail.result("c.echo", 2) == 2
+    assert child.log.count("Redis is gone") == 1
+
+
+def test_a_server_that_forgot_its_scripts_is_taught_them(frail: Bench) -> None:
+    frail.child()
+    assert frail.result("c.echo", 1) == 1
+    frail.redis.script_flush()
+    assert frail.result("c.echo", 2) == 2
+
+
+def test_results_after_the_end_of_the_lease_are_dropped(bench: Bench, tmp_path: Path) -> None:
+    child = bench.child()
+    started, file = tmp_path / "started", tmp_path / "file"
+    job = bench.send("c.file", str(started), str(file))
+    eventually(started.exists, "the start of the job")
+    _end_leases(bench)
+    assert bench.counts().ready == 1
+    file.touch()
+    assert job.result(15) == "found"
+    eventually(lambda: "1 outcomes came too late" in child.log, "the warning")
+    assert child.shared.rejoins == 1
+    done = [row for row in bench.history() if row["outcome"] == "ack"]
+    assert [(row["id"], row["attempts"]) for row in done] == [(job.id, 1)]
+
+
+def test_an_idle_worker_that_lost_its_lease_joins_again(bench: Bench) -> None:
+    other = f"{bench.name}-2"
+    child = bench.child(queues=(bench.name, other))
+    _end_leases(bench)
+    bench.send("c.noop")  # waits: nobody is there to be told
+    bench.queue.at(other).send("c.noop")
+    # it hears of nothing in the one queue; in the other it is still there
+    bench.redis.rpush(bench.queue.keys.wake(f"{child.base}.0"), "w")
+    bench.settled()
+    assert child.shared.rejoins == 1
+    assert bench.queue.at(other).send("c.echo", (2,)).result(10) == 2
+
+
+def _end_leases(bench: Bench) -> None:
+    move_time(bench.queue, 1_000_000)
+    execute(bench.redis, store.renew(bench.queue.keys, 600_000, []))

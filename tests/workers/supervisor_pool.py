@@ -1,11 +1,9 @@
 """Runs one pool as a program: options as JSON, by the names they have in a pool file.
 
-Besides these: `child` "real" or "small", `sabotage` to let the supervisor itself fail,
-`respawn_delays`, `path` to import from.
+Besides these: `sabotage` lets the supervisor itself fail, `respawn_delays`, `path` to import from.
 """
 
 import json
-import os
 import sys
 from dataclasses import replace
 
@@ -15,16 +13,12 @@ from rqueue_workers.supervisor import Supervisor
 
 def main() -> int:
     options = json.loads(sys.argv[1])
-    child = options.pop("child", os.environ.get("TEST_CHILD", "real"))
     sabotage = options.pop("sabotage", False)
     if "path" in options:
         sys.path.insert(0, options.pop("path"))
     delays = tuple(options.pop("respawn_delays", (0.0, 0.05, 0.1)))
-    body = None
-    if child == "small":
-        from tests.workers.supervisor_child import run as body
     spec = replace(load_pool_file(None, options), respawn_delays=delays)
-    supervisor = Supervisor(spec, body)
+    supervisor = Supervisor(spec)
     if sabotage:
         supervisor._fill = None  # type: ignore[assignment,method-assign]
     return supervisor.run()

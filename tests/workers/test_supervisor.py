@@ -1,7 +1,10 @@
 """A pool in ordinary life: it starts, works, reports, drains; and what it refuses to work on."""
 
+import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +21,7 @@ from rqueue.errors import JobFailed
 from rqueue.job import JobState
 from rqueue.options import Options
 from rqueue_workers.exits import Exit
-from tests.workers.pools import Pool, Watched, eventually, go, header, pop, started
+from tests.workers.pools import APP, ROOT, Pool, Watched, eventually, go, header, pop, started
 
 MakePool = Callable[..., Pool]
 
@@ -297,6 +300,38 @@ def test_a_fault_of_the_supervisor_has_its_exit_code(make_pool: MakePool) -> Non
     pool = make_pool(sabotage=True)
     assert pool.ended() == Exit.INTERNAL
     assert "the supervisor failed" in pool.log
+
+
+def test_wrong_usage_has_its_exit_code() -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "rqueue_workers", "--no-such-option"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}"},
+    )
+    assert said.returncode == Exit.USAGE
+    assert "No such option" in said.stderr
+
+
+def test_a_pool_file_is_all_a_pool_needs(
+    queue: Queue, client: redis.Redis, queue_name: str, server: EmbeddedRedis, tmp_path: Path
+) -> None:
+    path = tmp_path / "pool.toml"
+    path.write_text(f'app = "{APP}"\nqueues = ["{queue_name}"]\nurl = "{server.url}"\n')
+    queue.enqueue("note", queue_name, "x")
+    pool = subprocess.Popen(
+        [sys.executable, "-m", "rqueue_workers", "--pool-file", path, "--processes", "1"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}", "TEST_URL": server.url},
+    )
+    try:
+        assert pop(client, queue_name) == "x"
+        pool.send_signal(signal.SIGTERM)
+        assert pool.wait(20) == Exit.OK
+    finally:
+        pool.kill()
+        pool.wait()
 
 
 # -- aids ------------------------------------------------------------------------------------------

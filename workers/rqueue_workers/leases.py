@@ -72,7 +72,7 @@ class Renewal:
             self._lost(self.queue, ended)
         if reply.reclaimed:
             log.info(
-                "queue %s: took back what %d consumers held whose leases had ended",
+                "queue %s: took back what consumers held whose leases had ended (%d)",
                 self.queue,
                 reply.reclaimed,
             )

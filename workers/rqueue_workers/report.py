@@ -13,7 +13,7 @@ log = logging.getLogger("rqueue.pool")
 
 def report(crew: Crew, spec: WorkerSpec, now: float, gone: bool) -> None:
     """Log one line for each worker, and one for each job that it runs. now: `time.monotonic()`."""
-    log.info("pool %s: %d workers%s", crew.name, len(crew), ", Redis is gone" if gone else "")
+    log.info("pool %s: %s%s", crew.name, workers(len(crew)), ", Redis is gone" if gone else "")
     for member in crew:
         running = member.shared.running()
         log.info(
@@ -29,6 +29,11 @@ def report(crew: Crew, spec: WorkerSpec, now: float, gone: bool) -> None:
             limit = f", at most {job.deadline - job.started:.3g} s" if job.deadline else ""
             queue = spec.queues[job.queue]
             log.info("  job %s of queue %s for %.3g s%s", job.id, queue, now - job.started, limit)
+
+
+def workers(count: int) -> str:
+    """So many workers, in words."""
+    return "1 worker" if count == 1 else f"{count} workers"
 
 
 def _doing(member: Member) -> str:

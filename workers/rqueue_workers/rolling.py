@@ -25,7 +25,7 @@ class Rolling:
         self._todo = [member for member in crew if member.stays]
         self._fresh: Member | None = None
         self._leaving: Member | None = None
-        log.info("rolling restart of %d workers", len(self._todo))
+        log.info("rolling restart, %d to go", len(self._todo))
 
     def step(self) -> bool:
         """Go on; True when it is over."""

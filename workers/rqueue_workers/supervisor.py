@@ -27,7 +27,7 @@ from rqueue_workers.errands import Errands
 from rqueue_workers.exits import Exit
 from rqueue_workers.host import Pidfile, tell_systemd
 from rqueue_workers.leases import Reclaim, RedisClock, Renewal
-from rqueue_workers.report import report
+from rqueue_workers.report import report, workers
 from rqueue_workers.respawn import Respawn
 from rqueue_workers.rolling import Rolling
 from rqueue_workers.shared import STOP
@@ -120,10 +120,10 @@ class Supervisor:
             for keys in self._keys
         ]
         log.info(
-            "pool %s: rqueue %s, %d workers for %s, Redis at %s",
+            "pool %s: rqueue %s, %s for %s, Redis at %s",
             self._crew.name,
             rqueue.__version__,
-            self._wanted,
+            workers(self._wanted),
             ", ".join(worker.queues),
             shown_url(settings.url),
         )
@@ -192,10 +192,10 @@ class Supervisor:
             report(self._crew, self._spec.worker, now, self._errands.gone)
         elif number == signal.SIGTTIN and self._stage == WORKING:
             self._wanted += 1
-            log.info("SIGTTIN: %d workers from now on", self._wanted)
+            log.info("SIGTTIN: %s from now on", workers(self._wanted))
         elif number == signal.SIGTTOU and self._stage == WORKING and self._wanted > 1:
             self._wanted -= 1
-            log.info("SIGTTOU: %d workers from now on", self._wanted)
+            log.info("SIGTTOU: %s from now on", workers(self._wanted))
             for member in [m for m in self._crew if m.stays and m.slot >= self._wanted]:
                 self._retire(member)
         elif number == signal.SIGTSTP:
@@ -259,7 +259,7 @@ class Supervisor:
             )
         if self._proven and not self._announced and all(member.ready for member in self._crew):
             self._announced = True
-            tell_systemd(f"READY=1\nSTATUS={self._wanted} workers")
+            tell_systemd(f"READY=1\nSTATUS={workers(self._wanted)}")
 
     # -- workers go --------------------------------------------------------------------------------
 

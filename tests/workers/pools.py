@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import psutil
 import redis
 
 from rqueue import store
@@ -70,9 +71,12 @@ class Pool:
         eventually(lambda: self.log.count(text) >= times, lambda: f"no {text!r} in:\n{self.log}")
 
     def clean_up(self) -> None:
+        """Kill what a failed test left; its workers too, which may hear nothing (`deaf`)."""
         if self._process.poll() is None:
-            self._process.send_signal(signal.SIGCONT)
-            self._process.kill()
+            workers = psutil.Process(self.pid).children(recursive=True)
+            for process in (psutil.Process(self.pid), *workers):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
             self._process.wait()
 
 

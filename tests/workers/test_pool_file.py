@@ -1,11 +1,14 @@
 """Options of a pool: from the file, from the environment, from the command line."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from rqueue.errors import ConfigError
-from rqueue_workers.poolfile import load_pool_file
+from rqueue_workers.exits import Exit
+from rqueue_workers.poolfile import CLIENT_OPTIONS, OPTIONS, load_pool_file
+from tests.workers.pools import ROOT
 
 EVERYTHING = """
 app = ["shop.tasks", "mail.tasks"]
@@ -121,3 +124,11 @@ def test_a_file_that_is_not_there_or_is_no_toml(tmp_path: Path) -> None:
         load_pool_file(tmp_path / "none.toml", {}, {})
     with pytest.raises(ConfigError, match="is not TOML"):
         load_pool_file(write(tmp_path, "app = "), {}, {})
+
+
+def test_the_documentation_shows_every_option_and_exit_code(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "workers.md").read_text()
+    shown = text.split("```toml\n")[1].split("```")[0]
+    load_pool_file(write(tmp_path, shown), {}, {})
+    assert set(tomllib.loads(shown)) == set(OPTIONS) | set(CLIENT_OPTIONS)
+    assert all(f"\n| {code.value} | " in text for code in Exit)

@@ -18,7 +18,7 @@ from rqueue.names import check_queue
 from rqueue.settings import Settings, parse_duration, parse_size
 from rqueue_workers.spec import PoolSpec, WorkerSpec
 
-_SETTINGS = {
+CLIENT_OPTIONS = {
     "url": "RQUEUE_URL",
     "namespace": "RQUEUE_NAMESPACE",
     "signing_keys": "RQUEUE_SIGNING_KEYS",
@@ -124,7 +124,7 @@ def load_pool_file(
     except ConfigError as error:
         raise ConfigError(f"{path}: {error.setting}", error.problem) from None
     given = {name: _convert(name, v) for name, v in overrides.items() if v is not None}
-    for name, variable in _SETTINGS.items():
+    for name, variable in CLIENT_OPTIONS.items():
         if environ.get(variable):
             values.pop(name, None)
     return _build(values | given, environ)
@@ -141,18 +141,18 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _convert(name: str, value: Any) -> Any:
-    if name in _SETTINGS:
+    if name in CLIENT_OPTIONS:
         return value  # Settings checks them
     read = OPTIONS.get(name)
     if read is None:
-        near = get_close_matches(name, [*OPTIONS, *_SETTINGS], 1)
+        near = get_close_matches(name, [*OPTIONS, *CLIENT_OPTIONS], 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(OPTIONS)}"
         raise ConfigError(name, f"there is no such option; {hint}")
     return read(value, name)
 
 
 def _build(values: dict[str, Any], environ: Mapping[str, str]) -> PoolSpec:
-    client = {name: values.pop(name) for name in _SETTINGS if name in values}
+    client = {name: values.pop(name) for name in CLIENT_OPTIONS if name in values}
     if "lease" in client:
         # a plain number is seconds here, as everywhere in the file
         client["lease_ms"] = round(parse_duration(client.pop("lease"), "lease") * 1000)

@@ -186,6 +186,11 @@ class Child:
         for hand in self.hands:
             self._prepare(hand)
 
+    def _slots(self) -> int:
+        """Jobs that can run here at once, and so what the end of a lease charges at most: without
+        async tasks their slots run nothing."""
+        return max(1, self.spec.threads) + (self.spec.async_slots if ASYNC in self.lanes else 0)
+
     def _register(self) -> None:
         for tries in range(5):
             name = consumer_of(self.base, self.shared.rejoins)
@@ -196,7 +201,7 @@ class Child:
                             name,
                             priority=self.spec.priority,
                             lease_ms=self.spec.settings.lease_ms,
-                            slots=self.spec.slots,
+                            slots=self._slots(),
                             jobs=max(1, self.desk.window(hand, False)),
                         )
                         self.desk.listen(hand)

@@ -72,7 +72,12 @@ class Usage:
         """Microseconds spent in scripts, all they called included."""
         return sum(us for name, us in self.usec.items() if name in SCRIPTS)
 
+    def sent(self) -> int:
+        """Commands that rqueue's clients sent; what scripts called is not among them."""
+        return sum(n for name, n in self.calls.items() if name.partition("|")[0] in SENT)
 
+
+SENT = ("evalsha", "eval", "script", "blpop", "client", "hello", "ping", "select", "info", "auth")
 SCRIPTS = ("eval", "evalsha", "fcall")
 
 

@@ -52,7 +52,7 @@ def summarize(facts: dict[str, Any], outcomes: Sequence[Outcome], name: str) -> 
     rows = {}
     for outcome in outcomes:
         rows[outcome.row] = {
-            "failure": outcome.failure,
+            "failure": outcome.failure.replace(f"{ROOT}/", ""),
             "figures": {
                 figure.what: [
                     *(float(f"{v:.4g}") for v in _three(figure.spread)),

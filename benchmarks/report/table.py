@@ -23,6 +23,8 @@ def number(value: float, unit: str) -> str:
     """A number as people read it."""
     if unit in ("jobs/s", "bytes", "jobs") or abs(value) >= 1000:
         return f"{value:,.0f}"
+    if abs(value) < 0.0005:
+        return "0"
     return f"{value:.3g}" if abs(value) < 1 else f"{value:.2f}".rstrip("0").rstrip(".")
 
 

@@ -1,11 +1,15 @@
-"""What a waiting job costs Redis in memory."""
+"""What a job costs Redis: memory while it waits and after its end, CPU when it comes alone."""
 
 from __future__ import annotations
 
+import time
+
+from benchmarks.apps.tasks import stamp
+from benchmarks.floors.wakeup import heard
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import envelope, load
 from benchmarks.lab.rounds import spread
-from benchmarks.lab.server import memory
+from benchmarks.lab.server import memory, usage
 from benchmarks.rows.row import Figure, Target, row
 
 
@@ -20,8 +24,46 @@ def memory_per_job(bench: Bench) -> list[Figure]:
             before = memory(bench.redis)
             load(bench.redis, queue.keys, body, jobs)
             found.append((memory(bench.redis) - before) / jobs)
+    ended = _ended(bench, bench.size.of(2_000, 50_000, 100_000))
     bench.empty()
     return [
         Figure("a job", spread(found), "bytes", Target(260, 200, more=False)),
         Figure("of it the envelope and the id", spread([float(len(body) + 36)]), "bytes"),
+        Figure("a job that ended: its record and its row of history", spread([ended]), "bytes"),
+    ]
+
+
+def _ended(bench: Bench, jobs: int) -> float:
+    bench.empty()
+    board = bench.board()
+    with bench.queue() as queue, bench.pool(1) as pool:
+        bench.ready(pool, queue, 1)
+        before = memory(bench.redis)
+        load(bench.redis, queue.keys, envelope("hit"), jobs)
+        bench.watch(pool, lambda: board.total() >= jobs, 60, f"{jobs} no-op jobs")
+        bench.watch(pool, lambda: queue.counts().held == 0, 5, "the last jobs settled")
+        return (memory(bench.redis) - before) / jobs
+
+
+@row("cost-alone", "Redis CPU for a job that comes alone: enqueue, hand-off, settle")
+def cost_alone(bench: Bench) -> list[Figure]:
+    """Every job finds an idle pool: no batch shares its costs."""
+    jobs = bench.size.of(50, 500, 2_000)
+    found, sent = [], []
+    for _ in range(bench.rounds):
+        bench.empty()
+        board = bench.board(marks=jobs)
+        with bench.queue() as queue, bench.pool(2) as pool:
+            bench.ready(pool, queue, 2)
+            before = usage(bench.redis)
+            for number in range(jobs):
+                begin = time.monotonic_ns()
+                queue.enqueue(stamp, number)
+                heard(board, number, begin)
+            used = usage(bench.redis).since(before)
+        found.append(used.cpu / jobs * 1e6)
+        sent.append(used.commands / jobs)
+    return [
+        Figure("Redis CPU", spread(found), "µs"),
+        Figure("commands, those inside scripts too", spread(sent), "a job"),
     ]

@@ -46,10 +46,8 @@ class Drained:
 
     @property
     def sent(self) -> float:
-        """Commands that clients sent for a job: script calls, and the waiting."""
-        calls = self.used.calls
-        sent = ("evalsha", "eval", "fcall", "blpop", "brpop", "script|load", "client|setinfo")
-        return sum(calls.get(name, 0) for name in sent) / self.jobs
+        """Commands that clients sent for a job: script calls, waiting, connecting."""
+        return self.used.sent() / self.jobs
 
 
 def drain(bench: Bench, jobs: int, processes: int, *options: str) -> Drained:
@@ -169,10 +167,16 @@ def one_by_one(bench: Bench) -> list[Figure]:
     """One round trip a job, against BLMOVE + LREM, which are two."""
     jobs = bench.size.of(300, 5_000, 20_000)
     body = envelope("hit")
+    ours: list[Drained] = []
+
+    def one() -> float:
+        ours.append(drain(bench, jobs, 1, "--prefetch", "1"))
+        return ours[-1].rate
+
     found = interleave(
         bench.rounds,
         {
-            "ours": lambda: drain(bench, jobs, 1, "--prefetch", "1").rate,
+            "ours": one,
             "bare": lambda: commands.take_one(bench.redis, body, jobs),
             "piped": lambda: commands.take_pipelined(bench.redis, body, jobs),
         },
@@ -182,4 +186,6 @@ def one_by_one(bench: Bench) -> list[Figure]:
         Figure("rqueue", spread(found["ours"]), "jobs/s"),
         Figure("BLMOVE + LREM", spread(found["bare"]), "jobs/s"),
         Figure("LMOVE + LREM pipelined in hundreds", spread(found["piped"]), "jobs/s"),
+        Figure("commands sent", _of(ours, "sent"), "a job"),
+        Figure("of a job's time inside scripts", _of(ours, "script_us"), "µs"),
     ]

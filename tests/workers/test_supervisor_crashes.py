@@ -1,8 +1,13 @@
 """What a crash of each part of a pool costs: nothing is lost, and only what ran is charged."""
 
+import random
 import signal
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
+import psutil
 import pytest
 import redis
 
@@ -26,12 +31,15 @@ def safe_server(make_server: Callable[..., EmbeddedRedis]) -> EmbeddedRedis:
     return make_server(config={"appendfsync": "always"})
 
 
+def rows(queue: Queue) -> list[dict[str, Any]]:
+    """The history."""
+    entries: Any = queue.redis.xrange(queue.keys.history)
+    return [row for _, fields in entries for row in read_entry(fields, queue.name)]
+
+
 def ends(queue: Queue, id_: str) -> list[str]:
     """The job's outcomes in the history, but for attempts that come again."""
-    rows = []
-    for _, fields in queue.redis.xrange(queue.keys.history):
-        rows += read_entry(fields, queue.name)
-    outcomes = [str(row["outcome"]) for row in rows if row["id"] == id_]
+    outcomes = [str(row["outcome"]) for row in rows(queue) if row["id"] == id_]
     return [outcome for outcome in outcomes if outcome not in ("retry", "crash")]
 
 
@@ -87,6 +95,25 @@ def test_a_worker_that_dies_again_and_again_is_replaced_more_slowly(
     assert pool.log.count("another worker for slot 0 in 0.01 s") == 1
     assert pool.log.count("another worker for slot 0 in 0.02 s") == 2
     assert pool.drained() == Exit.OK
+
+
+def test_under_load_kills_lose_nothing_and_end_no_job_twice(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    total, kills = 1500, 5
+    jobs = queue.enqueue_many(Call("note", [queue_name, str(i)]) for i in range(total))
+    pool = make_pool(processes=2)
+    for kill in range(kills):
+        eventually(lambda due=(kill + 1) * total // (kills + 2): client.llen(queue_name) >= due)
+        with suppress(psutil.NoSuchProcess):
+            random.choice(psutil.Process(pool.pid).children()).kill()
+    eventually(lambda: int(client.hget(queue.keys.meta, "acked") or 0) >= total)
+    assert pool.drained() == Exit.OK
+    ran = Counter(client.lrange(queue_name, 0, -1))
+    assert set(ran) == {str(i).encode() for i in range(total)}
+    assert max(ran.values()) <= kills + 1
+    ended = Counter(row["id"] for row in rows(queue) if row["outcome"] == "ack")
+    assert ended == Counter(job.id for job in jobs)
 
 
 def test_without_their_supervisor_workers_finish_what_runs_and_leave(

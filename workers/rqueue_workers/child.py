@@ -120,7 +120,7 @@ class Child:
             self.stop.pause(self.desk.outage.waiting)
         if not self.stop.level:
             self.shared.set_phase(READY)
-        log.info("worker %s serves %s", self.base, ", ".join(self.spec.queues))
+        log.debug("worker %s serves %s", self.base, ", ".join(self.spec.queues))
         while not self.stop.level:
             self._turn()
             if self.recycling.due(self.shared.done):
@@ -328,7 +328,7 @@ class Child:
             self.courier.close()
             self.listener.close()
             self.wire.close()
-        log.info("worker %s left", self.base)
+        log.debug("worker %s left", self.base)
         return Exit.UNFINISHED if unfinished or lost else Exit.OK
 
     # -- told by others ----------------------------------------------------------------------------

@@ -9,7 +9,6 @@
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
 --- @include "find_place"
---- @include "records"
 
 local meta = KEYS[1]
 local which = ARGV[1]
@@ -42,27 +41,33 @@ else
 end
 local ids = {}
 for i, member in ipairs(members) do ids[i] = kind == 'scheduled' and string.sub(member, 15) or member end
-local values = #ids > 0 and redis.call('HMGET', base .. 'jobs', unpack(ids)) or {}
-local causes = kind == 'dead' and #ids > 0 and redis.call('HMGET', base .. 'causes', unpack(ids)) or {}
 local out = { queue.now, size }
+if #ids == 0 then return out end
+
+-- in bulk, and only where there is something: a page is looked at in a millisecond
+local function fields(name)
+  return redis.call('EXISTS', base .. name) == 1 and redis.call('HMGET', base .. name, unpack(ids)) or {}
+end
+local values, causes = redis.call('HMGET', base .. 'jobs', unpack(ids)), kind == 'dead' and fields('causes') or {}
+local ended, older = fields('ended'), fields('ended:old')
+local dead = redis.call('EXISTS', base .. 'dead') == 1 and redis.call('ZMSCORE', base .. 'dead', unpack(ids)) or {}
+local heads, seats = {}, {}
 for i, id in ipairs(ids) do
-  local value, notes, head = values[i], '', ''
-  if value then
-    head = string.match(value, '^(-?%d+,%d+[%d,-]*);')
-    if head then
-      notes = 'h'
-      local job = value_parse(value)
-      if redis.call('ZSCORE', base .. 'scheduled', value_seat(job.position, id)) then notes = notes .. 's' end
-      if kind == 'held' and place_waits(base, id, job) then notes = notes .. 'w' end
-    else
-      head = string.sub(value, 1, 40)
-    end
-  end
-  if redis.call('ZSCORE', base .. 'dead', id) then notes = notes .. 'd' end
+  local value = values[i]
+  heads[i] = value and string.match(value, '^(-?%d+,%d+[%d,-]*);')
+  seats[i] = heads[i] and value_seat(tonumber(string.match(heads[i], '^-?%d+')), id) or ''
+end
+local scheduled = redis.call('EXISTS', base .. 'scheduled') == 1
+  and redis.call('ZMSCORE', base .. 'scheduled', unpack(seats)) or {}
+for i, id in ipairs(ids) do
+  local value, notes = values[i], heads[i] and 'h' or ''
+  if scheduled[i] then notes = notes .. 's' end
+  if kind == 'held' and heads[i] and place_waits(base, id, value_parse(value)) then notes = notes .. 'w' end
+  if dead[i] then notes = notes .. 'd' end
   if causes[i] then notes = notes .. 'c' end
-  if records_read(base, id) then notes = notes .. 'r' end
+  if ended[i] or older[i] then notes = notes .. 'r' end
   out[#out + 1] = members[i]
-  out[#out + 1] = head
+  out[#out + 1] = heads[i] or (value and string.sub(value, 1, 40)) or ''
   out[#out + 1] = scores[i] or ''
   out[#out + 1] = value and #value or 0
   out[#out + 1] = notes

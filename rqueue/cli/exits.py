@@ -19,12 +19,13 @@ class Failure(click.ClickException):
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask before something is destroyed. Raises Failure where nobody can be asked, Abort on no."""
+    """Ask before something is destroyed. Raises Failure where nobody can be asked, and on no."""
     if yes:
         return
     if not _is_terminal():
         raise Failure(f"{question} Not asked, for this is no terminal: pass --yes", USAGE)
-    click.confirm(question, abort=True, err=True)
+    if not click.confirm(question, err=True):
+        raise Failure("nothing was changed")
 
 
 def _is_terminal() -> bool:

@@ -157,11 +157,26 @@ def rich_table(columns: Sequence[Column], cells: Iterable[Sequence[object]]) -> 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column.head, justify="right" if column.right else "left", overflow="fold")
-    for row in cells:
-        table.add_row(*(Text(_plain(value)) for value in row))
+    rows = [[_plain(value) for value in row] for row in cells]
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1),
+        collapse_padding=True,
+        header_style="bold",
+    )
+    for i, column in enumerate(columns):
+        # numbers are never cut; words may be folded, down to some width
+        widest = max((len(row[i]) for row in rows), default=0)
+        table.add_column(
+            column.head,
+            justify="right" if column.right else "left",
+            overflow="fold",
+            no_wrap=column.right,
+            min_width=max(len(column.head), min(widest, 12)),
+        )
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
 
 

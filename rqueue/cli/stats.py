@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
 COLUMNS = [
     Column("queue"),
-    *(Column(head, right=True) for head in ("ready", "oldest", "scheduled", "held", "dead")),
-    *(Column(head, right=True) for head in ("in", "done", "retried", "rejected")),
-    *(Column(head, right=True) for head in ("wait p50", "wait p99", "run p50", "run p99")),
-    Column("empty in", right=True),
+    *(Column(head, right=True) for head in ("ready", "oldest", "sched", "held", "dead")),
+    *(Column(head, right=True) for head in ("in/s", "done/s", "retry/s", "reject/s")),
+    *(Column(head, right=True) for head in ("wait p50", "p99", "run p50", "p99", "empty in")),
 ]
 
 
@@ -122,10 +121,10 @@ def _row(report: Stats) -> tuple[object, ...]:
         info.scheduled,
         info.held,
         info.dead,
-        rate(rates["accepted"]),
-        rate(rates["acked"]),
-        rate(rates["retried"]),
-        rate(rates["rejected"]),
+        rate(rates["accepted"]).removesuffix("/s"),
+        rate(rates["acked"]).removesuffix("/s"),
+        rate(rates["retried"]).removesuffix("/s"),
+        rate(rates["rejected"]).removesuffix("/s"),
         at(report.wait, "p50"),
         at(report.wait, "p99"),
         at(report.run, "p50"),

@@ -21,6 +21,7 @@ from rqueue.inspector.consumer_checks import (
 from rqueue.inspector.findings import Action, Finding
 from rqueue.inspector.job_checks import diagnose_job, list_of, seat_of
 from rqueue.inspector.note_checks import (
+    MARK_SIGNS,
     diagnose_leftovers,
     diagnose_marked,
     diagnose_meta,
@@ -51,6 +52,7 @@ class Checkup:
         self.walk = Walk(client, keys)
         self._wait = wait
         self._suspects: dict[str, bytes] = {}
+        self._marks = 0
 
     def findings(self) -> list[Finding]:
         """Everything that is wrong with this queue. Raises the server errors."""
@@ -64,11 +66,14 @@ class Checkup:
         lists = [
             f"{kind}:{level}" for level in sorted(self.walk.levels) for kind in ("due", "ready")
         ]
+        before = self.walk.meta(*MARK_SIGNS)
         unsorted = [which for which in lists if not self._walk_list(which)]
+        moved = self.walk.meta(*MARK_SIGNS) != before
+        miscounted = int(before[0] or 0) != self._marks
         self._walk("scheduled", self._suspect_scheduled)
         self._walk("dead", self._suspect_dead)
         self._walk_hands()
-        self._find_lost()
+        self._find_lost(certain=bool(unsorted or self._suspects))
         yield from self._unordered(unsorted)
         yield from self._thrice(islice(self._suspects, SUSPECTS_MAX), self._diagnose_job)
         yield from self._thrice(sorted(self.walk.names), self._diagnose_consumer)
@@ -77,8 +82,9 @@ class Checkup:
         yield from self._thrice(
             ["levels", "positions", "version"], partial(diagnose_meta, self.walk)
         )
-        if not unsorted and not self._suspects:
-            # else the count is not to be trusted before those are repaired
+        # A large queue that moves cannot be counted, and one with other damages not trusted.
+        countable = miscounted if not moved else self.walk.jobs <= SCAN_ALWAYS
+        if countable and not unsorted and not self._suspects:
             yield from self._thrice(["marked"], partial(diagnose_marked, self.walk))
         yield from self._thrice(
             ["causes", "errors", "awaited", "parked", "short"],
@@ -126,6 +132,7 @@ class Checkup:
             for element in reversed(elements):
                 if element.member in seen:
                     continue  # the list grew: this one was on the last page
+                self._marks += element.marked
                 position = element.position
                 if not self._fits_list(element, kind, int(level)):
                     self._suspect(element.member)
@@ -176,8 +183,9 @@ class Checkup:
                         self._suspect(element.member)
             seen |= mine
 
-    def _find_lost(self) -> None:
-        """Jobs in no place: where the sums do not agree (or are small), each job is looked for."""
+    def _find_lost(self, *, certain: bool) -> None:
+        """Jobs in no place: where the sums do not agree, or may agree by chance (something else is
+        wrong: `certain`), or are small, each job is looked for."""
         with (
             translated(self.client, queue=self.keys.queue),
             self.client.pipeline(transaction=True) as pipe,
@@ -191,7 +199,7 @@ class Checkup:
             for name in self.walk.names:
                 pipe.llen(self.keys.held(name))
             stored, *placed = cast("list[int]", pipe.execute())
-        if stored == sum(placed) and stored > SCAN_ALWAYS:
+        if stored == sum(placed) and stored > SCAN_ALWAYS and not certain:
             return
         cursor = "0"
         while len(self._suspects) < SUSPECTS_MAX:
@@ -251,8 +259,11 @@ class Checkup:
         elements: dict[bytes, int] = {}
         for page in self.walk.pages(which):
             for element in reversed(page):
-                if element.position is not None:
-                    elements.setdefault(element.member, element.position)
+                if element.member in elements:
+                    # twice in the list, or the list grew: a close look tells
+                    self._suspect(element.member)
+                elif element.position is not None:
+                    elements[element.member] = element.position
         members = list(elements)[::-1]
         positions = [elements[member] for member in members]
         # longest increasing subsequence: `tails[n]` ends the best one of length n + 1

@@ -13,6 +13,9 @@ from rqueue.inspector.findings import Action, Finding
 from rqueue.inspector.walk import Walk
 from rqueue.job import parse_record
 
+MARK_SIGNS = ("marked", "cancelled", "acked", "released")
+"""Fields of meta that change when cancelled elements come and go: the count first."""
+
 RECORDS_SAMPLE = 1000
 """Records of each generation that one checkup reads."""
 
@@ -56,8 +59,7 @@ def diagnose_meta(walk: Walk, subject: str) -> list[Finding]:
 def diagnose_marked(walk: Walk, subject: str) -> list[Finding]:
     """The counter of cancelled elements, compared with those there are; a count that was
     disturbed says nothing."""
-    signs = ("marked", "cancelled", "acked", "released")
-    before = walk.meta(*signs)
+    before = walk.meta(*MARK_SIGNS)
     marks = 0
     for level in sorted(walk.levels):
         for kind in ("due", "ready"):
@@ -66,7 +68,7 @@ def diagnose_marked(walk: Walk, subject: str) -> list[Finding]:
                 marks += sum(e.marked for e in page if e.member not in seen)
                 seen = {e.member for e in page}
     counted = int(before[0] or 0)
-    if marks == counted or before != walk.meta(*signs):
+    if marks == counted or before != walk.meta(*MARK_SIGNS):
         return []
     return [
         Finding(

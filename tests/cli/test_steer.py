@@ -162,7 +162,7 @@ def test_the_question_is_asked_on_a_terminal(
 ) -> None:
     fill(queue, 2)
     monkeypatch.setattr("rqueue.cli.exits._is_terminal", lambda: True)
-    result = run("purge", queue.name, input="n\n", code=130)
+    result = run("purge", queue.name, input="n\n", code=1)
     assert f"Purge 2 jobs of queue '{queue.name}'?" in result.stderr
     assert queue.counts().ready == 2
     run("purge", queue.name, input="y\n")

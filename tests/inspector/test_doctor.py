@@ -571,3 +571,21 @@ def test_the_server_is_checked(
         client.set("ballast", "x" * 400_000)
         client.config_set("maxmemory", "1mb")
         assert "memory" in {f.kind for f in Doctor(client, "rqueue").check_server()}
+
+
+def test_a_loss_is_not_hidden_by_a_double(
+    doctor: Doctor,
+    queue: Queue,
+    client: redis.Redis,
+    base: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The sums agree then; a large queue is not searched while they do and all else is well."""
+    monkeypatch.setattr("rqueue.inspector.checkup.SCAN_ALWAYS", 10)
+    queue.enqueue_puts([store.Put(f"n{i:04}", b'[1,"t"]') for i in range(1000)])
+    client.lrem(base + "ready:4", 1, "n0500")
+    client.linsert(base + "ready:4", "before", "n0003", "n0800")
+    found = doctor.check_queue(queue.name)
+    assert {(f.kind, f.subject) for f in found} == {("lost", "n0500"), ("twice", "n0800")}
+    heals(doctor, queue)
+    assert client.lrange(base + "ready:4", 0, -1) == [b"n%04d" % i for i in range(1000)]

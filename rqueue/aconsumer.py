@@ -20,7 +20,7 @@ from rqueue.leases import renewal_interval
 from rqueue.listener import Wake
 from rqueue.store.consumers import Mode
 from rqueue.store.settle import Retried
-from rqueue.subscription import DEFAULT_LEASE_MS, Subscription, consumer_name, retried
+from rqueue.subscription import DEFAULT_LEASE_MS, Subscription, consumer_name, in_order, retried
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -215,8 +215,9 @@ class AsyncConsumer(Subscription):
         return self._stopped(await self._run(self._stop_call()))
 
     async def flush(self) -> list[Delivery]:
-        """Acquire all that the present credit allows, then give up what is left of it."""
-        return [job async for jobs in self.drain() for job in jobs]
+        """Acquire all that the present credit allows, then give up what is left of it; as
+        `Consumer.flush`."""
+        return sorted([job async for jobs in self.drain() for job in jobs], key=in_order)
 
     async def drain(self) -> AsyncIterator[list[Delivery]]:
         """Acquire until nothing is left, then give up the credit; as `Consumer.drain`."""

@@ -21,7 +21,7 @@ from rqueue.leases import Renewer
 from rqueue.listener import Listener, Wake
 from rqueue.store.consumers import Mode
 from rqueue.store.settle import Retried
-from rqueue.subscription import DEFAULT_LEASE_MS, Subscription, consumer_name, retried
+from rqueue.subscription import DEFAULT_LEASE_MS, Subscription, consumer_name, in_order, retried
 from rqueue.wire import Wire
 
 __all__ = ["DEFAULT_LEASE_MS", "Consumer", "consumer_name"]
@@ -235,8 +235,9 @@ class Consumer(Subscription):
         return self._stopped(self._run(self._stop_call()))
 
     def flush(self) -> list[Delivery]:
-        """Acquire all that the present credit allows, then give up what is left of it."""
-        return [job for jobs in self.drain() for job in jobs]
+        """Acquire all that the present credit allows, then give up what is left of it. Returns the
+        jobs in the queue's order, with what was handed over and not heard of yet."""
+        return sorted((job for jobs in self.drain() for job in jobs), key=in_order)
 
     def drain(self) -> Iterator[list[Delivery]]:
         """Acquire until nothing is left, then give up the credit.

@@ -176,11 +176,11 @@ class BackgroundPuts:
         box = self._box
         deadline = None if timeout is None else monotonic() + timeout
         while not box.has_room(size):
-            self._start_or_hurry()
             left = None if deadline is None else deadline - monotonic()
             if left is not None and left <= 0:
                 raise BufferFull(self.queue.name, box.limit, timeout or 0.0)
-            self._moved.wait(left)
+            if not self._send_now():
+                self._moved.wait(left)
             if box.closed:
                 raise BufferClosed(self.queue.name)
 
@@ -226,11 +226,11 @@ class BackgroundPuts:
         with self._lock:
             self._hurry = max(self._hurry, number)
             while not self._finished(number):
-                self._start_or_hurry()
                 left = None if deadline is None else deadline - monotonic()
                 if left is not None and left <= 0:
                     return False
-                self._moved.wait(left)
+                if not self._send_now():
+                    self._moved.wait(left)
         return True
 
     def flush(self, timeout: float | None = None) -> bool:
@@ -303,13 +303,16 @@ class BackgroundPuts:
         self._thread = thread
         return True
 
-    def _start_or_hurry(self) -> None:
-        """Have everything sent now. Where no thread can be started, this one sends."""
+    def _send_now(self) -> bool:
+        """Have everything sent without lingering. True where no thread can be started, and this one
+        did send a batch, or tried to."""
         self._hurry = max(self._hurry, self._box.added)
         if self._thread is not None or self._start():
             self._work.notify()
-        elif self._box.next_batch() and not self._store(tries=1):
+            return False
+        if self._box.next_batch() and not self._store(tries=1):
             self._pause(backoff(1))
+        return True
 
     def _loop(self) -> None:
         while self._next():

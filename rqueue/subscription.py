@@ -345,6 +345,11 @@ def retried(
     )
 
 
+def in_order(job: Delivery) -> tuple[int, int]:
+    """Sort key: the queue's order."""
+    return -job.level, job.position
+
+
 def _deliveries(flat: Sequence[bytes]) -> list[Delivery]:
     return [Delivery(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)]
 

@@ -11,7 +11,13 @@ from rqueue.connection import execute
 from rqueue.consumer import Consumer
 from rqueue.credit import GrantCredit, SharedCredit, WindowCredit
 from rqueue.embedded import EmbeddedRedis
-from rqueue.errors import ConfigError, ConnectionLost, LifecycleError, NotRegistered
+from rqueue.errors import (
+    ConfigError,
+    ConnectionLost,
+    LifecycleError,
+    NotRegistered,
+    RegistrationLost,
+)
 from rqueue.job import Delivery
 from rqueue.store import Window
 from rqueue.testing import move_time
@@ -189,7 +195,7 @@ def test_credit_is_free_again_when_the_registration_is_lost(queue: Queue) -> Non
     with queue.consumer(jobs=5, renew=False) as other:
         execute(queue.redis, store.renew(queue.keys, 1000, []))
         assert len(other.pull()) == 2
-        with pytest.raises(Exception, match="lease"):
+        with pytest.raises(RegistrationLost, match="lease"):
             consumer.pull()
         assert (credit.jobs, consumer.held) == (2, 0)
     consumer.rejoin()

@@ -3,18 +3,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
-CALLS = Path("tests/typing/calls.py")
+HERE = Path("tests/typing")
 
 
-def test_wrong_arguments_of_a_task_are_type_errors() -> None:
+@pytest.mark.parametrize("name", ["calls.py", "clients.py"])
+def test_wrong_arguments_are_type_errors(name: str) -> None:
+    checked = HERE / name
     marked = set()
-    for number, line in enumerate((ROOT / CALLS).read_text().splitlines(), 1):
+    for number, line in enumerate((ROOT / checked).read_text().splitlines(), 1):
         if match := re.search(r"# error: ([a-z, -]+)$", line):
             marked.update((number, code.strip()) for code in match[1].split(","))
-    assert len(marked) > 10
+    assert len(marked) >= 10
     run = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(CALLS)],
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(checked)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -24,6 +28,6 @@ def test_wrong_arguments_of_a_task_are_type_errors() -> None:
     for line in run.stdout.splitlines():
         match = re.fullmatch(r"(.*?):(\d+): error: .*\[([a-z-]+)\]", line)
         if match:
-            assert Path(match[1]) == CALLS, line
+            assert Path(match[1]) == checked, line
             found.add((int(match[2]), match[3]))
     assert found == marked, run.stdout + run.stderr

@@ -1,0 +1,102 @@
+"""What `from rqueue import ...` offers: changed on purpose only."""
+
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import rqueue
+
+PUBLIC = [
+    "UNLIMITED",
+    "AsyncBackgroundPuts",
+    "AsyncConsumer",
+    "AsyncJobHandle",
+    "AsyncPutHandle",
+    "AsyncQueue",
+    "BackgroundPuts",
+    "BufferClosed",
+    "BufferFull",
+    "Call",
+    "ConfigError",
+    "Consumer",
+    "Delivery",
+    "GrantCredit",
+    "Inspector",
+    "JobCancelled",
+    "JobContext",
+    "JobExpired",
+    "JobFailed",
+    "JobHandle",
+    "JobInfo",
+    "JobState",
+    "NoConsumer",
+    "NotEncodable",
+    "Options",
+    "Outcome",
+    "Put",
+    "PutHandle",
+    "Queue",
+    "RQueueError",
+    "RedisUnavailable",
+    "Registry",
+    "Reject",
+    "ResultError",
+    "ResultExpired",
+    "ResultNotReady",
+    "ResultTimeout",
+    "Retried",
+    "Retry",
+    "RetryPolicy",
+    "ServerError",
+    "Settings",
+    "SharedCredit",
+    "Snooze",
+    "SoftTimeLimit",
+    "Task",
+    "UnknownJob",
+    "Wake",
+    "Window",
+    "WindowCredit",
+    "__version__",
+    "aqueue",
+    "configure",
+    "connect",
+    "current_job",
+    "disconnect",
+    "queue",
+    "task",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(rqueue.__all__) == sorted(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_there_and_explained(name: str) -> None:
+    value = getattr(rqueue, name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        assert inspect.getdoc(value), f"{name} has no docstring"
+
+
+def test_lazy_names_are_what_their_modules_hold() -> None:
+    for name, module in rqueue._LAZY.items():
+        assert getattr(rqueue, name) is getattr(importlib.import_module(module), name)
+
+
+def test_a_wrong_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Quue'"):
+        rqueue.Quue  # type: ignore[attr-defined]  # noqa: B018
+    assert set(PUBLIC) <= set(dir(rqueue))
+
+
+def test_a_star_import_brings_them_all() -> None:
+    program = "from rqueue import *\nprint(len(dir()), task.__module__, Queue.__name__)"
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert said[1:] == ["rqueue.task", "Queue"]
+    assert int(said[0]) >= len(PUBLIC)

@@ -20,11 +20,12 @@ from redis.exceptions import ResponseError
 from rqueue import store
 from rqueue.client import Queue
 from rqueue.history import pack
-from rqueue.scripts import SCRIPTS, Scripts, run
+from rqueue.scripts import Scripts, run
 from rqueue.store import Call, Put, Retried, Window
 from rqueue.testing import move_time
 from tests.model.agreement import differences
 from tests.model.model import Consumer, Job, Model
+from tests.model.sources import START_MS
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
@@ -47,7 +48,8 @@ class Machine(RuleBasedStateMachine):
     """One queue, up to six consumers. A step is one script call, and its effect in the model."""
 
     client: ClassVar[redis.Redis]
-    lua: ClassVar[Scripts] = SCRIPTS
+    lua: ClassVar[Scripts]
+    """With a frozen clock: see `tests.model.sources`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,6 +79,9 @@ class Machine(RuleBasedStateMachine):
 
     def answer(self, call: Call[Any]) -> Any:
         return call.read(self.run(call))
+
+    def clock(self) -> int:
+        return START_MS + int(self.before.meta.get("clock", "0"))
 
     def refuse(self, call: Call[Any], code: str) -> None:
         """The call is refused with this code, and every key stays as it was."""
@@ -140,10 +145,8 @@ class Machine(RuleBasedStateMachine):
             puts.append(Put(id, body, priority, delay, 0, limit))
         call = store.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
         if immediate and len(puts) == 1 and not self.model.knows(puts[0].id):
-            # whether it is refused may depend on a job that is due by now: ask the time
-            seconds, micros = self.client.time()
-            offset = int(self.before.meta.get("clock", "0"))
-            self.model.now = seconds * 1000 + micros // 1000 + offset
+            # whether it is refused may depend on a job that is due by now
+            self.model.now = self.clock()
             first = Job(puts[0].id, puts[0].envelope, 4, 0, 0, due=puts[0].delay_ms)
             if not self.model.taker(first, 1):
                 self.refuse(call, "NOCONSUMER")
@@ -416,7 +419,7 @@ class Machine(RuleBasedStateMachine):
     def timer(self, pick: int) -> None:
         """A consumer that watches the schedule looks when it must, and not before."""
         name = sorted(self.watch)[pick % len(self.watch)]
-        now = take_snapshot(self.client, self.keys).now
+        now = self.clock()
         if self.watch[name] > now:
             move_time(self.queue, self.watch[name] - now)
             self.before = take_snapshot(self.client, self.keys)

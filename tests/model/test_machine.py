@@ -4,6 +4,7 @@
 """
 
 import os
+from pathlib import Path
 
 import pytest
 import redis
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import Machine
+from tests.model.sources import frozen
 
 QUICK = settings(
     max_examples=350,
@@ -25,6 +27,6 @@ PROFILE = THOROUGH if os.environ.get("RQUEUE_TEST_PROFILE") == "thorough" else Q
 
 @pytest.mark.each_server
 @pytest.mark.timeout(3600 if PROFILE is THOROUGH else 240)
-def test_the_queue_does_what_the_model_says(client: redis.Redis) -> None:
-    machine = type("Machine", (Machine,), {"client": client})
+def test_the_queue_does_what_the_model_says(client: redis.Redis, tmp_path: Path) -> None:
+    machine = type("Machine", (Machine,), {"client": client, "lua": frozen(tmp_path)})
     run_state_machine_as_test(machine, settings=PROFILE)

@@ -1,6 +1,5 @@
 """Tests of the test: the machine finds each of these faults, planted in the Lua sources."""
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +8,8 @@ import redis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from rqueue.scripts import Scripts, find_lua
 from tests.model.machine import Machine
+from tests.model.sources import changed, frozen
 
 SEARCH = settings(
     max_examples=300,
@@ -215,19 +214,11 @@ FAULTS = [
 ]
 
 
-def planted(fault: Fault, folder: Path) -> Scripts:
-    """The shipped sources with this fault in them."""
-    shutil.copytree(Path(str(find_lua())), folder / "lua")
-    file = folder / "lua" / fault.file
-    text = file.read_text(encoding="utf-8")
-    assert text.count(fault.right) == 1, f"{fault.file} has changed: plant this fault anew"
-    file.write_text(text.replace(fault.right, fault.wrong), encoding="utf-8")
-    return Scripts(folder / "lua")
-
-
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "_"))
 def test_the_machine_finds(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    machine = type("Machine", (Machine,), {"client": client, "lua": planted(fault, tmp_path)})
+    scripts = frozen(tmp_path)
+    changed(tmp_path, fault.file, fault.right, fault.wrong)
+    machine = type("Machine", (Machine,), {"client": client, "lua": scripts})
     with pytest.raises((AssertionError, redis.ResponseError)):
         run_state_machine_as_test(machine, settings=SEARCH)

@@ -1,0 +1,28 @@
+"""The shipped Lua sources with something changed in them."""
+
+import shutil
+from pathlib import Path
+
+from rqueue.scripts import Scripts, find_lua
+
+START_MS = 1_700_000_000_000
+
+
+def changed(folder: Path, file: str, right: str, wrong: str) -> None:
+    """Replace a piece of a source; it must be there once."""
+    path = folder / "lua" / file
+    text = path.read_text(encoding="utf-8")
+    assert text.count(right) == 1, f"lua/{file} has changed: this piece is not there once: {right}"
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
+
+
+def frozen(folder: Path) -> Scripts:
+    """The sources with a clock that stands still unless a test moves it.
+
+    A search at random must find the same again when it repeats its steps: with a clock that runs
+    by itself, two times are now the same millisecond and now not.
+    """
+    shutil.copytree(Path(str(find_lua())), folder / "lua")
+    running = "time[1] * 1000 + math.floor(time[2] / 1000) + (tonumber(offset) or 0)"
+    changed(folder, "include/clock.lua", running, f"{START_MS} + (tonumber(offset) or 0)")
+    return Scripts(folder / "lua")

@@ -16,7 +16,7 @@ from benchmarks.lab.processes import Died
 from benchmarks.peers import compare, environment
 from benchmarks.peers.catalogue import PEERS
 from benchmarks.peers.losses import losses
-from benchmarks.report import plot, results, table
+from benchmarks.report import page, plot, results, table
 from benchmarks.rows import ROWS
 from benchmarks.rows.row import Outcome, Row, Unmeasured
 
@@ -160,6 +160,12 @@ def peers(
         console.print(f"[red]not installed:[/] {', '.join(missing)} (make bench-peers installs)")
     if missing or any(outcome.failure for outcome in outcomes):
         raise SystemExit(1)
+
+
+@main.command()
+def publish() -> None:
+    """Put the runs that are kept into docs/performance.md."""
+    page.publish()
 
 
 if __name__ == "__main__":

@@ -52,6 +52,9 @@ def plot(outcomes: Sequence[Outcome], path: Path) -> str:
     axes.axvline(1, color="#222222", linewidth=1)
     axes.set_yticks(places, [name for name, *_ in bars], fontsize=8)
     axes.set_xscale("log")
+    axes.set_xlim(0.1, 12)
+    ticks = [0.1, 0.2, 0.5, 1, 2, 5, 10]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_xlabel("times what it must reach (cut off at 10)")
     drawing.tight_layout()
     drawing.savefig(path)

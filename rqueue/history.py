@@ -16,6 +16,7 @@ all stay text.
 from __future__ import annotations
 
 import zlib
+from binascii import hexlify, unhexlify
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, compress
 from operator import sub
@@ -84,7 +85,8 @@ _KNOWN = frozenset(NAMES)
 
 
 def pack(columns: Mapping[str, Any]) -> bytes:
-    """Pack a batch. Each column is a list, or one value for all rows; `id` is always a list.
+    """Pack a batch. Each column is a list, or one value for all rows; `id` is always a list, of
+    text or of its UTF-8.
 
     Columns left out are empty or 0. Raises ValueError for an unknown column, or one of another
     length.
@@ -101,7 +103,7 @@ def pack(columns: Mapping[str, Any]) -> bytes:
     finished = _full(columns.get("finished", 0), count)
     packed: list[Any] = [
         count,
-        list(ids) if raw is None else 0,
+        [_text(id_) for id_ in ids] if raw is None else 0,
         *[_differences(columns.get(name, 0)) for name in ("enqueued", "due", "acquired")],
         started[0] if count else 0,
         _collapse(list(map(sub, started[1:], finished))),
@@ -230,21 +232,28 @@ def _sums(packed: Any, count: int) -> list[Any]:
 _DASHES = (8, 13, 18, 23)
 
 
-def _pack_uuids(ids: Sequence[str]) -> bytes | None:
+def _text(id_: str | bytes) -> str:
+    return id_ if isinstance(id_, str) else id_.decode()
+
+
+def _pack_uuids(ids: Sequence[str | bytes]) -> bytes | None:
     """The ids as 16 bytes each, transposed; None unless all are UUIDs in canonical spelling."""
     count = len(ids)
     if not count or set(map(len, ids)) != {36}:
         return None
-    text = "".join(ids)
-    dashes = "-" * count
-    if text.count("-") != 4 * count or any(text[at::36] != dashes for at in _DASHES):
-        return None
-    digits = text.replace("-", "")
     try:
-        raw = bytes.fromhex(digits)
+        text = b"".join(ids)  # type: ignore[arg-type]
+    except TypeError:
+        text = "".join(map(_text, ids)).encode()
+    dashes = b"-" * count
+    if len(text) != 36 * count or any(text[at::36] != dashes for at in _DASHES):
+        return None
+    digits = text.translate(None, b"-")
+    try:
+        raw = unhexlify(digits)
     except ValueError:
         return None
-    if raw.hex() != digits:  # upper case, or blanks, which fromhex skips
+    if len(raw) != 16 * count or hexlify(raw) != digits:  # more dashes, or upper case
         return None
     return b"".join([raw[at::16] for at in range(16)])
 

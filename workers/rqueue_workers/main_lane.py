@@ -11,6 +11,7 @@ from typing import Any
 
 from orjson import loads
 
+from rqueue.codec import VERSION
 from rqueue.context import JobContext, current
 from rqueue.errors import SoftTimeLimit
 from rqueue.job import Delivery
@@ -23,6 +24,7 @@ SETTLE_S = 0.005
 """Seconds after which an ended job is settled, whatever else is in hand."""
 
 BATCH = 512
+NO_ARGUMENTS: list[Any] = []
 
 Now = tuple[Hand, bytes, bytes, str, Mapping[str, Any], float, int, float | None]
 """hand, id, value, task, options, started, acquired, deadline of the job that runs."""
@@ -89,6 +91,13 @@ class MainLane:
         self._watch = watch
         self._divert = divert
         self._armed: Plan | None = None
+        self._mark = shared.marker(0)
+        self._number = 1 << 32  # others count from 0: two in a row are never the same
+        self._functions: dict[str, Any] = {}
+        if executor.signer is None:
+            for plan in executor.plans.values():
+                if plan.plain and plan.lane == MAIN:
+                    self._functions[plan.name] = plan.function
         self._alarms = threading.current_thread() is threading.main_thread()
 
     def run(self, hand: Hand) -> int:
@@ -102,11 +111,11 @@ class MainLane:
         ended = hand.acks.append
         done = hand.dones.append
         other = hand.others.append
-        plans = self._executor.plans.get
+        functions = self._functions.get
         executor = self._executor
-        plain = executor.signer is None
         index = hand.index
-        mark = self._shared.start
+        mark = self._mark
+        number = self._number
         clock = monotonic
         begun = started = clock()
         limit = begun + SETTLE_S
@@ -118,19 +127,16 @@ class MainLane:
                 break
             head, _, body = value.partition(b";")
             try:
-                version, name, *rest = loads(body)
-                plan = plans(name)
+                parts = loads(body)
+                if len(parts) == 3:
+                    version, name, args = parts
+                else:
+                    version, name = parts
+                    args = NO_ARGUMENTS
+                function = functions(name)
             except (ValueError, TypeError):
-                plan = None
-            if (
-                plan is None
-                or not plain
-                or not plan.plain
-                or version != 1
-                or len(rest) > 1
-                or (rest and type(rest[0]) is not list)
-                or plan.lane
-            ):
+                function = None
+            if function is None or version != VERSION or type(args) is not list:
                 if self._long_way(hand, id_, value, acquired):
                     count += 1
                 started = clock()
@@ -138,14 +144,15 @@ class MainLane:
                     break
                 continue
             slot.job = (hand, id_, value, name, NOTHING, started, acquired, None)
-            mark(0, index, id_, started, 0.0)
+            number += 1
+            mark(number, id_, started, 0.0, index, len(id_), number)
             try:
-                result = plan.function(*rest[0]) if rest else plan.function()
+                result = function(*args)
             except BaseException as error:
                 finished = clock()
                 other(
                     executor.failed(
-                        id_, value, head, plan, acquired, started, finished, error,
+                        id_, value, head, executor.plans[name], acquired, started, finished, error,
                         hand.ms(finished), hand.most,
                     )
                 )  # fmt: skip
@@ -155,7 +162,7 @@ class MainLane:
                     ended((id_, value, head, name, acquired, started, finished))
                 else:
                     row = executor.returned(
-                        id_, value, head, plan, acquired, started, finished, result,
+                        id_, value, head, executor.plans[name], acquired, started, finished, result,
                         hand.ms(finished),
                     )  # fmt: skip
                     (done if len(row) == 9 else other)(row)
@@ -165,6 +172,7 @@ class MainLane:
                 break
         slot.job = None
         slot.busy = False
+        self._number = number
         self._shared.finish(0)
         if count:
             hand.credit.sample(count, started - begun)

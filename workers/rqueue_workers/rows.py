@@ -34,13 +34,18 @@ def pack_rows(
     ids, values, heads, tasks, acquired, starts, ends = list(zip(*rows, strict=False))[:7]
     count = len(ids)
     sizes = list(map(sub, map(len, values), map(len, heads)))
+    finished = [int(at * 1000 + offset) for at in ends]
+    if starts[1:] == ends[:-1]:  # one after the other: the very same times
+        begun = [int(starts[0] * 1000 + offset), *finished[:-1]]
+    else:
+        begun = [int(at * 1000 + offset) for at in starts]
     columns: dict[str, Any] = {
-        "id": _texts(ids),
+        "id": ids,
         "task": list(tasks),
         "queue": queue,
         "acquired": list(acquired),
-        "started": [int(at * 1000 + offset) for at in starts],
-        "finished": [int(at * 1000 + offset) for at in ends],
+        "started": begun,
+        "finished": finished,
         "worker": worker,
         "outcome": "ack",
         "body_size": [size - 1 for size in sizes],
@@ -65,13 +70,6 @@ def pack_rows(
             [0] * len(acks) + [len(row[8]) for row in dones] + [0] * len(others)
         )
     return pack(columns)
-
-
-def _texts(ids: Sequence[bytes]) -> list[str]:
-    texts = b"\n".join(ids).decode().split("\n")
-    if len(texts) != len(ids):  # an id may hold any character
-        return [id_.decode() for id_ in ids]
-    return texts
 
 
 def _fields(heads: Sequence[bytes]) -> list[int] | None:

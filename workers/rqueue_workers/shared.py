@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import mmap
 import struct
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 ID_BYTES = 512
@@ -59,6 +61,11 @@ class Shared:
         """Say that a slot begins with a job. `id` is its UTF-8."""
         self._number = number = self._number + 1
         _pack(self._map, self._rows[slot], number, id, started, deadline, queue, len(id), number)
+
+    def marker(self, slot: int) -> Callable[[int, bytes, float, float, int, int, int], None]:
+        """`start` of one slot for the hot loop: called with a number that differs from the one
+        before, id, started, deadline, queue, length of the id, and the number again."""
+        return partial(_pack, self._map, self._rows[slot])
 
     def finish(self, slot: int) -> None:
         """Say that a slot is empty."""

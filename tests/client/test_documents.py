@@ -1,0 +1,166 @@
+"""The code on the pages about the client runs as it is written."""
+
+import asyncio
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+import rqueue
+from rqueue.client import Queue
+from rqueue.codec import unpack
+from rqueue.embedded import EmbeddedRedis
+from rqueue.task import registry
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def blocks(page: str) -> str:
+    """All Python of a page, one program, at its own line numbers."""
+    lines, inside = [], False
+    for line in (DOCS / page).read_text(encoding="utf-8").splitlines():
+        fence = line.startswith("```")
+        if fence:
+            inside = not inside and line == "```python"
+        lines.append(line if inside and not fence else "")
+    return "\n".join(lines)
+
+
+@contextmanager
+def worker(queue: Queue) -> Iterator[None]:
+    """Runs the jobs of a queue, as far as their tasks are known here."""
+    stop = threading.Event()
+
+    def loop() -> None:
+        with queue.consumer(jobs=50, renew=False) as consumer:
+            while not stop.is_set():
+                jobs = [wake.job for wake in consumer.wait(0.1) if wake.job] + consumer.pull()
+                for job in jobs:
+                    name, args, kwargs, _ = unpack(job.body)
+                    found = registry.find(name)
+                    consumer.ack(job, found(*args, **kwargs) if found else None)  # type: ignore[operator]
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(20)
+
+
+@pytest.fixture
+def namespace(
+    no_defaults: Any, private_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, Any]]:
+    monkeypatch.setenv("RQUEUE_URL", private_server.url)
+    monkeypatch.setattr(registry, "_tasks", {})
+    names: dict[str, Any] = {"__name__": "page"}
+    yield names
+    for value in names.values():
+        if isinstance(value, Queue | rqueue.BackgroundPuts):
+            value.close()
+
+
+def run_page(page: str, names: dict[str, Any]) -> None:
+    exec(compile(blocks(page), page, "exec"), names)
+
+
+def test_the_page_of_the_client(namespace: dict[str, Any], private_server: EmbeddedRedis) -> None:
+    with Queue("mail", private_server.url) as queue, worker(queue):
+        run_page("client.md", namespace)
+        assert namespace["value"] == "en: welcome, 8"
+        namespace["order_placed"](7)
+        assert queue.job("welcome-7").result(20)
+        namespace["putter"].flush()
+    assert namespace["work_off"](queue.at("empty")) == 0
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, **names: Any) -> None:
+    module = ModuleType(name)
+    module.__dict__.update(names)
+    monkeypatch.setitem(sys.modules, name, module)
+
+
+class Routes:
+    """Flask and FastAPI, as far as the page needs them: decorators that leave functions alone."""
+
+    def __init__(self, *args: Any) -> None:
+        self.paths: list[str] = []
+
+    def post(self, path: str, **options: Any) -> Callable[[Any], Any]:
+        self.paths.append(path)
+        return lambda function: function
+
+    get = post
+
+
+class Transaction:
+    def __init__(self) -> None:
+        self.after: list[Callable[[], Any]] = []
+
+    @contextmanager
+    def atomic(self) -> Iterator[None]:
+        yield
+        for call in self.after:
+            call()
+
+    def on_commit(self, call: Callable[[], Any]) -> None:
+        self.after.append(call)
+
+
+def test_the_page_of_web_applications(
+    namespace: dict[str, Any], private_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transaction = Transaction()
+    stand_in(monkeypatch, "django")
+    stand_in(monkeypatch, "django.db", transaction=transaction)
+    stand_in(monkeypatch, "django.http", JsonResponse=dict)
+    stand_in(monkeypatch, "flask", Flask=Routes, jsonify=dict)
+    stand_in(monkeypatch, "fastapi", FastAPI=Routes)
+    run_page("web.md", namespace)
+    with Queue("mail", private_server.url) as queue:
+        assert namespace["place_order"](SimpleNamespace(POST={"order": "5"})) == {"order": 5}
+        assert len(transaction.after) == 1
+        assert queue.counts().ready == 1
+
+        answer, code = namespace["start"](6)
+        assert code == 202
+        look = namespace["look"]
+        assert look(answer["job"]) == ({"state": "ready"}, 202)
+        assert look("nobody") == ({"state": "unknown"}, 404)
+
+        async def api() -> Any:
+            job = (await namespace["start_receipt"](7))["job"]
+            assert await namespace["wait_for_receipt"](job, 0.01) == {"state": "ready"}
+            with worker(queue):
+                return await namespace["wait_for_receipt"](job, 20)
+
+        assert asyncio.run(api()) == {"result": "receipt for order 7"}
+        assert look(answer["job"]) == {"result": "receipt for order 6"}
+
+        failing, _ = namespace["start"](8)
+        with queue.consumer(renew=False) as consumer:
+            consumer.settle(reject=[(failing["job"], {"type": "X"})])
+            (job,) = consumer.pull()
+            consumer.settle(reject=[(job, {"type": "ValueError"})])
+        assert look(failing["job"]) == ({"state": "dead", "error": "ValueError"}, 500)
+
+        namespace["note_visit"](9)
+        assert namespace["putter"].flush(20)
+        assert queue.counts().ready == 1
+
+
+@pytest.mark.parametrize("page", ["client.md", "web.md"])
+def test_pages_name_what_there_is(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for name in re.findall(r"`rqueue\.([a-z]+)\(", text):
+        assert name in rqueue.__all__
+    for name in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (DOCS / name).exists(), name

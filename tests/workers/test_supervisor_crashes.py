@@ -280,8 +280,7 @@ def test_a_pool_drains_while_redis_is_gone(
 ) -> None:
     with Queue(queue_name, safe_server.url) as queue:
         pool = make_pool(safe_server.url, drain=0.1, grace=0.2)
-        queue.enqueue("note", queue_name, "x")
-        pop(queue.redis, queue_name)
+        queue.enqueue("note", queue_name, "x").result(20)
     safe_server.kill()
     assert pool.drained() == Exit.OK
     assert "goes back when their leases end" in pool.log

@@ -275,12 +275,9 @@ def test_a_worker_that_dies_while_redis_is_gone_is_mourned_when_it_is_back(
         assert pool.drained() == Exit.OK
 
 
-def test_a_pool_drains_while_redis_is_gone(
-    safe_server: EmbeddedRedis, make_pool: MakePool, queue_name: str
-) -> None:
-    with Queue(queue_name, safe_server.url) as queue:
-        pool = make_pool(safe_server.url, drain=0.1, grace=0.2)
-        queue.enqueue("note", queue_name, "x").result(20)
+def test_a_pool_drains_while_redis_is_gone(safe_server: EmbeddedRedis, make_pool: MakePool) -> None:
+    pool = make_pool(safe_server.url, drain=0.1, grace=0.2)
+    pool.said("is ready")
     safe_server.kill()
     assert pool.drained() == Exit.OK
     assert "goes back when their leases end" in pool.log

@@ -64,6 +64,25 @@ def test_a_killed_worker_loses_nothing_and_only_the_running_job_is_charged(
     assert pool.drained() == Exit.OK
 
 
+def test_a_worker_of_several_queues_gives_back_in_each_of_them(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    first, second = queue.at(f"{queue_name}-1"), queue.at(f"{queue_name}-2")
+    make_pool(queues=[first.name, second.name]).said("is ready")
+    running = second.enqueue("hold", queue_name)
+    worker = Watched(started(client, queue_name))
+    waiting = first.enqueue("note", queue_name, "of the first")
+    worker.kill()
+    started(client, queue_name)
+    assert causes(second, running.id) == [("crash", "SIGKILL")]
+    assert causes(first, waiting.id) == []
+    go(client, queue_name)
+    assert running.result(10) == "done"
+    assert waiting.result(10) is None
+    for served in (first, second):
+        assert execute(client, store.counts(served.keys)).held == 0
+
+
 @pytest.mark.parametrize(
     ("how", "type_"), [("SIGSEGV", "SIGSEGV"), ("SIGKILL", "SIGKILL"), ("exit", "exit code 3")]
 )

@@ -87,10 +87,19 @@ class Wire:
 
     def run(self, call: Call[R], *, queue: str = "", consumer: str = "") -> R:
         """Run a script call; a server that forgot the script is taught it (restart, flush)."""
+        self.begin(call)
+        return self.finish(call, queue=queue, consumer=consumer)
+
+    def begin(self, call: Call[Any]) -> None:
+        """Send a script call and do not wait: `finish` reads its reply, before any other call."""
+        self.send("EVALSHA", scripts.script(call.script).sha, 1, call.key, *call.args)
+
+    def finish(self, call: Call[R], *, queue: str = "", consumer: str = "") -> R:
+        """Read the reply of the call that was begun."""
         script = scripts.script(call.script)
         try:
             try:
-                reply = self.command("EVALSHA", script.sha, 1, call.key, *call.args)
+                reply = self.read()
             except rx.NoScriptError:
                 reply = self.command("EVAL", script.source, 1, call.key, *call.args)
         except rx.ResponseError as error:

@@ -137,7 +137,10 @@ class Child:
         hand = desk.turns.next()
         if hand is not None:
             self.main.run(hand)
-            desk.step(hand)
+            if hand.todo:
+                desk.post(hand)
+            else:
+                desk.step(hand)
             if len(self.hands) > 1:
                 self._look_around(hand)
             return
@@ -267,7 +270,7 @@ class Child:
         while True:
             desk.kicked = False
             for hand in self.hands:
-                if hand.term and hand.pending and not desk.outage.waiting:
+                if hand.term and (hand.pending or hand.flight) and not desk.outage.waiting:
                     desk.step(hand)
             pending = any(hand.pending for hand in self.hands)
             if not desk.running and not pending:
@@ -301,6 +304,7 @@ class Child:
         """Everything unstarted goes back."""
         # told to leave before it had joined, it has nothing to listen to
         if not self.desk.outage.since and any(hand.term for hand in self.hands):
+            self.desk.guarded(self.desk.land)
             self.desk.guarded(self.desk.poll)
         for lane in self.lanes.values():
             lane.give_back()
@@ -314,8 +318,11 @@ class Child:
         unfinished = self.desk.running + (1 if self.slot.job is not None else 0)
         lost = sum(hand.pending for hand in self.hands)
         try:
+            self.desk.land()
             for hand in self.hands:
                 hand.unregister()
+        except RegistrationLost as error:
+            log.warning("%s", error)
         except ServerError as error:
             log.warning("could not leave in order, the lease will end: %s", error)
         if unfinished:

@@ -94,7 +94,12 @@ class Courier(threading.Thread):
                         return TICK_S
                     if hand.give_back():
                         hand.hold(monotonic())
-                if hand.pending or hand.lost_reply or desk.wants(hand, monotonic(), blocked=True):
+                if (
+                    hand.pending
+                    or hand.lost_reply
+                    or hand.flight is not None
+                    or desk.wants(hand, monotonic(), blocked=True)
+                ):
                     desk.step(hand, blocked=True)
             desk.guarded(desk.poll)
         desk.rest(monotonic())

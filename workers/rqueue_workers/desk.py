@@ -14,7 +14,7 @@ from time import monotonic
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.listener import Listener, Wake
 from rqueue_workers.executor import Executor, Unfit
-from rqueue_workers.hand import Hand
+from rqueue_workers.hand import CHUNK, Hand
 from rqueue_workers.lane import Job, Lane
 from rqueue_workers.loading import ASYNC, MAIN, THREAD
 from rqueue_workers.main_lane import Slot
@@ -62,6 +62,7 @@ class Desk:
         self._rejoin = rejoin
         self._sorter = Sorter(executor.plans.values())
         self._threaded = THREAD in lanes
+        self._flying: Hand | None = None
 
     # -- one step ----------------------------------------------------------------------------------
 
@@ -87,17 +88,40 @@ class Desk:
         self.guarded(lambda: self._step(hand, blocked))
 
     def _step(self, hand: Hand, blocked: bool) -> None:
-        self.poll()
+        self.land()
         if hand.lost_reply:
             self._recover(hand, blocked)
-            return
-        if hand.passing:
-            hand.pass_on()
-            if hand.state == "interested":
-                return  # behind all others who wait
-        jobs = hand.settle(self.window(hand, blocked))
-        if jobs:
+        elif hand.passing and self._passed_on(hand):
+            pass  # the others first
+        elif jobs := hand.settle(self.window(hand, blocked)):
             self.deal(hand, jobs)
+        self.poll()  # last: somebody may wait for what was settled
+
+    def post(self, hand: Hand) -> None:
+        """`step` for a hand that has more to run: the reply is read when next somebody works at the
+        desk, and the jobs run meanwhile."""
+        self.guarded(lambda: self._post(hand))
+
+    def _post(self, hand: Hand) -> None:
+        self.land()
+        if hand.lost_reply or hand.passing or hand.pending > CHUNK or self.closing:
+            self._step(hand, False)
+            return
+        hand.send(self.window(hand, False))
+        self._flying = hand
+        self.poll()
+
+    def land(self) -> None:
+        """Read the reply that is under way, if one is. Raises the server errors."""
+        hand = self._flying
+        if hand is not None:
+            self._flying = None
+            if jobs := hand.receive():
+                self.deal(hand, jobs)
+
+    def _passed_on(self, hand: Hand) -> bool:
+        hand.pass_on()
+        return hand.state == "interested"
 
     def window(self, hand: Hand, blocked: bool) -> int:
         """Jobs that a hand may hold after this step, all in all."""
@@ -120,7 +144,7 @@ class Desk:
 
     def wants(self, hand: Hand, now: float, blocked: bool = False) -> bool:
         """Whether there is something to tell or to ask for."""
-        if hand.lost_reply:
+        if hand.lost_reply or hand.flight is not None:
             return True
         if hand.pending and not self._lingers(hand, now):
             return True

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import repeat
 from time import monotonic
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from rqueue import store
 from rqueue.errors import RegistrationLost, ServerError
@@ -27,6 +27,17 @@ CHUNK = 500
 
 Unstarted = tuple[bytes, bytes, int]
 """id, value, when it was acquired (ms, Redis's clock)."""
+
+
+class Flight(NamedTuple):
+    """A settle call and what it tells, until its reply is there."""
+
+    call: store.Call[Pulled]
+    window: int | None
+    acks: list[Row]
+    dones: list[Row]
+    others: list[Row]
+    back: list[tuple[bytes, int]]
 
 
 class Hand:
@@ -80,6 +91,8 @@ class Hand:
         """A reply was lost: what is held has to be asked for."""
         self.cancelled: set[bytes] = set()
         """Jobs that were cancelled here after they began: their outcomes will be refused."""
+        self.flight: Flight | None = None
+        """A settle that was sent and whose reply is not read yet."""
         self.doomed: set[bytes] = set()
         """Jobs that ran when the registration was lost: others have them now."""
         self.offset = 0.0
@@ -148,6 +161,7 @@ class Hand:
         self.term = self.state = ""
         self.held = 0
         self.cancelled.clear()
+        self.flight = None
         return stale
 
     # -- settle and pull ---------------------------------------------------------------------------
@@ -165,13 +179,30 @@ class Hand:
         and RegistrationLost.
         """
         while self.pending > CHUNK:
-            self._settle(None)
-        return self._settle(window)
+            self._told(self._prepare(None))
+        return self._told(self._prepare(window))
+
+    def send(self, window: int) -> None:
+        """`settle` without waiting for the reply: `receive` reads it, before any other call on this
+        wire. Raises as `settle` does."""
+        flight = self._prepare(window)
+        try:
+            self._wire.begin(flight.call)
+        except ServerError:
+            self._restore(flight)
+            self.lost_reply = True
+            raise
+        self.flight = flight
+
+    def receive(self) -> list[bytes]:
+        """What came of `send`: [id, value, ...] of the new jobs. Raises as `settle` does."""
+        flight, self.flight = self.flight, None
+        return [] if flight is None else self._told(flight, begun=True)
 
     def pass_on(self) -> None:
         """Give back what others are to have a look at. Raises as `settle` does."""
         self.back.extend(_take(self.passing, CHUNK))
-        self._settle(None)
+        self._told(self._prepare(None))
 
     def unfit(self, id: bytes, value: bytes, row: Row | None) -> None:
         """A job cannot be run here: its row, or None to pass it on."""
@@ -180,7 +211,7 @@ class Hand:
         else:
             self.others.append(row)
 
-    def _settle(self, window: int | None) -> list[bytes]:
+    def _prepare(self, window: int | None) -> Flight:
         acks = _take(self.acks, CHUNK)
         dones = _take(self.dones, CHUNK - len(acks))
         others = _take(self.others, CHUNK - len(acks) - len(dones))
@@ -217,24 +248,30 @@ class Hand:
             batch=batch,
             rows=ended,
         )
+        return Flight(call, window, acks, dones, others, back)
+
+    def _told(self, flight: Flight, begun: bool = False) -> list[bytes]:
+        run = self._wire.finish if begun else self._wire.run
         try:
-            pulled = self._wire.run(call, queue=self.queue, consumer=self.name)
+            pulled = run(flight.call, queue=self.queue, consumer=self.name)
         except ServerError:
             # it may have been done all the same: then these ids are refused next time, unheard
-            self.acks.extendleft(reversed(acks))
-            self.dones.extendleft(reversed(dones))
-            self.others.extendleft(reversed(others))
-            self.back.extendleft(reversed(back))
+            self._restore(flight)
             self.lost_reply = True
             raise
         except RegistrationLost:
-            self.acks.extendleft(reversed(acks))  # to be counted
-            self.dones.extendleft(reversed(dones))
-            self.others.extendleft(reversed(others))
+            self._restore(flight)  # to be counted
             raise
+        ended = len(flight.acks) + len(flight.dones) + len(flight.others)
         if ended:
             self._ended(ended)
-        return self._read(pulled, window, ended + len(back))
+        return self._read(pulled, flight.window, ended + len(flight.back))
+
+    def _restore(self, flight: Flight) -> None:
+        self.acks.extendleft(reversed(flight.acks))
+        self.dones.extendleft(reversed(flight.dones))
+        self.others.extendleft(reversed(flight.others))
+        self.back.extendleft(reversed(flight.back))
 
     def _without_doomed(self, *groups: list[Row]) -> list[list[Row]]:
         kept: list[list[Row]] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator, Iterable
 from types import TracebackType
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rqueue import store
 from rqueue.alistener import AsyncListener
-from rqueue.awire import AsyncWire
+from rqueue.awire import AsyncWire, end
 from rqueue.credit import Credit, SharedCredit
 from rqueue.errors import ConnectionLost, RegistrationLost, ServerError
 from rqueue.job import Delivery
@@ -129,9 +128,7 @@ class AsyncConsumer(Subscription):
         self._forget()
         renewer, self._renewer = self._renewer, None
         if renewer is not None:
-            renewer.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await renewer
+            await end(renewer)
         if self._listener is not None:
             self._listener.remove(self.keys.wake(self.name))
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
 from redis import exceptions as rx
 
-from rqueue.awire import AsyncWire
+from rqueue.awire import AsyncWire, end
 from rqueue.errors import RedisTimeout, ServerError
 from rqueue.listener import LISTEN_S, SLACK_S, Wake, read_wake
 
@@ -40,8 +39,7 @@ class AsyncListener:
         """Close the wire; a wait after that opens it again."""
         reader = self._disarm()
         if reader is not None:
-            with contextlib.suppress(asyncio.CancelledError):
-                await reader
+            await end(reader)
         await self._wire.close()
 
     async def wait(self, timeout: float | None) -> list[Wake]:

@@ -9,7 +9,7 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
-from rqueue.awire import AsyncWire
+from rqueue.awire import AsyncWire, end
 from rqueue.errors import BufferClosed, BufferFull, LifecycleError, RedisUnavailable
 from rqueue.options import Options
 from rqueue.outbox import (
@@ -217,9 +217,10 @@ class AsyncBackgroundPuts:
         done = await self._await(box.added, timeout)
         task = self._task
         if task is not None:
-            if not done:
-                task.cancel()
-            await asyncio.wait({task})
+            if done:
+                await asyncio.wait({task})
+            else:
+                await end(task)
         error = self._last_error or BufferClosed(self.queue.name)
         left = [] if done else box.give_up(error)
         self._tell_moved()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis import exceptions as rx
@@ -34,14 +33,14 @@ class AsyncWire:
         pool = client.connection_pool
         kwargs = dict(pool.connection_kwargs)
         kwargs.update(
-            socket_timeout=timeout,
+            socket_timeout=None,  # ours: redis-py's may swallow a cancellation before Python 3.12
             retry=Retry(NoBackoff(), 0),
             health_check_interval=0,
             decode_responses=False,
         )
         kwargs.pop("retry_on_error", None)
         kwargs.pop("retry_on_timeout", None)
-        self._timeout = math.inf if timeout is None else None
+        self._timeout = timeout
         self._connection: Any = pool.connection_class(**kwargs)
         self._turn = asyncio.Lock()
 
@@ -62,18 +61,20 @@ class AsyncWire:
         """Send one command and do not wait. Raises the tree of `rqueue.errors`."""
         connection = self._connection
         try:
-            if not connection.is_connected:
-                await connection.connect()
-            await connection.send_packed_command(
-                connection.pack_command(*command), check_health=False
-            )
+            async with asyncio.timeout(self._timeout):
+                if not connection.is_connected:
+                    await connection.connect()
+                await connection.send_packed_command(
+                    connection.pack_command(*command), check_health=False
+                )
         except (rx.RedisError, OSError) as error:
             raise await self._broken(error) from error
 
     async def read(self) -> Any:
         """Read one reply; an error reply raises redis-py's ResponseError."""
         try:
-            return await self._connection.read_response(timeout=self._timeout)
+            async with asyncio.timeout(self._timeout):
+                return await self._connection.read_response()
         except rx.ResponseError:
             raise
         except (rx.RedisError, OSError) as error:
@@ -105,3 +106,14 @@ class AsyncWire:
         # a reply may still be on its way: this connection must not be used again
         await self._connection.disconnect(nowait=True)
         return translate(error, url=self.url)
+
+
+async def end(task: asyncio.Task[Any]) -> None:
+    """Cancel a task and wait until it has ended.
+
+    Said again where one cancellation was swallowed: asyncio.wait_for does so before Python 3.12,
+    when what it waits for is ready at the same moment.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=0.2)

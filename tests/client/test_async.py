@@ -13,6 +13,7 @@ from rqueue.aclient import AsyncQueue
 from rqueue.aconsumer import AsyncConsumer
 from rqueue.ahandle import AsyncJobHandle
 from rqueue.aputs import AsyncBackgroundPuts
+from rqueue.awire import end
 from rqueue.client import Call, Queue
 from rqueue.codec import unpack
 from rqueue.connection import execute
@@ -171,8 +172,7 @@ def test_a_wait_may_be_cancelled(arun: Runs, server: EmbeddedRedis) -> None:
         waiting = asyncio.create_task(handle.result())
         with monitoring(server.url) as monitor:
             await asyncio.to_thread(monitor.wait_for, "BLMOVE", handle.id)
-            waiting.cancel()
-            await asyncio.wait({waiting})
+            await end(waiting)
         async with queue.consumer(renew=False) as consumer:
             (job,) = await consumer.pull()
             await consumer.ack(job, 1)

@@ -15,7 +15,7 @@ from tests.model.machine import Machine
 from tests.model.sources import frozen
 
 QUICK = settings(
-    max_examples=350,
+    max_examples=200,
     stateful_step_count=40,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],

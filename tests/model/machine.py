@@ -304,7 +304,9 @@ class Machine(RuleBasedStateMachine):
         if c is None:
             return
         mine = self.mine[c.name]
-        foreign = [id for id in self.model.accepted if id not in mine][-others:] if others else []
+        # of what was handed over and not heard of yet it cannot speak
+        strangers = [id for id in self.model.accepted if id not in mine and id not in c.held]
+        foreign = strangers[-others:] if others else []
         ack, done, retry, reject, release, freed = [], [], [], [], [], 0
         for place, outcome, delay, seat, charge in outcomes:
             options = list(mine) + foreign

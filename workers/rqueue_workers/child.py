@@ -147,9 +147,9 @@ class Child:
         desk.kicked = False
         if self._look_around(None):
             return
-        desk.wait(desk.rest(monotonic()), self.stop.fd)
-        self.stop.clear()
-        self.stop.look()
+        if not desk.wait(desk.rest(monotonic()), self.stop.fd):
+            self.stop.clear()
+            self.stop.look()
 
     def _look_around(self, but: Hand | None) -> bool:
         """Settle and pull wherever there is reason to; whether there was."""

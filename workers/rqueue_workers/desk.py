@@ -29,6 +29,9 @@ log = logging.getLogger("rqueue.worker")
 LINGER_S = 0.002
 """Seconds that ended jobs of busy lanes wait for company, to be settled together."""
 
+POLL_S = 0.004
+"""Seconds between looks at the wake lists while there is work anyway."""
+
 
 class Desk:
     """All that the main thread and the courier share.
@@ -63,6 +66,7 @@ class Desk:
         self._sorter = Sorter(executor.plans.values())
         self._threaded = THREAD in lanes
         self._flying: Hand | None = None
+        self._poll_at = 0.0
 
     # -- one step ----------------------------------------------------------------------------------
 
@@ -213,7 +217,11 @@ class Desk:
         self._listener.remove(hand.keys.wake(hand.name))
 
     def poll(self) -> None:
-        """Hear what came meanwhile. Raises the server errors."""
+        """Hear what came meanwhile, if it was not looked for just now. Raises the server errors."""
+        now = monotonic()
+        if now < self._poll_at:
+            return
+        self._poll_at = now + POLL_S
         for wake in self._listener.wait(0):
             self.hear(wake)
 
@@ -323,17 +331,18 @@ class Desk:
             return 0.0
         return max(0.0, min(times)) if times else None
 
-    def wait(self, timeout: float | None, interrupt: int) -> None:
-        """Wait for a wake-up, or for `interrupt` to become readable."""
+    def wait(self, timeout: float | None, interrupt: int) -> bool:
+        """Wait for a wake-up, or for `interrupt` to become readable; True if there was the one."""
         try:
             wakes = self._listener.wait(timeout, interrupt)
         except ServerError as error:
             self.outage.note(error)
-            return
+            return False
         if wakes:
             with self.lock:
                 for wake in wakes:
                     self.hear(wake)
+        return bool(wakes)
 
     @property
     def running(self) -> int:

@@ -1,0 +1,60 @@
+"""History rows from what the lanes leave."""
+
+from orjson import loads
+
+from rqueue.codec import pack
+from rqueue.history import unpack
+from rqueue.ids import new_id
+from rqueue.store.settle import Retried
+from rqueue_workers.rows import Row, pack_rows
+
+BODY = pack("t.ask", (1,))
+
+
+def row(id_: str, head: bytes, started: float, finished: float, *rest: object) -> Row:
+    return (id_.encode(), head + b";" + BODY, head, "t.ask", 1_000, started, finished, *rest)
+
+
+def test_rows_stand_in_the_order_of_the_settle_call() -> None:
+    ids = [new_id() for _ in range(4)]
+    rows = unpack(
+        pack_rows(
+            "q",
+            "w",
+            0.0,
+            [row(ids[0], b"1,900", 1.0, 1.25)],
+            [row(ids[1], b"2,901", 1.25, 1.5, None, b"[1,2]")],
+            [
+                row(ids[2], b"3,902", 2.0, 2.5, "retry", "E", Retried("x", 0, "old", True, b"")),
+                row(ids[3], b"4,903,7,3,2,5,950", 2.5, 2.75, "reject", "F", b"{}"),
+            ],
+        )
+    )
+    assert [r["id"] for r in rows] == ids
+    assert [r["outcome"] for r in rows] == ["ack", "ack", "retry", "reject"]
+    assert [r["error"] for r in rows] == ["", "", "E", "F"]
+    assert [r["result_size"] for r in rows] == [0, 5, 0, 0]
+    assert [r["enqueued"] for r in rows] == [900, 901, 902, 903]
+    assert [r["finished"] for r in rows] == [1250, 1500, 2500, 2750]
+    assert {r["body_size"] for r in rows} == {len(BODY)}
+    last = rows[3]
+    assert (last["level"], last["deliveries"], last["attempts"], last["due"]) == (7, 3, 2, 950)
+    assert (rows[0]["level"], rows[0]["attempts"]) == (4, 0)
+
+
+def test_any_id_and_any_header_has_a_row() -> None:
+    rows = unpack(
+        pack_rows(
+            "q", "w", 0.0, [row("a\nü", b"1,900", 1.0, 1.0), row("b", b"x", 1.0, 1.0)], [], []
+        )
+    )
+    assert [r["id"] for r in rows] == ["a\nü", "b"]
+    assert [r["enqueued"] for r in rows] == [900, 0]
+
+
+def test_no_time_is_before_the_one_that_it_follows() -> None:
+    """Redis's clock and ours differ by a reply's way: that is no reason to write nonsense."""
+    (only,) = unpack(pack_rows("q", "w", 0.0, [row("a", b"1,1002", 1.0, 1.001)], [], []))
+    times = [only[name] for name in ("enqueued", "acquired", "started", "finished")]
+    assert times == [1002] * 4
+    assert loads(BODY)[1] == only["task"]

@@ -12,8 +12,9 @@ from rqueue import store
 from rqueue.aclient import AsyncQueue
 from rqueue.aconsumer import AsyncConsumer
 from rqueue.ahandle import AsyncJobHandle
+from rqueue.alistener import AsyncListener
 from rqueue.aputs import AsyncBackgroundPuts
-from rqueue.awire import end
+from rqueue.awire import AsyncWire, end
 from rqueue.client import Call, Queue
 from rqueue.codec import unpack
 from rqueue.connection import execute
@@ -31,6 +32,7 @@ from rqueue.errors import (
     LifecycleError,
     NotEncodable,
     NotRegistered,
+    RedisTimeout,
     RedisUnavailable,
     RegistrationLost,
     ResultNotReady,
@@ -330,9 +332,6 @@ def test_a_cancelled_wait_loses_nothing(arun: Runs, server: EmbeddedRedis) -> No
 
 
 def test_two_consumers_share_a_listener(arun: Runs) -> None:
-    from rqueue.alistener import AsyncListener
-    from rqueue.awire import AsyncWire
-
     async def body(queue: AsyncQueue) -> None:
         other = queue.at(queue.name + "-b")
         listener = AsyncListener(AsyncWire(queue.redis, timeout=None))
@@ -517,3 +516,52 @@ def test_results_of_puts(arun: Runs) -> None:
             assert await other.cancel()
 
     arun(body)
+
+
+def test_what_was_heard_while_the_listener_changed_is_kept(arun: Runs) -> None:
+    async def body(queue: AsyncQueue) -> None:
+        other = queue.at(queue.name + "-b")
+        listener = AsyncListener(AsyncWire(queue.redis, timeout=None))
+        first = AsyncConsumer(queue.redis, queue.keys, listener=listener, renew=False)
+        second = AsyncConsumer(queue.redis, other.keys, listener=listener, renew=False)
+        async with first:
+            await first.pull()
+            assert await listener.wait(0.01) == []  # it listens
+            handle = await queue.send("t")
+            assert listener._reader is not None
+            await asyncio.wait({listener._reader})  # it was told, and nobody asked yet
+            async with second:
+                (wake,) = await listener.wait(10)
+                assert wake.job is not None
+                assert wake.job.id == handle.id
+        await listener.close()
+
+    arun(body)
+
+
+def test_a_wire_teaches_a_server_that_forgot(private_server: EmbeddedRedis) -> None:
+    async def body(queue: AsyncQueue) -> None:
+        async with queue.consumer(renew=False) as consumer:
+            assert await consumer.pull() == []
+            await queue.redis.script_flush()
+            assert await consumer.pull() == []
+            await queue.redis.script_flush()
+            assert (await queue.send("t")).handed_to == consumer.name
+
+    run(private_server.url, "q", body)
+
+
+def test_a_silent_server_is_a_time_out(far_run: Runs, proxy: Proxy) -> None:
+    async def body(queue: AsyncQueue) -> None:
+        wire = AsyncWire(queue.redis, timeout=0.1)
+        assert await wire.command("PING") == b"PONG"
+        assert wire.connected
+        proxy.hold()
+        with pytest.raises(RedisTimeout):
+            await wire.command("PING")
+        assert not wire.connected  # the late answer must not be taken for another one's
+        proxy.release()
+        assert await wire.command("ECHO", "x") == b"x"
+        await wire.close()
+
+    far_run(body)

@@ -1,20 +1,22 @@
---- Every place that one job is in, at one moment. It walks the queue's lists: for a job that something seems wrong with.
+--- Every place that one job is in, at one moment: for a job that something seems wrong with.
 --- KEYS: meta
---- ARGV: id, seat, others...
----   seat: a member of `scheduled` that speaks of this job, or ""; others: consumers that are not registered
+--- ARGV: id, seat, deep, others...
+---   seat: a member of `scheduled` that speaks of this job, or ""; deep: "1" = walk the ready lists to their ends (some
+---   50 ms where a million jobs wait), else look only where its position says; others: consumers that are not registered
 --- REPLY: {now, head, due ms at its own seat or "", due ms at `seat` or "", dead (1 or 0), has a cause (1 or 0),
 ---   has a record (1 or 0), {list, how often, ...}, {consumer, how often, ...}}
 ---   head: as of check_page, with "h" before it where it is a header, "!" where it is a mark, "?" else
 --- ERRORS: SCHEMA
 --- @include "queue"
---- @include "value"
+--- @include "find_place"
 --- @include "levels"
 --- @include "records"
 
 local meta = KEYS[1]
 local id = ARGV[1]
 local seat = ARGV[2]
-local FIRST = 3
+local deep = ARGV[3]
+local FIRST = 4
 
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
@@ -38,10 +40,17 @@ local function times(key)
   return #redis.call('LPOS', key, id, 'COUNT', 0)
 end
 
+local position = place_position(value)
 local lists, holders = {}, {}
 for _, level in ipairs(levels_list(queue.levels)) do
   for _, kind in ipairs({ 'due:', 'ready:' }) do
-    local count = times(base .. kind .. level)
+    local key, count = base .. kind .. level, 0
+    if deep == '1' then
+      count = times(key)
+    elseif position and (kind == 'due:') == (position < 0)
+      and redis.call('LINDEX', key, (place_index(base, key, position))) == id then
+      count = 1
+    end
     if count > 0 then
       lists[#lists + 1] = kind .. level
       lists[#lists + 1] = count

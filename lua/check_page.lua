@@ -5,10 +5,10 @@
 --- REPLY: {now, size of the place, member, head, score, bytes, notes, ...}
 ---   head: what stands before the envelope (40 bytes of what has no header), the whole mark, or "" where there is no job
 ---   score: "" in a list; bytes: of the value; notes: letters: d it is dead, c has a cause, s is scheduled at its seat,
----   r has a record, w waits in a ready list (said only of held ones), h has a header
+---   r has a record, h has a header
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
---- @include "find_place"
+--- @include "value"
 
 local meta = KEYS[1]
 local which = ARGV[1]
@@ -62,7 +62,6 @@ local scheduled = redis.call('EXISTS', base .. 'scheduled') == 1
 for i, id in ipairs(ids) do
   local value, notes = values[i], heads[i] and 'h' or ''
   if scheduled[i] then notes = notes .. 's' end
-  if kind == 'held' and heads[i] and place_waits(base, id, value_parse(value)) then notes = notes .. 'w' end
   if dead[i] then notes = notes .. 'd' end
   if causes[i] then notes = notes .. 'c' end
   if ended[i] or older[i] then notes = notes .. 'r' end

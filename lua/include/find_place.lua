@@ -22,9 +22,3 @@ local function place_index(base, key, position)
   end
   return low, length
 end
-
---- Whether a job stands where its position says.
-local function place_waits(base, id, job)
-  local key = place_key(base, job.level, job.position)
-  return redis.call('LINDEX', key, (place_index(base, key, job.position))) == id
-end

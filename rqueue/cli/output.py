@@ -137,12 +137,25 @@ def print_table(
     if not cells:
         click.echo(empty, err=not sys.stdout.isatty())
         return
-    if sys.stdout.isatty():
-        console().print(rich_table(columns, cells))
-        return
     widths = [
         max(len(column.head), *(len(row[i]) for row in cells)) for i, column in enumerate(columns)
     ]
+    if sys.stdout.isatty():
+        screen = console()
+        narrowest = sum(
+            2 + (width if column.right else min(width, 12))
+            for column, width in zip(columns, widths, strict=True)
+        )
+        if narrowest <= screen.width:
+            screen.print(rich_table(columns, cells))
+            return
+        heads = [column.head for column in columns]
+        for number, row in enumerate(cells):
+            # too narrow for a table: below each other
+            if number:
+                click.echo()
+            print_facts(dict(zip(heads, row, strict=True)))
+        return
     for line in ([column.head for column in columns], *cells):
         parts = [
             text.rjust(width) if column.right else text.ljust(width)

@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 
 COLUMNS = [
     Column("queue"),
-    *(Column(head, right=True) for head in ("ready", "oldest", "sched", "held", "dead")),
-    *(Column(head, right=True) for head in ("in/s", "done/s", "retry/s", "reject/s")),
-    *(Column(head, right=True) for head in ("wait p50", "p99", "run p50", "p99", "empty in")),
+    *(Column(head, right=True) for head in ("ready", "oldest", "held", "dead")),
+    *(Column(head, right=True) for head in ("in/s", "done/s", "fail/s")),
+    *(
+        Column(head, right=True)
+        for head in ("wait p50", "wait p99", "run p50", "run p99", "empty in")
+    ),
 ]
 
 
@@ -43,9 +46,10 @@ def stats(
 ) -> None:
     """Measure a queue's rates and latencies.
 
-    Looks twice and shows what happened in between: jobs per second in, done, retried and rejected,
-    how long jobs waited and ran (median and 99th percentile, from the history), the age of the
-    oldest ready job, and when the queue will be empty at this rate. Without a QUEUE: all of them.
+    Looks twice and shows what happened in between: jobs per second in, done and failed (retried or
+    rejected), how long jobs waited and ran (median and 99th percentile, from the history), the age
+    of the oldest ready job, and when the queue will be empty at this rate. Without a QUEUE: all of
+    them.
 
     With --watch --json: a line per look and queue.
 
@@ -118,13 +122,11 @@ def _row(report: Stats) -> tuple[object, ...]:
         info.name + (" (paused)" if info.paused else ""),
         info.ready,
         span(info.oldest_ms) if info.oldest_enqueued_ms else "",
-        info.scheduled,
         info.held,
         info.dead,
         rate(rates["accepted"]).removesuffix("/s"),
         rate(rates["acked"]).removesuffix("/s"),
-        rate(rates["retried"]).removesuffix("/s"),
-        rate(rates["rejected"]).removesuffix("/s"),
+        rate(rates["retried"] + rates["rejected"]).removesuffix("/s"),
         at(report.wait, "p50"),
         at(report.wait, "p99"),
         at(report.run, "p50"),

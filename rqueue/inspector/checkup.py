@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import TypeVar, cast
+from zlib import crc32
 
 import redis
 
@@ -30,15 +31,19 @@ from rqueue.inspector.note_checks import (
 from rqueue.inspector.queues import server_now
 from rqueue.inspector.walk import Walk
 from rqueue.keys import QueueKeys
-from rqueue.store.repair import CHECK_PAGE, Checked
+from rqueue.store.repair import Checked
 
 S = TypeVar("S")
 
 LOOKS = 3
 """A finding is reported when it was seen so often, one after the other."""
 PAUSE_S = 0.1
-SUSPECTS_MAX = 1000
-"""Jobs that one checkup looks at closely; a repair is followed by the next one."""
+SUSPECTS_MAX = 10_000
+FOUND_MAX = 1000
+"""Jobs that one checkup looks at closely, and reports; a repair is followed by the next one."""
+SCAN_PAGE = 1000
+PASS_MAX = 2_000_000
+"""Ids that a search for lost jobs keeps in memory at once."""
 SCAN_ALWAYS = 20_000
 """Up to so many jobs each is looked for in its place, whatever the sums say."""
 
@@ -52,6 +57,8 @@ class Checkup:
         self.walk = Walk(client, keys)
         self._wait = wait
         self._suspects: dict[str, bytes] = {}
+        self._glances: set[str] = set()
+        self._held: set[bytes] = set()
         self._marks = 0
 
     def findings(self) -> list[Finding]:
@@ -66,13 +73,13 @@ class Checkup:
         lists = [
             f"{kind}:{level}" for level in sorted(self.walk.levels) for kind in ("due", "ready")
         ]
+        self._walk_hands()
         before = self.walk.meta(*MARK_SIGNS)
         unsorted = [which for which in lists if not self._walk_list(which)]
         moved = self.walk.meta(*MARK_SIGNS) != before
         miscounted = int(before[0] or 0) != self._marks
         self._walk("scheduled", self._suspect_scheduled)
         self._walk("dead", self._suspect_dead)
-        self._walk_hands()
         self._find_lost(certain=bool(unsorted or self._suspects))
         yield from self._unordered(unsorted)
         yield from self._thrice(islice(self._suspects, SUSPECTS_MAX), self._diagnose_job)
@@ -103,6 +110,8 @@ class Checkup:
         for subject in subjects:
             if found := look(subject):
                 seen[subject] = found
+                if len(seen) == FOUND_MAX:
+                    break
         for _ in range(LOOKS - 1):
             if not seen:
                 return
@@ -136,6 +145,8 @@ class Checkup:
                 position = element.position
                 if not self._fits_list(element, kind, int(level)):
                     self._suspect(element.member)
+                elif element.member in self._held:
+                    self._glance(element.member)
                 elif position is not None:
                     self.walk.highest[kind] = max(
                         self.walk.highest[kind], position if kind == "ready" else position + 10**13
@@ -150,6 +161,13 @@ class Checkup:
 
     def _suspect(self, member: bytes, seat: bytes = b"") -> None:
         self._suspects.setdefault(member.decode("utf-8", "surrogateescape"), seat)
+
+    def _glance(self, member: bytes) -> None:
+        """Suspect what may only have moved: the first look at it is a cheap one."""
+        id_ = member.decode("utf-8", "surrogateescape")
+        if id_ not in self._suspects:
+            self._glances.add(id_)
+            self._suspects[id_] = b""
 
     def _fits_list(self, element: Checked, kind: str, level: int) -> bool:
         if element.marked:
@@ -169,19 +187,15 @@ class Checkup:
             self._suspect(element.member)
 
     def _walk_hands(self) -> None:
-        seen: set[bytes] = set()
         for name in sorted(self.walk.names):
             mine: set[bytes] = set()
             for elements in self.walk.pages(f"held:{name}"):
                 for element in elements:
-                    wrong = "h" not in element.notes or set("sdrw") & set(element.notes)
-                    if wrong or element.member in seen:
+                    wrong = "h" not in element.notes or set("sdr") & set(element.notes)
+                    if wrong or element.member in self._held or element.member in mine:
                         self._suspect(element.member)
                     mine.add(element.member)
-                if len(mine) < len(elements):  # twice in these hands
-                    for element in elements:
-                        self._suspect(element.member)
-            seen |= mine
+            self._held |= mine
 
     def _find_lost(self, *, certain: bool) -> None:
         """Jobs in no place: where the sums do not agree, or may agree by chance (something else is
@@ -201,24 +215,44 @@ class Checkup:
             stored, *placed = cast("list[int]", pipe.execute())
         if stored == sum(placed) and stored > SCAN_ALWAYS and not certain:
             return
-        cursor = "0"
-        while len(self._suspects) < SUSPECTS_MAX:
-            cursor, lost = self.walk.execute(store.check_scan(self.keys, cursor, CHECK_PAGE))
-            for id_ in lost:
-                self._suspects.setdefault(id_, b"")
-            if cursor == "0":
-                return
+        passes = -(-stored // PASS_MAX)
+        for number in range(passes):
+            self._search(number, passes)
+
+    def _search(self, number: int, passes: int) -> None:
+        """One share of the jobs, told apart by their ids: listed first, then crossed off wherever
+        one is found; so what arrives meanwhile is not missed."""
+        missing: set[bytes] = set()
+        cursor = ""
+        while cursor != "0":
+            call = store.check_scan(self.keys, cursor or "0", SCAN_PAGE)
+            cursor, ids = self.walk.execute(call)
+            missing.update(id_ for id_ in ids if passes == 1 or crc32(id_) % passes == number)
+        for which in self._places():
+            skip = 14 if which == "scheduled" else 0
+            for elements in self.walk.pages(which):
+                missing.difference_update(element.member[skip:] for element in elements)
+        for id_ in islice(missing, SUSPECTS_MAX):
+            self._glance(id_)
+
+    def _places(self) -> list[str]:
+        """Every place for jobs, in the order in which jobs go through them."""
+        lists = [f"{kind}:{n}" for n in sorted(self.walk.levels) for kind in ("due", "ready")]
+        return ["scheduled", *lists, *(f"held:{name}" for name in self.walk.names), "dead"]
 
     # -- what is wrong -----------------------------------------------------------------------------
 
     def _diagnose_job(self, id: str) -> list[Finding]:
         seat = self._suspects[id]
-        places = self.walk.execute(store.check_job(self.keys, id, seat, self.walk.others))
-        strangers = set(places.holders) & set(self.walk.others)
+        others, deep = self.walk.others, id not in self._glances
+        self._glances.discard(id)
+        call = store.check_job(self.keys, id, seat, others, deep=deep)
+        places = self.walk.execute(call)
+        strangers = set(places.holders) & set(others)
         elsewhere = places.lists or places.dead or places.due or len(places.holders) > 1
         if strangers and places.head[:1] == "h" and not elsewhere:
             return []  # all that an unregistered consumer holds is one finding
-        return diagnose_job(self.keys.queue, id, places, seat, self.walk.others)
+        return diagnose_job(self.keys.queue, id, places, seat, others)
 
     def _diagnose_consumer(self, name: str) -> list[Finding]:
         now = server_now(self.client, self.keys)

@@ -87,8 +87,8 @@ def _read_page(reply: Any) -> CheckedPage:
     return CheckedPage(reply[0], reply[1], elements)
 
 
-def _read_scan(reply: Any) -> tuple[str, list[str]]:
-    return text(reply[1]), [_text(id_) for id_ in reply[2:]]
+def _read_scan(reply: Any) -> tuple[str, list[bytes]]:
+    return text(reply[1]), reply[2:]
 
 
 def _counts(flat: list[Any]) -> dict[str, int]:
@@ -132,16 +132,17 @@ def check_page(keys: QueueKeys, which: str, start: int, stop: int) -> Call[Check
     return Call("check_page", keys.meta, [which, start, stop], _read_page)
 
 
-def check_scan(keys: QueueKeys, cursor: str, limit: int) -> Call[tuple[str, list[str]]]:
-    """Some jobs; (the next cursor, ids that seem to be in no place)."""
+def check_scan(keys: QueueKeys, cursor: str, limit: int) -> Call[tuple[str, list[bytes]]]:
+    """Ids of some of the stored jobs; (the next cursor, ids)."""
     return Call("check_scan", keys.meta, [cursor, limit], _read_scan)
 
 
 def check_job(
-    keys: QueueKeys, id: str, seat: bytes = b"", others: Sequence[str] = ()
+    keys: QueueKeys, id: str, seat: bytes = b"", others: Sequence[str] = (), *, deep: bool = True
 ) -> Call[Places]:
-    """Every place that one job is in."""
-    args: list[Arg] = [_bytes(id), seat, *map(_bytes, others)]
+    """Every place that one job is in. deep: walk the ready lists (slow where many jobs wait), else
+    look only where its position says."""
+    args: list[Arg] = [_bytes(id), seat, "1" if deep else "0", *map(_bytes, others)]
     return Call("check_job", keys.meta, args, _read_places)
 
 

@@ -45,8 +45,11 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "check_job": [
         Sample(
-            store.check_job(K, "id", b"seat", ["c1"]), {"id": b"id", "seat": b"seat"}, rest=[b"c1"]
-        )
+            store.check_job(K, "id", b"seat", ["c1"]),
+            {"id": b"id", "seat": b"seat", "deep": "1"},
+            rest=[b"c1"],
+        ),
+        Sample(store.check_job(K, "id", deep=False), {"id": b"id", "seat": b"", "deep": "0"}),
     ],
     "check_page": [Sample(store.check_page(K, "which", "start", "stop"))],
     "check_scan": [Sample(store.check_scan(K, "cursor", "limit"))],

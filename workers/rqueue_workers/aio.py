@@ -10,7 +10,7 @@ from typing import Any
 
 from rqueue.context import current
 from rqueue.errors import SoftTimeLimit
-from rqueue_workers.lane import Job, Lane
+from rqueue_workers.lane import Job, Lane, fail_hard
 
 LIMIT_GRACE_S = 1.0
 """Seconds that a job has to end after its hard limit cancelled it; then the supervisor kills the
@@ -73,7 +73,7 @@ class AsyncLane(Lane):
         try:
             await self._run_job(slot, job)
         except BaseException:
-            self._broken()
+            fail_hard()
 
     async def _run_job(self, slot: int, job: Job) -> None:
         error: BaseException | None = None

@@ -25,7 +25,7 @@ from rqueue_workers.exits import Exit
 from rqueue_workers.hand import Hand, warn_late
 from rqueue_workers.lane import Lane
 from rqueue_workers.loading import ASYNC, THREAD, AppError, Plan, load_plans
-from rqueue_workers.main_lane import MainLane, Slot
+from rqueue_workers.main_lane import MainLane, Now, Slot
 from rqueue_workers.recycling import Recycling
 from rqueue_workers.shared import DRAIN, DRAINING, LEAVING, READY, STOP, Shared, consumer_of
 from rqueue_workers.spec import WorkerSpec
@@ -286,32 +286,32 @@ class Child:
             self._give_back()  # what was handed over while it said good-bye
         return self._part()
 
-    def _announce(self) -> None:
+    def _announce(self, job: Now | None = None) -> None:
         """Nothing new is begun; who runs is told."""
         self.desk.closing = True
         self.slot.stop()
         for lane in self.lanes.values():
             lane.stopping = True
-            for job in list(lane.running.values()):
-                if job.context is not None:
-                    job.context.stopping = True
-        self._give_back()
+            for running in list(lane.running.values()):
+                if running.context is not None:
+                    running.context.stopping = True
+        self._give_back(job)
         for hand in self.hands:
             if hand.term and hand.state != "not_interested":
-                self.desk.step(hand)
+                self.desk.step(hand, job)
 
-    def _give_back(self) -> None:
+    def _give_back(self, job: Now | None = None) -> None:
         """Everything unstarted goes back."""
         # told to leave before it had joined, it has nothing to listen to
         if not self.desk.outage.since and any(hand.term for hand in self.hands):
-            self.desk.guarded(self.desk.land)
-            self.desk.guarded(self.desk.poll)
+            self.desk.guarded(self.desk.land, job)
+            self.desk.guarded(self.desk.poll, job)
         for lane in self.lanes.values():
             lane.give_back()
         for hand in self.hands:
             hand.give_back()
             if hand.term and hand.pending and not self.desk.outage.waiting:
-                self.desk.step(hand)
+                self.desk.step(hand, job)
 
     def _part(self) -> int:
         """Leave the queues: what still runs goes back uncounted, its outcome changes nothing."""
@@ -349,7 +349,7 @@ class Child:
             else:
                 self.stop.wake()
 
-    def _overdue(self) -> None:
+    def _overdue(self, job: Now) -> None:
         """By the courier, while the main thread is in a long job: drain, and at the deadline end
         the process under it."""
         self.stop.look()
@@ -357,10 +357,10 @@ class Child:
             return
         if not self.desk.closing:
             self.shared.set_phase(DRAINING)
-            self._announce()
+            self._announce(job)
         if self.stop.level == STOP or monotonic() >= self.stop.deadline:
             with self.desk.lock:
-                if self.slot.job is None:
+                if self.slot.job is not job:
                     return
                 code = self._part()
             os._exit(code)

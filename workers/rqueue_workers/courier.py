@@ -12,6 +12,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from rqueue_workers.desk import Desk
+from rqueue_workers.lane import fail_hard
 from rqueue_workers.main_lane import Now, Slot
 
 TICK_S = 0.005
@@ -23,7 +24,7 @@ IDLE_TICKS = 20
 class Courier(threading.Thread):
     """overdue: called at each look during a long job; ends the process when it must."""
 
-    def __init__(self, desk: Desk, slot: Slot, overdue: Callable[[], None]) -> None:
+    def __init__(self, desk: Desk, slot: Slot, overdue: Callable[[Now], None]) -> None:
         super().__init__(name="rqueue-courier", daemon=True)
         self.parked = False
         self._desk = desk
@@ -51,6 +52,12 @@ class Courier(threading.Thread):
 
     def run(self) -> None:
         """Look, sleep, look."""
+        try:
+            self._watch()
+        except BaseException:
+            fail_hard()
+
+    def _watch(self) -> None:
         idle = 0
         while not self._closed:
             job = self._slot.job
@@ -100,10 +107,10 @@ class Courier(threading.Thread):
                     or hand.flight is not None
                     or desk.wants(hand, monotonic(), blocked=True)
                 ):
-                    desk.step(hand, blocked=True)
-            desk.guarded(desk.poll)
+                    desk.step(hand, job)
+            desk.guarded(desk.poll, job)
         desk.rest(monotonic())
-        self._overdue()
+        self._overdue(job)
         if any(hand.todo or hand.pending for hand in desk.hands) or self._looks < 20:
             return TICK_S
         return SLOW_TICK_S

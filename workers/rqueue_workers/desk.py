@@ -17,7 +17,7 @@ from rqueue_workers.executor import Executor, Unfit
 from rqueue_workers.hand import CHUNK, Hand
 from rqueue_workers.lane import Job, Lane
 from rqueue_workers.loading import ASYNC, MAIN, THREAD
-from rqueue_workers.main_lane import Slot
+from rqueue_workers.main_lane import Now, Slot
 from rqueue_workers.outage import Outage
 from rqueue_workers.sorting import Sorter
 from rqueue_workers.spec import WorkerSpec
@@ -70,10 +70,17 @@ class Desk:
 
     # -- one step ----------------------------------------------------------------------------------
 
-    def guarded(self, action: Callable[[], None]) -> bool:
+    def guarded(self, action: Callable[[], None], job: Now | None = None) -> bool:
         """Do something under the lock; an outage is noted, a lost registration made good. Whether
-        Redis could be used."""
+        Redis could be used.
+
+        job: said by the courier, the one that runs in the main thread. If that has ended, nothing
+        is done: the main thread takes the lock once after each batch, before it waits for wake-ups,
+        so the two never use a connection together.
+        """
         with self.lock:
+            if job is not None and self.slot.job is not job:
+                return False
             try:
                 try:
                     action()
@@ -87,9 +94,9 @@ class Desk:
                 self.outage.over()
             return True
 
-    def step(self, hand: Hand, blocked: bool = False) -> None:
-        """Settle what ended in a hand and pull. blocked: the main thread is in a job."""
-        self.guarded(lambda: self._step(hand, blocked))
+    def step(self, hand: Hand, job: Now | None = None) -> None:
+        """Settle what ended in a hand and pull. job: see `guarded`; the main thread is in it."""
+        self.guarded(lambda: self._step(hand, job is not None), job)
 
     def _step(self, hand: Hand, blocked: bool) -> None:
         self.land()
@@ -207,19 +214,19 @@ class Desk:
 
     def listen(self, hand: Hand) -> None:
         """Listen for a hand that was registered."""
-        self._by_name[hand.name] = hand
-        self._listener.add(hand.name + "\0" + hand.queue, hand.keys.wake(hand.name))
-        self._by_name[hand.name + "\0" + hand.queue] = self._by_name.pop(hand.name)
+        label = f"{hand.name} {hand.queue}"  # the name is the same in all queues
+        self._by_name[label] = hand
+        self._listener.add(label, hand.keys.wake(hand.name))
 
     def unlisten(self, hand: Hand) -> None:
         """Hear no more of it."""
-        self._by_name.pop(hand.name + "\0" + hand.queue, None)
+        self._by_name.pop(f"{hand.name} {hand.queue}", None)
         self._listener.remove(hand.keys.wake(hand.name))
 
     def poll(self) -> None:
         """Hear what came meanwhile, if it was not looked for just now. Raises the server errors."""
         now = monotonic()
-        if now < self._poll_at:
+        if now < self._poll_at or not self._by_name:
             return
         self._poll_at = now + POLL_S
         for wake in self._listener.wait(0):

@@ -21,6 +21,13 @@ from rqueue_workers.shared import Shared
 log = logging.getLogger("rqueue.worker")
 
 
+def fail_hard() -> NoReturn:
+    """End the process: a fault of our own in a thread that nobody watches."""
+    log.exception("the worker fails: a bug in rqueue, or data that it did not write")
+    logging.shutdown()
+    os._exit(Exit.INTERNAL)
+
+
 class Job:
     """A job in a lane: decoded, waiting or running."""
 
@@ -199,13 +206,6 @@ class Lane:
         self.running.pop(slot, None)
         self.credit.sample(1, finished - job.started)
         self._kick()
-
-    def _broken(self) -> NoReturn:
-        """A fault of the lane itself, in a thread that nobody watches: end the process, as one in
-        the main thread would."""
-        log.exception("the worker fails: a bug in rqueue, or data that it did not write")
-        logging.shutdown()
-        os._exit(Exit.INTERNAL)
 
     def __repr__(self) -> str:
         ids = ", ".join(text(job.id) for job in list(self.running.values())[:5])

@@ -10,7 +10,7 @@ from typing import Any
 
 from rqueue.context import current
 from rqueue.errors import SoftTimeLimit
-from rqueue_workers.lane import Job, Lane
+from rqueue_workers.lane import Job, Lane, fail_hard
 
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _raise_in.argtypes = (ctypes.c_ulong, ctypes.py_object)
@@ -65,7 +65,7 @@ class ThreadLane(Lane):
         try:
             self._work(slot)
         except BaseException:
-            self._broken()
+            fail_hard()
 
     def _work(self, slot: int) -> None:
         guard = self._guards[slot]

@@ -15,7 +15,8 @@ local function schedule_watch(base, now, soonest, timer)
     -- it watches for the later time: until it has pulled, nobody watches
     redis.call('HDEL', base .. 'meta', 'timer')
     consumer_wake(base, now, timer)
-  else
+  elseif redis.call('EXISTS', base .. 'notified') == 0 then
+    -- else somebody who was told is still to come, and will learn of it
     consumer_pass_timer(base, now)
   end
 end

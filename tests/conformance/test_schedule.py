@@ -9,6 +9,7 @@ from rqueue.connection import execute
 from rqueue.errors import ConfigError
 from rqueue.job import JobState
 from rqueue.options import Options
+from rqueue.store import Put
 from rqueue.testing import move_time
 from tests.support.bench import Bench, ids
 
@@ -275,3 +276,17 @@ def test_due_times_are_whole_numbers() -> None:
     for wrong in (1.5, "123", -1, 2**53 + 1, True):
         with pytest.raises(ConfigError):
             Options(at_ms=wrong)  # type: ignore[arg-type]
+
+
+def test_a_job_for_now_and_one_for_later_wake_no_more_than_they_need(bench: Bench) -> None:
+    """Q-37, H-16: one for the job, and one more at the most to take the watch over."""
+    consumers = [bench.join(1) for _ in range(6)]
+    bench.put("later", delay_ms=50 * MINUTE)
+    for consumer in consumers:
+        consumer.pull()
+    watcher = bench.look().meta["timer"]
+    for consumer in consumers:
+        if consumer.name != watcher:
+            consumer.pull()  # now the one who watches is the first in line
+    bench.queue.enqueue_puts([Put("now", b"[]"), Put("soon", b"[]", delay_ms=MINUTE)])
+    assert sum(map(len, map(bench.told, consumers))) <= 2

@@ -201,7 +201,7 @@ class Model:
         if self.watched():
             holder, self.timer = self.consumers[self.timer], ""
             self.wake(holder)
-        else:
+        elif not self.in_state("notified"):
             self.pass_timer()
 
     def promote_due(self) -> int:

@@ -10,6 +10,7 @@ from benchmarks.floors import commands
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import envelope
 from benchmarks.lab.rounds import interleave, ratios, spread
+from benchmarks.lab.server import usage
 from benchmarks.rows.row import Figure, Target, row
 from rqueue.client import Queue
 from rqueue.ids import new_id
@@ -51,16 +52,22 @@ def enqueue_many(bench: Bench) -> list[Figure]:
     """Calls of a task with a 100-byte argument: checked, packed and stored."""
     jobs = bench.size.of(1_000, 50_000, 100_000)
 
-    def ours() -> float:
-        return _rate(bench, jobs, lambda queue: _ignore(queue.enqueue_many(_calls(jobs))))
+    spent: list[float] = []
 
-    return _against(
+    def ours() -> float:
+        before = usage(bench.redis)
+        rate = _rate(bench, jobs, lambda queue: _ignore(queue.enqueue_many(_calls(jobs))))
+        spent.append(usage(bench.redis).since(before).cpu / jobs * 1e6)
+        return rate
+
+    figures = _against(
         bench,
         ours,
         lambda: commands.lpush_pipelined(bench.redis, SAME_BYTES, jobs),
         Target(0.6, 0.8),
         "bare pipelined LPUSH",
     )
+    return [*figures, Figure("Redis CPU per job", spread(spent), "µs")]
 
 
 def _calls(jobs: int) -> Iterator[Call]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rqueue.keys import QueueKeys
 from rqueue.store.call import Arg, Call, text
 
-CHECK_PAGE = 400
+CHECK_PAGE = 250
 """Elements that one check_page call looks at: a few ms of Redis."""
 
 

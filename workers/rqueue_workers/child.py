@@ -188,6 +188,7 @@ class Child:
         self._register()
         for hand in self.hands:
             self._prepare(hand)
+        self.desk.outage.over()
 
     def _slots(self) -> int:
         """Jobs that can run here at once, and so what the end of a lease charges at most: without

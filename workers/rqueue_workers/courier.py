@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 
 from rqueue_workers.desk import Desk
@@ -96,11 +97,9 @@ class Courier(threading.Thread):
         desk.kicked = False
         if not desk.outage.waiting:
             for hand in desk.hands:
-                with desk.lock:
-                    if self._slot.job is not job:
-                        return TICK_S
-                    if hand.give_back():
-                        hand.hold(monotonic())
+                desk.guarded(partial(desk.clear, hand), job)
+                if self._slot.job is not job:
+                    return TICK_S
                 if (
                     hand.pending
                     or hand.lost_reply

@@ -90,8 +90,6 @@ class Desk:
             except ServerError as error:
                 self.outage.note(error)
                 return False
-            if self.outage.since:
-                self.outage.over()
             return True
 
     def step(self, hand: Hand, job: Now | None = None) -> None:
@@ -106,6 +104,8 @@ class Desk:
             pass  # the others first
         elif jobs := hand.settle(self.window(hand, blocked)):
             self.deal(hand, jobs)
+        if self.outage.since:
+            self.outage.over()
         self.poll()  # last: somebody may wait for what was settled
 
     def post(self, hand: Hand) -> None:
@@ -121,6 +121,15 @@ class Desk:
         hand.send(self.window(hand, False))
         self._flying = hand
         self.poll()
+
+    def clear(self, hand: Hand) -> None:
+        """The main thread is in a long job: its other jobs are to go back. Raises the server
+        errors."""
+        # what is under way comes behind what is here: apart from each other they would overtake
+        self.land()
+        if hand.give_back():
+            # other lanes may still have room, but not for these: look again later
+            hand.hold(monotonic())
 
     def land(self) -> None:
         """Read the reply that is under way, if one is. Raises the server errors."""

@@ -105,6 +105,8 @@ def translate(
         return errors.RedisOutOfMemory("Redis reached its maxmemory and stored nothing", url=url)
     if isinstance(error, rx.TimeoutError | TimeoutError):
         return errors.RedisTimeout(f"no answer from Redis in time: {said}", url=url)
+    if isinstance(error, rx.InvalidResponse):
+        return errors.WrongServer(f"what answers is no Redis: {said}", url=url)
     if isinstance(error, rx.ConnectionError | OSError):
         return errors.ConnectionLost(f"cannot reach Redis: {said}", url=url)
     if isinstance(error, rx.ResponseError):

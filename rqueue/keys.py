@@ -48,7 +48,7 @@ class QueueKeys:
         return self.base + "scheduled"
 
     def held(self, consumer: str) -> str:
-        """zset: ids in a consumer's hands, by position."""
+        """list: ids in a consumer's hands, in the order it acquired them."""
         return f"{self.base}held:{consumer}"
 
     @property

@@ -22,7 +22,7 @@ class Page(NamedTuple):
 
 class Entry(NamedTuple):
     """A job in the schedule (score: due ms), the dead letters (score: ms of its death; cause JSON)
-    or a consumer's hands (score: its position)."""
+    or a consumer's hands (score: its place in them)."""
 
     job: Delivery
     score: float

@@ -2,7 +2,7 @@
 --- KEYS: meta
 --- ARGV: consumer, term, jobs, bytes, recall
 ---   jobs, bytes: the consumer's whole window (bytes 0: no limit)
----   recall: "1" = the reply also holds, first, what is already in the consumer's hands (H-18)
+---   recall: "1" = the reply also holds, first, what is already in the consumer's hands (H-18), up to 3000 jobs
 --- REPLY: {now, state, timer, {}, id, value, ...}; timer: ms until the next due job where this consumer watches it, or -1
 --- ERRORS: BADARGS | GONE | SCHEMA
 --- @include "queue"
@@ -14,6 +14,9 @@ local term = ARGV[2]
 local jobs = ARGV[3]
 local bytes = ARGV[4]
 local recall = ARGV[5]
+
+-- with PULL_MAX more this is what Lua's stack lets one reply hold
+local RECALL_MAX = 3000
 
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
@@ -27,7 +30,7 @@ if not jobs or not bytes or jobs < 0 or bytes < 0 then return redis.error_reply(
 
 local reply = {}
 if recall == '1' then
-  local ids = redis.call('LRANGE', base .. 'held:' .. consumer, 0, PULL_MAX - 1)
+  local ids = redis.call('LRANGE', base .. 'held:' .. consumer, 0, RECALL_MAX - 1)
   local values = #ids > 0 and redis.call('HMGET', base .. 'jobs', unpack(ids)) or {}
   for i, id in ipairs(ids) do
     if values[i] then

@@ -238,8 +238,16 @@ class Desk:
         if now < self._poll_at or not self._by_name:
             return
         self._poll_at = now + POLL_S
-        for wake in self._listener.wait(0):
+        for wake in self._listen(0):
             self.hear(wake)
+
+    def _listen(self, timeout: float | None, interrupt: int | None = None) -> list[Wake]:
+        try:
+            return self._listener.wait(timeout, interrupt)
+        except ServerError:
+            # a connection that died unnoticed says so when it is used: only a fresh one can tell
+            # whether Redis is gone
+            return self._listener.wait(0)
 
     def hear(self, wake: Wake) -> None:
         """Act on a wake-up."""
@@ -350,7 +358,7 @@ class Desk:
     def wait(self, timeout: float | None, interrupt: int) -> bool:
         """Wait for a wake-up, or for `interrupt` to become readable; True if there was the one."""
         try:
-            wakes = self._listener.wait(timeout, interrupt)
+            wakes = self._listen(timeout, interrupt)
         except ServerError as error:
             self.outage.note(error)
             return False

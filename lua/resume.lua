@@ -12,11 +12,11 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 if not queue.paused then return { queue.now, 0 } end
-redis.call('HDEL', meta, 'paused')
+redis.call('HDEL', meta, 'paused', 'timer')
 local waiting = levels_waiting(base, queue.levels)
 local due = redis.call('ZCOUNT', base .. 'scheduled', '-inf', queue.now)
 if waiting + due > 0 then
-  consumer_notify(base, queue.now, waiting + due, queue.timer, queue.ranked)
+  consumer_notify(base, queue.now, waiting + due, false, queue.ranked)
 end
 -- whoever watched the schedule may have looked meanwhile, and been told nothing: somebody looks again
 consumer_pass_timer(base, queue.now)

@@ -519,7 +519,7 @@ class Model:
     def resume(self) -> bool:
         if not self.paused:
             return False
-        self.paused = False
+        self.paused, self.timer = False, ""
         work = self.elements() + sum(due <= self.now for due, _, _ in self.scheduled)
         if work:
             self.notify(work)

@@ -258,12 +258,12 @@ class Desk:
             id_, value = wake.job.id.encode(), wake.job.value
             if (id_, value) in hand.recalled:
                 return
-            hand.held += 1
+            hand.ids.add(id_)
             if hand.state == "interested":
                 hand.state = "notified"
             self.deal(hand, [id_, value])
         elif wake.kind == "revoked":
-            hand.held -= 1
+            hand.ids.discard(wake.id.encode())
             self._revoke(hand, wake.id.encode())
         elif wake.kind == "reconnected":
             hand.lost_reply = True
@@ -299,8 +299,8 @@ class Desk:
     def _recover(self, hand: Hand, blocked: bool) -> None:
         """Tell what ended, then ask what is held (H-18)."""
         hand.settle(None)
-        known = self._in_hand(hand)
-        hand.held = len(known)
+        # not by a look at what waits and runs: jobs go from hand to hand while one looks
+        known = set(hand.ids)
         flat = hand.recall(self.window(hand, blocked))
         pairs = {(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)}
         hand.recalled = pairs
@@ -311,17 +311,12 @@ class Desk:
                     hand.todo.remove(entry)
                 except ValueError:
                     continue  # it has just begun; its outcome will be refused
+                hand.ids.discard(entry[0])
         new: list[bytes] = []
         for i in range(0, len(flat), 2):
             if flat[i] not in known:
                 new += flat[i : i + 2]
         self.deal(hand, new)
-
-    def _in_hand(self, hand: Hand) -> set[bytes]:
-        known = self.running_in(hand) | {entry[0] for entry in list(hand.todo)}
-        for lane in self.lanes.values():
-            known |= {job.id for job in list(lane.todo) if job.hand is hand}
-        return known - hand.doomed
 
     def running_in(self, hand: Hand) -> set[bytes]:
         """Ids of a hand's jobs that run."""

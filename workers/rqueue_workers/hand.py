@@ -80,7 +80,9 @@ class Hand:
         self.hold_until = 0.0
         """While a lane is blocked, pull nothing before this time."""
         self.hold_s = 0.0
-        self.held = 0
+        self.ids: set[bytes] = set()
+        """What it holds, by its own count: every job from the reply that brought it to the reply
+        that took note of its end. Only touched under the lock."""
         self.most = 10
         """Attempts that the queue allows a job that says nothing else; 0 = any number."""
         self.timer_at = 0.0
@@ -127,7 +129,7 @@ class Hand:
         )
         registered = self._wire.run(call, queue=self.queue, consumer=name)
         self.name, self.term, self.state = name, registered.term, registered.state
-        self.held = 0
+        self.ids.clear()
         self.timer_at = 0.0
         self.tight = self.lost_reply = False
         self._read_clock(registered.now)
@@ -143,7 +145,7 @@ class Hand:
         except RegistrationLost:
             log.debug("the lease of %s had ended before it left", self.name)
         self.term = self.state = ""
-        self.held = 0
+        self.ids.clear()
 
     def forget(self) -> int:
         """The registration is lost: drop what is unstarted, and results nobody would take.
@@ -159,7 +161,7 @@ class Hand:
         ):
             rows.clear()
         self.term = self.state = ""
-        self.held = 0
+        self.ids.clear()
         self.cancelled.clear()
         self.flight = None
         return stale
@@ -262,10 +264,16 @@ class Hand:
         except RegistrationLost:
             self._restore(flight)  # to be counted
             raise
-        ended = len(flight.acks) + len(flight.dones) + len(flight.others)
+        ended = 0
+        for rows in (flight.acks, flight.dones, flight.others):
+            if rows:
+                self.ids.difference_update([row[0] for row in rows])
+                ended += len(rows)
+        if flight.back:
+            self.ids.difference_update([id_ for id_, _ in flight.back])
         if ended:
             self._ended(ended)
-        return self._read(pulled, flight.window, ended + len(flight.back))
+        return self._read(pulled, flight.window)
 
     def _restore(self, flight: Flight) -> None:
         self.acks.extendleft(reversed(flight.acks))
@@ -288,10 +296,16 @@ class Hand:
             warn_late(late)
         return kept
 
-    def _read(self, pulled: Pulled, window: int | None, told: int) -> list[bytes]:
+    @property
+    def held(self) -> int:
+        """Jobs that it holds."""
+        return len(self.ids)
+
+    def _read(self, pulled: Pulled, window: int | None) -> list[bytes]:
         now, state, timer, refused, jobs = pulled
         self._read_clock(now)
-        self.held += len(jobs) // 2 + len(refused) - told
+        if jobs:
+            self.ids.update(jobs[::2])
         if refused:
             self._refused(refused)
         if window is not None:
@@ -321,8 +335,7 @@ class Hand:
             self.keys, self.name, self.term, Window(window, BYTES_WINDOW), recall=True
         )
         pulled = self._wire.run(call, queue=self.queue, consumer=self.name)
-        self.held = 0
-        jobs = self._read(pulled, window, 0)
+        jobs = self._read(pulled, window)
         self.lost_reply = False
         return jobs
 

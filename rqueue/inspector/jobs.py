@@ -13,7 +13,7 @@ import redis
 from rqueue import store
 from rqueue.codec import decode_result, key_id_of, unpack
 from rqueue.connection import execute, translated
-from rqueue.errors import ConfigError, RQueueError, Undecodable, UnknownJob
+from rqueue.errors import ConfigError, RQueueError, Undecodable, UnknownJob, WrongServer
 from rqueue.inspector.queues import server_now
 from rqueue.job import Delivery, JobInfo, JobState, Record, parse_record
 from rqueue.keys import QueueKeys
@@ -117,13 +117,19 @@ def look_at_job(client: redis.Redis, keys: QueueKeys, id: str) -> Look:
 
 
 def find_job(client: redis.Redis, candidates: Sequence[QueueKeys], id: str) -> Look:
-    """One job in whichever of these queues has it. Raises UnknownJob."""
+    """One job in whichever of these queues has it. Raises UnknownJob.
+
+    A queue that another version of rqueue wrote cannot be searched; the error's notes name it.
+    """
+    unknown = UnknownJob(id, queue=candidates[0].queue if len(candidates) == 1 else "")
     for keys in candidates:
         try:
             return look_at_job(client, keys, id)
         except UnknownJob:
             continue
-    raise UnknownJob(id, queue=candidates[0].queue if len(candidates) == 1 else "")
+        except WrongServer as error:
+            unknown.add_note(f"queue '{keys.queue}' was not searched: {error.message}")
+    raise unknown
 
 
 # -- pages -----------------------------------------------------------------------------------------

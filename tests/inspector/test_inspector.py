@@ -164,3 +164,16 @@ def test_a_moving_queue_has_no_findings(
     assert [finding for finding in found if finding.severity == "problem"] == []
     settled = Doctor(client, "rqueue").check_queue(queue.name)
     assert [finding for finding in settled if finding.severity == "problem"] == []
+
+
+def test_a_queue_of_another_version_does_not_hide_the_others(
+    inspector: Inspector, queue: Queue
+) -> None:
+    foreign = queue.at(f"{queue.name}-foreign")
+    queue.redis.hset(foreign.keys.meta, "v", "99")
+    id_ = queue.send("app.t").id
+    assert inspector.job(id_).job.queue == queue.name
+    with pytest.raises(UnknownJob) as caught:
+        inspector.job("nowhere")
+    assert any(foreign.name in note for note in caught.value.__notes__)
+    queue.redis.delete(foreign.keys.meta)

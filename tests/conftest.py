@@ -1,4 +1,5 @@
 import re
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -7,6 +8,13 @@ import redis
 
 from rqueue.embedded import EmbeddedRedis
 from tests.support.redis_server import OLDEST_NAME, MissingServer, Servers, binaries, chosen
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the programs that tests start: a shell's background job begins with SIGINT
+    ignored, and its children inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> list[str]:

@@ -22,7 +22,7 @@ local live = value and string.byte(value) ~= 33 and not redis.call('ZSCORE', bas
 if not live then
   local record = redis.call('LINDEX', base .. 'result:' .. id, 0) or records_read(base, id)
   local cause = not record and redis.call('HGET', base .. 'causes', id)
-  if cause then record = string.format('F%.0f:', redis.call('ZSCORE', base .. 'dead', id) or queue.now) .. cause end
+  if cause then record = string.format('F%d:', redis.call('ZSCORE', base .. 'dead', id) or queue.now) .. cause end
   return { queue.now, record and 'ended' or 'unknown', record or '' }
 end
 if wait == '1' then

@@ -60,6 +60,6 @@ for _, level in ipairs(levels_list(queue.levels)) do
   end
 end
 local parts = {}
-for list, position in pairs(seen) do parts[#parts + 1] = string.format('%s%.0f', list, position) end
+for list, position in pairs(seen) do parts[#parts + 1] = string.format('%s%d', list, position) end
 table.sort(parts)
 return { queue.now, table.concat(parts, ','), unpack(out) }

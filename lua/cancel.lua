@@ -50,13 +50,13 @@ else
     -- first the write that frees: under a memory limit Redis then lets the others pass (H-10)
     redis.call('HDEL', base .. 'errors', id)
     -- a mark: the element goes when the head passes it, so that nothing walks the list
-    redis.call('HSET', base .. 'jobs', id, string.format('!%.0f', job.position))
+    redis.call('HSET', base .. 'jobs', id, string.format('!%d', job.position))
     redis.call('HINCRBY', meta, 'marked', 1)
     short_gone(base, queue.now, { id })
   end
 end
 redis.call('HDEL', base .. 'errors', id)
 redis.call('HINCRBY', meta, 'cancelled', 1)
-records_write(base, queue, { id, string.format('C%.0f:', queue.now) })
+records_write(base, queue, { id, string.format('C%d:', queue.now) })
 history_lines(base, queue.history_max, { history_line(id, job, 'cancelled', queue.now, worker) })
 return { queue.now, was }

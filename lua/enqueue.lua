@@ -38,6 +38,12 @@ local paused, timer, ranked = row[4] == '1', row[5], row[6] == '1'
 local priorities = tonumber(row[7]) or 10
 local offset = math.max(0, 5 - math.ceil(priorities / 2))
 local plan, planned = {}, 0
+if runs == '4,,0,' .. total and priorities == 10 then
+  -- what nearly all enqueues are: one run of ordinary jobs
+  plan[1] = { level = 4, due = 0, max = 0, count = total }
+  planned = total
+  runs = ''
+end
 for priority, how, when, max, count in string.gmatch(runs, '(%-?%d+),([+@]?)(%d*),(%d+),(%d+)') do
   local due = 0
   if how == '+' then due = now + tonumber(when) elseif how == '@' then due = tonumber(when) end
@@ -55,6 +61,7 @@ end
 
 local ids = {}
 for i = 1, total do ids[i] = ARGV[FIRST + 2 * (i - 1)] end
+local waiters = not paused and redis.call('EXISTS', base .. 'interested') == 1
 local live = redis.call('HMGET', base .. 'jobs', unpack(ids))
 local ended = redis.call('HMGET', base .. 'ended', unpack(ids))
 local older = redis.call('HMGET', base .. 'ended:old', unpack(ids))
@@ -73,9 +80,9 @@ if accepted == 0 then return { now, 0, refused, '' } end
 
 -- Direct hand-off: nothing waits before the job, and a waiting consumer has credit for it.
 local taker
-if total == 1 and plan[1].due == 0 and not paused then
+if total == 1 and plan[1].due == 0 and waiters then
   local names = redis.call('ZRANGE', base .. 'interested', 0, WAKE_MAX - 1)
-  if #names > 0 and levels_waiting(base, row[3]) == 0 then
+  if levels_waiting(base, row[3]) == 0 then
     local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
     if not first[2] or tonumber(first[2]) > now then
       local floor = consumer_highest_notified(base, ranked)
@@ -107,9 +114,9 @@ for _, run in ipairs(plan) do
   local level, due = run.level, run.due
   local tail
   if level == 4 and run.max == 0 and due == 0 then
-    tail = string.format(',%.0f;', now)
+    tail = string.format(',%d;', now)
   else
-    tail = string.format(',%.0f,%d,0,0,%d,%.0f;', now, level, run.max, due)
+    tail = string.format(',%d,%d,0,0,%d,%d;', now, level, run.max, due)
   end
   local waiting = lists[level]
   for i = index + 1, index + run.count do
@@ -117,7 +124,7 @@ for _, run in ipairs(plan) do
     if id then
       position = position + 1
       stored[#stored + 1] = id
-      stored[#stored + 1] = position .. tail .. ARGV[FIRST + 2 * i - 1]
+      stored[#stored + 1] = string.format('%d', position) .. tail .. ARGV[FIRST + 2 * i - 1]
       if due > 0 then
         scheduled[#scheduled + 1] = due
         scheduled[#scheduled + 1] = value_seat(position, id)
@@ -136,7 +143,7 @@ for _, run in ipairs(plan) do
   index = index + run.count
 end
 redis.call('HSET', base .. 'jobs', unpack(stored))
-levels_use(meta, row[3], used)
+if ready > 0 then levels_use(meta, row[3], used) end
 
 if taker then
   redis.call('RPUSH', base .. 'held:' .. taker.name, stored[1])
@@ -150,7 +157,7 @@ if taker then
   if taker.name == timer then consumer_pass_timer(base, now) end
 else
   for level, waiting in pairs(lists) do redis.call('RPUSH', base .. 'ready:' .. level, unpack(waiting)) end
-  if not paused and ready > 0 then consumer_notify(base, now, ready, timer, ranked) end
+  if waiters and ready > 0 then consumer_notify(base, now, ready, timer, ranked) end
 end
 if #scheduled > 0 then
   schedule_add(base, scheduled)

@@ -45,7 +45,7 @@ if priority ~= 0 then
 end
 redis.call('ZADD', base .. 'consumers', queue.now + lease, consumer)
 redis.call('HSET', base .. 'consumer:' .. consumer, 'term', term, 'priority', priority, 'mode', mode, 'jobs', jobs,
-  'bytes', bytes, 'held_bytes', 0, 'slots', slots, 'worker', worker, 'since', string.format('%.0f', queue.now))
+  'bytes', bytes, 'held_bytes', 0, 'slots', slots, 'worker', worker, 'since', string.format('%d', queue.now))
 local state
 if mode == 'browse' then
   state = jobs > 0 and 'browsers' or 'not_interested'

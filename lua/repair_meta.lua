@@ -39,11 +39,11 @@ for _, level in ipairs(levels_list(levels)) do
   promoted = math.max(promoted, last and (place_position(redis.call('HGET', base .. 'jobs', last)) or HEAD) - HEAD or 0)
 end
 if seq > (tonumber(row[1]) or 0) then
-  redis.call('HSET', meta, 'seq', string.format('%.0f', seq))
+  redis.call('HSET', meta, 'seq', string.format('%d', seq))
   changed[#changed + 1] = 'seq'
 end
 if promoted > (tonumber(row[2]) or 0) then
-  redis.call('HSET', meta, 'promoted', string.format('%.0f', promoted))
+  redis.call('HSET', meta, 'promoted', string.format('%d', promoted))
   changed[#changed + 1] = 'promoted'
 end
 if queue.timer and not redis.call('ZSCORE', base .. 'consumers', queue.timer) then

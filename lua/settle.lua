@@ -103,7 +103,7 @@ local records, lines, returned, scheduled, soonest, back = {}, {}, {}, {}, nil, 
 if #gone > 0 then
   redis.call('HDEL', base .. 'jobs', unpack(gone))
   if not queue.quiet then redis.call('HDEL', base .. 'errors', unpack(gone)) end
-  local plain = string.format('D%.0f:', queue.now)
+  local plain = string.format('D%d:', queue.now)
   for i = 1, n_ack do
     if ids[i] then
       records[#records + 1] = ids[i]

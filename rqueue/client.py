@@ -10,13 +10,14 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 import redis
 
 from rqueue import outbox, store
-from rqueue.connection import execute, first_look, open_client, require_bytes, shown_url
+from rqueue.connection import first_look, open_client, require_bytes, shown_url
 from rqueue.consumer import Consumer
 from rqueue.credit import Credit, SharedCredit
 from rqueue.dev_server import with_url
 from rqueue.handle import JobHandle
 from rqueue.ids import check_id
 from rqueue.keys import QueueKeys
+from rqueue.lines import Lines
 from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
 from rqueue.packing import Call, Packer, as_put, configuration, lease_of
@@ -66,6 +67,7 @@ class Queue:
         if redis is not None:
             require_bytes(redis)
             self.redis = redis
+            patience = redis.connection_pool.connection_kwargs.get("socket_timeout")
         else:
             self.settings = given = with_url(given)
             self.redis = open_client(
@@ -73,6 +75,8 @@ class Queue:
                 socket_connect_timeout=given.connect_timeout,
                 socket_timeout=given.command_timeout + 20,
             )
+            patience = given.command_timeout
+        self._lines = Lines(self.redis, patience)
 
     # -- enqueue -----------------------------------------------------------------------------------
 
@@ -164,7 +168,7 @@ class Queue:
         )
 
     def _run(self, call: store.Call[T]) -> T:
-        answer = execute(self.redis, call, queue=self.name)
+        answer = self._lines.run(call, queue=self.name)
         if not self._looked:
             self._looked = True
             first_look(self.redis)
@@ -194,6 +198,7 @@ class Queue:
         if found is None:
             found = type(self)(name, redis=self.redis, settings=self.settings)
             found._looked = self._looked
+            found._lines = self._lines
             if len(self._siblings) < SIBLINGS_MAX:
                 found._siblings = self._siblings
                 self._siblings[name] = found
@@ -259,6 +264,7 @@ class Queue:
 
     def close(self) -> None:
         """Close the connections that this queue opened."""
+        self._lines.close()
         if self._owns:
             self.redis.close()
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import redis
-
 from rqueue import store
-from rqueue.connection import execute, translated
+from rqueue.connection import translated
 from rqueue.job import JobState, parse_record
-from rqueue.keys import QueueKeys
 from rqueue.results import (
     ResultWait,
     read_result,
@@ -46,7 +43,7 @@ class JobHandle(Generic[R]):
     def state(self) -> JobState:
         """Where the job is now; UNKNOWN if it was never accepted or its record is gone."""
         call = store.await_result(self._queue.keys, self.id, wait=False)
-        return read_state(execute(self._queue.redis, call, queue=self.queue))
+        return read_state(self._queue._run(call))
 
     def result(self, timeout: float | None = None) -> R:
         """Wait for the result, at most `timeout` seconds (None: for ever; 0: do not wait).
@@ -56,7 +53,7 @@ class JobHandle(Generic[R]):
         the job's state, JobFailed with the remote traceback, JobCancelled, JobPurged, JobExpired,
         ResultExpired, UnknownJob, and the server errors.
         """
-        value: R = await_record(self._queue.redis, self._queue.keys, self.id, timeout)
+        value: R = await_record(self._queue, self.id, timeout)
         return value
 
     def cancel(self, *, held: bool = True) -> bool:
@@ -68,13 +65,14 @@ class JobHandle(Generic[R]):
         return f"<job {self.id} of queue {self.queue!r}>"
 
 
-def await_record(client: redis.Redis, keys: QueueKeys, id: str, timeout: float | None) -> Any:
+def await_record(queue: Queue, id: str, timeout: float | None) -> Any:
     """Wait for a job's record and return the result in it; see `JobHandle.result`."""
-    wait = ResultWait(keys, id, timeout, slice_for(client))
+    client = queue.redis
+    wait = ResultWait(queue.keys, id, timeout, slice_for(client))
     while True:
-        record = wait.heard(execute(client, wait.ask(), queue=keys.queue))
+        record = wait.heard(queue._run(wait.ask()))
         if record is None:
-            with translated(client, queue=keys.queue):
+            with translated(client, queue=queue.name):
                 moved: Any = client.execute_command(*wait.block())
             if moved is None:
                 continue

@@ -26,5 +26,5 @@ local function bury_job(base, now, job, cause)
   redis.call('ZADD', base .. 'dead', now, job.id)
   redis.call('HSET', base .. 'causes', job.id, cause)
   bury_note_error(base, job.id, cause)
-  return string.format('F%.0f:', now) .. cause
+  return string.format('F%d:', now) .. cause
 end

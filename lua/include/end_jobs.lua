@@ -16,7 +16,7 @@ local function end_jobs(base, queue, ids, letter, outcome)
       marked = marked + 1
     elseif value then
       records[#records + 1] = id
-      records[#records + 1] = string.format('%s%.0f:', letter, queue.now)
+      records[#records + 1] = string.format('%s%d:', letter, queue.now)
       lines[#lines + 1] = history_line(id, value_parse(value), outcome, queue.now)
     end
   end

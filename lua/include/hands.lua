@@ -4,7 +4,7 @@
 --- Which of `ids` are in these hands, as a table id -> true; the second value says that they are its head, in order.
 local function hands_find(base, consumer, ids)
   local key = base .. 'held:' .. consumer
-  local head = redis.call('LRANGE', key, 0, #ids - 1)
+  local head = redis.call('LRANGE', key, '0', #ids - 1)
   local mine, in_order = {}, #head == #ids
   for i = 1, #head do
     mine[head[i]] = true
@@ -20,7 +20,7 @@ end
 local function hands_drop(base, consumer, ids, in_order)
   local key = base .. 'held:' .. consumer
   if in_order then
-    redis.call('LTRIM', key, #ids, -1)
+    redis.call('LTRIM', key, #ids, '-1')
   elseif #ids <= 4 then
     for _, id in ipairs(ids) do redis.call('LREM', key, 1, id) end
   else

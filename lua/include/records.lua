@@ -15,7 +15,7 @@ local function records_turn(base, queue)
     redis.call('PEXPIRE', base .. 'ended:old', keep * 4)
   end
   -- one script may write records several times: the generations turn once
-  queue.since = string.format('%.0f', queue.now)
+  queue.since = string.format('%d', queue.now)
   redis.call('HSET', base .. 'meta', 'ended_since', queue.since)
 end
 

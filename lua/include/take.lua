@@ -15,7 +15,7 @@ local function take_heads(base, levels, promoted, want, room, empty)
     for _, kind in ipairs(promoted and TAKE_BOTH or TAKE_READY) do
       local key = base .. kind .. level
       while count < want do
-        local ids = redis.call('LRANGE', key, 0, want - count - 1)
+        local ids = redis.call('LRANGE', key, '0', want - count - 1)
         if #ids == 0 then break end
         rounds = rounds + 1
         local values = redis.call('HMGET', jobs_key, unpack(ids))

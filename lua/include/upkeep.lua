@@ -8,7 +8,7 @@ local UPKEEP_NOTIFIED = 16
 
 --- A host that died charges only what its slots could have been running: its oldest jobs, as many as it had slots.
 local function upkeep_leases(base, queue)
-  local ended = redis.call('ZRANGEBYSCORE', base .. 'consumers', '-inf', '(' .. string.format('%.0f', queue.now),
+  local ended = redis.call('ZRANGEBYSCORE', base .. 'consumers', '-inf', '(' .. string.format('%d', queue.now),
     'LIMIT', 0, UPKEEP_LEASES)
   for _, consumer in ipairs(ended) do
     local row = redis.call('HMGET', base .. 'consumer:' .. consumer, 'slots', 'worker')

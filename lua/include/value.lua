@@ -22,13 +22,13 @@ end
 
 local function value_header(job)
   if job.level == 4 and job.deliveries == 0 and job.attempts == 0 and job.max == 0 and job.due == 0 then
-    return string.format('%.0f,%.0f;', job.position, job.enqueued)
+    return string.format('%d,%d;', job.position, job.enqueued)
   end
-  return string.format('%.0f,%.0f,%d,%d,%d,%d,%.0f;', job.position, job.enqueued, job.level, job.deliveries,
+  return string.format('%d,%d,%d,%d,%d,%d,%d;', job.position, job.enqueued, job.level, job.deliveries,
     job.attempts, job.max, job.due)
 end
 
 --- The member of `scheduled` for a job: sorts by position among jobs due at the same instant.
 local function value_seat(position, id)
-  return string.format('%014.0f', position - HEAD) .. id
+  return string.format('%014d', position - HEAD) .. id
 end

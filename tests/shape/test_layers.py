@@ -32,7 +32,7 @@ LAYERS: list[tuple[str, set[str]]] = [
         },
     ),
     ("scripts", {"rqueue.scripts"}),
-    ("store", {"rqueue.store", "rqueue.connection", "rqueue.wire", "rqueue.awire"}),
+    ("store", {"rqueue.store", "rqueue.connection", "rqueue.wire", "rqueue.awire", "rqueue.lines"}),
     (
         "client",
         {

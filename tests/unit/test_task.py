@@ -1,6 +1,5 @@
 import asyncio
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from types import ModuleType
 from typing import Any

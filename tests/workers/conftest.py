@@ -17,7 +17,9 @@ def queue(server: EmbeddedRedis, queue_name: str) -> Iterator[Queue]:
 
 
 @pytest.fixture
-def make_pool(server: EmbeddedRedis, queue_name: str, tmp_path: Path) -> Iterator[Callable[..., Pool]]:
+def make_pool(
+    server: EmbeddedRedis, queue_name: str, tmp_path: Path
+) -> Iterator[Callable[..., Pool]]:
     """Starts pools as programs: options as in a pool file, see `Pool`."""
     made: list[Pool] = []
 

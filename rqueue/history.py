@@ -4,7 +4,8 @@ A worker packs the rows of a batch and sends them with the settle call; the scri
 adds which of them it refused. Jobs that end without a worker get a row from the script that ends
 them, as a line of JSON with the same names. `read_entry` reads both.
 
-Packed form: a version byte, then zlib (level 1) of a JSON array of columns, a NUL, and the ids. A
+Packed form: a version byte, then a JSON array of columns, a NUL, and the ids; compressed (zlib,
+level 1) from `ZIPPED` rows on, since the compressor alone costs more than a whole small batch. A
 column whose values are all equal is that one value instead of a list. Times are differences: of
 `enqueued`, `due` and `acquired` to the row before; of `started` to the `finished` of the row
 before, which is nothing when a worker runs one job after the other; of `finished` to its own
@@ -38,6 +39,10 @@ __all__ = [
 ]
 
 VERSION = b"\x01"
+UNZIPPED = b"\x02"
+
+ZIPPED = 5
+"""Rows from which on a batch is compressed."""
 
 _LARGEST = (
     256 * 1024**2
@@ -110,18 +115,14 @@ def pack(columns: Mapping[str, Any]) -> bytes:
         _collapse(list(map(sub, finished, started))),
         *[_collapse(columns.get(name, _DEFAULTS[name])) for name in _PLAIN],
     ]
-    return VERSION + zlib.compress(dumps(packed) + b"\0" + (raw or b""), 1)
+    text = dumps(packed) + b"\0" + (raw or b"")
+    return UNZIPPED + text if count < ZIPPED else VERSION + zlib.compress(text, 1)
 
 
 def unpack_columns(data: bytes) -> dict[str, list[Any]]:
     """The columns of a packed batch, in the order of `COLUMNS`. Raises Undecodable."""
     try:
-        if data[:1] != VERSION:
-            raise Undecodable("history rows of another version than this rqueue reads", data)
-        inflate = zlib.decompressobj()
-        text, _, raw = inflate.decompress(data[1:], _LARGEST).partition(b"\0")
-        if not inflate.eof:
-            raise Undecodable("history rows are cut short", data)
+        text, _, raw = _unzip(data).partition(b"\0")
         count, ids, enqueued, due, acquired, first, gaps, runs, *plain = loads(text)
         # Before anything is spread over `count` rows, as many ids must be there.
         if type(ids) is not list:
@@ -148,6 +149,18 @@ def unpack_columns(data: bytes) -> dict[str, list[Any]]:
     except (zlib.error, JSONDecodeError, TypeError, ValueError) as error:
         raise Undecodable(f"not history rows ({error})", data) from None
     return {name: columns[name] for name in NAMES}
+
+
+def _unzip(data: bytes) -> bytes:
+    if data[:1] == UNZIPPED:
+        return data[1:]
+    if data[:1] != VERSION:
+        raise Undecodable("history rows of another version than this rqueue reads", data)
+    inflate = zlib.decompressobj()
+    unzipped = inflate.decompress(data[1:], _LARGEST)
+    if not inflate.eof:
+        raise Undecodable("history rows are cut short", data)
+    return unzipped
 
 
 def unpack_rows(data: bytes, refused: Iterable[int] = ()) -> Iterator[tuple[Any, ...]]:

@@ -12,6 +12,7 @@ from rqueue.errors import Undecodable
 from rqueue.history import (
     COLUMNS,
     NAMES,
+    ZIPPED,
     pack,
     read_entry,
     unpack,
@@ -122,6 +123,14 @@ def test_wrong_columns_are_refused(columns: dict[str, Any]) -> None:
         pack(columns)
 
 
+@pytest.mark.parametrize("count", [0, 1, ZIPPED - 1, ZIPPED, ZIPPED + 1])
+def test_small_batches_are_not_compressed_and_read_all_the_same(count: int) -> None:
+    ids = [f"job {number}" for number in range(count)]
+    data = pack({"id": ids, "task": "t"})
+    assert data[:1] == (b"\x02" if count < ZIPPED else b"\x01")
+    assert [row["id"] for row in unpack(data)] == ids
+
+
 def packed(parts: Any, raw: bytes = b"") -> bytes:
     return b"\x01" + zlib.compress(orjson.dumps(parts) + b"\0" + raw)
 
@@ -130,7 +139,9 @@ def packed(parts: Any, raw: bytes = b"") -> bytes:
     "data",
     [
         b"",
-        b"\x02" + pack({"id": ["a"]})[1:],
+        b"\x03" + pack({"id": ["a"]})[1:],
+        b"\x02{",
+        pack({"id": ["a"] * ZIPPED})[:-6],
         b"\x01nothing",
         pack({"id": ["a", "b"]})[:-6],
         packed([]),

@@ -38,6 +38,7 @@ if count > 0 then
   redis.call('HINCRBY', meta, 'requeued', count)
   redis.call('HINCRBY', meta, 'tailed', count)
   queue.levels = levels_use(meta, queue.levels, used)
+  consumer_tell_browsers(base)
   if not queue.paused then consumer_notify(base, queue.now, count, queue.timer, queue.ranked) end
 end
 return { queue.now, count }

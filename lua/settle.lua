@@ -177,6 +177,7 @@ if n_retry + n_reject > 0 then
           elseif place == 'tail' then
             redis.call('RPUSH', base .. 'ready:' .. job.level, id)
             back = back + 1
+            consumer_tell_browsers(base)
           else
             returned[#returned + 1] = job
           end

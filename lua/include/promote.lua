@@ -1,10 +1,12 @@
 --- @include "value"
 --- @include "levels"
 --- @include "place"
+--- @include "consumers"
 
 --- Scheduled jobs that are due become ready at the head of their level, in due order, equal times in the order of
 --- their enqueue. Two kinds go elsewhere, `seated` knows them: parked jobs back to the places they kept, and retries
---- that asked for the tail behind everything. A due list per level stands before its ready list, so that promotion never walks a backlog.
+--- that asked for the tail behind everything. A due list per level stands before its ready list, so that promotion
+--- never walks a backlog.
 local PROMOTE_MAX = 256
 
 --- Promote up to PROMOTE_MAX due jobs; returns how many, and the levels in use.
@@ -53,5 +55,6 @@ local function promote_due(base, now, levels)
   for level, waiting in pairs(lists) do redis.call('RPUSH', base .. 'due:' .. level, unpack(waiting)) end
   -- parked jobs go back to the places they kept
   if #aside > 0 then place_back(base, aside) end
+  consumer_tell_browsers(base)
   return count, levels_use(meta, levels, used)
 end

@@ -216,6 +216,8 @@ class Model:
             elif not seat:
                 job.position, job.due = HEAD + self.promoted, at
             self.place(job)
+        if due:
+            self.tell_browsers()
         return len(due)
 
     def record(self, ids: list[str], letter: str) -> None:
@@ -460,6 +462,7 @@ class Model:
                 if seat == "tail":
                     self.seq += 1
                     job.position = self.seq
+                    self.tell_browsers()
                 self.place(job)
                 back += 1
         for id in reject:
@@ -598,6 +601,8 @@ class Model:
                 self.jobs[id].position, self.jobs[id].attempts = self.seq, 0
                 self.place(self.jobs[id])
                 count += 1
+        if count:
+            self.tell_browsers()
         if count and not self.paused:
             self.notify(count)
         return count

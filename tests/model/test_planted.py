@@ -104,7 +104,7 @@ FAULTS = [
     Fault(
         "an arrival wakes nobody",
         "enqueue.lua",
-        "if not paused and ready > 0 then",
+        "if waiters and ready > 0 then",
         "if false then",
     ),
     Fault(
@@ -116,8 +116,8 @@ FAULTS = [
     Fault(
         "a job handed over goes past one that waits",
         "enqueue.lua",
-        "if #names > 0 and levels_waiting(base, row[3]) == 0 then",
-        "if #names > 0 then",
+        "if levels_waiting(base, row[3]) == 0 then",
+        "if true then",
         (begin((1, 0), (1, 0)), PAUSE, enqueue(), RESUME, enqueue()),
     ),
     Fault(
@@ -136,9 +136,9 @@ FAULTS = [
     Fault(
         "an id is accepted again a little too early",
         "include/records.lua",
-        "  queue.since = string.format('%.0f', queue.now)\n"
+        "  queue.since = string.format('%d', queue.now)\n"
         "  redis.call('HSET', base .. 'meta', 'ended_since', queue.since)",
-        "  redis.call('HSET', base .. 'meta', 'ended_since', string.format('%.0f', queue.now))",
+        "  redis.call('HSET', base .. 'meta', 'ended_since', string.format('%d', queue.now))",
         (
             begin((1, 0), (1, 0)),
             enqueue(),

@@ -42,6 +42,7 @@ class Bench:
         self.size = Size(size)
         self.rounds = rounds
         self.aof = aof
+        self.server = server
         self._server = private_server(server, aof=aof)
         self._folder = tempfile.TemporaryDirectory(prefix="rqueue-bench-")
         self._path = Path(self._folder.name, "board")

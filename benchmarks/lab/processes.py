@@ -54,7 +54,11 @@ class Program:
             raise Died(self.command, self.process.returncode, self.said())
 
     def kill(self) -> None:
-        """End it and all its children at once, as a power cut would."""
+        """End it and all that descend from it at once, as a power cut would: the supervisor first,
+        so that nobody is there to take note. Workers may have process groups of their own."""
+        for pid in children(self.process.pid) if self.alive else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()

@@ -35,7 +35,7 @@ def drains(bench: Bench, peers: Sequence[Peer], processes: int) -> Outcome:
     name = f"peers-drain-{processes}"
     outcome = Outcome(name, f"drain no-op jobs, {processes} worker processes, against the peers")
     begin = time.perf_counter()
-    jobs = bench.size.of(2_000, 100_000, 200_000)
+    jobs = bench.size.of(2_000, 200_000, 200_000)
     counts: dict[str, int] = {}
     problems: list[str] = []
     paces: dict[str, list[Pace]] = {}

@@ -17,26 +17,41 @@ SIGNS = {"aim": "✓ aim", "reached": "✓", "missed": "**✗**", "info": ""}
 def _rows(run: dict[str, Any]) -> list[str]:
     lines = ["| row | figure | median | min – max | |", "| --- | --- | ---: | ---: | --- |"]
     for name, row in run["rows"].items():
-        shown = name
+        shown = f"`{name}`"
         if row["failure"]:
-            lines.append(f"| `{shown}` | **not measured:** {row['failure'][:160]} | | | **?** |")
+            lines.append(f"| {shown} | **not measured:** {row['failure'][:160]} | | | **?** |")
             shown = ""
         for what, (middle, low, high, unit, verdict) in row["figures"].items():
             between = "" if low == high else f"{number(low, unit)} – {number(high, unit)}"
             space = "" if unit in ("×", "%") else " "
-            first = f"`{shown}`" if shown else ""
             value = f"{number(middle, unit)}{space}{unit}"
-            lines.append(f"| {first} | {what} | {value} | {between} | {SIGNS[verdict]} |")
+            lines.append(f"| {shown} | {what} | {value} | {between} | {SIGNS[verdict]} |")
             shown = ""
     return lines
 
 
-def _head(name: str, about: dict[str, Any]) -> str:
-    facts = [f"{key} {value}" for key, value in about.items() if key != "peers"]
+def _when(rows: dict[str, Any]) -> list[str]:
+    """Which rows were measured when, on which commit, under which load."""
+    runs: dict[str, list[str]] = {}
+    for name, row in rows.items():
+        when = f"{row['at']}, commit {row['commit']}, load {row['load']} at its start"
+        when += f", size {row['size']}, {row['rounds']} rounds"
+        runs.setdefault(when, []).append(f"`{name}`")
+    if len(runs) == 1:
+        return [f"Measured {next(iter(runs))}."]
+    return [f"Measured {when}: {', '.join(names)}." for when, names in runs.items()]
+
+
+def _head(name: str, run: dict[str, Any]) -> list[str]:
+    about = run["about"]
+    facts = (
+        f"{about['server']}; Python {about['python']}; {about['system']}; {about['cores']} cores"
+    )
     peers = about.get("peers", {})
+    lines = [f"### {name.capitalize()}", "", f"{facts}.", *_when(run["rows"])]
     if peers:
-        facts.append("peers " + ", ".join(f"{peer} {version}" for peer, version in peers.items()))
-    return f"**{name}** ({'; '.join(facts)})"
+        lines.append("Versions: " + ", ".join(f"{n} {v}" for n, v in peers.items()) + ".")
+    return lines
 
 
 def publish() -> None:
@@ -44,7 +59,7 @@ def publish() -> None:
     runs = json.loads(SUMMARY.read_text())
     parts: list[str] = []
     for name, run in runs.items():
-        parts += ["", _head(name, run["about"]), "", *_rows(run)]
+        parts += ["", *_head(name, run), "", *_rows(run)]
     text = PAGE.read_text()
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]

@@ -47,11 +47,12 @@ def write(facts: dict[str, Any], outcomes: Sequence[Outcome], name: str) -> Path
 
 
 def summarize(facts: dict[str, Any], outcomes: Sequence[Outcome], name: str) -> None:
-    """Put the run into the summary, in the place of an earlier one of its kind."""
+    """Put the run into the summary: its rows take the places of those of earlier runs."""
     known = json.loads(SUMMARY.read_text()) if SUMMARY.exists() else {}
     rows = {}
     for outcome in outcomes:
         rows[outcome.row] = {
+            **{key: facts[key] for key in ("at", "commit", "load", "size", "rounds")},
             "failure": outcome.failure.replace(f"{ROOT}/", ""),
             "figures": {
                 figure.what: [
@@ -62,7 +63,8 @@ def summarize(facts: dict[str, Any], outcomes: Sequence[Outcome], name: str) -> 
                 for figure in outcome.figures
             },
         }
-    known[name] = {"about": facts, "rows": rows}
+    earlier = known.get(name, {}).get("rows", {})
+    known[name] = {"about": facts, "rows": {**earlier, **rows}}
     SUMMARY.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
 
 

@@ -9,9 +9,12 @@ local PLACE_CHUNK = 200
 local function place_into(base, key, entries)
   local last = entries[#entries].position
   local run, more = {}, true
+  -- most often nothing, or a few, stand before what comes back: look at little first
+  local look = math.min(PLACE_CHUNK, #entries + 3)
   while more do
-    local ids = redis.call('LRANGE', key, #run, #run + PLACE_CHUNK - 1)
-    more = #ids == PLACE_CHUNK
+    local ids = redis.call('LRANGE', key, #run, #run + look - 1)
+    more = #ids == look
+    look = PLACE_CHUNK
     if #ids == 0 then break end
     local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
     for i, id in ipairs(ids) do

@@ -41,14 +41,27 @@ local function promote_due(base, now, levels)
         aside[#aside + 1] = job
       end
     elseif values[i] then
-      local job = value_parse(values[i])
-      job.position = HEAD + first + i
-      job.due = tonumber(due[2 * i])
+      -- its header holds the due time already, unless somebody asked for the job to be ready sooner: then only the
+      -- position is new, and the rest need not be taken apart
+      local rest, level, its_due = string.match(values[i], '^%-?%d+(,%d+,(%d+),%d+,%d+,%d+,(%d+);.*)$')
+      local position = HEAD + first + i
+      if its_due == due[2 * i] then
+        level = tonumber(level)
+        values[i] = string.format('%d', position) .. rest
+      else
+        local job = value_parse(values[i])
+        job.position, job.due, level = position, tonumber(due[2 * i]), job.level
+        values[i] = value_header(job) .. job.envelope
+      end
       stored[#stored + 1] = id
-      stored[#stored + 1] = value_header(job) .. job.envelope
-      lists[job.level] = lists[job.level] or {}
-      table.insert(lists[job.level], id)
-      used[job.level] = true
+      stored[#stored + 1] = values[i]
+      local waiting = lists[level]
+      if not waiting then
+        waiting = {}
+        lists[level] = waiting
+        used[level] = true
+      end
+      waiting[#waiting + 1] = id
     end
   end
   if #stored > 0 then redis.call('HSET', jobs_key, unpack(stored)) end

@@ -85,10 +85,12 @@ def test_a_board_counts_for_every_slot(tmp_path: Path) -> None:
 def test_the_summary_keeps_other_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "SUMMARY", tmp_path / "summary.json")
     outcome = Outcome("r", "a row", [Figure("x", spread([1.0, 2.0]))])
-    results.summarize({"at": "then"}, [outcome], "one")
-    results.summarize({"at": "now"}, [outcome], "two")
+    facts = results.about("a server", "tiny", 1)
+    results.summarize({**facts, "at": "then"}, [outcome], "one")
+    results.summarize({**facts, "at": "now"}, [outcome], "two")
+    results.summarize({**facts, "at": "now"}, [Outcome("s", "another row")], "one")
     kept = json.loads((tmp_path / "summary.json").read_text())
-    assert kept["one"]["about"] == {"at": "then"}
+    assert [kept["one"]["rows"][row]["at"] for row in "rs"] == ["then", "now"]
     assert kept["two"]["rows"]["r"]["figures"]["x"] == [1.5, 1.0, 2.0, "×", "info"]
 
 

@@ -28,7 +28,7 @@ log = logging.getLogger("rqueue")
 OLDEST = (6, 2)
 """The oldest server that has what the scripts use (ZMSCORE, LPOP with a count, BLMOVE)."""
 
-_READONLY = ("READONLY", "MASTERDOWN", "NOREPLICAS")
+_READONLY = ("READONLY", "MASTERDOWN", "NOREPLICAS", "MISCONF")
 _WRAPPED = re.compile(r"Error running script .*user_script: ?\d+: -([A-Z]+ .*)", re.DOTALL)
 _DENIED = ("NOAUTH", "WRONGPASS", "NOPERM")
 

@@ -1,0 +1,72 @@
+"""Every way in which Redis fails has an error of ours."""
+
+from __future__ import annotations
+
+import pytest
+from redis import exceptions as rx
+
+from rqueue import errors
+from rqueue.connection import ServerFacts, read_facts, translate
+
+SAID = {
+    "NOAUTH Authentication required.": errors.AuthenticationFailed,
+    "WRONGPASS invalid username-password pair": errors.AuthenticationFailed,
+    "NOPERM this user has no permissions": errors.AuthenticationFailed,
+    "LOADING Redis is loading the dataset in memory": errors.RedisLoading,
+    "READONLY You can't write against a read only replica.": errors.RedisReadOnly,
+    "MASTERDOWN Link with MASTER is down": errors.RedisReadOnly,
+    "NOREPLICAS Not enough good replicas to write.": errors.RedisReadOnly,
+    "MISCONF Redis is configured to save RDB snapshots": errors.RedisReadOnly,
+    "OOM command not allowed when used memory > 'maxmemory'.": errors.RedisOutOfMemory,
+    "GONE the term of this consumer is over": errors.ConsumerGone,
+    "NOCONSUMER no consumer waits": errors.NoConsumer,
+    "SCHEMA this queue was written by another version": errors.WrongServer,
+    "unknown command 'EVALSHA'": errors.WrongServer,
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_what_a_server_says(said: str) -> None:
+    better = translate(rx.ResponseError(said), url="redis://h/0", queue="q", consumer="c")
+    assert type(better) is SAID[said]
+
+
+@pytest.mark.parametrize(
+    ("error", "ours"),
+    [
+        (rx.ConnectionError("refused"), errors.ConnectionLost),
+        (ConnectionResetError("reset"), errors.ConnectionLost),
+        (rx.TimeoutError("slow"), errors.RedisTimeout),
+        (rx.AuthenticationError("no"), errors.AuthenticationFailed),
+        (rx.BusyLoadingError("loading"), errors.RedisLoading),
+        (rx.InvalidResponse("Protocol Error"), errors.WrongServer),
+    ],
+)
+def test_what_a_connection_does(error: Exception, ours: type[Exception]) -> None:
+    assert type(translate(error)) is ours
+
+
+def test_what_a_script_refuses_is_named() -> None:
+    better = translate(rx.ResponseError("BADARGS no"), script="settle")
+    assert isinstance(better, errors.ScriptError)
+    assert (better.script, better.reply) == ("settle", "BADARGS no")
+
+
+def test_what_is_ours_or_nobodys_stays() -> None:
+    ours = errors.UnknownJob("x")
+    assert translate(ours) is ours
+    strange = rx.ResponseError("ERR something else")
+    assert translate(strange) is strange
+
+
+def test_a_server_that_may_evict_or_is_too_old_is_a_problem() -> None:
+    good = read_facts({"redis_version": "6.2.14", "maxmemory_policy": "noeviction"})
+    assert good == ServerFacts("Redis", (6, 2), "noeviction", False)
+    assert good.problem is None
+    old = read_facts({"redis_version": "6.0.20", "maxmemory_policy": "noeviction"})
+    assert isinstance(old.problem, errors.WrongServer)
+    evicts = read_facts({"redis_version": "7.2.4", "maxmemory_policy": "allkeys-lru"})
+    assert isinstance(evicts.problem, errors.EvictionPolicy)
+    hidden = read_facts({"redis_version": "7.2.4", "valkey_version": "9.1.2"})
+    assert hidden.name == "Valkey"
+    assert hidden.problem is None

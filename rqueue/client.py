@@ -17,7 +17,7 @@ from rqueue.dev_server import with_url
 from rqueue.handle import JobHandle
 from rqueue.ids import check_id
 from rqueue.keys import QueueKeys
-from rqueue.lines import Lines
+from rqueue.lines import Flight, Lines
 from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
 from rqueue.packing import Call, Packer, as_put, configuration, lease_of
@@ -133,13 +133,28 @@ class Queue:
         """Enqueue many calls, in order, hundreds in one step (C-20 without its shared fate: each
         is a job of its own). A step is atomic: all its jobs or, on an error, none."""
         handles: list[JobHandle[Any]] = []
-        for batch in self._packer.batches(calls):
-            known = set(self.enqueue_puts([put for put, _ in batch]).known)
-            handles += [
-                JobHandle(self, put.id, created=own or index not in known)
-                for index, (put, own) in enumerate(batch)
-            ]
+        sent: tuple[list[tuple[Put, bool]], Flight[Accepted]] | None = None
+        try:
+            for batch in self._packer.batches(calls):  # packed while the one before is under way
+                if sent is not None:
+                    earlier, sent = sent, None
+                    handles += self._stored(*earlier)
+                call = store.enqueue(self.keys, [put for put, _ in batch])
+                sent = batch, self._lines.begin(call)
+        finally:
+            if sent is not None:
+                handles += self._stored(*sent)
         return handles
+
+    def _stored(
+        self, batch: list[tuple[Put, bool]], flight: Flight[Accepted]
+    ) -> list[JobHandle[Any]]:
+        known = set(self._lines.finish(flight, queue=self.name).known)
+        self._look_once()
+        return [
+            JobHandle(self, put.id, created=own or index not in known)
+            for index, (put, own) in enumerate(batch)
+        ]
 
     def enqueue_puts(self, puts: Sequence[Put]) -> Accepted:
         """Enqueue jobs that are packed already, at most 1000: for pipelines, and for what
@@ -169,10 +184,13 @@ class Queue:
 
     def _run(self, call: store.Call[T]) -> T:
         answer = self._lines.run(call, queue=self.name)
+        self._look_once()
+        return answer
+
+    def _look_once(self) -> None:
         if not self._looked:
             self._looked = True
             first_look(self.redis)
-        return answer
 
     # -- jobs --------------------------------------------------------------------------------------
 

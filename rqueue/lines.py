@@ -12,7 +12,7 @@ import random
 import threading
 import time
 import weakref
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import redis
 
@@ -25,6 +25,13 @@ R = TypeVar("R")
 TRIES = 4
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
+
+
+class Flight(NamedTuple, Generic[R]):
+    """A call under way: the wire that carries it is its own until `Lines.finish`."""
+
+    call: Call[R]
+    wire: Wire | None
 
 
 class Lines:
@@ -61,6 +68,37 @@ class Lines:
                 wire.close()
                 raise
 
+    def begin(self, call: Call[R]) -> Flight[R]:
+        """Send a call and do not wait: `finish` has the reply. Where that fails, `finish` repeats
+        the call."""
+        wire = self._wire()
+        # until then another call of this thread must not read the reply: it takes another wire
+        self._mine.pid = None
+        try:
+            wire.begin(call)
+        except (ConnectionLost, RedisTimeout):
+            return Flight(call, None)
+        return Flight(call, wire)
+
+    def finish(self, flight: Flight[R], *, queue: str) -> R:
+        """The reply of a call that was begun. Raises the tree of `rqueue.errors`."""
+        call, wire = flight
+        if wire is not None:
+            try:
+                reply = wire.finish(call, queue=queue)
+            except (ConnectionLost, RedisTimeout):
+                pass
+            except RQueueError:
+                self._keep(wire)
+                raise
+            except BaseException:
+                wire.close()
+                raise
+            else:
+                self._keep(wire)
+                return reply
+        return self.run(call, queue=queue)
+
     def close(self) -> None:
         """Close the wires of all threads; the next call opens a new one."""
         for wire in list(self._all):
@@ -70,8 +108,11 @@ class Lines:
         mine = self._mine
         if getattr(mine, "pid", None) != os.getpid():
             # a forked child must not write into its parent's connection
-            mine.wire = Wire(self._client, self._timeout)
-            mine.pid = os.getpid()
-            self._all.add(mine.wire)
+            self._keep(Wire(self._client, self._timeout))
         wire: Wire = mine.wire
         return wire
+
+    def _keep(self, wire: Wire) -> None:
+        self._mine.wire = wire
+        self._mine.pid = os.getpid()
+        self._all.add(wire)

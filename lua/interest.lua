@@ -24,6 +24,7 @@ if not jobs or not bytes or jobs < 0 or bytes < 0 then
 end
 
 queue_window(base, me, jobs, bytes)
+queue_account(base, me, true)
 if me.browses then
   local state = jobs > 0 and 'browsers' or 'not_interested'
   if state ~= me.state then pull_settle_state(base, queue, me, state) end

@@ -43,5 +43,6 @@ if recall == '1' then
 end
 queue_window(base, me, jobs, bytes)
 local taken, timer = pull_jobs(base, queue, me)
+queue_account(base, me, #taken > 0)
 for _, part in ipairs(taken) do reply[#reply + 1] = part end
 return { queue.now, me.state, timer, {}, unpack(reply) }

@@ -46,7 +46,7 @@ end
 local total = n_ack + n_done + n_retry + n_reject + n_release
 if total > 1000 then return redis.error_reply('BADARGS settle takes at most 1000 jobs in one call') end
 
-local ids, stale, stale_rows, in_order = {}, {}, {}, false
+local ids, stale, stale_rows, in_order, alone = {}, {}, {}, false, false
 local at = FIRST
 for i = 1, total do
   ids[i] = ARGV[at]
@@ -68,7 +68,7 @@ for i = 1, total do
 end
 if total > 0 then
   local mine
-  mine, in_order = hands_find(base, consumer, ids)
+  mine, in_order, alone = hands_find(base, consumer, ids)
   if not in_order then
     for i = 1, total do
       local id = ids[i]
@@ -225,9 +225,8 @@ end
 if me.bytes > 0 and #stale > 0 then
   -- the caller's sum counts jobs that left these hands another way: cancelled, or settled in a call whose reply was lost
   me.held_bytes = hands_bytes(base, consumer)
-  redis.call('HSET', base .. 'consumer:' .. consumer, 'held_bytes', me.held_bytes)
-elseif me.bytes > 0 and freed > 0 then
-  me.held_bytes = redis.call('HINCRBY', base .. 'consumer:' .. consumer, 'held_bytes', -freed)
+elseif me.bytes > 0 then
+  me.held_bytes = me.held_bytes - freed
 end
 
 if jobs < 0 then
@@ -235,8 +234,11 @@ if jobs < 0 then
     consumer_notify(base, queue.now, back, queue.timer, queue.ranked)
     me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
   end
+  queue_account(base, me, total > 0)
   return { queue.now, me.state, -1, stale }
 end
 queue_window(base, me, jobs, bytes)
+if total > 0 and in_order and alone then me.held = 0 end
 local taken, timer = pull_jobs(base, queue, me)
+queue_account(base, me, total > 0 or #taken > 0)
 return { queue.now, me.state, timer, stale, unpack(taken) }

@@ -1,19 +1,20 @@
 --- What a consumer holds: a list of ids in the order it acquired them. Jobs are mostly settled in that order, so most
 --- settles are one comparison with the head; a list costs a tenth of a sorted set here.
 
---- Which of `ids` are in these hands, as a table id -> true; the second value says that they are its head, in order.
+--- Which of `ids` are in these hands, as a table id -> true; whether they are its head, in order; and whether nothing
+--- else is there.
 local function hands_find(base, consumer, ids)
   local key = base .. 'held:' .. consumer
-  local head = redis.call('LRANGE', key, '0', #ids - 1)
-  local mine, in_order = {}, #head == #ids
+  local head = redis.call('LRANGE', key, '0', #ids)
+  local mine, in_order, alone = {}, #head >= #ids, #head <= #ids
   for i = 1, #head do
     mine[head[i]] = true
-    if head[i] ~= ids[i] then in_order = false end
+    if head[i] ~= ids[i] and i <= #ids then in_order = false end
   end
   if not in_order then
-    for _, id in ipairs(redis.call('LRANGE', key, #head, -1)) do mine[id] = true end
+    for _, id in ipairs(redis.call('LRANGE', key, #head, '-1')) do mine[id] = true end
   end
-  return mine, in_order
+  return mine, in_order, alone
 end
 
 --- Take `ids` out of these hands; all of them are there.

@@ -3,10 +3,10 @@
 --- @include "consumers"
 --- @include "short"
 
---- The pull itself, shared by `pull` and `settle`. `consumer` = {name=, state=, priority=, want=, bytes=, held_bytes=}
---- where want is the whole window in jobs and bytes that in bytes (0: no limit). `queue` = {now=, levels=, paused=,
---- timer=, ranked=}. Returns the jobs {id, value, ...}, the consumer's new state, and ms until the next due job
---- where this consumer holds the fleet's timer (else -1).
+--- The pull itself, shared by `pull` and `settle`. `consumer` = {name=, state=, priority=, want=, bytes=, held_bytes=,
+--- held=} where want is the whole window in jobs and bytes that in bytes (0: no limit), held how many jobs are in its
+--- hands (nil: not known). `queue` = {now=, levels=, paused=, timer=, ranked=}. Returns the jobs {id, value, ...} and ms
+--- until the next due job where this consumer holds the fleet's timer (else -1).
 
 --- Jobs that one call hands out at the most.
 local PULL_MAX = 500
@@ -79,12 +79,9 @@ end
 
 local function pull_jobs(base, queue, consumer)
   local held_key = base .. 'held:' .. consumer.name
-  local held = redis.call('LLEN', held_key)
+  local held = consumer.held or redis.call('LLEN', held_key)
   local free = consumer.want - held
-  if held == 0 and consumer.held_bytes ~= 0 then
-    consumer.held_bytes = 0
-    redis.call('HSET', base .. 'consumer:' .. consumer.name, 'held_bytes', 0)
-  end
+  if held == 0 then consumer.held_bytes = 0 end
   if free <= 0 then
     pull_settle_state(base, queue, consumer, 'not_interested')
     pull_drop_timer(base, queue, consumer)
@@ -117,7 +114,7 @@ local function pull_jobs(base, queue, consumer)
     for i = 1, count do ids[i] = jobs[2 * i - 1] end
     redis.call('RPUSH', held_key, unpack(ids))
     if consumer.bytes > 0 then
-      consumer.held_bytes = redis.call('HINCRBY', base .. 'consumer:' .. consumer.name, 'held_bytes', bytes)
+      consumer.held_bytes = consumer.held_bytes + bytes
     end
     if not queue.quiet then short_gone(base, queue.now, ids, consumer.name) end
   end

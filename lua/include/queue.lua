@@ -43,6 +43,7 @@ local function queue_consumer(base, name, term)
     jobs = tonumber(row[4]) or 0,
     bytes = tonumber(row[5]) or 0,
     held_bytes = tonumber(row[6]) or 0,
+    account = tonumber(row[6]) or 0,
     worker = row[7] or '',
     browses = row[8] == 'browse',
   }
@@ -58,8 +59,16 @@ local function queue_window(base, consumer, jobs, bytes)
     if bytes > 0 and consumer.bytes == 0 then
       -- without a limit nothing is counted
       consumer.held_bytes = hands_bytes(base, consumer.name)
-      redis.call('HSET', base .. 'consumer:' .. consumer.name, 'held_bytes', consumer.held_bytes)
+      consumer.account = false
     end
     consumer.bytes = bytes
   end
+end
+
+--- Write down the bytes in a consumer's hands, where it has a limit and they changed. `wrote`: this call has written.
+local function queue_account(base, consumer, wrote)
+  if consumer.bytes == 0 or consumer.held_bytes == consumer.account then return end
+  local key = base .. 'consumer:' .. consumer.name
+  if not wrote then redis.call('HDEL', key, 'window') end
+  redis.call('HSET', key, 'held_bytes', consumer.held_bytes)
 end

@@ -5,9 +5,8 @@ local TAKE_ROUNDS = 20
 local TAKE_READY, TAKE_BOTH = { 'ready:' }, { 'due:', 'ready:' }
 
 --- Take up to `want` jobs off the heads, highest level first, oldest first, within `room` bytes (nil: no limit).
---- `promoted`: whether the queue ever
---- had due jobs. With `empty` hands the first job always fits (X-11). Returns {id, value, ...}, the number taken, their bytes, the
---- id of a job that does not fit, and whether the rounds ran out.
+--- `promoted`: whether the queue ever had due jobs. With `empty` hands the first job always fits (X-11). Returns {id,
+--- value, ...}, the number taken, their bytes, the id of a job that does not fit, and whether the rounds ran out.
 local function take_heads(base, levels, promoted, want, room, empty)
   local jobs_key = base .. 'jobs'
   local out, count, bytes, rounds = {}, 0, 0, 0
@@ -15,17 +14,21 @@ local function take_heads(base, levels, promoted, want, room, empty)
     for _, kind in ipairs(promoted and TAKE_BOTH or TAKE_READY) do
       local key = base .. kind .. level
       while count < want do
-        local ids = redis.call('LRANGE', key, '0', want - count - 1)
-        if #ids == 0 then break end
+        local ids = redis.call('LPOP', key, want - count)
+        if not ids then break end
         rounds = rounds + 1
         local values = redis.call('HMGET', jobs_key, unpack(ids))
-        local passed, cancelled, tight = 0, {}, nil
+        local cancelled, tight = {}, nil
         for i, id in ipairs(ids) do
           local value = values[i]
           if value and string.byte(value) ~= 33 then
             local size = #value
             if room and bytes + size > room and not (empty and count == 0) then
+              -- what does not fit goes back to the head as it was, with all behind it
               tight = id
+              local rest = {}
+              for j = #ids, i, -1 do rest[#rest + 1] = ids[j] end
+              redis.call('LPUSH', key, unpack(rest))
               break
             end
             bytes = bytes + size
@@ -35,9 +38,7 @@ local function take_heads(base, levels, promoted, want, room, empty)
           elseif value then
             cancelled[#cancelled + 1] = id
           end
-          passed = passed + 1
         end
-        if passed > 0 then redis.call('LPOP', key, passed) end
         if #cancelled > 0 then
           redis.call('HDEL', jobs_key, unpack(cancelled))
           redis.call('HINCRBY', base .. 'meta', 'marked', -#cancelled)

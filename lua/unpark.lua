@@ -24,7 +24,7 @@ if #ids > 0 then
   local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
   for i, id in ipairs(ids) do
     local job = values[i] and value_parse(values[i])
-    if job and known[string.match(job.envelope, '^[^%[]*%[%d+,"([^"]*)"') or ''] then
+    if job and known[value_task(job.envelope)] then
       job.id = id
       redis.call('ZREM', base .. 'scheduled', value_seat(job.position, id))
       redis.call('HDEL', base .. 'parked', id)

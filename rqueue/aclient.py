@@ -16,7 +16,6 @@ from rqueue.connection import (
     afirst_look,
     open_async_client,
     require_bytes,
-    shown_url,
 )
 from rqueue.credit import Credit, SharedCredit
 from rqueue.dev_server import with_url
@@ -25,7 +24,7 @@ from rqueue.keys import QueueKeys
 from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
 from rqueue.packing import Call, Packer, as_put, configuration, lease_of
-from rqueue.settings import Settings
+from rqueue.settings import Settings, redact
 from rqueue.store.consumers import Mode
 from rqueue.store.enqueue import Accepted, Put
 from rqueue.task import BoundTask
@@ -270,5 +269,5 @@ class AsyncQueue:
         await self.close()
 
     def __repr__(self) -> str:
-        where = shown_url(self.settings.url) if self.settings.url else "an open connection"
+        where = redact(self.settings.url) if self.settings.url else "an open connection"
         return f"<AsyncQueue {self.name!r} at {where}>"

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 import redis
 
 from rqueue import outbox, store
-from rqueue.connection import first_look, open_client, require_bytes, shown_url
+from rqueue.connection import first_look, open_client, require_bytes
 from rqueue.consumer import Consumer
 from rqueue.credit import Credit, SharedCredit
 from rqueue.dev_server import with_url
@@ -22,7 +22,7 @@ from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
 from rqueue.packing import Call, Packer, as_put, configuration, lease_of
 from rqueue.puts import BackgroundPuts
-from rqueue.settings import Settings, parse_when
+from rqueue.settings import Settings, parse_when, redact
 from rqueue.store.consumers import Mode
 from rqueue.store.enqueue import Accepted, Put
 from rqueue.task import BoundTask
@@ -298,7 +298,7 @@ class Queue:
         self.close()
 
     def __repr__(self) -> str:
-        where = shown_url(self.settings.url) if self.settings.url else "an open connection"
+        where = redact(self.settings.url) if self.settings.url else "an open connection"
         return f"<Queue {self.name!r} at {where}>"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +15,6 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.retry import Retry
 
 from rqueue import errors, scripts
-from rqueue.settings import redact
 from rqueue.store.call import Call
 
 if TYPE_CHECKING:
@@ -136,13 +135,6 @@ def translated(client: Any, **about: str) -> Iterator[None]:
         raise better from error
 
 
-@asynccontextmanager
-async def atranslated(client: Any, **about: str) -> AsyncIterator[None]:
-    """Do as `translated` does, around awaits."""
-    with translated(client, **about):
-        yield
-
-
 def execute(client: redis.Redis, call: Call[R], **about: str) -> R:
     """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
     try:
@@ -237,8 +229,3 @@ async def afirst_look(client: redis.asyncio.Redis) -> None:
 def _warn(facts: ServerFacts, url: str) -> None:
     if facts.problem is not None:
         log.warning("%s: %s; no worker starts on it", url, facts.problem)
-
-
-def shown_url(url: str) -> str:
-    """The URL without its credentials."""
-    return redact(url)

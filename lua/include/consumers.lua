@@ -24,15 +24,16 @@ local function consumer_move(base, now, consumer, from, to, priority)
   redis.call('HSET', base .. 'consumer:' .. consumer, 'state', to)
 end
 
---- The highest priority among notified consumers that may still take a job; nil where priorities are not in use.
-local function consumer_highest_notified(base, ranked)
+--- The highest priority among notified consumers (but for `except`) that may still take a job; nil where priorities
+--- are not in use.
+local function consumer_highest_notified(base, ranked, except)
   if not ranked then return nil end
   local highest
   for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', 0, WAKE_MAX - 1)) do
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs')
     local free = (tonumber(row[2]) or 0) - redis.call('LLEN', base .. 'held:' .. name)
     local priority = tonumber(row[1]) or 0
-    if free > 0 and (not highest or priority > highest) then highest = priority end
+    if name ~= except and free > 0 and (not highest or priority > highest) then highest = priority end
   end
   return highest
 end

@@ -1,3 +1,5 @@
+--- @include "value"
+
 --- History: one stream entry holds the rows of one settled batch (`b`, packed by the worker) or rows written by a
 --- script (`j`, one JSON object per line); `n` says how many, `r` which of a batch were refused.
 
@@ -33,11 +35,11 @@ local function history_batch(base, queue, batch, count, refused)
   history_trim(base, queue.rows, queue.history_max)
 end
 
---- A row that no worker wrote. The task's name is read from the envelope, signed or not.
+--- A row that no worker wrote.
 local function history_line(id, job, outcome, now, worker, cause)
   local row = {
     id = id,
-    task = string.match(job.envelope, '^[^%[]*%[%d+,"([^"]*)"') or '',
+    task = value_task(job.envelope),
     level = job.level,
     outcome = outcome,
     attempts = job.attempts,

@@ -67,14 +67,8 @@ local function pull_outranked(base, queue, consumer)
     local priority = tonumber(redis.call('HGET', base .. 'consumer:' .. first, 'priority')) or 0
     if priority > mine then return true end
   end
-  for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', 0, WAKE_MAX - 1)) do
-    if name ~= consumer.name then
-      local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs')
-      local free = (tonumber(row[2]) or 0) - redis.call('LLEN', base .. 'held:' .. name)
-      if (tonumber(row[1]) or 0) > mine and free > 0 then return true end
-    end
-  end
-  return false
+  local told = consumer_highest_notified(base, queue.ranked, consumer.name)
+  return told ~= nil and told > mine
 end
 
 local function pull_jobs(base, queue, consumer)

@@ -28,6 +28,11 @@ local function value_header(job)
     job.attempts, job.max, job.due)
 end
 
+--- The task's name, read from the envelope, signed or not; "" where there is none.
+local function value_task(envelope)
+  return string.match(envelope, '^[^%[]*%[%d+,"([^"]*)"') or ''
+end
+
 --- The member of `scheduled` for a job: sorts by position among jobs due at the same instant.
 local function value_seat(position, id)
   return string.format('%014d', position - HEAD) .. id

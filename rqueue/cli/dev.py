@@ -15,7 +15,6 @@ import click
 
 from rqueue.cli.exits import NOT_FOUND, OK, SERVER, Failure
 from rqueue.cli.output import json_option, print_json
-from rqueue.cli.target import DEV_DIRECTORY
 
 START_S = 30.0
 STOP_S = 30.0
@@ -42,7 +41,7 @@ def dev(port: int | None, background: bool, stop: bool, status: bool, as_json: b
       rqueue dev --background && export RQUEUE_URL=$(rqueue dev --status)
       rqueue dev --stop
     """  # noqa: D301
-    from rqueue.dev_server import running
+    from rqueue.dev_server import DEV_DIRECTORY, running
 
     directory = Path(DEV_DIRECTORY)
     if background + stop + status > 1:

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from rqueue.inspector import Inspector
     from rqueue.settings import Settings
 
-DEV_DIRECTORY = ".rqueue"
-"""Where `rqueue dev` keeps its server, below the current folder."""
-
 NO_URL = (
     "no server: set RQUEUE_URL or pass --url redis://host:6379/0"
     " (or start one for development here: rqueue dev)"
@@ -41,7 +38,7 @@ class Target:
 
         settings = Settings.load(url=self.url, namespace=self.namespace)
         if settings.url is None and dev:
-            from rqueue.dev_server import running
+            from rqueue.dev_server import DEV_DIRECTORY, running
 
             settings = Settings.load(url=running(DEV_DIRECTORY), namespace=self.namespace)
         if settings.url is None:

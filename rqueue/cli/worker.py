@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rqueue.cli.exits import NOT_FOUND, USAGE, Failure
-from rqueue.cli.target import DEV_DIRECTORY, Target, connection_options, pass_target
+from rqueue.cli.target import Target, connection_options, pass_target
 
 NO_URL = (
     "no server: set RQUEUE_URL, pass --url redis://host:6379/0, or put url into the pool file"
@@ -149,7 +149,7 @@ def worker(
 
 
 def _dev_url() -> str:
-    from rqueue.dev_server import running
+    from rqueue.dev_server import DEV_DIRECTORY, running
 
     url = running(DEV_DIRECTORY)
     if url is None:

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import rqueue
-from rqueue.connection import open_client, shown_url
+from rqueue.connection import open_client
 from rqueue.errors import ConfigError, ServerError
 from rqueue.keys import QueueKeys
 from rqueue.leases import renewal_interval
+from rqueue.settings import redact
 from rqueue.wire import Wire
 from rqueue_workers import gate, logs
 from rqueue_workers.crew import Body, Crew, Member
@@ -125,7 +126,7 @@ class Supervisor:
             rqueue.__version__,
             workers(self._wanted),
             ", ".join(worker.queues),
-            shown_url(settings.url),
+            redact(settings.url),
         )
         readable: list[Any] = []
         while True:

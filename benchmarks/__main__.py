@@ -16,6 +16,7 @@ from benchmarks.lab.processes import Died
 from benchmarks.peers import compare, environment
 from benchmarks.peers.catalogue import PEERS
 from benchmarks.peers.losses import losses
+from benchmarks.profiles import worker
 from benchmarks.report import page, plot, results, table
 from benchmarks.rows import ROWS
 from benchmarks.rows.row import Outcome, Row, Unmeasured
@@ -62,21 +63,26 @@ SHARED = (
         help="newest, a name such as redis70, or the path of a server program.",
     ),
     click.option("--aof/--no-aof", default=False, help="The server's append-only file."),
-    click.option("--summary", is_flag=True, help="Put the run into the summary that is kept."),
 )
 
 
 def shared(function: Callable[..., None]) -> Callable[..., None]:
-    """Options that all commands have."""
+    """Options of all commands that measure."""
     for option in reversed(SHARED):
         function = option(function)
     return function
 
 
+def kept(function: Callable[..., None]) -> Callable[..., None]:
+    """And of those whose results may be kept."""
+    summary = "Put the run into the summary that is kept."
+    return shared(click.option("--summary", is_flag=True, help=summary)(function))
+
+
 @main.command()
 @click.argument("names", nargs=-1, metavar="[ROW]...")
 @click.option("--list", "listed", is_flag=True, help="Name the rows and end.")
-@shared
+@kept
 def rows(
     names: tuple[str, ...] = (),
     listed: bool = False,
@@ -120,7 +126,7 @@ def rows(
     multiple=True,
     help="What to compare; default: all but losses.",
 )
-@shared
+@kept
 def peers(
     names: tuple[str, ...],
     parts: tuple[str, ...],
@@ -160,6 +166,29 @@ def peers(
         console.print(f"[red]not installed:[/] {', '.join(missing)} (make bench-peers installs)")
     if missing or any(outcome.failure for outcome in outcomes):
         raise SystemExit(1)
+
+
+@main.group()
+def profile() -> None:
+    """Say where the time of a job goes."""
+
+
+@profile.command("worker")
+@click.argument("modes", nargs=-1, type=click.Choice(list(worker.MODES)))
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+@shared
+def profile_worker(
+    modes: tuple[str, ...], as_json: bool, size: str, rounds: int, server: str, aof: bool
+) -> None:
+    """On the worker's side, step by step (default: every mode)."""
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    with Bench(size, rounds, server=server, aof=aof) as bench:
+        for mode in modes or worker.MODES:
+            found = worker.profile(bench, mode)
+            if as_json:
+                console.print_json(data=found.to_json())
+            else:
+                worker.show(console, found)
 
 
 @main.command()

@@ -13,6 +13,9 @@ from benchmarks.apps.board import Board
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.rounds import interleave, percentile, ratios, spread
 from benchmarks.peers.catalogue import PEERS
+from benchmarks.profiles import worker
+from benchmarks.profiles.steps import Steps
+from benchmarks.profiles.worker_program import ORDER as STEPS
 from benchmarks.report import results, table
 from benchmarks.rows import ROWS
 from benchmarks.rows.row import Figure, Outcome, Row, Target, Unmeasured
@@ -37,6 +40,29 @@ def test_a_row_runs(bench: Bench, name: str) -> None:
         assert figure.spread.values and all(map(math.isfinite, figure.spread.values)), figure
         assert figure.verdict in table.VERDICTS
     json.dumps(outcome.to_json())
+
+
+@pytest.mark.parametrize("mode", worker.MODES)
+def test_a_profile_of_the_worker_accounts_for_its_time(bench: Bench, mode: str) -> None:
+    found = worker.profile(bench, mode)
+    assert list(found.steps) == list(STEPS)
+    assert all(step.low > 0 for step in found.steps.values()), "a step that is not there any more"
+    known = sum(step.middle for step in found.steps.values())
+    assert 0.8 * found.timed.middle < known <= 1.01 * found.timed.middle
+    console = Console(record=True, width=120)
+    worker.show(console, found)
+    assert "pack the rows of history" in console.export_text()
+    json.dumps(found.to_json())
+
+
+def test_a_step_is_told_its_own_time() -> None:
+    steps = Steps()
+    inner = steps.wrap("inner", lambda: sum(range(100_000)))
+    outer = steps.wrap("outer", lambda: inner() + inner())
+    assert outer() == 2 * sum(range(100_000))
+    (own, once), (called, twice) = steps.taken()["outer"], steps.taken()["inner"]
+    assert (once, twice) == (1, 2)
+    assert 0 < own < called
 
 
 def test_what_cannot_be_measured_says_so_loudly(bench: Bench) -> None:

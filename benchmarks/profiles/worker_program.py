@@ -1,0 +1,159 @@
+"""A worker process that says where its time went: run as a program, ended by SIGTERM.
+
+`python -m benchmarks.profiles.worker_program URL QUEUE PREFETCH STEPS OUTPUT`. STEPS 0: only the
+whole is measured, so that the measuring costs nothing. What waits for work is not counted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from time import perf_counter_ns, process_time_ns
+from typing import Any
+
+import redis.connection
+
+import rqueue_workers.hand
+from benchmarks.profiles.steps import Steps, put
+from rqueue import store
+from rqueue.settings import Settings
+from rqueue.wire import Wire
+from rqueue_workers import child, loading
+from rqueue_workers.desk import Desk
+from rqueue_workers.hand import Hand
+from rqueue_workers.main_lane import MainLane
+from rqueue_workers.shared import Shared
+from rqueue_workers.spec import WorkerSpec
+
+RUN = "run jobs: decode, say so on the shared page, note the end"
+TASK = "the tasks themselves"
+REST = "the turn: whose jobs run, signals, recycling"
+STEP = "at the desk: lock, window"
+HAND = "collect what ended, note what was settled and what came"
+ROWS = "pack the rows of history"
+CALL = "arguments of the settle call"
+FRAME = "frame the call, parse the reply"
+SEND = "socket: send"
+REPLY = "socket: wait for the reply (the script runs meanwhile)"
+DEAL = "deal out the new jobs"
+POLL = "look at the wake lists"
+WAIT = "wait for work"
+ORDER = (RUN, TASK, REST, STEP, HAND, ROWS, CALL, FRAME, SEND, REPLY, DEAL, POLL)
+
+PARTS: tuple[tuple[Any, str, str], ...] = (
+    (child.Child, "_turn", REST),
+    (MainLane, "run", RUN),
+    (Desk, "step", STEP),
+    (Desk, "post", STEP),
+    (Desk, "deal", DEAL),
+    (Desk, "poll", POLL),
+    (Hand, "settle", HAND),
+    (Hand, "send", HAND),
+    (Hand, "receive", HAND),
+    (rqueue_workers.hand, "pack_rows", ROWS),
+    (store, "settle", CALL),
+    (Wire, "run", FRAME),
+    (Wire, "begin", FRAME),
+    (Wire, "finish", FRAME),
+)
+
+
+class TimedSocket:
+    """A socket whose sending and receiving are timed."""
+
+    def __init__(self, sock: Any, steps: Steps) -> None:
+        self._sock = sock
+        self.sendall = steps.wrap(SEND, sock.sendall)
+        self.recv_into = steps.wrap(REPLY, sock.recv_into)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+
+class Meter:
+    """The whole: from the first turn on, without the waiting. `seen`: what it was when last the
+    worker began to wait."""
+
+    def __init__(self, shared: Shared, steps: Steps) -> None:
+        self.seen: dict[str, Any] = {"jobs": 0, "wall": 0, "cpu": 0, "steps": {}}
+        self._shared = shared
+        self._steps = steps
+        self._begun = (0, 0)
+        self._waited = [0, 0]
+        self._before: dict[str, tuple[int, int]] = {}
+
+    def watch(self) -> None:
+        """Follow the turns and the waits of this process."""
+        turn, wait = child.Child._turn, Desk.wait
+
+        def watched_turn(worker: child.Child) -> None:
+            if not self._begun[0]:
+                self._begun = perf_counter_ns(), process_time_ns()
+                self._before = self._steps.taken()
+            turn(worker)
+
+        def watched_wait(desk: Desk, *args: Any) -> bool:
+            begin = perf_counter_ns(), process_time_ns()
+            self._note(*begin)
+            found = wait(desk, *args)
+            self._waited[0] += perf_counter_ns() - begin[0]
+            self._waited[1] += process_time_ns() - begin[1]
+            return found
+
+        put(child.Child, "_turn", watched_turn)
+        put(Desk, "wait", watched_wait)
+
+    def _note(self, wall: int, cpu: int) -> None:
+        self.seen = {
+            "jobs": self._shared.done,
+            "wall": wall - self._begun[0] - self._waited[0],
+            "cpu": cpu - self._begun[1] - self._waited[1],
+            "steps": {
+                name: (ns - self._before.get(name, (0, 0))[0], calls)
+                for name, (ns, calls) in self._steps.taken().items()
+            },
+        }
+
+
+def install(steps: Steps) -> None:
+    """Time all that is known."""
+    for owner, attribute, name in PARTS:
+        steps.patch(owner, attribute, name)
+    steps.patch(Desk, "wait", WAIT)
+    for kind in (redis.connection.Connection, redis.connection.UnixDomainSocketConnection):
+        put(kind, "_connect", _timed(kind._connect, steps))
+    load_plans = loading.load_plans
+
+    def load(spec: WorkerSpec) -> Any:
+        plans = load_plans(spec)
+        for plan in plans.values():
+            object.__setattr__(plan, "function", steps.wrap(TASK, plan.function))
+        return plans
+
+    put(child, "load_plans", load)
+
+
+def _timed(connect: Any, steps: Steps) -> Any:
+    def timed(connection: Any) -> TimedSocket:
+        return TimedSocket(connect(connection), steps)
+
+    return timed
+
+
+def main(url: str, queue: str, prefetch: int, with_steps: bool, output: str) -> None:
+    """Work until it is told to leave; then write what was seen."""
+    spec = WorkerSpec(
+        Settings(url=url), ("benchmarks.apps.tasks",), (queue,), async_slots=100, prefetch=prefetch
+    )
+    shared, steps = Shared(spec.slots), Steps()
+    if with_steps:
+        install(steps)
+    meter = Meter(shared, steps)
+    meter.watch()
+    child.run(spec, shared, f"profiled-{Path(output).stem}", 0)
+    Path(output).write_text(json.dumps(meter.seen))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "1", sys.argv[5])

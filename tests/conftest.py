@@ -7,7 +7,9 @@ import pytest
 import redis
 
 from rqueue.embedded import EmbeddedRedis
+from tests.support import spark as spark_support
 from tests.support.redis_server import OLDEST_NAME, MissingServer, Servers, binaries, chosen
+from tests.support.spark import cluster_spark, spark, sparks  # noqa: F401
 
 
 def pytest_configure() -> None:
@@ -26,6 +28,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     # A mark on a whole file also meets tests that need no server: those run once.
     if marked and chosen() is None and "server_name" in metafunc.fixturenames:
         metafunc.parametrize("server_name", [OLDEST_NAME, "newest"])
+    spark_support.parametrize(metafunc)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    spark_support.prepare(items)
 
 
 @pytest.fixture

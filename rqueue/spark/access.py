@@ -1,0 +1,185 @@
+"""Where Redis is and how to get in: found on the driver, carried to the executors, never shown.
+
+Options of a Spark source stand in plans, logs and checkpoints, so that none of them may hold a
+password. An `Access` travels inside the pickled reader or writer alone, and its text hides what
+must not be seen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+import redis
+from redis import exceptions as rx
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.cluster import RedisCluster
+from redis.retry import Retry
+
+from rqueue.connection import open_client, translate
+from rqueue.errors import ConfigError
+from rqueue.inspector.queues import glob_escape
+from rqueue.keys import QueueKeys
+from rqueue.names import untag
+from rqueue.settings import Settings
+from rqueue.spark.options import Place
+
+__all__ = ["Access"]
+
+_SECRET = ("username", "password")
+_VARIABLES = ("RQUEUE_URL", "RQUEUE_USERNAME", "RQUEUE_PASSWORD")
+_INSTEAD = (
+    "holds a user or password, which would be seen in plans and logs; set RQUEUE_USERNAME and "
+    "RQUEUE_PASSWORD (or the whole RQUEUE_URL) in the driver's environment, or the option "
+    "credentialsFile"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The address of Redis, the namespace, and the credentials. Timeouts are seconds."""
+
+    url: str
+    namespace: str = "rqueue"
+    cluster: bool = False
+    connect_timeout: float = 5.0
+    command_timeout: float = 30.0
+    username: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, place: Place, environ: Mapping[str, str] | None = None) -> Access:
+        """Find it from a source's options and the driver's environment. Raises ConfigError."""
+        environ = os.environ if environ is None else environ
+        variables = {name: environ[name] for name in _VARIABLES if environ.get(name)}
+        if place.credentials_file is not None:
+            variables |= _variables_of(place.credentials_file)
+        user, password = variables.get("RQUEUE_USERNAME"), variables.get("RQUEUE_PASSWORD")
+        found = variables.get("RQUEUE_URL")
+        bare, found_user, found_password = (None, None, None) if found is None else _split(found)
+        url = place.url if place.url is not None else bare
+        if url is None:
+            raise ConfigError(
+                "url", "where is Redis? Set this option, or RQUEUE_URL for the driver"
+            )
+        checked, given_user, given_password = _split(url)
+        if given_user is not None or given_password is not None:
+            raise ConfigError("url", _INSTEAD)
+        # The login of one server is not for another one.
+        if checked == bare and user is None and password is None:
+            user, password = found_user, found_password
+        settings = Settings.load(
+            {"RQUEUE_NAMESPACE": environ.get("RQUEUE_NAMESPACE", "")},
+            url=checked,
+            namespace=place.namespace,
+        )
+        if place.cluster and not checked.startswith(("redis:", "rediss:")):
+            raise ConfigError("cluster", f"{checked} is not the address of a cluster's node")
+        return cls(
+            checked,
+            settings.namespace,
+            place.cluster,
+            place.connect_timeout,
+            place.command_timeout,
+            user,
+            password,
+        )
+
+    def keys(self, queue: str) -> QueueKeys:
+        """Keys of a queue of this namespace."""
+        return QueueKeys(queue, self.namespace)
+
+    def whole_url(self) -> str:
+        """The address with the credentials in it, for what takes a URL. Never to be shown."""
+        if self.username is None and self.password is None:
+            return self.url
+        login = f"{quote(self.username or '', safe='')}:{quote(self.password or '', safe='')}"
+        parts = urlsplit(self.url)
+        return urlunsplit(parts._replace(netloc=f"{login}@{parts.netloc}"))
+
+    @contextmanager
+    def client(self) -> Iterator[redis.Redis]:
+        """A client for a while; with `cluster`, one of the whole cluster with the same methods.
+
+        What it raises comes out as the tree of `rqueue.errors`, without credentials.
+        """
+        options: dict[str, Any] = {
+            "username": self.username,
+            "password": self.password,
+            "socket_timeout": self.command_timeout,
+            "socket_connect_timeout": self.connect_timeout,
+        }
+        options = {name: value for name, value in options.items() if value is not None}
+        try:
+            if self.cluster:
+                retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3)
+                nodes = RedisCluster.from_url(self.url, retry=retry, **options)
+                client = cast("redis.Redis", nodes)
+            else:
+                client = open_client(self.url, **options)
+            with client:
+                yield client
+        except (rx.RedisError, OSError) as error:
+            better = translate(error, url=self.url)
+            if better is error:
+                raise
+            raise better from None
+
+    def queue_names(self, client: redis.Redis) -> list[str]:
+        """All queues of the namespace, by name."""
+        start, end = f"{self.namespace}:{{", "}:meta"
+        pattern = f"{glob_escape(start)}*{glob_escape(end)}"
+        names = set()
+        for key in client.scan_iter(match=pattern, count=1000):
+            name = key.decode("utf-8", "surrogateescape")
+            tag = name[len(start) : -len(end)]
+            if "}" not in tag:
+                names.add(untag(tag))
+        return sorted(names)
+
+
+def _split(url: str) -> tuple[str, str | None, str | None]:
+    """A URL without its credentials, the user and the password. Raises ConfigError."""
+    Settings(url=url)  # checks it; what it says hides them
+    parts = urlsplit(url)
+    login, at, host = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    asked = dict(query)
+    rest = urlencode([(name, value) for name, value in query if name not in _SECRET])
+    bare = urlunsplit(parts._replace(netloc=host, query=rest))
+    return (
+        bare,
+        (unquote(user) if at else "") or asked.get("username") or None,
+        (unquote(password) if at else "") or asked.get("password") or None,
+    )
+
+
+def _variables_of(path: str) -> dict[str, str]:
+    """The variables in a file of `NAME=value` lines. Raises ConfigError, without its text."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "no UTF-8"
+        raise ConfigError("credentialsFile", f"cannot read {path}: {said}") from None
+    found = {}
+    for number, line in enumerate(lines, 1):
+        text = line.strip().removeprefix("export ").strip()
+        if not text or text.startswith("#"):
+            continue
+        name, equals, value = text.partition("=")
+        if not equals or name.strip() not in _VARIABLES:
+            raise ConfigError(
+                "credentialsFile",
+                f"line {number} of {path} is not NAME=value with one of {', '.join(_VARIABLES)}",
+            )
+        value = value.strip()
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+            value = value[1:-1]
+        found[name.strip()] = value
+    return found

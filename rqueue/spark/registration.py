@@ -1,0 +1,42 @@
+"""The sources made known to a Spark session, and what has to be installed for it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from rqueue.spark.errors import SparkMissing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register", "require_spark"]
+
+_SOURCES = (("rqueue.spark.history", "HistorySource"), ("rqueue.spark.jobs", "JobsSource"))
+
+
+def require_spark() -> None:
+    """Raise SparkMissing unless PySpark 4 and pyarrow are installed."""
+    for package, least in (("pyspark", 4), ("pyarrow", 0)):
+        try:
+            found = version(package)
+        except PackageNotFoundError:
+            raise SparkMissing(f"{package} is not installed") from None
+        if int(found.partition(".")[0]) < least:
+            raise SparkMissing(f"{package} {found} is older than {least}.0")
+
+
+def register(spark: SparkSession) -> None:
+    """Make the formats `rqueue` and `rqueue-history` known to a session.
+
+    Filters are pushed down to the sources, which Spark has to be told
+    (`spark.sql.python.filterPushdown.enabled`). Raises SparkMissing.
+    """
+    require_spark()
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    for module, name in _SOURCES:
+        if find_spec(module) is None:
+            continue
+        spark.dataSource.register(getattr(import_module(module), name))

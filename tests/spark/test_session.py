@@ -1,0 +1,55 @@
+import subprocess
+import sys
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.spark import Sparks
+
+
+@pytest.mark.each_spark
+def test_a_session_computes(spark: SparkSession) -> None:
+    assert spark.range(1000).selectExpr("sum(id)").collect()[0][0] == 499500
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
+    assert spark.sparkContext.uiWebUrl is None
+
+
+@pytest.mark.each_spark
+def test_its_python_has_what_ours_has(spark: SparkSession) -> None:
+    from pyspark.sql.functions import udf
+
+    @udf("string", useArrow=False)
+    def where(_: int) -> str:
+        import sys
+
+        import rqueue.history
+
+        return f"{sys.executable} {rqueue.history.__file__}"
+
+    import rqueue.history
+
+    found = spark.range(2).select(where("id")).distinct().collect()
+    assert [row[0] for row in found] == [f"{sys.executable} {rqueue.history.__file__}"]
+
+
+def test_the_cluster_has_two_workers(cluster_spark: SparkSession, sparks: Sparks) -> None:
+    assert cluster_spark.sparkContext.master == sparks.cluster.url
+    assert sparks.cluster.url.startswith("spark://127.0.0.1:")
+    assert [worker.exited.is_set() for worker in sparks.cluster.workers] == [False, False]
+    names = (
+        cluster_spark.range(8, numPartitions=8).repartition(8).selectExpr("spark_partition_id()")
+    )
+    assert names.distinct().count() >= 2
+
+
+def test_importing_the_package_loads_no_spark() -> None:
+    program = (
+        "import sys\n"
+        "import rqueue.spark, rqueue.spark.options, rqueue.spark.java, rqueue.spark.access\n"
+        "print([name for name in ('pyspark', 'pyarrow', 'py4j') if name in sys.modules])"
+    )
+    said = subprocess.run(
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.strip() == "[]"

@@ -5,23 +5,31 @@
 
 local HISTORY_ROWS = 200000
 
---- Keep the stream within `max` rows: the oldest entries go, a few per call.
+--- Keep the stream within `max` rows: the oldest entries go, a few per call. What is gone is noted, so that a reader
+--- that comes later knows whether it missed something: the id of the last entry, and how many rows in all.
 local function history_trim(base, rows, max)
   max = tonumber(max) or HISTORY_ROWS
-  local stream = base .. 'history'
+  if rows <= max then return end
+  local stream, meta = base .. 'history', base .. 'meta'
+  local last, gone = nil, 0
   for _ = 1, 8 do
-    if rows <= max then return end
     local oldest = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
     if not oldest then
-      redis.call('HSET', base .. 'meta', 'history_rows', 0)
-      return
+      rows = 0
+      break
     end
     local count = 1
     for i = 1, #oldest[2], 2 do
       if oldest[2][i] == 'n' then count = tonumber(oldest[2][i + 1]) end
     end
     redis.call('XDEL', stream, oldest[1])
-    rows = redis.call('HINCRBY', base .. 'meta', 'history_rows', -count)
+    last, gone, rows = oldest[1], gone + count, rows - count
+    if rows <= max then break end
+  end
+  redis.call('HSET', meta, 'history_rows', string.format('%d', rows))
+  if last then
+    redis.call('HSET', meta, 'history_trimmed', last)
+    redis.call('HINCRBY', meta, 'history_gone', gone)
   end
 end
 

@@ -1,19 +1,21 @@
 --- Accept jobs: each gets its position, becomes ready or scheduled, and wakes one consumer or is handed to it.
 --- KEYS: meta
---- ARGV: immediate, runs, jobs...
----   immediate: "1" = hand the one job to a waiting consumer now or refuse (X-01)
+--- ARGV: how, runs, jobs...
+---   how: "0" | "1" = hand the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
+---     step so that it may come twice, see include/writes.lua
 ---   runs: "<priority>,<when>,<max>,<count>;..." for consecutive jobs; when: "" now, "+<ms>" from now, "@<ms>" at
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
 --- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was handed to or ""}
---- ERRORS: BADARGS | NOCONSUMER | SCHEMA
+--- ERRORS: BADARGS | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
 --- @include "clock"
 --- @include "value"
 --- @include "levels"
 --- @include "consumers"
 --- @include "schedule"
+--- @include "writes"
 
 local meta = KEYS[1]
-local immediate = ARGV[1]
+local how = ARGV[1]
 local runs = ARGV[2]
 local FIRST = 3
 
@@ -23,7 +25,7 @@ if total < 1 or total > 1000 or total ~= math.floor(total) then
   return redis.error_reply('BADARGS enqueue takes 1 to 1000 pairs of id and envelope')
 end
 
-if immediate == '1' and total > 1 then
+if how == '1' and total > 1 then
   return redis.error_reply('BADARGS enqueue: only one job at a time is immediate')
 end
 
@@ -59,6 +61,12 @@ if planned ~= total then
   return redis.error_reply('BADARGS enqueue: the runs speak of ' .. planned .. ' jobs, the arguments hold ' .. total)
 end
 
+local note, fault
+if how ~= '0' and how ~= '1' then
+  note, fault = writes_open(base, how)
+  if not note then return fault end
+end
+
 local ids = {}
 for i = 1, total do ids[i] = ARGV[FIRST + 2 * (i - 1)] end
 local waiters = not paused and redis.call('EXISTS', base .. 'interested') == 1
@@ -76,7 +84,10 @@ for i = 1, total do
     accepted = accepted + 1
   end
 end
-if accepted == 0 then return { now, 0, refused, '' } end
+if accepted == 0 then
+  if note then writes_note(note, 0, total) end
+  return { now, 0, refused, '' }
+end
 
 -- Direct hand-off: nothing waits before the job, and a waiting consumer has credit for it.
 local taker
@@ -100,7 +111,7 @@ if total == 1 and plan[1].due == 0 and waiters then
     end
   end
 end
-if immediate == '1' and not taker then
+if how == '1' and not taker then
   return redis.error_reply('NOCONSUMER no consumer waits with credit for this job')
 end
 
@@ -164,4 +175,5 @@ if #scheduled > 0 then
   if not paused then schedule_watch(base, now, soonest, timer) end
 end
 if row[8] then consumer_tell_browsers(base) end
+if note then writes_note(note, accepted, total) end
 return { now, accepted, refused, taker and taker.name or '' }

@@ -133,6 +133,14 @@ class QueueKeys:
         """list of one record, with a lifetime: whoever waits moves it onto itself."""
         return f"{self.base}result:{id}"
 
+    def write(self, run: str) -> str:
+        """hash: what is known of a writer's run whose steps may come twice; see `store.Note`."""
+        return f"{self.base}write:{run}"
+
+    def written(self, run: str, epoch: int, partition: int) -> str:
+        """string: marks of the rows that a run has written for one partition of an epoch."""
+        return f"{self.base}written:{run}:{epoch}:{partition}"
+
     @property
     def history(self) -> str:
         """stream: what became of jobs, in batches."""

@@ -14,7 +14,15 @@ from rqueue.store.admin import (
 )
 from rqueue.store.call import Call
 from rqueue.store.consumers import interest, reclaim, register, renew, unregister
-from rqueue.store.enqueue import Accepted, Put, enqueue, enqueue_alike, enqueue_flat
+from rqueue.store.enqueue import (
+    Accepted,
+    Note,
+    Put,
+    commit_write,
+    enqueue,
+    enqueue_alike,
+    enqueue_flat,
+)
 from rqueue.store.read import (
     Awaited,
     Counts,
@@ -40,6 +48,7 @@ __all__ = [
     "Awaited",
     "Call",
     "Counts",
+    "Note",
     "Pulled",
     "Put",
     "Retried",
@@ -51,6 +60,7 @@ __all__ = [
     "check_job",
     "check_page",
     "check_scan",
+    "commit_write",
     "configure",
     "counts",
     "enqueue",

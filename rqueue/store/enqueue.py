@@ -55,6 +55,30 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """What a writer notes of a step that may come twice, in the same step.
+
+    run, epoch, partition: whose log it is (a run's name has no comma and no colon). length: bytes
+    of the log when the step was made: where it has grown since, nothing is enqueued and ScriptError
+    says "WRITTEN <length>"; where a later epoch was committed, "PASSED <epoch>". keep_ms: how long
+    the log lasts. marks: what is appended, some bytes for each job.
+    """
+
+    run: str
+    epoch: int
+    partition: int
+    length: int
+    keep_ms: int
+    marks: bytes
+
+    @property
+    def argument(self) -> bytes:
+        """The note as the script takes it."""
+        head = f"{self.run},{self.epoch},{self.partition},{self.length},{self.keep_ms};"
+        return head.encode() + self.marks
+
+
+@dataclass(frozen=True, slots=True)
 class Accepted:
     """The queue's answer: how many jobs it took, which ids it knew already, and which consumer the
     job was handed to directly ("" if none). `now`: ms, Redis's clock."""
@@ -85,17 +109,32 @@ def enqueue(keys: QueueKeys, puts: Sequence[Put], *, immediate: bool = False) ->
 
 
 def enqueue_flat(
-    keys: QueueKeys, flat: Sequence[Arg], terms: Sequence[str], *, immediate: bool = False
+    keys: QueueKeys,
+    flat: Sequence[Arg],
+    terms: Sequence[str],
+    *,
+    immediate: bool = False,
+    note: Note | None = None,
 ) -> Call[Accepted]:
     """Enqueue jobs given as [id, envelope, ...] and the terms of each; see `enqueue`."""
     runs = [f"{its}{len(list(jobs))}" for its, jobs in groupby(terms)]
-    args: list[Arg] = ["1" if immediate else "0", ";".join(runs), *flat]
+    how: Arg = note.argument if note else "1" if immediate else "0"
+    args: list[Arg] = [how, ";".join(runs), *flat]
     return Call("enqueue", keys.meta, args, _read)
 
 
 def enqueue_alike(
-    keys: QueueKeys, flat: Sequence[Arg], terms: str = NORMAL_TERMS
+    keys: QueueKeys, flat: Sequence[Arg], terms: str = NORMAL_TERMS, *, note: Note | None = None
 ) -> Call[Accepted]:
     """Enqueue jobs that share their terms, given as [id, envelope, ...]: the fast lane of bulk
     enqueues and background puts."""
-    return Call("enqueue", keys.meta, ["0", f"{terms}{len(flat) // 2}", *flat], _read)
+    how: Arg = note.argument if note else "0"
+    args: list[Arg] = [how, f"{terms}{len(flat) // 2}", *flat]
+    return Call("enqueue", keys.meta, args, _read)
+
+
+def commit_write(keys: QueueKeys, run: str, epoch: int | None, keep_ms: int) -> Call[int]:
+    """Forget what a writer noted of epochs before this one (None: the whole run), and refuse them
+    from now on; the run itself is remembered for `keep_ms`. Returns the number of logs."""
+    args: list[Arg] = [run, "" if epoch is None else epoch, keep_ms]
+    return Call("commit_write", keys.meta, args, int)

@@ -167,9 +167,9 @@ FAULTS = [
     Fault(
         "an immediate job that is refused is stored",
         "enqueue.lua",
-        "if immediate == '1' and not taker then",
+        "if how == '1' and not taker then",
         "redis.call('HSET', base .. 'jobs', ids[1], ARGV[FIRST + 1])\n"
-        "if immediate == '1' and not taker then",
+        "if how == '1' and not taker then",
     ),
     Fault(
         "one job more than the window is handed out",

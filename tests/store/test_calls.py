@@ -13,7 +13,7 @@ import pytest
 from rqueue import store
 from rqueue.keys import QueueKeys
 from rqueue.scripts import SCRIPTS, script
-from rqueue.store import Call, Put, Retried, Window
+from rqueue.store import Call, Note, Put, Retried, Window
 
 K = QueueKeys("q")
 W: Any = Window("jobs", "bytes")  # type: ignore[arg-type]
@@ -53,6 +53,10 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "check_page": [Sample(store.check_page(K, "which", "start", "stop"))],
     "check_scan": [Sample(store.check_scan(K, "cursor", "limit"))],
+    "commit_write": [
+        Sample(store.commit_write(K, "run", 3, 5000), {"epoch": 3, "keep": 5000}),
+        Sample(store.commit_write(K, "run", None, 5000), {"epoch": "", "keep": 5000}),
+    ],
     "configure": [
         Sample(
             store.configure(K, {"keep_ms": 5, "priorities": 3}),
@@ -66,7 +70,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "enqueue": [
         Sample(
             store.enqueue(K, [Put("i1", b"e1"), Put("i2", b"e2")]),
-            {"immediate": "0", "runs": "4,,0,2"},
+            {"how": "0", "runs": "4,,0,2"},
             ["i1", b"e1", "i2", b"e2"],
         ),
         Sample(
@@ -78,25 +82,30 @@ SAMPLES: dict[str, list[Sample]] = {
                     Put("i3", b"e3", max_deliveries=5),
                 ],
             ),
-            {"immediate": "0", "runs": "4,+30,0,1;9,@99,0,1;4,,5,1"},
+            {"how": "0", "runs": "4,+30,0,1;9,@99,0,1;4,,5,1"},
             ["i1", b"e1", "i2", b"e2", "i3", b"e3"],
         ),
         Sample(
             store.enqueue(K, [Put("i1", b"e1")], immediate=True),
-            {"immediate": "1", "runs": "4,,0,1"},
+            {"how": "1", "runs": "4,,0,1"},
             ["i1", b"e1"],
         ),
         Sample(
             store.enqueue_flat(
                 K, ["i1", b"e1", "i2", b"e2", "i3", b"e3"], ["4,,0,", "9,,0,", "9,,0,"]
             ),
-            {"immediate": "0", "runs": "4,,0,1;9,,0,2"},
+            {"how": "0", "runs": "4,,0,1;9,,0,2"},
             ["i1", b"e1", "i2", b"e2", "i3", b"e3"],
         ),
         Sample(
             store.enqueue_alike(K, ["i1", b"e1", "i2", b"e2"]),
-            {"immediate": "0", "runs": "4,,0,2"},
+            {"how": "0", "runs": "4,,0,2"},
             ["i1", b"e1", "i2", b"e2"],
+        ),
+        Sample(
+            store.enqueue_alike(K, ["i1", b"e1"], note=Note("run", 3, 7, 16, 5000, b"\0,;\xff")),
+            {"how": b"run,3,7,16,5000;\0,;\xff", "runs": "4,,0,1"},
+            ["i1", b"e1"],
         ),
     ],
     "interest": [Sample(store.interest(K, "consumer", "term", W))],

@@ -6,8 +6,8 @@
 --- ERRORS: SCHEMA
 --- @include "queue"
 --- @include "value"
---- @include "records"
---- @include "hands"
+--- @include "records_read"
+--- @include "hands_look"
 
 local meta = KEYS[1]
 local id = ARGV[1]

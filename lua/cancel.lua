@@ -6,9 +6,12 @@
 --- REPLY: {now, what it was: ready, scheduled, held; or why not: holds, dead, ended, unknown}
 --- ERRORS: SCHEMA
 --- @include "queue"
---- @include "give_back"
+--- @include "value"
+--- @include "records"
+--- @include "records_read"
+--- @include "history_lines"
 --- @include "short"
---- @include "hands"
+--- @include "hands_look"
 
 local meta = KEYS[1]
 local id = ARGV[1]

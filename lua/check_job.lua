@@ -10,7 +10,7 @@
 --- @include "queue"
 --- @include "find_place"
 --- @include "levels"
---- @include "records"
+--- @include "records_read"
 
 local meta = KEYS[1]
 local id = ARGV[1]

@@ -32,5 +32,5 @@ for i = FIRST, #ARGV, 2 do
   end
 end
 for i = FIRST, #ARGV, 2 do redis.call('HSET', meta, ARGV[i], ARGV[i + 1]) end
-redis.call('HSET', meta, 'v', '1')
+schema_stamp(meta)
 return { queue.now }

@@ -8,11 +8,7 @@
 --- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was handed to or ""}
 --- ERRORS: BADARGS | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
 --- @include "clock"
---- @include "value"
---- @include "levels"
---- @include "consumers"
---- @include "schedule"
---- @include "writes"
+--- @include "schema"
 
 local meta = KEYS[1]
 local how = ARGV[1]
@@ -30,96 +26,77 @@ if how == '1' and total > 1 then
 end
 
 local row = redis.call('HMGET', meta, 'v', 'clock', 'levels', 'paused', 'timer', 'ranked', 'priorities', 'browsing')
-if row[1] and row[1] ~= '1' then
-  return redis.error_reply('SCHEMA this queue was written by another version of rqueue: schema ' .. row[1])
-end
+local fault = schema_fault(row[1])
+if fault then return fault end
 local now = clock(row[2])
-local paused, timer, ranked = row[4] == '1', row[5], row[6] == '1'
+local levels, paused, timer, ranked = row[3] or '', row[4] == '1', row[5], row[6] == '1'
 
--- Q-11: the offset that maps JMS priorities onto n levels
-local priorities = tonumber(row[7]) or 10
-local offset = math.max(0, 5 - math.ceil(priorities / 2))
-local plan, planned = {}, 0
-if runs == '4,,0,' .. total and priorities == 10 then
+local plan
+if runs == '4,,0,' .. total and (not row[7] or row[7] == '10') then
   -- what nearly all enqueues are: one run of ordinary jobs
-  plan[1] = { level = 4, due = 0, max = 0, count = total }
-  planned = total
-  runs = ''
-end
-for priority, how, when, max, count in string.gmatch(runs, '(%-?%d+),([+@]?)(%d*),(%d+),(%d+)') do
-  local due = 0
-  if how == '+' then due = now + tonumber(when) elseif how == '@' then due = tonumber(when) end
-  plan[#plan + 1] = {
-    level = math.max(0, math.min(priorities - 1, tonumber(priority) - offset)),
-    due = due > now and due or 0,
-    max = tonumber(max),
-    count = tonumber(count),
-  }
-  planned = planned + tonumber(count)
-end
-if planned ~= total then
-  return redis.error_reply('BADARGS enqueue: the runs speak of ' .. planned .. ' jobs, the arguments hold ' .. total)
+  plan = { { level = 4, due = 0, max = 0, count = total } }
+else
+  -- Q-11: the offset that maps JMS priorities onto n levels
+  local priorities, planned = tonumber(row[7]) or 10, 0
+  local offset = math.max(0, 5 - math.ceil(priorities / 2))
+  plan = {}
+  for priority, sign, when, max, count in string.gmatch(runs, '(%-?%d+),([+@]?)(%d*),(%d+),(%d+)') do
+    local due = 0
+    if sign == '+' then due = now + tonumber(when) elseif sign == '@' then due = tonumber(when) end
+    plan[#plan + 1] = {
+      level = math.max(0, math.min(priorities - 1, tonumber(priority) - offset)),
+      due = due > now and due or 0,
+      max = tonumber(max),
+      count = tonumber(count),
+    }
+    planned = planned + tonumber(count)
+  end
+  if planned ~= total then
+    return redis.error_reply('BADARGS enqueue: the runs speak of ' .. planned .. ' jobs, the arguments hold ' .. total)
+  end
 end
 
-local note, fault
+local note, noted
 if how ~= '0' and how ~= '1' then
+  --- @include "writes"
   note, fault = writes_open(base, how)
   if not note then return fault end
+  noted = writes_note
 end
 
-local ids = {}
+local ids, refused, seen, accepted = {}, {}, {}, total
 for i = 1, total do ids[i] = ARGV[FIRST + 2 * (i - 1)] end
-local waiters = not paused and redis.call('EXISTS', base .. 'interested') == 1
+local waiters = paused and {} or redis.call('ZRANGE', base .. 'interested', '0', '31')
 local live = redis.call('HMGET', base .. 'jobs', unpack(ids))
 local ended = redis.call('HMGET', base .. 'ended', unpack(ids))
 local older = redis.call('HMGET', base .. 'ended:old', unpack(ids))
-local seen, refused, accepted = {}, {}, 0
 for i = 1, total do
   local id = ids[i]
   if live[i] or ended[i] or older[i] or seen[id] then
     refused[#refused + 1] = i - 1
     ids[i] = false
-  else
-    seen[id] = true
-    accepted = accepted + 1
+    accepted = accepted - 1
   end
+  seen[id] = true
 end
 if accepted == 0 then
-  if note then writes_note(note, 0, total) end
+  if note then noted(note, 0, total) end
   return { now, 0, refused, '' }
 end
 
 -- Direct hand-off: nothing waits before the job, and a waiting consumer has credit for it.
-local taker
-if total == 1 and plan[1].due == 0 and waiters then
-  local names = redis.call('ZRANGE', base .. 'interested', 0, WAKE_MAX - 1)
-  if levels_waiting(base, row[3]) == 0 then
-    local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
-    if not first[2] or tonumber(first[2]) > now then
-      local floor = consumer_highest_notified(base, ranked)
-      for _, name in ipairs(names) do
-        local who = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs', 'bytes', 'held_bytes')
-        if floor and (tonumber(who[1]) or 0) < floor then break end
-        local held = redis.call('LLEN', base .. 'held:' .. name)
-        local bytes = tonumber(who[3]) or 0
-        local size = #ARGV[FIRST + 1] + 64
-        if tonumber(who[2]) > held and (bytes == 0 or held == 0 or (tonumber(who[4]) or 0) + size <= bytes) then
-          taker = { name = name, priority = who[1], bytes = bytes, held = held, last = tonumber(who[2]) == held + 1 }
-          break
-        end
-      end
-    end
-  end
+local taker, give
+if total == 1 and #waiters > 0 and plan[1].due == 0 then
+  --- @include "hand_over"
+  taker, give = hand_over_taker(base, now, levels, ranked, waiters, #ARGV[FIRST + 1] + 64), hand_over
 end
 if how == '1' and not taker then
   return redis.error_reply('NOCONSUMER no consumer waits with credit for this job')
 end
 
-if not row[1] then
-  redis.call('HSET', meta, 'v', '1')
-end
+if not row[1] then schema_stamp(meta) end
 local position = redis.call('HINCRBY', meta, 'seq', accepted) - accepted
-local stored, lists, scheduled, used, soonest, ready = {}, {}, {}, {}, nil, 0
+local stored, lists, scheduled, soonest, ready = {}, {}, nil, nil, 0
 local index = 0
 for _, run in ipairs(plan) do
   local level, due = run.level, run.due
@@ -137,14 +114,13 @@ for _, run in ipairs(plan) do
       stored[#stored + 1] = id
       stored[#stored + 1] = string.format('%d', position) .. tail .. ARGV[FIRST + 2 * i - 1]
       if due > 0 then
-        scheduled[#scheduled + 1] = due
-        scheduled[#scheduled + 1] = value_seat(position, id)
+        scheduled = scheduled or {}
+        scheduled[#scheduled + 1] = { due = due, position = position, id = id }
         if not soonest or due < soonest then soonest = due end
       else
         if not waiting then
           waiting = {}
           lists[level] = waiting
-          used[level] = true
         end
         waiting[#waiting + 1] = id
         ready = ready + 1
@@ -154,26 +130,28 @@ for _, run in ipairs(plan) do
   index = index + run.count
 end
 redis.call('HSET', base .. 'jobs', unpack(stored))
-if ready > 0 then levels_use(meta, row[3], used) end
+if ready > 0 and not (levels == '4' and plan[1].level == 4 and #plan == 1) then
+  --- @include "levels"
+  levels_use(meta, levels, lists)
+end
 
 if taker then
-  redis.call('RPUSH', base .. 'held:' .. taker.name, stored[1])
-  if taker.bytes > 0 and taker.held > 0 then
-    redis.call('HINCRBY', base .. 'consumer:' .. taker.name, 'held_bytes', #stored[2])
-  elseif taker.bytes > 0 then
-    redis.call('HSET', base .. 'consumer:' .. taker.name, 'held_bytes', #stored[2])
-  end
-  consumer_move(base, now, taker.name, 'interested', taker.last and 'not_interested' or 'notified', taker.priority)
-  redis.call('RPUSH', base .. 'wake:' .. taker.name, 'J' .. struct.pack('>I4', #stored[1]) .. stored[1] .. stored[2])
-  if taker.name == timer then consumer_pass_timer(base, now) end
+  give(base, now, taker, timer, stored[1], stored[2])
 else
   for level, waiting in pairs(lists) do redis.call('RPUSH', base .. 'ready:' .. level, unpack(waiting)) end
-  if waiters and ready > 0 then consumer_notify(base, now, ready, timer, ranked) end
+  if #waiters > 0 and ready > 0 then
+    --- @include "consumers"
+    consumer_notify(base, now, ready, timer, ranked)
+  end
 end
-if #scheduled > 0 then
+if scheduled then
+  --- @include "schedule"
   schedule_add(base, scheduled)
   if not paused then schedule_watch(base, now, soonest, timer) end
 end
-if row[8] then consumer_tell_browsers(base) end
-if note then writes_note(note, accepted, total) end
+if row[8] then
+  --- @include "consumers"
+  consumer_tell_browsers(base)
+end
+if note then noted(note, accepted, total) end
 return { now, accepted, refused, taker and taker.name or '' }

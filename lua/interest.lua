@@ -4,7 +4,8 @@
 --- REPLY: {now, state}; where work waits the state is notified: pull
 --- ERRORS: BADARGS | GONE | SCHEMA
 --- @include "queue"
---- @include "pull"
+--- @include "pull_state"
+--- @include "pass_on"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]

@@ -11,5 +11,6 @@ local queue, failure = queue_open(string.sub(meta, 1, -5))
 if not queue then return failure end
 -- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
 redis.call('HDEL', meta, 'oom')
-redis.call('HSET', meta, 'v', '1', 'paused', '1')
+schema_stamp(meta)
+redis.call('HSET', meta, 'paused', '1')
 return { queue.now, queue.paused and 0 or 1 }

@@ -5,7 +5,8 @@
 --- REPLY: {now, how many became ready}
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
---- @include "pull"
+--- @include "promote"
+--- @include "consumers"
 
 local meta = KEYS[1]
 local FIRST = 1

@@ -5,7 +5,8 @@
 --- REPLY: {now, term, state}; state notified: work waits, pull
 --- ERRORS: BADARGS | EXISTS | SCHEMA
 --- @include "queue"
---- @include "pull"
+--- @include "move"
+--- @include "pass_on"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]
@@ -37,7 +38,7 @@ end
 
 -- first a write that frees: under a memory limit Redis then lets the rest pass, so that workers can come and drain
 redis.call('DEL', base .. 'wake:' .. consumer)
-redis.call('HSET', meta, 'v', '1')
+schema_stamp(meta)
 local term = redis.call('HINCRBY', meta, 'term', 1)
 if priority ~= 0 then
   redis.call('HSET', meta, 'ranked', '1')

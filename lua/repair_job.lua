@@ -8,8 +8,10 @@
 --- REPLY: {now, where it is: dead, held, ready, scheduled, gone, taken}
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
+--- @include "value"
+--- @include "levels"
 --- @include "find_place"
---- @include "pull"
+--- @include "consumers"
 --- @include "bury"
 
 local meta = KEYS[1]

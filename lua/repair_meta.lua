@@ -7,8 +7,9 @@
 --- REPLY: {now, {names of the fields that were changed}}
 --- ERRORS: SCHEMA
 --- @include "queue"
+--- @include "levels"
 --- @include "find_place"
---- @include "pull"
+--- @include "consumers"
 
 local meta = KEYS[1]
 local was = ARGV[1]

@@ -5,7 +5,9 @@
 --- REPLY: {now, how many were requeued}; ids that are not dead are passed over
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
---- @include "pull"
+--- @include "value"
+--- @include "levels"
+--- @include "consumers"
 
 local meta = KEYS[1]
 local FIRST = 1

@@ -4,7 +4,8 @@
 --- REPLY: {now, 1 if it was paused before, else 0}
 --- ERRORS: SCHEMA
 --- @include "queue"
---- @include "pull"
+--- @include "levels"
+--- @include "consumers"
 
 local meta = KEYS[1]
 

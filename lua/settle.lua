@@ -3,7 +3,7 @@
 --- ARGV: consumer, term, jobs, bytes, freed, batch, rows, groups, items...
 ---   jobs, bytes: the consumer's whole window after this call (bytes 0: no limit); jobs "-1": settle only, no pull
 ---   freed: bytes of the settled jobs' values; batch, rows: packed history rows of the items, in their order
----   groups: "<ack>,<done>,<retry>,<reject>,<release>" counts of items, in this order:
+---   groups: "<ack>" or "<ack>,<done>,<retry>,<reject>,<release>": counts of items, in this order:
 ---   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail, park), charge, error
 ---   reject: id, cause | release: id
 --- REPLY: {now, state, timer, {ids refused because this consumer does not hold them}, id, value, ...}
@@ -11,8 +11,8 @@
 --- ERRORS: BADARGS | GONE | SCHEMA
 --- @include "queue"
 --- @include "hands"
---- @include "give_back"
---- @include "schedule"
+--- @include "records"
+--- @include "history"
 --- @include "pull"
 
 local meta = KEYS[1]
@@ -35,45 +35,50 @@ if not me then return failure end
 
 if me.browses then return redis.error_reply('BADARGS settle: a browser holds nothing') end
 
-local n_ack, n_done, n_retry, n_reject, n_release = string.match(groups, '^(%d+),(%d+),(%d+),(%d+),(%d+)$')
-n_ack, n_done, n_retry = tonumber(n_ack), tonumber(n_done), tonumber(n_retry)
-n_reject, n_release = tonumber(n_reject), tonumber(n_release)
-jobs, bytes, freed, rows = tonumber(jobs), tonumber(bytes), tonumber(freed), tonumber(rows)
-if not (n_ack and jobs and bytes and freed and rows)
+local n_ack, n_done, n_retry, n_reject, n_release = tonumber(groups), 0, 0, 0, 0
+if not n_ack then
+  n_ack, n_done, n_retry, n_reject, n_release = string.match(groups, '^(%d+),(%d+),(%d+),(%d+),(%d+)$')
+  n_ack, n_done, n_retry = tonumber(n_ack), tonumber(n_done), tonumber(n_retry)
+  n_reject, n_release = tonumber(n_reject), tonumber(n_release)
+end
+if not (n_ack and tonumber(jobs) and tonumber(bytes) and tonumber(freed) and tonumber(rows))
   or #ARGV ~= FIRST - 1 + n_ack + 3 * n_done + 5 * n_retry + 2 * n_reject + n_release then
   return redis.error_reply('BADARGS settle: the arguments do not fit the groups ' .. groups)
 end
 local total = n_ack + n_done + n_retry + n_reject + n_release
 if total > 1000 then return redis.error_reply('BADARGS settle takes at most 1000 jobs in one call') end
 
-local ids, stale, stale_rows, in_order, alone = {}, {}, {}, false, false
-local at = FIRST
-for i = 1, total do
-  ids[i] = ARGV[at]
-  if i <= n_ack then
-    at = at + 1
-  elseif i <= n_ack + n_done then
-    at = at + 3
-  elseif i <= n_ack + n_done + n_retry then
-    local delay, place = tonumber(ARGV[at + 1]), ARGV[at + 2]
-    if not delay or not (place == 'old' or place == 'head' or place == 'tail' or (place == 'park' and delay > 0)) then
-      return redis.error_reply('BADARGS settle: a retry needs a delay in ms and a place')
-    end
-    at = at + 5
-  elseif i <= total - n_release then
-    at = at + 2
-  else
-    at = at + 1
+-- the ids in their order, and where each group begins in ARGV
+local ids = {}
+for i = 1, n_ack do ids[i] = ARGV[FIRST - 1 + i] end
+local at_done = FIRST + n_ack
+local at_retry = at_done + 3 * n_done
+local at_reject = at_retry + 5 * n_retry
+local at_release = at_reject + 2 * n_reject
+for at = at_done, at_retry - 1, 3 do ids[#ids + 1] = ARGV[at] end
+for at = at_retry, at_reject - 1, 5 do
+  ids[#ids + 1] = ARGV[at]
+  local delay, place = tonumber(ARGV[at + 1]), ARGV[at + 2]
+  if not delay or not (place == 'old' or place == 'head' or place == 'tail' or (place == 'park' and delay > 0)) then
+    return redis.error_reply('BADARGS settle: a retry needs a delay in ms and a place')
   end
 end
+for at = at_reject, at_release - 1, 2 do ids[#ids + 1] = ARGV[at] end
+for at = at_release, #ARGV do ids[#ids + 1] = ARGV[at] end
+
+-- Everything is checked: from here on only writes, one that frees memory first: under a memory limit Redis refuses a
+-- script's first write if that could grow the data, and lets the later ones pass (H-10).
+local gone, stale, refused, in_order, alone = ids, {}, '', false, false
 if total > 0 then
-  local mine
-  mine, in_order, alone = hands_find(base, consumer, ids)
+  if n_release == 0 then in_order, alone = hands_take(base, consumer, ids) end
   if not in_order then
+    --- @include "hands_apart"
+    local mine, settled, stale_rows = hands_find(base, consumer, ids), {}, {}
     for i = 1, total do
       local id = ids[i]
       if mine[id] then
         mine[id] = nil
+        if i <= total - n_release then settled[#settled + 1] = id end
       else
         -- not in these hands, or named twice in one call
         stale[#stale + 1] = id
@@ -81,25 +86,22 @@ if total > 0 then
         ids[i] = false
       end
     end
+    refused = table.concat(stale_rows, ',')
+    if #settled > 0 then
+      hands_drop(base, consumer, settled)
+    else
+      redis.call('HDEL', meta, 'oom')
+    end
+  end
+  if not in_order or n_ack + n_done < total then
+    gone = {}
+    for i = 1, n_ack + n_done do
+      if ids[i] then gone[#gone + 1] = ids[i] end
+    end
   end
 end
 
--- Everything is checked: from here on only writes, one that frees memory first: under a memory limit Redis refuses a
--- script's first write if that could grow the data, and lets the later ones pass (H-10).
-local gone, settled = {}, {}
-for i = 1, total - n_release do
-  if ids[i] then
-    settled[#settled + 1] = ids[i]
-    if i <= n_ack + n_done then gone[#gone + 1] = ids[i] end
-  end
-end
-if #settled > 0 then
-  hands_drop(base, consumer, settled, in_order)
-elseif total > 0 then
-  redis.call('HDEL', meta, 'oom')
-end
-
-local records, lines, returned, scheduled, soonest, back = {}, {}, {}, {}, nil, 0
+local records, lines, returned, back = {}, {}, {}, 0
 if #gone > 0 then
   redis.call('HDEL', base .. 'jobs', unpack(gone))
   if not queue.quiet then redis.call('HDEL', base .. 'errors', unpack(gone)) end
@@ -110,9 +112,8 @@ if #gone > 0 then
       records[#records + 1] = plain
     end
   end
-  at = FIRST + n_ack
-  for i = n_ack + 1, n_ack + n_done do
-    local id = ids[i]
+  for i = 1, n_done do
+    local id, at = ids[n_ack + i], at_done + 3 * (i - 1)
     if id then
       local keep, record = tonumber(ARGV[at + 1]), plain .. ARGV[at + 2]
       if keep == 0 then
@@ -126,20 +127,24 @@ if #gone > 0 then
       records[#records + 1] = id
       records[#records + 1] = record
     end
-    at = at + 3
   end
 end
-if #gone + rows > 0 then
+if #gone > 0 or rows ~= '0' then
   queue.rows = queue.rows + rows
-  redis.call('HSET', meta, 'acked', queue.acked + #gone, 'history_rows', queue.rows)
+  redis.call('HSET', meta, 'acked', string.format('%d', queue.acked + #gone), 'history_rows',
+    string.format('%d', queue.rows))
 end
 
 if n_retry + n_reject > 0 then
-  at = FIRST + n_ack + 3 * n_done
-  local stored, retried, rejected = {}, 0, 0
+  --- @include "value"
+  --- @include "place"
+  --- @include "bury"
+  --- @include "schedule"
+  local stored, scheduled, soonest, retried, rejected = {}, {}, nil, 0, 0
   for i = n_ack + n_done + 1, total - n_release do
     local id = ids[i]
     local retry = i <= n_ack + n_done + n_retry
+    local at = retry and at_retry + 5 * (i - n_ack - n_done - 1) or at_reject + 2 * (i - n_ack - n_done - n_retry - 1)
     local value = id and redis.call('HGET', base .. 'jobs', id)
     if value then
       local job = value_parse(value)
@@ -148,7 +153,7 @@ if n_retry + n_reject > 0 then
       if retry then
         local delay, place, charge, error_ = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
         if charge ~= '0' then job.attempts = job.attempts + 1 end
-        local max = job.max > 0 and job.max or queue.max
+        local max = job.max > 0 and job.max or tonumber(queue.max)
         if charge ~= '0' and max > 0 and job.attempts >= max then
           records[#records + 1] = id
           records[#records + 1] = bury_job(base, queue.now, job, error_)
@@ -171,8 +176,7 @@ if n_retry + n_reject > 0 then
           if delay > 0 then
             local due = queue.now + math.floor(delay)
             if place ~= 'park' then job.due = due end
-            scheduled[#scheduled + 1] = due
-            scheduled[#scheduled + 1] = value_seat(job.position, id)
+            scheduled[#scheduled + 1] = { due = due, position = job.position, id = id }
             if not soonest or due < soonest then soonest = due end
           elseif place == 'tail' then
             redis.call('RPUSH', base .. 'ready:' .. job.level, id)
@@ -192,7 +196,6 @@ if n_retry + n_reject > 0 then
         rejected = rejected + 1
       end
     end
-    at = at + (retry and 5 or 2)
   end
   if #stored > 0 then redis.call('HSET', base .. 'jobs', unpack(stored)) end
   if #returned > 0 then place_back(base, returned) end
@@ -210,11 +213,15 @@ if n_retry + n_reject > 0 then
   if rejected > 0 then redis.call('HINCRBY', meta, 'rejected', rejected) end
 end
 records_write(base, queue, records)
-if rows > 0 then history_batch(base, queue, batch, rows, table.concat(stale_rows, ',')) end
-history_lines(base, queue.history_max, lines)
+if rows ~= '0' then history_batch(base, queue, batch, rows, refused) end
+if #lines > 0 then
+  --- @include "history_lines"
+  history_lines(base, queue.history_max, lines)
+end
 
 back = back + #returned
 if n_release > 0 then
+  --- @include "give_back"
   local released = {}
   for i = total - n_release + 1, total do
     if ids[i] then released[#released + 1] = ids[i] end
@@ -223,14 +230,16 @@ if n_release > 0 then
   back = back + give_back_jobs(base, consumer, released, {}, queue)
 end
 if me.bytes > 0 and #stale > 0 then
+  --- @include "hands_look"
   -- the caller's sum counts jobs that left these hands another way: cancelled, or settled in a call whose reply was lost
   me.held_bytes = hands_bytes(base, consumer)
 elseif me.bytes > 0 then
   me.held_bytes = me.held_bytes - freed
 end
 
-if jobs < 0 then
+if tonumber(jobs) < 0 then
   if back > 0 and not queue.paused then
+    --- @include "consumers"
     consumer_notify(base, queue.now, back, queue.timer, queue.ranked)
     me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
   end
@@ -238,7 +247,7 @@ if jobs < 0 then
   return { queue.now, me.state, -1, stale }
 end
 queue_window(base, me, jobs, bytes)
-if total > 0 and in_order and alone then me.held = 0 end
+if alone then me.held = 0 end
 local taken, timer = pull_jobs(base, queue, me)
 queue_account(base, me, total > 0 or #taken > 0)
 return { queue.now, me.state, timer, stale, unpack(taken) }

@@ -5,7 +5,9 @@
 --- REPLY: {now, cursor, how many went back}
 --- ERRORS: SCHEMA
 --- @include "queue"
---- @include "pull"
+--- @include "value"
+--- @include "place"
+--- @include "consumers"
 
 local meta = KEYS[1]
 local cursor = ARGV[1]

@@ -1,7 +1,8 @@
 """The queue's Lua scripts: found, expanded, checked, and run; a flushed script cache is survived.
 
 A script is a file `lua/<name>.lua`. Lines `--- @include "name"` are replaced by
-`lua/include/<name>.lua`, each file once; the comment block at its top is its contract (`Header`).
+`lua/include/<name>.lua`, each file once; an indented one belongs to the function it stands in. The
+comment block at its top is its contract (`Header`).
 `lua/README.md` describes the format.
 """
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 Arg = str | bytes | int | float
 
-_INCLUDE = re.compile(r'--- @include "([a-z][a-z0-9_]*)"\s*')
+_INCLUDE = re.compile(r'(\s*)--- @include "([a-z][a-z0-9_]*)"\s*')
 _INCLUDE_ATTEMPT = re.compile(r"\s*--+\s*@include\b")
 _SECTION = re.compile(r"--- ([A-Z][A-Z_]*):\s*(.*)")
 _CONTINUATION = re.compile(r"---\s{2,}(\S.*)")
@@ -240,29 +241,36 @@ class Scripts:
         lines: list[str],
         origins: list[tuple[str, int]],
     ) -> None:
-        # Depth first and in place: what an include needs stands before it, whoever asked first.
+        # Depth first and in place: what an include needs stands before it, whoever asked first. What
+        # indented ones define is known to the block they open, and not outside.
+        block: set[str] | None = None
         for number, line in enumerate(text.splitlines(), 1):
             if not _INCLUDE_ATTEMPT.match(line):
+                block = None
                 lines.append(line)
                 origins.append((file, number))
                 continue
             wanted = _INCLUDE.fullmatch(line)
             if wanted is None:
                 raise _fault(file, number, 'malformed include; write: --- @include "name"', stack)
-            target = f"lua/include/{wanted[1]}.lua"
+            within, name = wanted.groups()
+            target = f"lua/include/{name}.lua"
             trail = [above for above, _ in stack] + [file]
             if target in trail:
                 circle = " -> ".join([*trail[trail.index(target) :], target])
                 raise _fault(file, number, f"circular include: {circle}", stack)
-            if target in done:
+            if not within:
+                block = None
+            elif block is None:
+                block = set(done)
+            known = done if block is None else block
+            if target in known:
                 continue
-            included = self._read(self.root / "include" / f"{wanted[1]}.lua")
+            included = self._read(self.root / "include" / f"{name}.lua")
             if included is None:
-                raise _fault(
-                    file, number, f'no include "{wanted[1]}": {target} is not there', stack
-                )
-            self._expand(included, target, (*stack, (file, number)), done, lines, origins)
-            done.add(target)
+                raise _fault(file, number, f'no include "{name}": {target} is not there', stack)
+            self._expand(included, target, (*stack, (file, number)), known, lines, origins)
+            known.add(target)
 
     @staticmethod
     def _read(path: Traversable) -> str | None:

@@ -1,5 +1,5 @@
 --- @include "records"
---- @include "history"
+--- @include "history_lines"
 
 --- Dead letters: the job's value stays in `jobs`, its cause in `causes`, the attempts' errors in `errors`.
 

@@ -1,4 +1,6 @@
---- @include "give_back"
+--- @include "value"
+--- @include "records"
+--- @include "history_lines"
 --- @include "short"
 
 --- End jobs that no worker will run: `ids` are off their lists already. `letter` of the record, `outcome` of the row.

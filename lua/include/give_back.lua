@@ -1,7 +1,9 @@
 --- @include "value"
 --- @include "place"
+--- @include "records"
+--- @include "history_lines"
 --- @include "bury"
---- @include "hands"
+--- @include "hands_apart"
 
 --- Jobs in a consumer's hands go back to their old positions. Those in `charged` (id -> cause JSON) count one attempt;
 --- where that was the last one they are buried. Returns how many became ready again.
@@ -20,7 +22,7 @@ local function give_back_jobs(base, consumer, ids, charged, state)
       freed = freed + #values[i]
       local cause = charged[id]
       if cause then job.attempts = job.attempts + 1 end
-      local max = job.max > 0 and job.max or state.max
+      local max = job.max > 0 and job.max or tonumber(state.max)
       if cause and max > 0 and job.attempts >= max then
         records[#records + 1] = id
         records[#records + 1] = bury_job(base, state.now, job, cause)

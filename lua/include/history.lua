@@ -1,5 +1,3 @@
---- @include "value"
-
 --- History: one stream entry holds the rows of one settled batch (`b`, packed by the worker) or rows written by a
 --- script (`j`, one JSON object per line); `n` says how many, `r` which of a batch were refused.
 
@@ -41,30 +39,4 @@ local function history_batch(base, queue, batch, count, refused)
     redis.call('XADD', base .. 'history', '*', 'n', count, 'b', batch)
   end
   history_trim(base, queue.rows, queue.history_max)
-end
-
---- A row that no worker wrote.
-local function history_line(id, job, outcome, now, worker, cause)
-  local row = {
-    id = id,
-    task = value_task(job.envelope),
-    level = job.level,
-    outcome = outcome,
-    attempts = job.attempts,
-    deliveries = job.deliveries,
-    enqueued = job.enqueued,
-    due = job.due,
-    finished = now,
-    worker = worker or '',
-    body_size = #job.envelope,
-  }
-  local line = cjson.encode(row)
-  if cause and cause ~= '' then line = string.sub(line, 1, -2) .. ',"cause":' .. cause .. '}' end
-  return line
-end
-
-local function history_lines(base, max, lines)
-  if #lines == 0 then return end
-  redis.call('XADD', base .. 'history', '*', 'n', #lines, 'j', table.concat(lines, '\n'))
-  history_trim(base, redis.call('HINCRBY', base .. 'meta', 'history_rows', #lines), max)
 end

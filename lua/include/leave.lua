@@ -1,5 +1,6 @@
 --- @include "give_back"
---- @include "pull"
+--- @include "consumers"
+--- @include "pass_on"
 
 --- A consumer leaves: what it held goes back (a slice at a time), it is taken off all lists, and the work it was told
 --- of is passed on (Q-39, Q-58).

@@ -1,7 +1,8 @@
 --- @include "clock"
---- @include "hands"
+--- @include "schema"
 
 --- What a settle or pull must know of its queue and its consumer, read in two calls; the checks before the writes.
+--- Numbers stay text until somebody counts with them.
 
 --- {now=, levels=, paused=, timer=, ranked=, since=, keep=, max=, history_max=, quiet=, ...}, or nil and an error
 --- reply. `quiet`: nothing is scheduled, nobody waits, no errors are noted: what a plain busy queue need not look at.
@@ -9,9 +10,8 @@ local function queue_open(base)
   local meta = base .. 'meta'
   local row = redis.call('HMGET', meta, 'v', 'clock', 'levels', 'paused', 'timer', 'ranked', 'ended_since', 'keep_ms',
     'max_deliveries', 'history_rows_max', 'promoted', 'acked', 'history_rows')
-  if row[1] and row[1] ~= '1' then
-    return nil, redis.error_reply('SCHEMA this queue was written by another version of rqueue: schema ' .. row[1])
-  end
+  local fault = schema_fault(row[1])
+  if fault then return nil, fault end
   return {
     now = clock(row[2]),
     levels = row[3] or '',
@@ -20,11 +20,11 @@ local function queue_open(base)
     ranked = row[6] == '1',
     since = row[7],
     keep = row[8],
-    max = tonumber(row[9]) or 10,
+    max = row[9] or 10,
     history_max = row[10],
     promoted = row[11],
-    acked = tonumber(row[12]) or 0,
-    rows = tonumber(row[13]) or 0,
+    acked = row[12] or 0,
+    rows = row[13] or 0,
     quiet = redis.call('EXISTS', base .. 'scheduled', base .. 'interested', base .. 'short', base .. 'awaited',
       base .. 'errors') == 0,
   }
@@ -40,35 +40,38 @@ local function queue_consumer(base, name, term)
     name = name,
     state = row[2],
     priority = row[3],
-    jobs = tonumber(row[4]) or 0,
+    jobs = row[4],
     bytes = tonumber(row[5]) or 0,
-    held_bytes = tonumber(row[6]) or 0,
-    account = tonumber(row[6]) or 0,
+    held_bytes = row[6] or '0',
+    account = row[6] or '0',
     worker = row[7] or '',
     browses = row[8] == 'browse',
   }
 end
 
---- The window a consumer grants with this call. It is written only where it changed.
+--- The window a consumer grants with this call, as text. It is written only where it changed.
 local function queue_window(base, consumer, jobs, bytes)
-  consumer.want = jobs
-  if jobs ~= consumer.jobs or bytes ~= consumer.bytes then
-    -- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
-    redis.call('HDEL', base .. 'consumer:' .. consumer.name, 'window')
-    redis.call('HSET', base .. 'consumer:' .. consumer.name, 'jobs', jobs, 'bytes', bytes)
-    if bytes > 0 and consumer.bytes == 0 then
-      -- without a limit nothing is counted
-      consumer.held_bytes = hands_bytes(base, consumer.name)
-      consumer.account = false
-    end
-    consumer.bytes = bytes
+  consumer.want = tonumber(jobs)
+  local limit = tonumber(bytes)
+  if jobs == consumer.jobs and limit == consumer.bytes then return end
+  -- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
+  redis.call('HDEL', base .. 'consumer:' .. consumer.name, 'window')
+  redis.call('HSET', base .. 'consumer:' .. consumer.name, 'jobs', jobs, 'bytes', bytes)
+  if limit > 0 and consumer.bytes == 0 then
+    --- @include "hands_look"
+    -- without a limit nothing is counted
+    consumer.held_bytes = hands_bytes(base, consumer.name)
+    consumer.account = false
   end
+  consumer.bytes = limit
 end
 
 --- Write down the bytes in a consumer's hands, where it has a limit and they changed. `wrote`: this call has written.
 local function queue_account(base, consumer, wrote)
-  if consumer.bytes == 0 or consumer.held_bytes == consumer.account then return end
+  if consumer.bytes == 0 then return end
+  local held = string.format('%d', consumer.held_bytes)
+  if held == consumer.account then return end
   local key = base .. 'consumer:' .. consumer.name
   if not wrote then redis.call('HDEL', key, 'window') end
-  redis.call('HSET', key, 'held_bytes', consumer.held_bytes)
+  redis.call('HSET', key, 'held_bytes', held)
 end

@@ -1,12 +1,17 @@
 --- @include "value"
 --- @include "consumers"
 
---- Put jobs into the schedule, and see that the waiting consumer that watches it knows of an earlier due time.
---- `entries` = {score, member, ...}
+--- Put jobs into the schedule. `entries`: {due=, position=, id=} each.
 local function schedule_add(base, entries)
-  redis.call('ZADD', base .. 'scheduled', unpack(entries))
+  local members = {}
+  for _, entry in ipairs(entries) do
+    members[#members + 1] = entry.due
+    members[#members + 1] = value_seat(entry.position, entry.id)
+  end
+  redis.call('ZADD', base .. 'scheduled', unpack(members))
 end
 
+--- See that the waiting consumer that watches the schedule knows of an earlier due time.
 --- `soonest`: the earliest due time among what was just added.
 local function schedule_watch(base, now, soonest, timer)
   local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')

@@ -1,4 +1,4 @@
---- @include "consumers"
+--- @include "move"
 
 --- Consumers whose bytes do not suffice for the job at the head wait for that very job (QPID-1187): they are told
 --- when it is gone. `short` holds job id -> consumers, one per line; it exists only while somebody waits so.

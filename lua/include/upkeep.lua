@@ -1,4 +1,8 @@
 --- @include "leave"
+--- @include "records"
+--- @include "move"
+--- @include "consumers"
+--- @include "pass_on"
 
 --- What whoever looks next sets right: leases that ended, notifications that nobody answered, work that nobody was
 --- told of, records that are old. A few steps per call.

@@ -83,7 +83,9 @@ def settle(
         freed,
         batch,
         rows,
-        f"{len(ack)},{len(done)},{len(retry)},{len(reject)},{len(release)}",
+        f"{len(ack)},{len(done)},{len(retry)},{len(reject)},{len(release)}"
+        if done or retry or reject or release
+        else len(ack),
         *ack,
     ]
     for id_, keep, result in done:

@@ -102,6 +102,45 @@ def test_includes_take_all_they_need_as_parameters(include: str) -> None:
     assert text.startswith("--- "), "an include says what it is for"
 
 
+INCLUDE = re.compile(r'(\s*)--- @include "(\w+)"')
+DEFINED = re.compile(r"local (?:function )?(\w+)")
+FILES = sorted([*(f"{name}.lua" for name in NAMES), *(f"include/{name}" for name in INCLUDES)])
+
+
+def provided(include: str) -> set[str]:
+    """What an included file defines, with what it includes itself."""
+    names: set[str] = set()
+    for line in (ROOT / "include" / f"{include}.lua").read_text(encoding="utf-8").splitlines():
+        if defined := DEFINED.match(line):
+            names.add(defined[1])
+        elif (wanted := INCLUDE.match(line)) and not wanted[1]:
+            names |= provided(wanted[2])
+    return names
+
+
+EVERYTHING = set().union(*(provided(name.removesuffix(".lua")) for name in INCLUDES))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_includes_what_it_uses(file: str) -> None:
+    """Lua finds out only when the line runs; what a block includes is known in that block."""
+    known: list[tuple[int, set[str]]] = [(0, set())]
+    missing = []
+    for line in (ROOT / file).read_text(encoding="utf-8").splitlines():
+        wanted, code = INCLUDE.match(line), without_comments(line)
+        depth = len(line) - len(line.lstrip())
+        while (wanted or code.strip()) and depth < known[-1][0]:
+            known.pop()
+        if wanted:
+            known.append((depth, provided(wanted[2])))
+        elif code.strip():
+            if (defined := DEFINED.match(code)) and not depth:
+                known[0][1].add(defined[1])
+            words = set(re.findall(r"(?<![.\w'])[A-Za-z_]\w*\b(?!')", code)) & EVERYTHING
+            missing += sorted(words - set().union(*(names for _, names in known)))
+    assert missing == []
+
+
 @pytest.mark.parametrize("include", INCLUDES)
 def test_every_include_is_used(include: str) -> None:
     file = f"lua/include/{include}"

@@ -137,6 +137,24 @@ class TestIncludes:
             "  included from lua/one.lua:6",
         ]
 
+    def test_an_indented_one_belongs_to_its_block(self, sources: Sources) -> None:
+        block = '  --- @include "a"\n  --- @include "b"\n'
+        scripts = sources(
+            one=HEADER + "if x then\n" + block + "end\n" + '--- @include "a"\n',
+            include__a='--- @include "base"\nlocal a\n',
+            include__b='--- @include "base"\nlocal b\n',
+            include__base="local base\n",
+        )
+        body = scripts.script("one").source.split("if x then\n")[1]
+        assert body == "local base\nlocal a\nlocal b\nend\nlocal base\nlocal a\n"
+
+    def test_what_stands_outside_is_known_in_a_block(self, sources: Sources) -> None:
+        scripts = sources(
+            one=HEADER + '--- @include "a"\nif x then\n  --- @include "a"\nend\n',
+            include__a="local a\n",
+        )
+        assert scripts.script("one").source.endswith("local a\nif x then\nend\n")
+
     def test_of_itself(self, sources: Sources) -> None:
         scripts = sources(one=HEADER + '--- @include "a"\n', include__a='--- @include "a"\n')
         assert "circular include: lua/include/a.lua -> lua/include/a.lua" in fault(scripts, "one")
@@ -147,7 +165,6 @@ class TestIncludes:
             "--- @include part",
             "--- @include 'part'",
             '-- @include "part"',
-            '  --- @include "part"',
             '--- @include "../part"',
             '--- @include "part" "other"',
         ],

@@ -178,7 +178,7 @@ SAMPLES: dict[str, list[Sample]] = {
         ),
         Sample(
             store.settle(K, "consumer", "term", None, freed="freed", batch="batch", rows="rows"),
-            {"jobs": -1, "bytes": 0, "groups": "0,0,0,0,0"},
+            {"jobs": -1, "bytes": 0, "groups": 0},
         ),
     ],
     "show": [Sample(store.show(K, "id"))],

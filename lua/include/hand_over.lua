@@ -1,0 +1,35 @@
+--- @include "levels"
+--- @include "consumers"
+
+--- A job that arrives while nothing waits goes straight into the hands of a waiting consumer with credit for it.
+
+--- The first of `waiters` (interested consumers, best first) that may take a job of `size` bytes now, or nil.
+local function hand_over_taker(base, now, levels, ranked, waiters, size)
+  if levels_waiting(base, levels) > 0 then return nil end
+  local first = redis.call('ZRANGE', base .. 'scheduled', '0', '0', 'WITHSCORES')
+  if first[2] and tonumber(first[2]) <= now then return nil end
+  local floor = consumer_highest_notified(base, ranked)
+  for _, name in ipairs(waiters) do
+    local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs', 'bytes', 'held_bytes')
+    if floor and (tonumber(row[1]) or 0) < floor then return nil end
+    local held = redis.call('LLEN', base .. 'held:' .. name)
+    local jobs, bytes = tonumber(row[2]), tonumber(row[3]) or 0
+    if jobs > held and (bytes == 0 or held == 0 or (tonumber(row[4]) or 0) + size <= bytes) then
+      return { name = name, priority = row[1], bytes = bytes, held = held, last = jobs == held + 1 }
+    end
+  end
+  return nil
+end
+
+--- Into its hands, and into its wake list with all it needs to begin.
+local function hand_over(base, now, taker, timer, id, value)
+  redis.call('RPUSH', base .. 'held:' .. taker.name, id)
+  if taker.bytes > 0 and taker.held > 0 then
+    redis.call('HINCRBY', base .. 'consumer:' .. taker.name, 'held_bytes', #value)
+  elseif taker.bytes > 0 then
+    redis.call('HSET', base .. 'consumer:' .. taker.name, 'held_bytes', #value)
+  end
+  consumer_move(base, now, taker.name, 'interested', taker.last and 'not_interested' or 'notified', taker.priority)
+  redis.call('RPUSH', base .. 'wake:' .. taker.name, 'J' .. struct.pack('>I4', #id) .. id .. value)
+  if taker.name == timer then consumer_pass_timer(base, now) end
+end

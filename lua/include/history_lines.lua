@@ -1,0 +1,30 @@
+--- @include "value"
+--- @include "history"
+
+--- History rows that scripts write themselves.
+
+--- A row that no worker wrote.
+local function history_line(id, job, outcome, now, worker, cause)
+  local row = {
+    id = id,
+    task = value_task(job.envelope),
+    level = job.level,
+    outcome = outcome,
+    attempts = job.attempts,
+    deliveries = job.deliveries,
+    enqueued = job.enqueued,
+    due = job.due,
+    finished = now,
+    worker = worker or '',
+    body_size = #job.envelope,
+  }
+  local line = cjson.encode(row)
+  if cause and cause ~= '' then line = string.sub(line, 1, -2) .. ',"cause":' .. cause .. '}' end
+  return line
+end
+
+local function history_lines(base, max, lines)
+  if #lines == 0 then return end
+  redis.call('XADD', base .. 'history', '*', 'n', #lines, 'j', table.concat(lines, '\n'))
+  history_trim(base, redis.call('HINCRBY', base .. 'meta', 'history_rows', #lines), max)
+end

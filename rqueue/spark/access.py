@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import redis
 from redis import exceptions as rx
@@ -22,7 +22,7 @@ from redis.cluster import RedisCluster
 from redis.retry import Retry
 
 from rqueue.connection import open_client, translate
-from rqueue.errors import ConfigError
+from rqueue.errors import ConfigError, ConnectionLost
 from rqueue.inspector.queues import glob_escape
 from rqueue.keys import QueueKeys
 from rqueue.names import untag
@@ -32,7 +32,7 @@ from rqueue.spark.options import Place
 __all__ = ["Access"]
 
 _SECRET = ("username", "password")
-_VARIABLES = ("RQUEUE_URL", "RQUEUE_USERNAME", "RQUEUE_PASSWORD")
+_VARIABLES = ("RQUEUE_URL", "RQUEUE_USERNAME", "RQUEUE_PASSWORD", "RQUEUE_SIGNING_KEYS")
 _INSTEAD = (
     "holds a user or password, which would be seen in plans and logs; set RQUEUE_USERNAME and "
     "RQUEUE_PASSWORD (or the whole RQUEUE_URL) in the driver's environment, or the option "
@@ -51,6 +51,7 @@ class Access:
     command_timeout: float = 30.0
     username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
+    signing_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, place: Place, environ: Mapping[str, str] | None = None) -> Access:
@@ -74,7 +75,10 @@ class Access:
         if checked == bare and user is None and password is None:
             user, password = found_user, found_password
         settings = Settings.load(
-            {"RQUEUE_NAMESPACE": environ.get("RQUEUE_NAMESPACE", "")},
+            {
+                "RQUEUE_NAMESPACE": environ.get("RQUEUE_NAMESPACE", ""),
+                "RQUEUE_SIGNING_KEYS": variables.get("RQUEUE_SIGNING_KEYS", ""),
+            },
             url=checked,
             namespace=place.namespace,
         )
@@ -88,6 +92,7 @@ class Access:
             place.command_timeout,
             user,
             password,
+            settings.signing_keys,
         )
 
     def keys(self, queue: str) -> QueueKeys:
@@ -99,8 +104,8 @@ class Access:
         if self.username is None and self.password is None:
             return self.url
         login = f"{quote(self.username or '', safe='')}:{quote(self.password or '', safe='')}"
-        parts = urlsplit(self.url)
-        return urlunsplit(parts._replace(netloc=f"{login}@{parts.netloc}"))
+        scheme, _, rest = self.url.partition("://")
+        return f"{scheme}://{login}@{rest}"
 
     @contextmanager
     def client(self) -> Iterator[redis.Redis]:
@@ -124,6 +129,12 @@ class Access:
                 client = open_client(self.url, **options)
             with client:
                 yield client
+        except rx.MovedError as error:
+            raise ConfigError(
+                "cluster", f"{self.url} is a cluster's node ({error}): true"
+            ) from None
+        except rx.RedisClusterException as error:  # it is none of the RedisErrors
+            raise ConnectionLost(f"no cluster to be reached: {error}", url=self.url) from None
         except (rx.RedisError, OSError) as error:
             better = translate(error, url=self.url)
             if better is error:
@@ -152,7 +163,7 @@ def _split(url: str) -> tuple[str, str | None, str | None]:
     query = parse_qsl(parts.query, keep_blank_values=True)
     asked = dict(query)
     rest = urlencode([(name, value) for name, value in query if name not in _SECRET])
-    bare = urlunsplit(parts._replace(netloc=host, query=rest))
+    bare = f"{parts.scheme}://{host}{parts.path}" + (f"?{rest}" if rest else "")
     return (
         bare,
         (unquote(user) if at else "") or asked.get("username") or None,

@@ -31,9 +31,13 @@ __all__ = [
 EVERY: tuple[str, ...] = ()
 """Of `queues` and `states`: all there are."""
 
+READ_RATE = 20_000.0
+"""Jobs a second that a partition reads at most, where nothing else is said."""
+
 JOB_STATES = ("ready", "scheduled", "parked", "held", "blocked", "dead")
 
 _IGNORED = frozenset({"checkpointlocation", "queryname"})  # Spark's own, which it hands on
+_RUN = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _ENTRY = re.compile(r"\d{1,20}(-\d{1,20})?")
 
 
@@ -79,8 +83,10 @@ class JobsRead(Place):
 
     queues: tuple[str, ...]
     states: tuple[str, ...]
+    tasks: tuple[str, ...]
     partition_rows: int
     page_size: int
+    max_rows_per_second: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +98,9 @@ class JobsWrite(Place):
     run_id: str | None
     id_column: str | None
     batch_size: int
-    max_rows_per_second: float
-    full_timeout: float
+    max_rows_per_second: float | None
+    patience: float
+    remember: float
     bad_rows: str
     bad_rows_path: str | None
 
@@ -132,7 +139,7 @@ def _flag(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _number(least: int) -> Callable[[str], int]:
+def _number(least: int, most: int | None = None) -> Callable[[str], int]:
     def parse(text: str) -> int:
         try:
             number = int(text.replace("_", ""))
@@ -140,12 +147,16 @@ def _number(least: int) -> Callable[[str], int]:
             raise ValueError(f"{text!r} is not a whole number") from None
         if number < least:
             raise ValueError(f"{number} is below {least}")
+        if most is not None and number > most:
+            raise ValueError(f"{number} is above {most}")
         return number
 
     return parse
 
 
-def _rate(text: str) -> float:
+def _rate(text: str) -> float | None:
+    if not text:
+        return None
     try:
         rate = float(text)
     except ValueError:
@@ -174,6 +185,12 @@ def _queues(text: str) -> tuple[str, ...]:
     for name in names:
         check_queue(name)
     return names
+
+
+def _run(text: str) -> str | None:
+    if text and not _RUN.fullmatch(text):
+        raise ValueError(f"{text!r} is not 1 to 100 letters, digits, '.', '_' or '-'")
+    return text or None
 
 
 def _queue(text: str) -> str | None:
@@ -277,30 +294,39 @@ OPTIONS = (
         "states", "names or `*`", "*", _states, (JobsRead,),
         f"states of jobs to read: {', '.join(JOB_STATES)}",
     ),
-    Option("pageSize", "number", "500", _number(1), (JobsRead,), "jobs that one command reads"),
+    Option("tasks", "names or `*`", "*", _entries, (JobsRead,), "tasks of the jobs to read"),
+    Option(
+        "pageSize", "number", "250", _number(1, 500), (JobsRead,), "jobs that one command reads"
+    ),
     Option(
         "queue", "name", "", _queue, (JobsWrite,), "queue of rows that have no column `queue`"
     ),
     Option("task", "name", "", _text, (JobsWrite,), "task of rows that have no column `task`"),
     Option(
-        "runId", "text", "", _text, (JobsWrite,),
-        "what the ids of jobs are derived from, with epoch, partition and row: the same run "
-        "enqueues nothing twice; by default the stream's query id, or a new one for each batch "
-        "write",
+        "runId", "text", "", _run, (JobsWrite,),
+        "name of this write: repeated under the same name it enqueues nothing twice; by default a "
+        "stream's query id, or a new one for each batch write",
     ),
     Option(
-        "idColumn", "column", "", _text, (JobsWrite,), "column that holds the jobs' ids"
+        "idColumn", "column", "", _text, (JobsWrite,),
+        "column that holds the jobs' ids; by default `id`, if there is one, else ids are derived",
     ),
     Option(
-        "batchSize", "number", "500", _number(1), (JobsWrite,), "jobs that one command enqueues"
+        "batchSize", "number", "250", _number(1, 1000), (JobsWrite,),
+        "jobs that one command enqueues",
     ),
     Option(
-        "maxRowsPerSecond", "number", "0", _rate, (JobsWrite,),
-        "jobs enqueued a second by each partition; 0 for no limit",
+        "maxRowsPerSecond", "number", "", _rate, (JobsRead, JobsWrite),
+        "jobs that each partition reads or enqueues a second; 0 for no limit, which is how it is "
+        f"written by default; read are {READ_RATE:.0f}",
     ),
     Option(
-        "fullTimeout", "duration", "10m", _seconds, (JobsWrite,),
-        "how long to wait for room in a bounded queue that is full",
+        "patience", "duration", "1m", _seconds, (JobsWrite,),
+        "how long a partition waits, trying again, while Redis cannot be reached or is full",
+    ),
+    Option(
+        "remember", "duration", "7d", _seconds, (JobsWrite,),
+        "how long Redis remembers what a run wrote: so late it may still be repeated",
     ),
     Option(
         "badRows", "`fail` or `side`", "fail", _one_of("fail", "side"), (JobsWrite,),
@@ -308,7 +334,7 @@ OPTIONS = (
     ),
     Option(
         "badRowsPath", "path", "", _text, (JobsWrite,),
-        "folder that gets them, as JSON lines; any that the executors can write to",
+        "folder or URI for them, as JSON lines; one that all executors can write to",
     ),
 )  # fmt: skip
 
@@ -334,7 +360,9 @@ def read_options(mode: type[M], given: Mapping[str, str]) -> M:
             continue
         option = known.get(name.lower())
         if option is None:
-            raise ConfigError(name, _unknown(name, mode, known.values()))
+            # Spark hands names on in lower case
+            written = {one.name.lower(): one.name for one in OPTIONS}.get(name.lower(), name)
+            raise ConfigError(written, _unknown(name, mode, known.values()))
         values[option.field] = _parsed(option, text)
     for option in known.values():
         if option.field not in values:

@@ -1,0 +1,337 @@
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import redis
+from pyspark.errors import AnalysisException
+from pyspark.errors.exceptions.captured import CapturedException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from rqueue.client import Queue
+from rqueue.embedded import EmbeddedRedis
+from rqueue.keys import QueueKeys
+from rqueue.spark.schemas import HISTORY
+from tests.support.history import T0, plain_rows, settle, trim, write
+
+TIMES = ("enqueued", "due", "acquired", "started", "finished")
+
+
+@pytest.fixture
+def queue(server: EmbeddedRedis, queue_name: str) -> Iterator[Queue]:
+    with Queue(queue_name, server.url) as queue:
+        yield queue
+
+
+@pytest.fixture
+def namespace(queue_name: str) -> str:
+    """One of this test alone."""
+    return queue_name.replace("[", "-").replace("]", "")
+
+
+def read(spark: SparkSession, server: EmbeddedRedis, **options: Any) -> DataFrame:
+    return spark.read.format("rqueue-history").options(**{"url": server.url, **options}).load()
+
+
+def as_plain(row: Any) -> dict[str, Any]:
+    """A row of the table with the values that the package's own reader gives."""
+    found: dict[str, Any] = row.asDict()
+    for name in TIMES:
+        time = found[name]
+        found[name] = 0 if time is None else round(time.replace(tzinfo=UTC).timestamp() * 1000)
+    for name in ("group", "worker", "error"):
+        found[name] = found[name] or ""
+    if found["cause"] is not None:
+        found["cause"] = json.loads(found["cause"])
+    assert found.pop("labels") is None
+    assert found.pop("body") is None
+    del found["row"]
+    return found
+
+
+@pytest.mark.each_spark
+def test_every_row_with_all_its_columns(
+    spark: SparkSession, server: EmbeddedRedis, queue: Queue
+) -> None:
+    settle(queue, 7, task=[f"task-{n}" for n in range(7)], group=["", "g", *[""] * 5])
+    settle(queue, 3, outcome="retry", error="builtins.ValueError", due=T0 + 1, result_size=9)
+    queue.send("cancelled").cancel()
+    found = read(spark, server, queues=queue.name).collect()
+    expected = plain_rows(queue.redis, queue.keys)
+    assert len(expected) == 11
+    found.sort(key=lambda row: ([int(part) for part in row["entry"].split("-")], row["row"]))
+    assert [as_plain(row) for row in found] == expected
+    assert [row["row"] for row in found] == [*range(7), *range(3), 0]
+    assert found[10]["outcome"] == "cancelled"
+    assert found[10]["worker"] is None
+
+
+def test_the_schema_is_the_table_s(spark: SparkSession, server: EmbeddedRedis) -> None:
+    assert read(spark, server, queues="nothing-here").schema == HISTORY
+    assert read(spark, server, queues="nothing-here").collect() == []
+
+
+def test_times_are_instants_and_zero_is_null(
+    spark: SparkSession, server: EmbeddedRedis, queue: Queue
+) -> None:
+    settle(queue, 2, started=[0, T0 + 1], finished=T0 + 9)
+    rows = read(spark, server, queues=queue.name).orderBy("row").collect()
+    start = datetime.fromtimestamp(T0 / 1000, UTC).replace(tzinfo=None)
+    assert [row["started"] for row in rows] == [None, start + timedelta(milliseconds=1)]
+    assert [row["due"] for row in rows] == [None, None]
+    assert rows[0]["finished"] == start + timedelta(milliseconds=9)
+
+
+def test_refused_rows_are_left_out_and_the_others_keep_their_numbers(
+    spark: SparkSession, server: EmbeddedRedis, queue: Queue
+) -> None:
+    settle(queue, 6, refuse=[0, 3])
+    rows = read(spark, server, queues=queue.name).collect()
+    assert sorted(row["row"] for row in rows) == [1, 2, 4, 5]
+    assert not any(row["id"].startswith("refused") for row in rows)
+
+
+def test_rows_of_scripts_say_why(spark: SparkSession, server: EmbeddedRedis, queue: Queue) -> None:
+    queue.configure(max_deliveries=1)
+    queue.send("doomed")
+    consumer = queue.consumer(jobs=1, renew=False).register()
+    (job,) = consumer.pull()
+    consumer.retry(job, error={"type": "app.Broken", "message": "no"})
+    consumer.close()
+    (row,) = read(spark, server, queues=queue.name).collect()
+    assert (row["outcome"], row["error"]) == ("dead", "app.Broken")
+    assert json.loads(row["cause"])["message"] == "no"
+
+
+@pytest.mark.each_spark
+def test_many_entries_come_from_slices_of_even_work(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, queue_name: str
+) -> None:
+    write(client, QueueKeys(queue_name), 130, 100)
+    frame = read(spark, server, queues=queue_name, partitionRows=2000)
+    assert frame.rdd.getNumPartitions() == 7
+    sizes = [len(part) for part in frame.select("id").rdd.glom().collect()]
+    assert sum(sizes) == 13_000
+    assert max(sizes) - min(sizes) <= 100
+    assert frame.select("id").distinct().count() == 13_000
+    assert frame.select("queue", "entry", "row").distinct().count() == 13_000
+
+
+def test_many_small_queues_share_slices(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, namespace: str
+) -> None:
+    for number in range(40):
+        write(client, QueueKeys(f"q{number}", namespace), 2, 5, first=10 * number)
+    frame = read(spark, server, namespace=namespace, partitionRows=100)
+    assert frame.rdd.getNumPartitions() == 4
+    assert frame.select("id").distinct().count() == 400
+    assert frame.groupBy("queue").count().filter("count = 10").count() == 40
+
+
+def test_a_name_with_a_comma_and_one_of_any_text(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, namespace: str
+) -> None:
+    names = ["a,b", "grün {1}", "50%"]
+    for name in names:
+        write(client, QueueKeys(name, namespace), 1, 3)
+    every = read(spark, server, namespace=namespace)
+    assert sorted(row[0] for row in every.select("queue").distinct().collect()) == sorted(names)
+    two = read(spark, server, namespace=namespace, queues=r"a\,b, grün {1}")
+    assert two.count() == 6
+
+
+def test_between_two_ids(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, queue_name: str
+) -> None:
+    ids = write(client, QueueKeys(queue_name), 10, 3)
+
+    def entries(**options: str) -> list[str]:
+        found = read(spark, server, queues=queue_name, **options).select("entry").distinct()
+        return sorted((row[0] for row in found.collect()), key=ids.index)
+
+    assert entries(since=ids[3], until=ids[6]) == ids[3:7]
+    assert entries(since=ids[8]) == ids[8:]
+    assert entries(until=ids[0]) == ids[:1]
+    assert entries(since=ids[5], until=ids[2]) == []
+
+
+def test_between_two_times(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, queue_name: str
+) -> None:
+    keys = QueueKeys(queue_name)
+    for ms in (1000, 2000, 3000):
+        for number in range(2):
+            client.xadd(keys.history, {"n": 1, "j": f'{{"id":"{ms}-{number}"}}'}, id=f"{T0 + ms}-*")
+    client.hset(keys.meta, mapping={"v": 1, "history_rows": 6})
+
+    def found(**options: str) -> list[str]:
+        frame = read(spark, server, queues=queue_name, **options)
+        return sorted(row[0] for row in frame.select("id").collect())
+
+    later = datetime.fromtimestamp(T0 / 1000 + 2, UTC).isoformat()
+    assert found(since=later) == ["2000-0", "2000-1", "3000-0", "3000-1"]
+    assert found(until=later) == ["1000-0", "1000-1", "2000-0", "2000-1"]
+    assert found(since=str(T0 + 2000), until=str(T0 + 2000)) == ["2000-0", "2000-1"]
+    assert found(since=str(T0 + 3001)) == []
+
+
+def test_what_was_trimmed_is_simply_not_there(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, queue_name: str
+) -> None:
+    keys = QueueKeys(queue_name)
+    ids = write(client, keys, 10, 3)
+    trim(client, keys, 4)
+    assert read(spark, server, queues=queue_name).count() == 18
+    assert read(spark, server, queues=queue_name, since=ids[2]).count() == 18
+
+
+# -- columns and filters ---------------------------------------------------------------------------
+
+
+def test_a_schema_chooses_columns(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, queue_name: str
+) -> None:
+    write(client, QueueKeys(queue_name), 2, 50)
+    reader = spark.read.format("rqueue-history").options(url=server.url, queues=queue_name)
+    frame = reader.schema("finished timestamp, id string").load()
+    assert frame.columns == ["finished", "id"]
+    assert frame.distinct().count() == 100
+    with pytest.raises(AnalysisException, match="there is no column 'nothing'"):
+        reader.schema("nothing string").load().collect()
+    with pytest.raises(AnalysisException, match="'finished' is timestamp, not bigint"):
+        reader.schema("finished bigint").load().collect()
+
+
+CONDITIONS = [
+    "outcome = 'retry'",
+    "outcome != 'retry'",
+    "outcome in ('retry', 'dead')",
+    "not outcome in ('retry', 'dead')",
+    "error is null",
+    "error is not null",
+    "error = 'ValueError'",
+    "error <> 'KeyError'",  # null rows do not fit
+    "attempts >= 1 and attempts < 2",
+    "body_size > 76 and level <= 4",
+    "task like 'mail.%'",
+    "task like '%end'",
+    "task like '%l.s%'",
+    "group is null and labels is null",
+    "finished > timestamp '2023-11-14 22:13:20.100+00:00'",
+    "due is null",
+    "outcome = 'retry' or attempts = 2",
+    "id = concat('job', '-', '7')",
+    "error <=> null",
+]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_filters_mean_what_sql_means(
+    spark: SparkSession,
+    server: EmbeddedRedis,
+    client: redis.Redis,
+    queue_name: str,
+    condition: str,
+) -> None:
+    write(client, QueueKeys(queue_name), 3, 100)
+    frame = read(spark, server, queues=queue_name)
+    pushed = frame.filter(condition).select("id").collect()
+    # behind a barrier nothing is pushed: Spark itself decides
+    behind = spark.createDataFrame(frame.rdd, frame.schema).filter(condition).select("id")
+    assert sorted(pushed) == sorted(behind.collect())
+    assert pushed
+
+
+def test_filters_are_pushed_down(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, namespace: str
+) -> None:
+    for name in "abc":
+        write(client, QueueKeys(name, namespace), 1, 10)
+    frame = read(spark, server, namespace=namespace, partitionRows=1)
+    assert frame.rdd.getNumPartitions() == 3
+    some = frame.filter("queue in ('a', 'c', 'nowhere') and outcome = 'retry'")
+    assert some.rdd.getNumPartitions() == 2  # the other queue is not even asked for
+    assert sorted((row["queue"], row["id"]) for row in some.collect()) == [
+        ("a", "job-0"),
+        ("c", "job-0"),
+    ]
+    plan = plan_of(some)
+    assert "Filter" not in plan.partition("BatchScan")[0], plan
+
+
+def test_a_view_and_sql(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, queue_name: str
+) -> None:
+    write(client, QueueKeys(queue_name), 3, 100)
+    read(spark, server, queues=queue_name).createOrReplaceTempView("past")
+    said = spark.sql("select outcome, count(*) from past group by outcome order by outcome")
+    assert [tuple(row) for row in said.collect()] == [("ack", 270), ("retry", 30)]
+    spark.catalog.dropTempView("past")
+
+
+def plan_of(frame: DataFrame) -> str:
+    plan: str = frame._jdf.queryExecution().executedPlan().toString()
+    return plan
+
+
+# -- what goes wrong -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"queue": "a"}, "queue: no option of 'history'"),
+        ({"quues": "a"}, "quues: there is no such option; did you mean queues?"),
+        ({"queues": ""}, "queues: names no queue"),
+        ({"since": "yesterday"}, "since: 'yesterday' is neither a time"),
+        ({"since": "2030-01-01T00:00:00"}, "has no time zone"),
+        ({"partitionRows": "none"}, "partitionRows: 'none' is not a whole number"),
+        ({"cluster": "maybe"}, "cluster: 'maybe' is neither true nor false"),
+        ({"maxRowsPerBatch": "5"}, "maxRowsPerBatch: no option of 'history'"),
+        ({"url": "redis://:secret@127.0.0.1:1/0"}, "url: holds a user or password"),
+        ({"url": "redis://127.0.0.1:1/0"}, "cannot reach Redis"),
+    ],
+)
+def test_a_wrong_option_is_named(
+    spark: SparkSession, server: EmbeddedRedis, options: dict[str, str], said: str
+) -> None:
+    with pytest.raises(CapturedException) as error:
+        read(spark, server, **{"queues": "a", **options}).collect()
+    assert said in str(error.value)
+    assert "secret" not in str(error.value)
+
+
+def test_an_entry_of_another_version_fails_the_read(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, queue_name: str
+) -> None:
+    keys = QueueKeys(queue_name)
+    write(client, keys, 1, 3)
+    entry = client.xadd(keys.history, {"n": 1, "b": b"\x09what?"})
+    with pytest.raises(CapturedException) as error:
+        read(spark, server, queues=queue_name).collect()
+    assert f"entry {entry.decode()} of queue '{queue_name}'" in str(error.value)
+    assert "another version" in str(error.value)
+
+
+def test_rows_that_are_no_history_fail_the_read(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, queue_name: str
+) -> None:
+    keys = QueueKeys(queue_name)
+    write(client, keys, 1, 3)
+    client.xadd(keys.history, {"n": 1, "j": '{"id":"x","level":"high"}'})
+    with pytest.raises(CapturedException) as error:
+        read(spark, server, queues=queue_name).collect()
+    assert f"a row of queue '{queue_name}' in" in str(error.value)
+
+
+def test_functions_of_spark_work_on_it(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, queue_name: str
+) -> None:
+    write(client, QueueKeys(queue_name), 3, 100)
+    frame = read(spark, server, queues=queue_name)
+    waits = frame.select(
+        (f.unix_millis("acquired") - f.unix_millis("enqueued")).alias("wait")
+    ).distinct()
+    assert [row[0] for row in waits.collect()] == [20]

@@ -130,9 +130,8 @@ class Access:
             with client:
                 yield client
         except rx.MovedError as error:
-            raise ConfigError(
-                "cluster", f"{self.url} is a cluster's node ({error}): true"
-            ) from None
+            said = f"{self.url} is a node of a cluster ({error}); set cluster=true"
+            raise ConfigError("cluster", said) from None
         except rx.RedisClusterException as error:  # it is none of the RedisErrors
             raise ConnectionLost(f"no cluster to be reached: {error}", url=self.url) from None
         except (rx.RedisError, OSError) as error:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import zlib
 from binascii import hexlify, unhexlify
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate, chain, compress
 from operator import sub
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ __all__ = [
     "NAMES",
     "Column",
     "pack",
+    "pack_single",
     "read_entry",
     "unpack",
     "unpack_columns",
@@ -117,6 +119,49 @@ def pack(columns: Mapping[str, Any]) -> bytes:
     ]
     text = dumps(packed) + b"\0" + (raw or b"")
     return UNZIPPED + text if count < ZIPPED else VERSION + zlib.compress(text, 1)
+
+
+@lru_cache(maxsize=1024)
+def _single(task: str, queue: str, worker: str) -> bytes:
+    """What `pack` makes of one row of a plain job, but for its numbers and its id."""
+    said = {"task": task, "queue": queue, "worker": worker, "outcome": "ack", "level": 4}
+    plain = dumps([said.get(name, _DEFAULTS[name]) for name in _PLAIN])[1:-1].replace(b"%", b"%%")
+    head, size, body_size = plain.rsplit(b",", 2)
+    if (size, body_size) != (b"0", b"0"):
+        raise AssertionError("the sizes are not the last columns")
+    # count, no ids, enqueued, due, acquired, started, no gaps, how long it ran, ...
+    return UNZIPPED + b"[1,0,%d,0,%d,%d,0,%d," + head + b",%d,%d]\0"
+
+
+def pack_single(
+    id: bytes,
+    task: str,
+    queue: str,
+    worker: str,
+    enqueued: int,
+    acquired: int,
+    started: int,
+    finished: int,
+    result_size: int,
+    body_size: int,
+) -> bytes | None:
+    """`pack` for one row of a plain job that succeeded at its first attempt, in a tenth of the
+    time: what a worker that settles each job by itself needs. None: `pack` has to do it (the id is
+    no UUID)."""
+    digits = id.replace(b"-", b"")
+    if len(id) != 36 or len(digits) != 32 or not id[8] == id[13] == id[18] == id[23] == 45:
+        return None
+    try:
+        raw = unhexlify(digits)
+    except ValueError:
+        return None
+    if hexlify(raw) != digits:
+        return None
+    return (
+        _single(task, queue, worker)
+        % (enqueued, acquired, started, finished - started, result_size, body_size)
+        + raw
+    )
 
 
 def unpack_columns(data: bytes) -> dict[str, list[Any]]:

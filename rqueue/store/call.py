@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 Arg = str | bytes | int | float
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Generic[R]):
+class Call(NamedTuple, Generic[R]):
     """One script, its queue's meta key (the only declared key: all others share its hash tag), its
     arguments and the reader of its reply. The sync and the asyncio client run the same calls."""
 

@@ -3,6 +3,7 @@
 from orjson import loads
 
 from rqueue.codec import pack
+from rqueue.history import pack as pack_columns
 from rqueue.history import unpack
 from rqueue.ids import new_id
 from rqueue.store.settle import Retried
@@ -50,6 +51,34 @@ def test_any_id_and_any_header_has_a_row() -> None:
     )
     assert [r["id"] for r in rows] == ["a\nü", "b"]
     assert [r["enqueued"] for r in rows] == [900, 0]
+
+
+def test_a_job_alone_is_packed_as_it_would_be_in_company() -> None:
+    plain = row(new_id(), b"1,900", 1.25, 1.5)
+    result = (*row(new_id(), b"1,900", 1.25, 1.5), None, b"[1,2]")
+    others = [
+        row("no UUID", b"1,900", 1.25, 1.5),
+        row("-" * 36, b"1,900", 1.25, 1.5),
+        row(new_id().upper(), b"1,900", 1.25, 1.5),
+        row(new_id(), b"4,903,7,3,2,5,950", 1.25, 1.5),
+        row(new_id(), b"4,9e3", 1.25, 1.5),
+        row(new_id(), b"1,1700", 1.25, 1.5),  # enqueued after all that: two clocks
+    ]
+    queue, worker = '10 % of "q"', "%d ü"
+    for one in [result, *[(*other, None, b"") for other in [plain, *others]]]:
+        dones = [one]
+        (alone,) = unpack(pack_rows(queue, worker, 0.0, [], dones, []))
+        both = unpack(pack_rows(queue, worker, 0.0, [plain], dones, []))
+        assert alone == both[1]
+        (without,) = unpack(pack_rows(queue, worker, 0.0, [one[:7]], [], []))
+        assert without == {**alone, "result_size": 0}
+    packed = pack_rows(queue, worker, 0.0, [plain], [], [])
+    assert packed == pack_columns(unpack_one(packed)), "byte for byte"
+
+
+def unpack_one(packed: bytes) -> dict[str, object]:
+    (only,) = unpack(packed)
+    return {name: [value] if name == "id" else value for name, value in only.items()}
 
 
 def test_no_time_is_before_the_one_that_it_follows() -> None:

@@ -121,9 +121,10 @@ class Child:
         if not self.stop.level:
             self.shared.set_phase(READY)
         log.debug("worker %s serves %s", self.base, ", ".join(self.spec.queues))
-        while not self.stop.level:
-            self._turn()
-            if self.recycling.due(self.shared.done):
+        turn, stop, recycling = self._turn, self.stop, self.recycling
+        while not stop.level:
+            turn()
+            if recycling.active and recycling.due(self.shared.done):
                 log.info("worker %s leaves: %s", self.base, self.recycling.reason)
                 break
         return self._leave()
@@ -305,8 +306,8 @@ class Child:
         """Everything unstarted goes back."""
         # told to leave before it had joined, it has nothing to listen to
         if not self.desk.outage.since and any(hand.term for hand in self.hands):
-            self.desk.guarded(self.desk.land, job)
-            self.desk.guarded(self.desk.poll, job)
+            self.desk.guarded(self.desk.land, job=job)
+            self.desk.guarded(self.desk.poll, job=job)
         for lane in self.lanes.values():
             lane.give_back()
         for hand in self.hands:

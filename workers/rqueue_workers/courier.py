@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import partial
 from time import monotonic
 
 from rqueue_workers.desk import Desk
@@ -97,7 +96,7 @@ class Courier(threading.Thread):
         desk.kicked = False
         if not desk.outage.waiting:
             for hand in desk.hands:
-                desk.guarded(partial(desk.clear, hand), job)
+                desk.guarded(desk.clear, hand, job=job)
                 if self._slot.job is not job:
                     return TICK_S
                 if (
@@ -107,7 +106,7 @@ class Courier(threading.Thread):
                     or desk.wants(hand, monotonic(), blocked=True)
                 ):
                     desk.step(hand, job)
-            desk.guarded(desk.poll, job)
+            desk.guarded(desk.poll, job=job)
         desk.rest(monotonic())
         self._overdue(job)
         if any(hand.todo or hand.pending for hand in desk.hands) or self._looks < 20:

@@ -29,6 +29,8 @@ log = logging.getLogger("rqueue.worker")
 LINGER_S = 0.002
 """Seconds that ended jobs of busy lanes wait for company, to be settled together."""
 
+_MAIN_ALONE = {MAIN}
+
 POLL_S = 0.004
 """Seconds between looks at the wake lists while there is work anyway."""
 
@@ -65,12 +67,16 @@ class Desk:
         self._rejoin = rejoin
         self._sorter = Sorter(executor.plans.values())
         self._threaded = THREAD in lanes
+        self._strict = spec.strict
+        self._prefetch = spec.prefetch
         self._flying: Hand | None = None
         self._poll_at = 0.0
 
     # -- one step ----------------------------------------------------------------------------------
 
-    def guarded(self, action: Callable[[], None], job: Now | None = None) -> bool:
+    def guarded(
+        self, action: Callable[..., None], *arguments: object, job: Now | None = None
+    ) -> bool:
         """Do something under the lock; an outage is noted, a lost registration made good. Whether
         Redis could be used.
 
@@ -83,7 +89,7 @@ class Desk:
                 return False
             try:
                 try:
-                    action()
+                    action(*arguments)
                 except RegistrationLost as error:
                     log.warning("%s", error)
                     self._rejoin()
@@ -94,16 +100,17 @@ class Desk:
 
     def step(self, hand: Hand, job: Now | None = None) -> None:
         """Settle what ended in a hand and pull. job: see `guarded`; the main thread is in it."""
-        self.guarded(lambda: self._step(hand, job is not None), job)
+        self.guarded(self._step, hand, job is not None, job=job)
 
     def _step(self, hand: Hand, blocked: bool) -> None:
-        self.land()
+        if self._flying is not None:
+            self.land()
         if hand.lost_reply:
             self._recover(hand, blocked)
         elif hand.passing and self._passed_on(hand):
             pass  # the others first
         elif jobs := hand.settle(self.window(hand, blocked)):
-            self.deal(hand, jobs)
+            self.deal(hand, jobs, hand.now)
         if self.outage.since:
             self.outage.over()
         self.poll()  # last: somebody may wait for what was settled
@@ -111,7 +118,7 @@ class Desk:
     def post(self, hand: Hand) -> None:
         """`step` for a hand that has more to run: the reply is read when next somebody works at the
         desk, and the jobs run meanwhile."""
-        self.guarded(lambda: self._post(hand))
+        self.guarded(self._post, hand)
 
     def _post(self, hand: Hand) -> None:
         self.land()
@@ -137,7 +144,7 @@ class Desk:
         if hand is not None:
             self._flying = None
             if jobs := hand.receive():
-                self.deal(hand, jobs)
+                self.deal(hand, jobs, hand.now)
 
     def _passed_on(self, hand: Hand) -> bool:
         hand.pass_on()
@@ -145,22 +152,31 @@ class Desk:
 
     def window(self, hand: Hand, blocked: bool) -> int:
         """Jobs that a hand may hold after this step, all in all."""
-        staying = hand.held - hand.pending
-        if self.closing or not self.turns.pulls(hand):
-            return max(0, staying)
+        staying = len(hand.ids) - hand.pending
+        if staying < 0:
+            staying = 0
+        if self.closing or (self._strict and not self.turns.pulls(hand)):
+            return staying
         room = 0
         seen = hand.lanes
         if not self._threaded and not blocked and (MAIN in seen or not seen):
             room = max(0, hand.credit.window - len(hand.todo))
+        if seen != _MAIN_ALONE:
+            room += self._room_beside(hand, blocked)
+        if self._prefetch and room > self._prefetch - staying:
+            room = max(0, self._prefetch - staying)
+        return staying + room
+
+    def _room_beside(self, hand: Hand, blocked: bool) -> int:
+        """Jobs of this hand that the lanes have room for."""
+        room = 0
         if monotonic() >= hand.hold_until or not (
             blocked or any(lane.blocked for lane in self.lanes.values())
         ):
             for kind, lane in self.lanes.items():
-                if kind in seen or (kind == THREAD and not seen):
+                if kind in hand.lanes or (kind == THREAD and not hand.lanes):
                     room += lane.room
-        if self.spec.prefetch:
-            room = max(0, min(room, self.spec.prefetch - staying))
-        return max(0, staying) + room
+        return room
 
     def wants(self, hand: Hand, now: float, blocked: bool = False) -> bool:
         """Whether there is something to tell or to ask for."""
@@ -188,12 +204,11 @@ class Desk:
 
     # -- jobs in -----------------------------------------------------------------------------------
 
-    def deal(self, hand: Hand, jobs: list[bytes]) -> None:
-        """Put pulled jobs, [id, value, ...], where they will run."""
+    def deal(self, hand: Hand, jobs: list[bytes], acquired: int) -> None:
+        """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
         if not self.lanes:
-            hand.add(jobs)
+            hand.add(jobs, acquired)
             return
-        acquired = hand.ms(monotonic())
         for i in range(0, len(jobs), 2):
             id_, value = jobs[i], jobs[i + 1]
             if self._threaded or self._sorter.is_async(value):
@@ -261,7 +276,7 @@ class Desk:
             hand.ids.add(id_)
             if hand.state == "interested":
                 hand.state = "notified"
-            self.deal(hand, [id_, value])
+            self.deal(hand, [id_, value], hand.ms(monotonic()))
         elif wake.kind == "revoked":
             hand.ids.discard(wake.id.encode())
             self._revoke(hand, wake.id.encode())
@@ -316,7 +331,7 @@ class Desk:
         for i in range(0, len(flat), 2):
             if flat[i] not in known:
                 new += flat[i : i + 2]
-        self.deal(hand, new)
+        self.deal(hand, new, hand.now)
 
     def running_in(self, hand: Hand) -> set[bytes]:
         """Ids of a hand's jobs that run."""

@@ -97,6 +97,8 @@ class Hand:
         """A settle that was sent and whose reply is not read yet."""
         self.doomed: set[bytes] = set()
         """Jobs that ran when the registration was lost: others have them now."""
+        self.now = 0
+        """When the last reply was made, ms, Redis's clock: its jobs were acquired then."""
         self.offset = 0.0
         """Redis's clock in ms, less this host's monotonic one."""
         self._wire = wire
@@ -214,6 +216,27 @@ class Hand:
             self.others.append(row)
 
     def _prepare(self, window: int | None) -> Flight:
+        if self.dones or self.others or self.back or self.doomed:
+            return self._prepare_all(window)
+        # nearly always: jobs that succeeded and said nothing
+        acks = _take(self.acks, CHUNK)
+        batch, freed = b"", 0
+        if acks:
+            batch = pack_rows(self.queue, self.worker, self.offset, acks, (), ())
+            freed = sum([len(row[1]) for row in acks])
+        call = store.settle(
+            self.keys,
+            self.name,
+            self.term,
+            None if window is None else Window(window, BYTES_WINDOW),
+            ack=[row[0] for row in acks],
+            freed=freed,
+            batch=batch,
+            rows=len(acks),
+        )
+        return Flight(call, window, acks, [], [], [])
+
+    def _prepare_all(self, window: int | None) -> Flight:
         acks = _take(self.acks, CHUNK)
         dones = _take(self.dones, CHUNK - len(acks))
         others = _take(self.others, CHUNK - len(acks) - len(dones))
@@ -254,8 +277,9 @@ class Hand:
 
     def _told(self, flight: Flight, begun: bool = False) -> list[bytes]:
         run = self._wire.finish if begun else self._wire.run
+        call, window, acks, dones, others, back = flight
         try:
-            pulled = run(flight.call, queue=self.queue, consumer=self.name)
+            pulled = run(call, queue=self.queue, consumer=self.name)
         except ServerError:
             # it may have been done all the same: then these ids are refused next time, unheard
             self._restore(flight)
@@ -264,16 +288,13 @@ class Hand:
         except RegistrationLost:
             self._restore(flight)  # to be counted
             raise
-        ended = 0
-        for rows in (flight.acks, flight.dones, flight.others):
-            if rows:
-                self.ids.difference_update([row[0] for row in rows])
-                ended += len(rows)
-        if flight.back:
-            self.ids.difference_update([id_ for id_, _ in flight.back])
-        if ended:
-            self._ended(ended)
-        return self._read(pulled, flight.window)
+        if dones or others or back:
+            acks = [*acks, *dones, *others]
+            self.ids.difference_update([id_ for id_, _ in back])
+        if acks:
+            self.ids.difference_update([row[0] for row in acks])
+            self._ended(len(acks))
+        return self._read(pulled, window)
 
     def _restore(self, flight: Flight) -> None:
         self.acks.extendleft(reversed(flight.acks))
@@ -303,6 +324,7 @@ class Hand:
 
     def _read(self, pulled: Pulled, window: int | None) -> list[bytes]:
         now, state, timer, refused, jobs = pulled
+        self.now = now
         self._read_clock(now)
         if jobs:
             self.ids.update(jobs[::2])
@@ -311,7 +333,7 @@ class Hand:
         if window is not None:
             self.state = state
             self.timer_at = monotonic() + timer / 1000 if timer >= 0 else 0.0
-            self.tight = state == "not_interested" and self.held < window
+            self.tight = state == "not_interested" and len(self.ids) < window
         return jobs
 
     def _refused(self, refused: Iterable[bytes]) -> None:
@@ -347,10 +369,13 @@ class Hand:
         self.hold_s = min(2.0, max(0.02, 2 * self.hold_s))
         self.hold_until = now + self.hold_s
 
-    def add(self, jobs: list[bytes]) -> None:
-        """Put jobs that were pulled into `todo`."""
+    def add(self, jobs: list[bytes], acquired: int) -> None:
+        """Put jobs, [id, value, ...], into `todo`. acquired: ms, Redis's clock."""
+        if len(jobs) == 2:
+            self.todo.append((jobs[0], jobs[1], acquired))
+            return
         flat = iter(jobs)
-        self.todo.extend(zip(flat, flat, repeat(self.ms(monotonic())), strict=False))
+        self.todo.extend(zip(flat, flat, repeat(acquired), strict=False))
 
     def give_back(self) -> int:
         """Unstarted jobs are to go back; returns how many. Whoever runs jobs may take some too."""
@@ -372,6 +397,8 @@ def warn_late(count: int) -> None:
 
 
 def _take(rows: deque[T], most: int) -> list[T]:
-    count = min(len(rows), most)
+    count = len(rows)
+    if count > most:
+        count = most
     popleft = rows.popleft
     return [popleft() for _ in range(count)]

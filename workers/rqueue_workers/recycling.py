@@ -10,9 +10,11 @@ LOOK_S = 0.1
 
 
 class Recycling:
-    """max_jobs, max_rss (bytes): 0 = never. `reason` says which it was."""
+    """max_jobs, max_rss (bytes): 0 = never. `active`: whether there is anything to watch. `reason`
+    says which it was."""
 
     def __init__(self, max_jobs: int, max_rss: int) -> None:
+        self.active = max_jobs > 0 or max_rss > 0
         self.reason = ""
         self._max_jobs = max_jobs
         self._max_rss = max_rss

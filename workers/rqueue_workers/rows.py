@@ -9,7 +9,7 @@ from typing import Any
 from orjson import loads
 
 from rqueue.errors import Undecodable
-from rqueue.history import pack
+from rqueue.history import pack, pack_single
 from rqueue.job import parse_value
 
 Row = tuple[Any, ...]
@@ -27,6 +27,10 @@ def pack_rows(
 ) -> bytes:
     """Pack the rows in the order of a settle call. `offset`: ms to add to monotonic ms to get
     Redis's clock."""
+    if not others and len(acks) + len(dones) == 1:
+        single = _single(queue, worker, offset, acks[0] if acks else dones[0])
+        if single is not None:
+            return single
     rows: Sequence[Row] = acks
     if dones or others:
         rows = [*acks, *dones, *others]
@@ -70,6 +74,28 @@ def pack_rows(
             [0] * len(acks) + [len(row[8]) for row in dones] + [0] * len(others)
         )
     return pack(columns)
+
+
+def _single(queue: str, worker: str, offset: float, row: Row) -> bytes | None:
+    """One job that succeeded, if it was a plain one on its first way."""
+    id_, value, head, task, acquired, started, finished = row[:7]
+    _, _, field = head.partition(b",")
+    if not field.isdigit() or len(field) > 15:
+        return None
+    enqueued = int(field)
+    # two clocks, as below
+    got = acquired if acquired > enqueued else enqueued
+    begun = int(started * 1000 + offset)
+    if begun < got:
+        begun = got
+    ended = int(finished * 1000 + offset)
+    if ended < begun:
+        ended = begun
+    result_size = len(row[8]) if len(row) == 9 else 0
+    body_size = len(value) - len(head) - 1
+    return pack_single(
+        id_, task, queue, worker, enqueued, got, begun, ended, result_size, body_size
+    )
 
 
 def _fields(heads: Sequence[bytes]) -> list[int] | None:

@@ -219,9 +219,9 @@ class Supervisor:
     def _drain(self, why: str) -> None:
         self._stage = DRAINING
         tell_systemd("STOPPING=1")
-        log.info("%s: draining, at most %g s", why, self._spec.worker.drain)
         for member in self._crew:
             self._retire(member)
+        log.info("%s: draining, at most %g s", why, self._spec.worker.drain)
 
     def _retire(self, member: Member) -> None:
         self._crew.drain(member, time.monotonic(), self._spec.worker.drain, self._spec.grace)

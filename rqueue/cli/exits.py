@@ -6,7 +6,7 @@ import sys
 
 import click
 
-OK, NEGATIVE, USAGE, NOT_FOUND, SERVER, NOT_YET, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+OK, NEGATIVE, USAGE, NOT_FOUND, SERVER, NOT_YET, MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 """What `rqueue --help` lists."""
 
 

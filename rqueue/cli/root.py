@@ -20,6 +20,7 @@ Exit codes:
   3    not found: no such queue, job, or running dev server
   4    the Redis server cannot be reached or used
   5    no answer yet: the time given to wait is over
+  6    not installed: Spark or Java, which 'rqueue pipeline' needs
   130  stopped by Ctrl-C
 'rqueue worker' has more of them: see 'rqueue worker --help'."""
 
@@ -53,6 +54,7 @@ COMMANDS = {
     "pause": Entry("Steer", "pause", "Hand out no more jobs of a queue."),
     "resume": Entry("Steer", "pause", "Hand out a paused queue's jobs again."),
     "purge": Entry("Steer", "purge", "End a queue's waiting jobs."),
+    "pipeline": Entry("Data", "pipeline", "Archive, report, replay, plan and load, on Spark."),
     "doctor": Entry("Check", "doctor", "Check a live server's queues, and repair them."),
     "bench": Entry("Check", "bench", "Measure this server with no-op jobs."),
 }

@@ -12,7 +12,16 @@ import pytest
 from click.testing import Result
 
 from rqueue.cli import cli
-from rqueue.cli.exits import INTERRUPTED, NEGATIVE, NOT_FOUND, NOT_YET, OK, SERVER, USAGE
+from rqueue.cli.exits import (
+    INTERRUPTED,
+    MISSING,
+    NEGATIVE,
+    NOT_FOUND,
+    NOT_YET,
+    OK,
+    SERVER,
+    USAGE,
+)
 from rqueue.cli.reference import reference
 from rqueue.cli.root import COMMANDS, EPILOG
 
@@ -121,7 +130,14 @@ def test_every_command_that_meets_a_server_takes_a_url_and_gives_json(
         assert "--json" in options
 
 
-DESTRUCTIVE = {("cancel",), ("purge",), ("dead", "purge"), ("dead", "requeue"), ("doctor",)}
+DESTRUCTIVE = {
+    ("cancel",),
+    ("purge",),
+    ("dead", "purge"),
+    ("dead", "requeue"),
+    ("doctor",),
+    ("pipeline", "replay"),
+}
 
 
 @pytest.mark.parametrize("path", LEAVES, ids=" ".join)
@@ -132,7 +148,7 @@ def test_destructive_commands_ask(path: tuple[str, ...]) -> None:
 
 def test_exit_codes_are_listed() -> None:
     listed = {int(code) for code in re.findall(r"^ +(\d+) ", EPILOG, re.M)}
-    assert listed == {OK, NEGATIVE, USAGE, NOT_FOUND, SERVER, NOT_YET, INTERRUPTED}
+    assert listed == {*(OK, NEGATIVE, USAGE, NOT_FOUND, SERVER, NOT_YET, MISSING, INTERRUPTED)}
 
 
 def test_help_and_version(run: Callable[..., Result]) -> None:

@@ -1,0 +1,78 @@
+"""How far a long command is: a bar on a terminal, else a line now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+import click
+
+from rqueue.cli.output import rate
+
+EVERY_S = 1.0
+"""Between two lines."""
+
+
+class Meter:
+    """Rows done, of how many, and how fast; on stderr, unless `quiet`."""
+
+    def __init__(self, what: str, total: int | None = None, *, quiet: bool = False) -> None:
+        self._what = what
+        self._total = total
+        self._quiet = quiet
+        self._began = time.monotonic()
+        self._said = 0.0
+        self._first: int | None = None
+        self._bar: Any = None
+        self._task: Any = None
+        if sys.stderr.isatty() and not quiet:
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+            )
+
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task(what, total=total, rate="")
+
+    def update(self, done: int, total: int | None = None) -> None:
+        """So many are done, of so many. What the first call tells does not count for the rate."""
+        now = time.monotonic()
+        self._total = self._total if total is None else total
+        if self._first is None:
+            self._first, self._began = done, now
+        seconds = now - self._began
+        speed = rate((done - self._first) / seconds) if seconds > 0.2 else ""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=self._total, rate=speed)
+        elif not self._quiet and (now - self._said >= EVERY_S or done == self._total):
+            self._said = now
+            of = "" if self._total is None else f" of {self._total:,}"
+            click.echo(f"{self._what}: {done:,}{of}{', ' if speed else ''}{speed}", err=True)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -1,0 +1,300 @@
+"""`rqueue pipeline plan`: how many workers hold a wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rqueue.cli.output import (
+    Column,
+    iso,
+    json_option,
+    many,
+    print_facts,
+    print_json,
+    print_table,
+    rate,
+    span,
+)
+from rqueue.cli.pipeline.meter import Meter
+from rqueue.cli.pipeline.shared import (
+    history_table,
+    lake_option,
+    queue_option,
+    range_options,
+    spark_options,
+)
+from rqueue.cli.target import Target, connection_options, pass_target
+
+if TYPE_CHECKING:
+    from rqueue.pipeline.keda import Scaling
+    from rqueue.pipeline.plan import Plan, Point, Simulated
+
+
+@click.command()
+@click.option(
+    "--target",
+    "goal",
+    default="5s",
+    show_default=True,
+    metavar="DURATION",
+    help="The wait that is to hold.",
+)
+@click.option(
+    "--percentile", default=95.0, show_default=True, metavar="P", help="For so many % of the jobs."
+)
+@queue_option
+@lake_option
+@range_options
+@click.option(
+    "--window",
+    default="10m",
+    show_default=True,
+    metavar="DURATION",
+    help="The busiest stretch of this length is what counts.",
+)
+@click.option(
+    "--growth", default=1.0, show_default=True, metavar="X", help="Plan for X times the load."
+)
+@click.option(
+    "--slots", default=1, show_default=True, metavar="N", help="Workers in one replica (pod)."
+)
+@click.option("--plot", metavar="FILE", help="Write the plot there, as SVG.")
+@click.option("--keda", is_flag=True, help="Print a KEDA rule (YAML) and nothing else.")
+@click.option(
+    "--repetitions",
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Simulations of each set of parameters.",
+)
+@click.option(
+    "--jobs", default=20_000, show_default=True, metavar="N", help="Jobs of one simulation."
+)
+@click.option("--seed", default=1, show_default=True, metavar="N", help="Of the random numbers.")
+@spark_options
+@json_option
+@connection_options
+@pass_target
+def plan(
+    target: Target,
+    /,
+    goal: str,
+    percentile: float,
+    queues: tuple[str, ...],
+    lake: str | None,
+    since: str | None,
+    until: str | None,
+    window: str,
+    growth: float,
+    slots: int,
+    plot: str | None,
+    keda: bool,
+    repetitions: int,
+    jobs: int,
+    seed: int,
+    master: str | None,
+    conf: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Find how many workers hold a wait.
+
+    Measures arrivals and run times in the history that Redis keeps, or in a lake, and takes the
+    busiest window of it. A queueing model (Allen-Cunneen) proposes a number of workers for each
+    queue; a simulation of thousands of parameter sets, run in Spark, decides. A worker is a slot
+    that runs one job at a time. Prints the numbers for an autoscaler too.
+
+    \b
+    Examples:
+      rqueue pipeline plan --queue mail --target 5s
+      rqueue pipeline plan --lake /data/lake --from 7d --target 30s --slots 8 --plot plan.svg
+      rqueue pipeline plan --queue mail --target 5s --growth 1.5 --slots 4 --keda > mail.yaml
+    """  # noqa: D301
+    from rqueue.settings import parse_duration
+
+    seconds = parse_duration(goal, "target")
+    width = parse_duration(window, "window")
+    if slots < 1:
+        raise click.UsageError("--slots is at least 1")
+    if keda and as_json:
+        raise click.UsageError("--keda or --json, not both")
+    with history_table(target, lake, queues, since, until, master, conf) as (spark, history):
+        from rqueue.pipeline.plan import LOADS, Goal
+        from rqueue.pipeline.plan import plan as make
+
+        wanted = Goal(
+            seconds,
+            percentile / 100,
+            repetitions,
+            jobs,
+            seed,
+            tuple(sorted({*LOADS, growth})),
+        )
+        with Meter("parameter sets", quiet=as_json or keda) as meter:
+            plans = make(
+                spark,
+                history,
+                wanted,
+                window_s=width,
+                progress=lambda _queue, done, total: meter.update(done, total),
+            )
+    from rqueue.pipeline.keda import scaling
+
+    numbers = [scaling(one, slots=slots, growth=growth) for one in plans]
+    if plot is not None:
+        from rqueue.pipeline.plan_plot import plan_svg
+
+        Path(plot).write_text(plan_svg(plans), encoding="utf-8")
+    if keda:
+        click.echo("---\n".join(rules(target, plans, numbers)), nl=False)
+    elif as_json:
+        print_json([document(*pair) for pair in zip(plans, numbers, strict=True)])
+    else:
+        for index, pair in enumerate(zip(plans, numbers, strict=True)):
+            if index:
+                click.echo()
+            _show(*pair, growth)
+
+
+def rules(target: Target, plans: list[Plan], numbers: list[Scaling]) -> list[str]:
+    """A KEDA rule for each plan, for the server of the command line where there is one."""
+    from urllib.parse import urlsplit
+
+    from rqueue.pipeline.keda import keda_yaml
+    from rqueue.settings import Settings
+
+    settings = Settings.load(url=target.url, namespace=target.namespace)
+    where: dict[str, Any] = {"namespace": settings.namespace}
+    parts = urlsplit(settings.url or "")
+    if parts.hostname:
+        where["address"] = f"{parts.hostname}:{parts.port or 6379}"
+        where["database"] = int(parts.path.strip("/") or 0)
+    return [keda_yaml(one, its, **where) for one, its in zip(plans, numbers, strict=True)]
+
+
+def document(one: Plan, numbers: Scaling) -> dict[str, Any]:
+    """A plan as JSON."""
+    measured, load = one.measured, one.measured.load
+    return {
+        "queue": measured.queue,
+        "target_ms": _ms(one.goal.target),
+        "percentile": round(one.goal.quantile * 100, 3),
+        "workers": one.workers,
+        "workers_of_model": one.model_workers,
+        "busy": round(one.busy, 4),
+        "measured": {
+            "from": iso(measured.first_ms),
+            "to": iso(measured.last_ms),
+            "runs": measured.visits,
+            "jobs": measured.jobs,
+            "wait_ms": _ms(measured.wait_s),
+            "average_erlangs": round(measured.average, 4),
+            "quietest_erlangs": round(measured.quietest, 4),
+            "busiest": {
+                "from": iso(measured.busiest_ms),
+                "seconds": round(measured.window_s, 3),
+                "rate_per_s": round(load.rate, 4),
+                "run_ms": _ms(load.run),
+                "arrivals_cv2": round(load.arrivals_cv2, 4),
+                "runs_cv2": round(load.runs_cv2, 4),
+                "erlangs": round(load.erlangs, 4),
+            },
+        },
+        "workers_by_load": {f"{load:g}": workers for load, workers in one.by_load.items()},
+        "simulated_sets": one.sets,
+        "error_of_model": None if one.error is None else round(one.error, 4),
+        "points": [_point(point) for point in one.points],
+        "scaling": {
+            "slots": numbers.slots,
+            "min_replicas": numbers.least,
+            "max_replicas": numbers.most,
+            "waiting_jobs_per_replica": numbers.waiting,
+            "jobs_in_system_per_replica": round(numbers.in_system, 3),
+            "polling_s": numbers.polling_s,
+            "cooldown_s": numbers.cooldown_s,
+        },
+    }
+
+
+def _point(point: Point) -> dict[str, Any]:
+    def simulated(one: Simulated | None) -> dict[str, float | None] | None:
+        if one is None:
+            return None
+        return {"wait_ms": _ms(one.wait), "margin_ms": _ms(one.margin)}
+
+    return {
+        "load": point.load,
+        "workers": point.workers,
+        "busy": round(point.busy, 4),
+        "model_ms": _ms(point.model),
+        "fitted": simulated(point.fitted),
+        "measured": simulated(point.measured),
+    }
+
+
+def _ms(seconds: float) -> float | None:
+    return None if seconds == float("inf") else round(seconds * 1000, 3)
+
+
+def _show(one: Plan, numbers: Scaling, growth: float) -> None:
+    measured, load = one.measured, one.measured.load
+    share = f"p{one.goal.quantile * 100:g}"
+    click.echo(
+        f"queue '{measured.queue}': {many(one.workers, 'worker')} hold {share} of the wait"
+        f" within {span(one.goal.target * 1000)}"
+        + (f"; {one.by_load[growth]} at {growth:g} times the load" if growth != 1 else "")
+    )
+    print_facts(
+        {
+            "measured": f"{many(measured.visits, 'run')} of {many(measured.jobs, 'job')} from"
+            f" {iso(measured.first_ms)} to {iso(measured.last_ms)},"
+            f" {share} of the wait {span(measured.wait_s * 1000)}",
+            "busiest window": f"{span(measured.window_s * 1000)} from {iso(measured.busiest_ms)}",
+            "arrivals": f"{rate(load.rate)}, ca² {load.arrivals_cv2:.2f} (1 = at random, more ="
+            " bursts)",
+            "runs": f"{span(load.run * 1000)} on average, cs² {load.runs_cv2:.2f}",
+            "load": f"{load.erlangs:.2f} workers busy on average; {measured.average:.2f} over the"
+            f" whole range, {measured.quietest:.2f} in the quietest window",
+            "model": f"{many(one.model_workers, 'worker')}"
+            + ("" if one.error is None else f"; its waits are {one.error:.0%} off (median)"),
+            "simulation": f"{many(one.sets, 'parameter set')} of {one.goal.jobs:,} jobs",
+        },
+        indent="  ",
+    )
+    columns = [
+        Column("workers", True),
+        Column("busy", True),
+        Column("model", True),
+        Column("simulated", True),
+        Column("with measured arrivals", True),
+        Column("holds"),
+    ]
+    print_table(
+        columns,
+        [
+            (
+                point.workers,
+                f"{point.busy:.0%}",
+                "never" if point.model == float("inf") else span(point.model * 1000),
+                _with_margin(point.fitted),
+                _with_margin(point.measured),
+                point.holds(one.goal.target),
+            )
+            for point in one.curve()
+        ],
+    )
+    click.echo(
+        "workers at the load times "
+        + ", ".join(f"{load:g}: {workers}" for load, workers in one.by_load.items())
+    )
+    click.echo(
+        f"autoscaler ({many(numbers.slots, 'worker')} a replica): {numbers.least} to"
+        f" {many(numbers.most, 'replica')}, target {many(numbers.waiting, 'waiting job')} or"
+        f" {numbers.in_system:.1f} jobs in the system for each; the rule: --keda"
+    )
+
+
+def _with_margin(one: Simulated | None) -> str:
+    return "" if one is None else f"{span(one.wait * 1000)} ± {span(one.margin * 1000)}"

@@ -1,0 +1,247 @@
+"""What the commands of `rqueue pipeline` share: their options, the session, Spark's errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from rqueue import errors
+from rqueue.cli.dead import moment
+from rqueue.cli.exits import MISSING, NEGATIVE, USAGE, Failure
+from rqueue.cli.failures import advice, exit_code
+from rqueue.cli.target import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rqueue.settings import Settings
+
+LOCAL = "local[*]"
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class PipelineFailure(Failure):
+    """What Spark found wrong, as one line."""
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+
+def spark_options(command: F) -> F:
+    """Add --master and --conf."""
+    for decorate in (
+        click.option(
+            "--conf",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="A setting of Spark; may be repeated.",
+        ),
+        click.option(
+            "--master",
+            metavar="URL",
+            help="Where Spark runs: local[2], spark://host:7077, yarn, k8s://...; default: what"
+            " spark-submit says, or local[*].",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def queue_option(command: F) -> F:
+    """Add --queue, which may be repeated."""
+    decorate: Callable[[F], F] = click.option(
+        "--queue",
+        "-q",
+        "queues",
+        multiple=True,
+        metavar="QUEUE",
+        help="Only this queue; may be repeated. Default: all.",
+    )
+    return decorate(command)
+
+
+def lake_option(command: F) -> F:
+    """Add --lake."""
+    decorate: Callable[[F], F] = click.option(
+        "--lake",
+        metavar="FOLDER",
+        help="The lake that 'rqueue pipeline archive' writes: a path or URL that Spark reads.",
+    )
+    return decorate(command)
+
+
+def range_options(command: F) -> F:
+    """Add --from and --to, as `since` and `until`."""
+    for decorate in (
+        click.option(
+            "--to", "until", metavar="WHEN", help="Before: a time with its zone, or 1h (ago)."
+        ),
+        click.option(
+            "--from", "since", metavar="WHEN", help="From: a time with its zone, or 1d (ago)."
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+# -- the session -----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def spark_session(
+    master: str | None, conf: tuple[str, ...] = (), app: str = "rqueue"
+) -> Iterator[SparkSession]:
+    """A session for one command, stopped behind it unless it was there before.
+
+    Raises SparkMissing, JavaMissing and BadParameter.
+    """
+    from rqueue.spark.session import session
+
+    settings = {}
+    for text in conf:
+        name, equals, value = text.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise click.BadParameter(f"{text!r} is not spark.NAME=VALUE", param_hint="--conf")
+        settings[name] = value
+    before = _active()
+    spark = session(master or _submitted() or LOCAL, app, **settings)
+    try:
+        yield spark
+    finally:
+        if before is None:
+            spark.stop()
+
+
+def _active() -> SparkSession | None:
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
+def _submitted() -> str | None:
+    """The master that spark-submit was told; None when it did not start this."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return None
+    from pyspark import SparkConf
+
+    return SparkConf().get("spark.master")
+
+
+@contextlib.contextmanager
+def source_options(target: Target) -> Iterator[dict[str, str]]:
+    """Options of rqueue's sources for the server of the command line.
+
+    They hold no credentials: those go to the JVM's environment, which the driver's side of a source
+    reads, so that this has to be opened before the session is made.
+    """
+    from rqueue.spark.access import Access
+    from rqueue.spark.options import JobsRead, read_options
+
+    settings = target.settings()
+    with environment(settings):
+        access = Access.of(read_options(JobsRead, {"queues": "*"}))
+        yield {"url": access.url, "namespace": access.namespace}
+
+
+@contextlib.contextmanager
+def history_table(
+    target: Target,
+    lake: str | None,
+    queues: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    master: str | None,
+    conf: tuple[str, ...],
+) -> Iterator[tuple[SparkSession, DataFrame]]:
+    """A session, and history between two times (see `range_options`): of a lake, or the one that
+    Redis keeps."""
+    first, last = moment(since, "from"), moment(until, "to")
+    with contextlib.ExitStack() as stack:
+        if lake is None:
+            options = stack.enter_context(source_options(target))
+            spark = stack.enter_context(spark_session(master, conf))
+            if queues:
+                options["queues"] = ",".join(name.replace(",", "\\,") for name in queues)
+            if first:
+                options["since"] = str(first)
+            if last:
+                options["until"] = str(last - 1)
+            yield spark, spark.read.format("rqueue-history").options(**options).load()
+        else:
+            spark = stack.enter_context(spark_session(master, conf))
+            yield spark, lake_rows(spark, lake, queues, first, last)
+
+
+def lake_rows(
+    spark: SparkSession, lake: str, queues: tuple[str, ...], first_ms: int, last_ms: int
+) -> DataFrame:
+    """Rows of a lake that were written from one time on, and before another; 0: no such limit."""
+    from rqueue.pipeline.lake import day_of, read
+
+    rows = read(spark, lake, queues)
+    written = "CAST(split_part(entry, '-', 1) AS BIGINT)"
+    if first_ms:
+        rows = rows.where(f"date >= DATE '{day_of(first_ms)}' AND {written} >= {first_ms}")
+    if last_ms:
+        rows = rows.where(f"date <= DATE '{day_of(last_ms)}' AND {written} < {last_ms}")
+    return rows
+
+
+@contextlib.contextmanager
+def environment(settings: Settings) -> Iterator[None]:
+    """The server of these settings in RQUEUE_URL and RQUEUE_NAMESPACE, for a while."""
+    wanted = {"RQUEUE_URL": settings.url or "", "RQUEUE_NAMESPACE": settings.namespace}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+# -- Spark's errors --------------------------------------------------------------------------------
+
+_OURS = re.compile(r"^(?:\w+Error: )?rqueue\.(?:[a-z_]+\.)*([A-Z]\w+): ?(.*)$", re.M)
+_RAISED = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Missing)): (.+)$", re.M)
+_CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] ")
+_STATE = re.compile(r" *SQLSTATE: \w+\.?;?")
+
+
+def spark_failure(error: BaseException) -> Failure | None:
+    """What an exception of Spark means, as one line and an exit code; None if it is not Spark's.
+
+    An error of rqueue that was raised in a source, in another process, keeps its code and advice.
+    """
+    kinds = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__]
+    if not any(kind.startswith(("pyspark.errors", "py4j.protocol")) for kind in kinds):
+        if any(kind.endswith((".SparkMissing", ".JavaMissing")) for kind in kinds):
+            return PipelineFailure(str(error), MISSING)
+        return None
+    text = str(error)
+    if found := _OURS.findall(text):
+        name, said = found[-1]
+        kind = getattr(errors, name, errors.RQueueError)
+        blank = kind.__new__(kind)
+        hint = advice(blank)
+        return PipelineFailure(f"{said}; {hint}" if hint else said, exit_code(blank))
+    wrong = any(kind.endswith(("AnalysisException", "ParseException")) for kind in kinds)
+    raised = _RAISED.findall(text)
+    if "Traceback (most recent call last)" in text and raised:
+        line = f"{raised[-1][0]}: {raised[-1][1]}"
+    else:
+        line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    line = _STATE.sub("", _CONDITION.sub("", line.strip()))
+    return PipelineFailure(f"Spark: {' '.join(line.split())}", USAGE if wrong else NEGATIVE)

@@ -1,0 +1,203 @@
+"""What came in and how long it ran, measured in history: the input of `plan`.
+
+Counted are visits: each time that a job ran, retries too, for each of them keeps a worker busy. A
+visit arrives when the job was enqueued, when it was due, or when its run before ended, whatever was
+last. A run that crashed is not one of them: nobody wrote down when it began. The range is divided
+into windows of equal length; the busiest one, by the work that arrived in it (seconds of runs), is
+what capacity is for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import functions as F
+from pyspark.sql.window import Window
+
+from rqueue.errors import RQueueError
+from rqueue.pipeline.queueing import Load
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Measured", "TooFew", "measure", "visits"]
+
+Floats = NDArray[np.float64]
+
+SAMPLE = 100_000
+"""Visits of the busiest window that are looked at one by one."""
+
+FEWEST = 100
+"""Visits of the busiest window below which nothing can be said."""
+
+BINS = 200
+"""Bins at the least for the dispersion of counts, whose error is then 0.1 for a Poisson stream."""
+
+SHORTEST_RUN = 0.0005
+"""Seconds that a run of 0 ms is taken for: half of what the clock of history tells apart."""
+
+
+class TooFew(RQueueError):
+    """Too few jobs ran to plan by."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of one queue.
+
+    `first_ms`, `last_ms`: arrivals of the first and last visit. `visits`, `jobs`: how many, and of
+    how many jobs (visits per job is what retries cost). `window_s`: length of a window;
+    `busiest_ms`: start of the busiest one; `quietest`: erlangs of the quietest. `average`: erlangs
+    over the whole range. `load`: of the busiest window. `wait_s`: the quantile asked for, of the
+    waits as they were over the range. `gaps`, `runs`: seconds, of the busiest window. `levels`:
+    priority levels in use.
+    """
+
+    queue: str
+    first_ms: int
+    last_ms: int
+    visits: int
+    jobs: int
+    window_s: float
+    busiest_ms: int
+    quietest: float
+    average: float
+    load: Load
+    wait_s: float
+    gaps: Floats
+    runs: Floats
+    levels: tuple[int, ...]
+
+
+def visits(history: DataFrame) -> DataFrame:
+    """The runs in a table of history: queue, id, level, arrived (ms), waited (s), run (s)."""
+    entry = F.split("entry", "-")
+    order = (entry[0].cast("long"), entry[1].cast("long"), F.col("row"))
+    before = F.lag("finished").over(Window.partitionBy("queue", "id").orderBy(*order))
+    arrived = F.unix_millis(F.greatest("enqueued", "due", before))
+    started, finished = F.unix_millis("started"), F.unix_millis("finished")
+    # clocks of hosts are compared with Redis's here: what comes out negative is nothing
+    return (
+        history.withColumn("arrived", arrived)
+        .where("started IS NOT NULL AND finished IS NOT NULL AND arrived IS NOT NULL")
+        .select(
+            "queue",
+            "id",
+            "level",
+            "arrived",
+            (F.greatest(started - F.col("arrived"), F.lit(0)) / 1000).alias("waited"),
+            F.greatest((finished - started) / 1000, F.lit(SHORTEST_RUN)).alias("run"),
+        )
+    )
+
+
+def measure(
+    history: DataFrame, *, window_s: float = 600.0, quantile: float = 0.95
+) -> list[Measured]:
+    """Measure each queue in a table of history (see `rqueue.spark.schemas.HISTORY`), by name.
+
+    window_s: length of a window; the range is divided evenly into about as many. Raises TooFew when
+    no queue has enough.
+    """
+    ran = visits(history).persist()
+    try:
+        whole = (
+            ran.groupBy("queue")
+            .agg(
+                F.min("arrived").alias("first"),
+                F.max("arrived").alias("last"),
+                F.count("*").alias("visits"),
+                F.count_distinct("id").alias("jobs"),
+                F.sum("run").alias("work"),
+                F.percentile_approx("waited", quantile, 10_000).alias("wait"),
+                F.sort_array(F.collect_set("level")).alias("levels"),
+            )
+            .orderBy("queue")
+            .collect()
+        )
+        found = [_measure(ran, row.asDict(), window_s) for row in whole]
+    finally:
+        ran.unpersist()
+    enough = [one for one in found if one is not None]
+    if not enough:
+        most = max((row["visits"] for row in whole), default=0)
+        raise TooFew(
+            f"too few jobs ran to plan by: {most} in the best queue, and {FEWEST} in its busiest"
+            " window are needed; take a longer range, or a longer window"
+        )
+    return enough
+
+
+def _measure(ran: DataFrame, whole: dict[str, Any], window_s: float) -> Measured | None:
+    queue, first, last = whole["queue"], whole["first"], whole["last"]
+    length_ms = last - first + 1
+    count = max(1, round(length_ms / (window_s * 1000)))
+    width = length_ms / count
+    mine = ran.where(F.col("queue") == queue)
+    number = F.floor((F.col("arrived") - first) / F.lit(width))
+    windows = mine.groupBy(number.alias("window")).agg(F.sum("run").alias("work")).collect()
+    work = {row["window"]: row["work"] for row in windows}
+    busiest = max(work, key=lambda window: (work[window], -window))
+    quietest = min(work.values()) if len(work) == count else 0.0
+    rows = (
+        mine.where(number == busiest)
+        .select("arrived", "run")
+        .orderBy("arrived", "run")
+        .limit(SAMPLE)
+        .toArrow()
+    )
+    if rows.num_rows < FEWEST:
+        return None
+    arrived = rows["arrived"].to_numpy() / 1000
+    runs = rows["run"].to_numpy()
+    # All of the window, or, when there are more than are looked at, the part they came in.
+    span = width / 1000 if rows.num_rows < SAMPLE else max(arrived[-1] - arrived[0], 0.001)
+    mean = float(runs.mean())
+    gaps = np.diff(arrived)
+    # Repeated in a circle, the gaps shall have the window's rate; where the window ends with its
+    # last arrival, the first one does not come at the same moment.
+    gaps = np.append(gaps, max(span - float(gaps.sum()), float(gaps.mean())))
+    load = Load(
+        rate=rows.num_rows / span,
+        run=mean,
+        arrivals_cv2=burstiness(arrived - arrived[0], span, mean),
+        runs_cv2=float(runs.var()) / mean**2,
+    )
+    return Measured(
+        queue=queue,
+        first_ms=first,
+        last_ms=last,
+        visits=whole["visits"],
+        jobs=whole["jobs"],
+        window_s=width / 1000,
+        busiest_ms=first + int(busiest * width),
+        quietest=quietest / (width / 1000),
+        average=whole["work"] / (length_ms / 1000),
+        load=load,
+        wait_s=float(whole["wait"]),
+        gaps=gaps,
+        runs=runs,
+        levels=tuple(whole["levels"]),
+    )
+
+
+def burstiness(arrived: Floats, span: float, run: float) -> float:
+    """The ca² of arrivals at these seconds from 0 to `span`; `run`: mean seconds of a run.
+
+    The squared coefficient of variation of the times between them, or the index of dispersion of
+    their counts (variance to mean, in bins of ten arrivals or one run, whatever is longer),
+    whatever is greater: the first sees that jobs come in batches, the second that batches come in
+    batches. For a stream without memory both are the same. Bins are left out where there would be
+    fewer than `BINS` of them.
+    """
+    gaps = np.diff(arrived)
+    mean = float(gaps.mean()) if len(gaps) else 0.0
+    alone = float(gaps.var()) / mean**2 if mean > 0 else float(len(arrived))
+    bins = int(span / max(run, 10 * span / len(arrived)))
+    if bins < BINS:
+        return alone
+    counts, _ = np.histogram(arrived, bins=bins, range=(0.0, span))
+    return max(alone, float(counts.var() / counts.mean()))

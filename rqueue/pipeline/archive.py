@@ -1,0 +1,247 @@
+"""Archive: history goes from Redis into the lake, each row once.
+
+A structured stream reads `rqueue-history`; each of its batches is written aside, put into its
+folders, and becomes part of the lake in one step (see `rqueue.pipeline.lake`). Nothing depends on
+the moment at which that is interrupted:
+
+- before that step: the batch comes again; what was written is seen by nobody, and deleted later.
+- after it, before the checkpoint knows: the batch comes again, and since the lake says for each
+  queue up to which entry it holds all of it, its rows are known and left out.
+
+So the checkpoint only saves work. Without it (deleted, or of another Spark) the stream begins at
+the oldest entry that Redis still has, and what the lake holds is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from rqueue.pipeline import compact as compaction
+from rqueue.pipeline.errors import LakeBusy
+from rqueue.pipeline.lag import Lag, measure
+from rqueue.pipeline.lake import CHECKPOINT, Entry, Lake, LakeFile, Snapshot, day_column, entry_id
+from rqueue.spark import register
+from rqueue.spark.access import Access
+from rqueue.spark.options import HistoryStream, read_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["Archived", "Batch", "archive"]
+
+INTERVAL_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch that the lake holds now. seconds: it took; total: rows of this run so far; lag: what
+    is in Redis and not yet in the lake."""
+
+    number: int
+    rows: int
+    files: int
+    seconds: float
+    total: int
+    lag: Lag
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """What a run did: rows and batches that were added, and folders that were compacted."""
+
+    rows: int
+    batches: int
+    merged: int
+
+
+def archive(
+    spark: SparkSession,
+    path: str,
+    options: Mapping[str, str],
+    *,
+    once: bool = False,
+    interval_s: float = INTERVAL_S,
+    compact: bool = True,
+    stop: threading.Event | None = None,
+    on_batch: Callable[[Batch], None] | None = None,
+    on_merged: Callable[[compaction.Merged], None] | None = None,
+) -> Archived:
+    """Add to the lake at `path` what it does not hold yet of the history of some queues.
+
+    options: of the stream `rqueue-history` (`url`, `queues`, `maxRowsPerBatch`, ...). once: end
+    when all is there that was there at the beginning; else go on, a batch every `interval_s`
+    seconds, until `stop` is set, and then end with the batch that is under way. compact: merge
+    small files in between. on_batch is called for each batch that brought rows.
+
+    Raises what the source raises, LakeBusy if another archiver adds to the same lake, LakeError.
+    """
+    register(spark)
+    access = Access.of(read_options(HistoryStream, options))
+    run = _Run(Lake(spark, path), access, compact, on_batch, on_merged)
+    run.lake.keep_schema()
+    _keep_quiet(spark)
+    stream = spark.readStream.format("rqueue-history").options(**options).load()
+    writer = (
+        stream.writeStream.queryName(f"archive {path}")
+        .option("checkpointLocation", run.lake.files.path(CHECKPOINT))
+        .foreachBatch(run.store)
+    )
+    writer = (
+        writer.trigger(availableNow=True)
+        if once
+        else writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds")
+    )
+    _await(writer.start(), stop, run)
+    if compact and run.lake.snapshot().files:
+        run.merge()
+        run.lake.clean()
+    return Archived(run.rows, run.batches, run.merged)
+
+
+class _Run:
+    """One run of the archiver: what it has done so far, and how a batch is stored."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        access: Access,
+        compact: bool,
+        on_batch: Callable[[Batch], None] | None,
+        on_merged: Callable[[compaction.Merged], None] | None,
+    ) -> None:
+        self.lake = lake
+        self.rows = self.batches = self.merged = 0
+        self.error: Exception | None = None
+        self.between = threading.Lock()
+        """Held while a batch is stored: who has it, stops between two of them."""
+        self._access = access
+        self._compact = compact
+        self._on_batch = on_batch
+        self._on_merged = on_merged
+
+    def store(self, rows: DataFrame, number: int) -> None:
+        """Make a batch part of the lake, without what it has already."""
+        with self.between:
+            try:
+                began = time.monotonic()
+                made = self._add(rows)
+                if not made:
+                    return
+                self.batches += 1
+                count = sum(file.rows for file in made)
+                self.rows += count
+                took = time.monotonic() - began
+                if self._on_batch is not None:
+                    lag = measure(self._access, self._offsets(number))
+                    self._on_batch(Batch(number, count, len(made), took, self.rows, lag))
+                if self._compact:
+                    self.merge()
+            except Exception as error:
+                self.error = error  # Spark would make a text of it
+                raise
+
+    def merge(self) -> None:
+        """Compact what is due."""
+        for files in compaction.due(self.lake.snapshot()):
+            done = compaction.merge(self.lake, files)
+            if done is not None:
+                self.merged += 1
+                if self._on_merged is not None:
+                    self._on_merged(done)
+
+    def _offsets(self, number: int) -> dict[str, str]:
+        """How far a batch goes, from the checkpoint."""
+        text = self.lake.files.read_text(f"{CHECKPOINT}/offsets/{number}") or "{}"
+        offsets: dict[str, str] = json.loads(text.splitlines()[-1])
+        return offsets
+
+    def _add(self, rows: DataFrame) -> list[LakeFile]:
+        lake = self.lake
+        before = lake.snapshot()
+        marks = before.marks()
+        new = rows.where(_beyond(marks)).withColumn("date", day_column("entry"))
+        made = lake.stage(new)
+        if made:
+            self._commit(before, made)
+        return made
+
+    def _commit(self, before: Snapshot, made: list[LakeFile]) -> None:
+        """Add the files to whatever the lake holds now, if that knows none of their rows."""
+        queues = {file.queue for file in made}
+        marks = before.marks()
+        now = before
+        while True:
+            known = now.marks()
+            if any(known.get(queue) != marks.get(queue) for queue in queues):
+                raise _busy(self.lake)
+            if self.lake.commit(now, [*now.files, *made]):
+                return
+            now = self.lake.snapshot()
+
+
+def _beyond(marks: Mapping[str, Entry]) -> Column:
+    """The rows after the marks of their queues."""
+    if not marks:
+        return F.lit(True)
+    known = F.create_map(
+        *(
+            column
+            for queue, mark in sorted(marks.items())
+            for column in (F.lit(queue), entry_id(F.lit(str(mark))))
+        )
+    )
+    mark = F.try_element_at(known, F.col("queue"))
+    return mark.isNull() | (entry_id("entry") > mark)
+
+
+def _await(query: StreamingQuery, stop: threading.Event | None, run: _Run) -> None:
+    """Wait until the query ends, or `stop` is set; raises what ended it."""
+    over = threading.Event() if stop is None else stop
+    ended = threading.Event()
+    failed: list[Exception] = []
+
+    def watch() -> None:
+        try:
+            query.awaitTermination()
+        except Exception as error:
+            failed.append(error)
+        ended.set()
+        over.set()
+
+    watcher = threading.Thread(target=watch, name="archive", daemon=True)
+    watcher.start()
+    over.wait()
+    if not ended.is_set():
+        with run.between:
+            query.stop()
+    watcher.join()
+    if run.error is not None:
+        raise run.error
+    if failed:
+        if "Multiple streaming queries are concurrently" in str(failed[0]):
+            raise _busy(run.lake)
+        raise failed[0]
+
+
+def _busy(lake: Lake) -> LakeBusy:
+    return LakeBusy(
+        f"another archiver adds to the lake at {lake.path}; what this one read is left to it: let "
+        "only one run"
+    )
+
+
+def _keep_quiet(spark: SparkSession) -> None:
+    """What ends the query is raised; Spark need not print pages about it as well."""
+    jvm: Any = spark._jvm
+    logs = jvm.org.apache.logging.log4j
+    for package in ("streaming.runtime", "streaming"):  # since Spark 4.1, before
+        name = f"org.apache.spark.sql.execution.{package}.MicroBatchExecution"
+        logs.core.config.Configurator.setLevel(name, logs.Level.OFF)

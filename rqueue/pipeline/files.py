@@ -1,0 +1,175 @@
+"""Files of a folder that Spark can reach: on this machine, on HDFS, in an object store.
+
+A thin layer over Hadoop's FileSystem, which Spark brings along with every scheme that it reads.
+Names are relative to the folder, with `/` between parts.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rqueue.pipeline.errors import LakeError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["DRAFTS", "FileInfo", "Files"]
+
+DRAFTS = "_rqueue/new/"
+"""Where files are written that are to appear whole."""
+
+
+class FileInfo(NamedTuple):
+    """A file: its name, size in bytes, and when it was last written (ms since the epoch)."""
+
+    name: str
+    size: int
+    modified_ms: int
+
+
+class Files:
+    """The files below `root`. What goes wrong is raised as LakeError with the folder's name."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        if not root.strip():
+            raise LakeError("a lake needs a path: a folder, or a URL that Spark reads")
+        jvm: Any = spark._jvm
+        session: Any = spark._jsparkSession
+        self._jvm = jvm
+        with self._told(root):
+            path = jvm.org.apache.hadoop.fs.Path(root)
+            self._fs = path.getFileSystem(session.sessionState().newHadoopConf())
+            self._root = self._fs.makeQualified(path)
+            self.root: str = self._root.toString()
+            self._local = Path(self._root.toUri().getPath()) if self._is_local() else None
+
+    def _is_local(self) -> bool:
+        return str(self._root.toUri().getScheme()) == "file"
+
+    def path(self, name: str) -> str:
+        """The full path of a file, as Spark's readers and writers take it."""
+        return f"{self.root}/{name}"
+
+    def url(self) -> str:
+        """The folder as a URL, escaped, without a `/` at its end."""
+        return str(self._root.toUri().toString()).rstrip("/")
+
+    def exists(self, name: str) -> bool:
+        """Is there a file or folder of this name?"""
+        with self._told(name):
+            return bool(self._fs.exists(self._at(name)))
+
+    def read_text(self, name: str) -> str | None:
+        """A whole file as UTF-8; None if there is none."""
+        with self._told(name):
+            path = self._at(name)
+            if not self._fs.exists(path):
+                return None
+            stream = self._fs.open(path)
+            try:
+                return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            finally:
+                stream.close()
+
+    def create(self, name: str, text: str) -> bool:
+        """Write a new file, which appears whole or not at all; False if there is one already.
+
+        Of several that try at the same time one succeeds: surely on this machine and on HDFS. In an
+        object store without a rename of its own the last one may win.
+        """
+        hidden = DRAFTS + uuid.uuid4().hex
+        with self._told(name):
+            if self._local is not None:
+                draft, target = self._local / hidden, self._local / name
+                draft.parent.mkdir(parents=True, exist_ok=True)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                draft.write_text(text, encoding="utf-8")
+                try:
+                    os.link(draft, target)
+                except FileExistsError:
+                    return False
+                finally:
+                    draft.unlink()
+                return True
+            self._write(hidden, text)
+            self._fs.mkdirs(self._at(name).getParent())
+            if self._fs.exists(self._at(name)) or not self._fs.rename(
+                self._at(hidden), self._at(name)
+            ):
+                self._fs.delete(self._at(hidden), False)
+                return False
+            return True
+
+    def replace(self, name: str, text: str) -> None:
+        """Write a file anew; readers see the old text or the new one."""
+        with self._told(name):
+            if self._local is not None:
+                draft = self._local / (DRAFTS + uuid.uuid4().hex)
+                draft.parent.mkdir(parents=True, exist_ok=True)
+                draft.write_text(text, encoding="utf-8")
+                (self._local / name).parent.mkdir(parents=True, exist_ok=True)
+                draft.replace(self._local / name)
+            else:
+                self._write(name, text)
+
+    def _write(self, name: str, text: str) -> None:
+        stream = self._fs.create(self._at(name), True)
+        try:
+            stream.write(text.encode())
+        finally:
+            stream.close()
+
+    def names(self, folder: str) -> list[str]:
+        """What lies directly in a folder; nothing if there is no such folder."""
+        with self._told(folder):
+            path = self._at(folder)
+            if not self._fs.exists(path):
+                return []
+            return sorted(str(found.getPath().getName()) for found in self._fs.listStatus(path))
+
+    def find(self, folder: str) -> list[FileInfo]:
+        """All files below a folder, by their names below it."""
+        with self._told(folder):
+            path = self._at(folder) if folder else self._root
+            if not self._fs.exists(path):
+                return []
+            start = len(str(path.toUri().getPath()).rstrip("/")) + 1
+            found, files = [], self._fs.listFiles(path, True)
+            while files.hasNext():
+                file = files.next()
+                name = str(file.getPath().toUri().getPath())[start:]
+                found.append(FileInfo(name, file.getLen(), file.getModificationTime()))
+            return sorted(found)
+
+    def move(self, name: str, to: str) -> None:
+        """Move a file; it appears whole at its new place."""
+        with self._told(name):
+            target = self._at(to)
+            self._fs.mkdirs(target.getParent())
+            if not self._fs.rename(self._at(name), target):
+                raise LakeError(f"{self.path(name)} could not be moved to {self.path(to)}")
+
+    def delete(self, name: str) -> None:
+        """Delete a file or a whole folder, if it is there."""
+        with self._told(name):
+            self._fs.delete(self._at(name), True)
+
+    def _at(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
+
+    @contextmanager
+    def _told(self, name: str) -> Iterator[None]:
+        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+        try:
+            yield
+        except Py4JJavaError as error:
+            said = str(error.java_exception.getMessage() or error.java_exception.toString())
+            raise LakeError(f"{name}: {' '.join(said.split())}") from None
+        except OSError as error:
+            raise LakeError(f"{error.filename or name}: {error.strerror}") from None

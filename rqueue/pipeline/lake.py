@@ -1,0 +1,418 @@
+"""The lake: history as Parquet files in folders by date and queue, and what it is made of.
+
+::
+
+    <lake>/date=2030-01-31/queue=mail/part-....parquet    the rows
+    <lake>/_spark_metadata/<n>.compact                    which files count, and how far it is
+    <lake>/_rqueue/schema.json, checkpoint/, staging/     the archiver's own
+
+**Which rows are in it** is said by the newest file in `_spark_metadata` alone: a whole list of the
+data files, which appears at once or not at all. It is written the way that Spark's own file sink
+writes it, so that `spark.read.parquet(lake)` reads exactly what is listed, like `read` does,
+whatever else lies around; our numbers stand beside Spark's in each line. A change (a batch that is
+added, small files that one replaces) is one new list under the next number, and who finds that
+number taken has to look again: of two writers one waits, neither overwrites.
+
+**How far it is** stands in it too: the last entry of each queue (its *mark*). Entries of a queue
+are archived in their order, so that everything up to the mark is there, once.
+
+**Its columns** (`HISTORY`, and `date`) may be added to, and nothing else: no column ever changes
+its name, type or meaning, or goes away. A column that a file does not have is null. A reader that
+is older than the lake reads the columns that it knows; a writer that is older leaves the others
+null. A column of another type is refused, on both sides.
+
+`date` is the UTC day of the entry's id, that is: when the row was written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote
+
+from pyspark.sql import functions as F
+from pyspark.sql import types as st
+
+from rqueue.errors import ConfigError
+from rqueue.pipeline.errors import LakeError
+from rqueue.pipeline.files import DRAFTS, FileInfo, Files
+from rqueue.spark.schemas import HISTORY
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = [
+    "CHECKPOINT",
+    "KEEP_S",
+    "SCHEMA",
+    "STAGING",
+    "Entry",
+    "Lake",
+    "LakeFile",
+    "Snapshot",
+    "day_column",
+    "day_of",
+    "entry_id",
+    "read",
+]
+
+CHECKPOINT = "_rqueue/checkpoint"
+STAGING = "_rqueue/staging"
+KEEP_S = 3600.0
+"""How long files stay that others have replaced: a reader may have begun with them."""
+
+SCHEMA = st.StructType(
+    [
+        *(field for field in HISTORY.fields if field.name != "queue"),
+        st.StructField("date", st.DateType(), True),
+        st.StructField("queue", st.StringType(), True),
+    ]
+)
+"""Columns of the files, and the two that their folders name."""
+
+_LISTS = "_spark_metadata"
+_LIST = re.compile(r"(\d+)\.compact")
+_STEP = 10  # a whole list is every tenth of Spark's; ours are all whole
+_KEYS = "entry string, date date, queue string"
+_SCHEMA_FILE = "_rqueue/schema.json"
+_FORMAT = 1
+_UNQUOTED = "/=:@!$&'()*+,;~"
+_ABANDONED_S = 24 * 3600.0  # no writer takes so long from its first file to its list
+_FOLDERS = re.compile(r"date=(\d{4}-\d\d-\d\d)/queue=([^/]+)/[^/_.][^/]*\.parquet")
+
+
+class Entry(NamedTuple):
+    """The id of a stream entry; they compare by age."""
+
+    ms: int
+    number: int
+
+    @classmethod
+    def of(cls, text: str) -> Entry:
+        """Read `ms-number`."""
+        ms, _, number = text.partition("-")
+        return cls(int(ms), int(number or 0))
+
+    def __str__(self) -> str:
+        return f"{self.ms}-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class LakeFile:
+    """A data file that belongs to the lake. name: below the lake's folder; last: newest entry."""
+
+    name: str
+    size: int
+    modified_ms: int
+    date: date
+    queue: str
+    rows: int
+    last: Entry
+
+    @property
+    def folder(self) -> str:
+        """Its folder, which stands for a date and a queue."""
+        return self.name.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the lake holds at one moment. version: number of its list, -1 while there is none;
+    moved: the list was made while the lake stood elsewhere."""
+
+    version: int
+    moved: bool
+    files: tuple[LakeFile, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows it holds."""
+        return sum(file.rows for file in self.files)
+
+    def marks(self) -> dict[str, Entry]:
+        """The newest entry of each queue."""
+        marks: dict[str, Entry] = {}
+        for file in self.files:
+            marks[file.queue] = max(marks.get(file.queue, file.last), file.last)
+        return marks
+
+
+class Lake:
+    """A lake at a path: a folder, or a URL that this Spark reads and writes."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self.spark = spark
+        self.files = Files(spark, path)
+        self._root_url = self.files.url()
+
+    @property
+    def path(self) -> str:
+        """Where it is, in full."""
+        return self.files.root
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """What it holds now. Raises LakeError for a list that cannot be read."""
+        while True:
+            version = self._version()
+            if version < 0:
+                return Snapshot(-1, False, ())
+            text = self.files.read_text(_list(version))
+            if text is not None:  # else it was cleaned away just now, for there is a newer one
+                return self._parsed(version, text)
+
+    def require(self) -> Snapshot:
+        """What it holds. Raises ConfigError if there is no lake, or nothing in it."""
+        snapshot = self.snapshot()
+        if not snapshot.files:
+            raise ConfigError(
+                "lake", f"there is none at {self.path}: rqueue pipeline archive makes one"
+            )
+        return snapshot
+
+    def read(self) -> tuple[DataFrame, Snapshot]:
+        """Its rows, in the columns of `HISTORY` and `date`, and the moment that they are of.
+
+        The files are settled now; what is added later is not in it. They stay for an hour after
+        others have replaced them. Raises ConfigError, and LakeError.
+        """
+        self.check_schema()
+        reader = self.spark.read.schema(SCHEMA)
+        while True:
+            snapshot = self.require()
+            if not snapshot.moved:
+                frame = reader.parquet(self.path)
+                # Spark has read the list on its own: was it this one?
+                if self._version() != snapshot.version:
+                    continue
+            else:
+                # the lake was moved, or is seen under another name: its list has the old one
+                frame = (
+                    reader.option("basePath", self.path)
+                    .option("__globPaths__", "false")
+                    .parquet(*(self.files.path(file.name) for file in snapshot.files))
+                )
+            return frame.select(*HISTORY.names, "date"), snapshot
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    def commit(self, before: Snapshot, files: Iterable[LakeFile]) -> bool:
+        """Make the lake hold these files, if it still is what `before` says; else False."""
+        version = before.version + _STEP if before.version >= 0 else _STEP - 1
+        lines = ["v1", *map(self._line, files)]
+        return self.files.create(_list(version), "\n".join(lines))
+
+    def stage(self, rows: DataFrame) -> list[LakeFile]:
+        """Write rows, which have a `date`, into files at their places, where nobody sees them yet.
+
+        Returns what `commit` takes; nothing for no rows.
+        """
+        folder = f"{STAGING}/{uuid.uuid4().hex}"
+        staged = self.files.path(folder)
+        rows.write.partitionBy("date", "queue").parquet(staged)
+        try:
+            written = self.spark.read.schema(_KEYS).parquet(staged)
+            return self._adopted(folder, written)
+        finally:
+            self.files.delete(folder)
+
+    def _adopted(self, folder: str, rows: DataFrame) -> list[LakeFile]:
+        staged = [file for file in self.files.find(folder) if _FOLDERS.fullmatch(file.name)]
+        if not staged:
+            return []
+        facts = {
+            (row["date"], row["queue"], row["file"]): (row["rows"], Entry(row["ms"], row["number"]))
+            for row in rows.sparkSession.sql(
+                """SELECT date, queue, file, count(*) AS rows, max(id).ms AS ms,
+                  max(id).number AS number
+                FROM {rows} GROUP BY 1, 2, 3""",
+                rows=rows.select("date", "queue", "_metadata.file_name", entry_id("entry")).toDF(
+                    "date", "queue", "file", "id"
+                ),
+            ).collect()
+        }
+        made = []
+        for file in staged:
+            day, queue = _placed(file)
+            count, last = facts[day, queue, file.name.rpartition("/")[2]]
+            self.files.move(f"{folder}/{file.name}", file.name)
+            made.append(LakeFile(file.name, file.size, file.modified_ms, day, queue, count, last))
+        return made
+
+    def check_schema(self) -> st.StructType:
+        """The columns that the lake has, together with those that we know.
+
+        Raises LakeError if a column is of another type, or the lake of a later format.
+        """
+        text = self.files.read_text(_SCHEMA_FILE)
+        if text is None:
+            return SCHEMA
+        try:
+            document = json.loads(text)
+            theirs = st.StructType.fromJson(document["schema"])
+            version = int(document["format"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise LakeError(f"{self.files.path(_SCHEMA_FILE)} is broken: {error}") from None
+        if version > _FORMAT:
+            raise LakeError(
+                f"the lake at {self.path} is of format {version}, this rqueue reads {_FORMAT}: "
+                "use a newer one"
+            )
+        return _together(theirs, SCHEMA, self.path)
+
+    def keep_schema(self) -> None:
+        """Note the columns that we write, beside those that are there. Raises LakeError."""
+        schema = self.check_schema()
+        document = {"format": _FORMAT, "schema": schema.jsonValue()}
+        text = json.dumps(document, indent=1)
+        if text != self.files.read_text(_SCHEMA_FILE):
+            self.files.replace(_SCHEMA_FILE, text)
+
+    def clean(self, keep_s: float = KEEP_S, *, now_ms: int | None = None) -> int:
+        """Delete files that were replaced more than `keep_s` seconds ago, so that who had begun to
+        read could end, and after a day what killed writers left. Returns how many."""
+        now_ms = round(time.time() * 1000) if now_ms is None else now_ms
+        lists = sorted(
+            (int(found[1]), file.modified_ms)
+            for file in self.files.find(_LISTS)
+            if (found := _LIST.fullmatch(file.name))
+        )
+        named: dict[bool, set[str]] = {True: set(), False: set()}
+        gone = []
+        for (version, _), (_, until_ms) in zip(lists, [*lists[1:], (0, now_ms)], strict=True):
+            kept = until_ms >= now_ms - keep_s * 1000  # it was the newest until then
+            text = self.files.read_text(_list(version))
+            if text is not None:
+                named[kept] |= {file.name for file in self._parsed(version, text).files}
+            if not kept:
+                gone.append(version)
+        deleted = 0
+        for file in self.files.find(""):
+            if _FOLDERS.fullmatch(file.name):
+                if file.name in named[True]:
+                    continue
+            elif not file.name.startswith((f"{STAGING}/", DRAFTS)):
+                continue
+            if file.name in named[False] or file.modified_ms < now_ms - _ABANDONED_S * 1000:
+                self.files.delete(file.name)
+                deleted += 1
+        for version in gone:
+            self.files.delete(_list(version))
+        return deleted
+
+    # -- lists -------------------------------------------------------------------------------------
+
+    def _version(self) -> int:
+        found = (_LIST.fullmatch(name) for name in self.files.names(_LISTS))
+        return max((int(match[1]) for match in found if match), default=-1)
+
+    def _line(self, file: LakeFile) -> str:
+        return json.dumps(
+            {
+                "path": self._url(file.name),
+                "size": file.size,
+                "isDir": False,
+                "modificationTime": file.modified_ms,
+                "blockReplication": 1,
+                "blockSize": 128 * 1024**2,
+                "action": "add",
+                "name": file.name,
+                "date": file.date.isoformat(),
+                "queue": file.queue,
+                "rows": file.rows,
+                "last": str(file.last),
+            }
+        )
+
+    def _url(self, name: str) -> str:
+        return f"{self._root_url}/{quote(name, safe=_UNQUOTED)}"
+
+    def _parsed(self, version: int, text: str) -> Snapshot:
+        head, *lines = text.splitlines()
+        moved = False
+        files = []
+        try:
+            if head != "v1":
+                raise ValueError(f"it begins with {head!r}")
+            for line in lines:
+                said = json.loads(line)
+                name = said["name"]
+                files.append(
+                    LakeFile(
+                        name,
+                        said["size"],
+                        said["modificationTime"],
+                        date.fromisoformat(said["date"]),
+                        said["queue"],
+                        said["rows"],
+                        Entry.of(said["last"]),
+                    )
+                )
+                moved = moved or said["path"] != self._url(name)
+        except (ValueError, KeyError, TypeError) as error:
+            raise LakeError(
+                f"{self.files.path(f'{_LISTS}/{version}.compact')} is no list of a lake of rqueue: "
+                f"{error}"
+            ) from None
+        return Snapshot(version, moved, tuple(files))
+
+
+def read(spark: SparkSession, path: str, queues: Sequence[str] = ()) -> DataFrame:
+    """The rows of a lake, in the columns of `HISTORY` and `date`: the one way to read it.
+
+    queues: only these. Put a filter on `date` for part of it: the other days are not opened. Reads
+    what the lake holds now, whatever the archiver and the compaction do meanwhile. Raises
+    ConfigError if there is no lake, and LakeError.
+    """
+    frame, _ = Lake(spark, path).read()
+    return frame.where(frame["queue"].isin(*queues)) if queues else frame
+
+
+def _list(version: int) -> str:
+    return f"{_LISTS}/{version}.compact"
+
+
+def entry_id(entry: str | Column) -> Column:
+    """Ids of entries, which are text, as what sorts by age: {ms, number}."""
+    column = F.col(entry) if isinstance(entry, str) else entry
+    ms, number = (F.split_part(column, F.lit("-"), F.lit(part)) for part in (1, 2))
+    return F.struct(ms.cast("bigint").alias("ms"), number.cast("bigint").alias("number"))
+
+
+def day_column(entry: str) -> Column:
+    """The UTC day of an entry: the lake's `date`."""
+    days = F.floor(entry_id(entry)["ms"] / F.lit(86_400_000)).cast("int")
+    return F.date_add(F.lit("1970-01-01").cast("date"), days)
+
+
+def day_of(ms: int) -> date:
+    """The UTC day of a time in ms since the epoch."""
+    return datetime.fromtimestamp(ms / 1000, UTC).date()
+
+
+def _placed(file: FileInfo) -> tuple[date, str]:
+    """The date and queue that a file's folders stand for."""
+    match = _FOLDERS.fullmatch(file.name)
+    assert match
+    return date.fromisoformat(match[1]), unquote(match[2])
+
+
+def _together(theirs: st.StructType, ours: st.StructType, path: str) -> st.StructType:
+    known = {field.name: field for field in theirs.fields}
+    for field in ours.fields:
+        other = known.get(field.name)
+        if other is not None and other.dataType != field.dataType:
+            raise LakeError(
+                f"column '{field.name}' of the lake at {path} is {other.dataType.simpleString()}, "
+                f"this rqueue has {field.dataType.simpleString()}: a lake's columns never change "
+                "their type; archive into another folder"
+            )
+    added = [field for field in ours.fields if field.name not in known]
+    return st.StructType([*theirs.fields, *added])

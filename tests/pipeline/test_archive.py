@@ -1,0 +1,291 @@
+"""History goes into the lake once, whatever comes twice."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from pyspark.sql import SparkSession
+
+from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import ConfigError
+from rqueue.keys import QueueKeys
+from rqueue.pipeline import compact as compaction
+from rqueue.pipeline import lake as lakes
+from rqueue.pipeline.archive import Archived, Batch, archive
+from rqueue.pipeline.errors import LakeBusy
+from rqueue.pipeline.files import Files
+from rqueue.pipeline.lake import CHECKPOINT, Lake
+from tests.support.history import plain_rows, trim, write
+
+
+@pytest.fixture
+def namespace(client: redis.Redis, queue_name: str) -> Iterator[str]:
+    """One of this test alone, so that `*` means its queues."""
+    name = queue_name.replace("[", "-").replace("]", "")
+    yield name
+    if keys := list(client.scan_iter(match=f"{name}:*", count=1000)):
+        client.unlink(*keys)
+
+
+@pytest.fixture
+def run(
+    spark: SparkSession, server: EmbeddedRedis, namespace: str, tmp_path: Path
+) -> Callable[..., Archived]:
+    """Archives once what there is into the lake at tmp_path/lake."""
+
+    def call(**more: Any) -> Archived:
+        source = {"url": server.url, "namespace": namespace, **more.pop("options", {})}
+        return archive(spark, str(tmp_path / "lake"), source, **{"once": True, **more})
+
+    return call
+
+
+def keys_in_lake(spark: SparkSession, path: Path) -> Counter[tuple[str, str, int]]:
+    rows = lakes.read(spark, str(path)).select("queue", "entry", "row").collect()
+    return Counter(tuple(row) for row in rows)
+
+
+def keys_in_history(
+    client: redis.Redis, namespace: str, *queues: str
+) -> Counter[tuple[str, str, int]]:
+    found: Counter[tuple[str, str, int]] = Counter()
+    for queue in queues:
+        seen: Counter[str] = Counter()
+        for row in plain_rows(client, QueueKeys(queue, namespace)):
+            found[queue, row["entry"], seen[row["entry"]]] += 1
+            seen[row["entry"]] += 1
+    return found
+
+
+def test_all_rows_once_with_all_their_columns(
+    spark: SparkSession,
+    server: EmbeddedRedis,
+    client: redis.Redis,
+    namespace: str,
+    run: Callable[..., Archived],
+    tmp_path: Path,
+) -> None:
+    odd = "a b/c=%7D*[x]{y}é"  # what a folder's name may not hold
+    number = "7"  # a name that Spark would take for a number
+    write(client, QueueKeys("mail", namespace), entries=3, rows=40)
+    write(client, QueueKeys(odd, namespace), entries=2, rows=7)
+    write(client, QueueKeys(number, namespace), entries=1, rows=5)
+    batches: list[Batch] = []
+    done = run(on_batch=batches.append)
+    assert (done.rows, batches[-1].total) == (139, 139)
+    assert (batches[-1].lag.rows, batches[-1].lag.seconds) == (0, 0.0)
+
+    path = tmp_path / "lake"
+    expected = keys_in_history(client, namespace, "mail", odd, number)
+    assert keys_in_lake(spark, path) == expected
+    source = spark.read.format("rqueue-history").options(url=server.url, namespace=namespace)
+    live = sorted(map(str, source.load().collect()))
+    lake = lakes.read(spark, str(path))
+    assert sorted(map(str, lake.drop("date").collect())) == live
+    for row in lake.select("entry", "date").distinct().collect():
+        ms = int(row["entry"].split("-")[0])
+        assert row["date"] == datetime.fromtimestamp(ms / 1000, UTC).date()
+    some = lakes.read(spark, str(path), [odd, number])
+    assert some.count() == 19
+    # who knows nothing of rqueue reads the same rows
+    assert spark.read.parquet(str(path)).count() == 139
+
+
+def test_what_is_there_already_is_not_added_again(
+    spark: SparkSession,
+    client: redis.Redis,
+    namespace: str,
+    run: Callable[..., Archived],
+    tmp_path: Path,
+) -> None:
+    keys = QueueKeys("q", namespace)
+    write(client, keys, entries=4, rows=10)
+    assert run().rows == 40
+    assert (run().rows, run().batches) == (0, 0)
+    write(client, keys, entries=1, rows=3)
+    write(client, QueueKeys("later", namespace), entries=1, rows=2)
+    assert run().rows == 5
+    path = tmp_path / "lake"
+    assert keys_in_lake(spark, path) == keys_in_history(client, namespace, "q", "later")
+
+    # A kill between the lake's list and the checkpoint: the batch comes again.
+    for name in ("1", ".1.crc"):
+        (path / CHECKPOINT / "commits" / name).unlink()
+    assert run().rows == 0
+    # The checkpoint is gone altogether: all comes again, and what is new.
+    shutil.rmtree(path / CHECKPOINT)
+    write(client, keys, entries=1, rows=4)
+    assert run().rows == 4
+    assert keys_in_lake(spark, path) == keys_in_history(client, namespace, "q", "later")
+
+
+@pytest.mark.parametrize("step", ["stage", "move", "commit", "committed"])
+def test_interrupted_at_any_step(
+    spark: SparkSession,
+    client: redis.Redis,
+    namespace: str,
+    run: Callable[..., Archived],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+) -> None:
+    """What a kill leaves behind counts for nothing, or for all of its batch."""
+    write(client, QueueKeys("q", namespace), entries=3, rows=10)
+    run()
+    write(client, QueueKeys("q", namespace), entries=2, rows=5)
+    write(client, QueueKeys("p", namespace), entries=2, rows=5)
+
+    class Killed(Exception):
+        pass
+
+    def dies(call: Callable[..., Any], calls: int, after: bool = False) -> Callable[..., Any]:
+        left = [calls]
+
+        def dying(*args: Any, **more: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0 and not after:
+                raise Killed
+            answer = call(*args, **more)
+            if left[0] < 0:
+                raise Killed
+            return answer
+
+        return dying
+
+    with monkeypatch.context() as broken:
+        if step == "stage":
+            broken.setattr(Lake, "_adopted", dies(Lake._adopted, 0))
+        elif step == "move":
+            broken.setattr(Files, "move", dies(Files.move, 1))  # one file is in its place
+        else:
+            broken.setattr(Lake, "commit", dies(Lake.commit, 0, after=step == "committed"))
+        broken.setattr(Files, "delete", lambda *_: None)  # a kill tidies nothing
+        with pytest.raises(Killed):
+            run()
+    path = tmp_path / "lake"
+    there = sum(keys_in_lake(spark, path).values())
+    assert there == (50 if step == "committed" else 30)
+    assert spark.read.parquet(str(path)).count() == there
+    assert run().rows == 50 - there
+    assert keys_in_lake(spark, path) == keys_in_history(client, namespace, "q", "p")
+
+
+def test_batches_are_limited(
+    client: redis.Redis, namespace: str, run: Callable[..., Archived]
+) -> None:
+    write(client, QueueKeys("q", namespace), entries=6, rows=10)
+    batches: list[Batch] = []
+    run(options={"maxRowsPerBatch": "20"}, on_batch=batches.append)
+    assert [(batch.rows, batch.total, batch.lag.rows) for batch in batches] == [
+        (20, 20, 40), (20, 40, 20), (20, 60, 0),
+    ]  # fmt: skip
+    assert batches[0].lag.seconds > 0
+
+
+def test_it_runs_until_it_is_stopped(
+    spark: SparkSession,
+    client: redis.Redis,
+    namespace: str,
+    run: Callable[..., Archived],
+    tmp_path: Path,
+) -> None:
+    keys = QueueKeys("q", namespace)
+    write(client, keys, entries=1, rows=10)
+    stop = threading.Event()
+    seen: list[int] = []
+
+    def on_batch(batch: Batch) -> None:
+        seen.append(batch.total)
+        if batch.total == 10:
+            write(client, keys, entries=1, rows=5)
+        else:
+            stop.set()
+
+    done = run(once=False, interval_s=0.1, stop=stop, on_batch=on_batch)
+    assert (done.rows, seen) == (15, [10, 15])
+    assert not spark.streams.active
+    assert keys_in_lake(spark, tmp_path / "lake") == keys_in_history(client, namespace, "q")
+
+
+def test_two_archivers_write_nothing_twice(
+    spark: SparkSession,
+    client: redis.Redis,
+    namespace: str,
+    run: Callable[..., Archived],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that is as far as another, and slower, finds its rows there."""
+    write(client, QueueKeys("q", namespace), entries=2, rows=10)
+    path = tmp_path / "lake"
+    real = Lake.commit
+
+    def overtaken(lake: Lake, before: Any, files: Any) -> bool:
+        monkeypatch.setattr(Lake, "commit", real)
+        files = list(files)
+        assert real(lake, before, files)  # the other one, with the very same rows
+        return real(lake, before, files)
+
+    monkeypatch.setattr(Lake, "commit", overtaken)
+    with pytest.raises(LakeBusy, match="another archiver"):
+        run()
+    assert keys_in_lake(spark, path) == keys_in_history(client, namespace, "q")
+    assert run().rows == 0
+
+
+def test_a_compaction_in_between_is_no_conflict(
+    spark: SparkSession,
+    client: redis.Redis,
+    namespace: str,
+    run: Callable[..., Archived],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keys = QueueKeys("q", namespace)
+    for _ in range(2):
+        write(client, keys, entries=1, rows=10)
+        run()
+    write(client, keys, entries=1, rows=10)
+    real = Lake.commit
+
+    def overtaken(lake: Lake, before: Any, files: Any) -> bool:
+        monkeypatch.setattr(Lake, "commit", real)
+        assert compaction.merge(lake, before.files) is not None
+        return real(lake, before, files)
+
+    monkeypatch.setattr(Lake, "commit", overtaken)
+    assert run().rows == 10
+    lake = Lake(spark, str(tmp_path / "lake"))
+    assert [file.rows for file in lake.snapshot().files] == [20, 10]
+    assert keys_in_lake(spark, tmp_path / "lake") == keys_in_history(client, namespace, "q")
+
+
+def test_rows_that_were_trimmed_too_early(
+    spark: SparkSession,
+    client: redis.Redis,
+    namespace: str,
+    run: Callable[..., Archived],
+    tmp_path: Path,
+) -> None:
+    keys = QueueKeys("q", namespace)
+    write(client, keys, entries=1, rows=10)
+    run()
+    write(client, keys, entries=2, rows=10)
+    trim(client, keys, 2)
+    with pytest.raises(Exception, match="history of queue 'q' is lost"):
+        run()
+    assert run(options={"failOnDataLoss": "false"}).rows == 10
+    assert sum(keys_in_lake(spark, tmp_path / "lake").values()) == 20
+
+
+def test_wrong_options_are_named(run: Callable[..., Archived]) -> None:
+    with pytest.raises(ConfigError, match="maxRows: "):
+        run(options={"maxRows": "1"})

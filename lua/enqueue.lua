@@ -31,29 +31,12 @@ if fault then return fault end
 local now = clock(row[2])
 local levels, paused, timer, ranked = row[3] or '', row[4] == '1', row[5], row[6] == '1'
 
+-- what nearly all enqueues are: one run of ordinary jobs
 local plan
-if runs == '4,,0,' .. total and (not row[7] or row[7] == '10') then
-  -- what nearly all enqueues are: one run of ordinary jobs
-  plan = { { level = 4, due = 0, max = 0, count = total } }
-else
-  -- Q-11: the offset that maps JMS priorities onto n levels
-  local priorities, planned = tonumber(row[7]) or 10, 0
-  local offset = math.max(0, 5 - math.ceil(priorities / 2))
-  plan = {}
-  for priority, sign, when, max, count in string.gmatch(runs, '(%-?%d+),([+@]?)(%d*),(%d+),(%d+)') do
-    local due = 0
-    if sign == '+' then due = now + tonumber(when) elseif sign == '@' then due = tonumber(when) end
-    plan[#plan + 1] = {
-      level = math.max(0, math.min(priorities - 1, tonumber(priority) - offset)),
-      due = due > now and due or 0,
-      max = tonumber(max),
-      count = tonumber(count),
-    }
-    planned = planned + tonumber(count)
-  end
-  if planned ~= total then
-    return redis.error_reply('BADARGS enqueue: the runs speak of ' .. planned .. ' jobs, the arguments hold ' .. total)
-  end
+if string.sub(runs, 1, 5) ~= '4,,0,' or tonumber(string.sub(runs, 6)) ~= total or (row[7] and row[7] ~= '10') then
+  --- @include "runs"
+  plan, fault = runs_plan(runs, total, now, tonumber(row[7]) or 10)
+  if not plan then return fault end
 end
 
 local note, noted
@@ -64,20 +47,22 @@ if how ~= '0' and how ~= '1' then
   noted = writes_note
 end
 
-local ids, refused, seen, accepted = {}, {}, {}, total
+local ids, refused, accepted = {}, {}, total
 for i = 1, total do ids[i] = ARGV[FIRST + 2 * (i - 1)] end
 local waiters = paused and {} or redis.call('ZRANGE', base .. 'interested', '0', '31')
 local live = redis.call('HMGET', base .. 'jobs', unpack(ids))
 local ended = redis.call('HMGET', base .. 'ended', unpack(ids))
 local older = redis.call('HMGET', base .. 'ended:old', unpack(ids))
+local seen = total > 1 and {} or nil
 for i = 1, total do
   local id = ids[i]
-  if live[i] or ended[i] or older[i] or seen[id] then
+  if live[i] or ended[i] or older[i] or seen and seen[id] then
     refused[#refused + 1] = i - 1
     ids[i] = false
     accepted = accepted - 1
+  elseif seen then
+    seen[id] = true
   end
-  seen[id] = true
 end
 if accepted == 0 then
   if note then noted(note, 0, total) end
@@ -86,7 +71,7 @@ end
 
 -- Direct hand-off: nothing waits before the job, and a waiting consumer has credit for it.
 local taker, give
-if total == 1 and #waiters > 0 and plan[1].due == 0 then
+if total == 1 and waiters[1] and not (plan and plan[1].due > 0) then
   --- @include "hand_over"
   taker, give = hand_over_taker(base, now, levels, ranked, waiters, #ARGV[FIRST + 1] + 64), hand_over
 end
@@ -96,41 +81,25 @@ end
 
 if not row[1] then schema_stamp(meta) end
 local position = redis.call('HINCRBY', meta, 'seq', accepted) - accepted
-local stored, lists, scheduled, soonest, ready = {}, {}, nil, nil, 0
-local index = 0
-for _, run in ipairs(plan) do
-  local level, due = run.level, run.due
-  local tail
-  if level == 4 and run.max == 0 and due == 0 then
-    tail = string.format(',%d;', now)
-  else
-    tail = string.format(',%d,%d,0,0,%d,%d;', now, level, run.max, due)
-  end
-  local waiting = lists[level]
-  for i = index + 1, index + run.count do
+local stored, lists, scheduled, ready = {}, nil, nil, accepted
+if plan then
+  --- @include "runs"
+  lists, scheduled, ready = runs_lay(plan, ids, position, now, stored, ARGV, FIRST)
+else
+  local tail, waiting = string.format(',%d;', now), accepted == total and ids or {}
+  for i = 1, total do
     local id = ids[i]
     if id then
       position = position + 1
       stored[#stored + 1] = id
       stored[#stored + 1] = string.format('%d', position) .. tail .. ARGV[FIRST + 2 * i - 1]
-      if due > 0 then
-        scheduled = scheduled or {}
-        scheduled[#scheduled + 1] = { due = due, position = position, id = id }
-        if not soonest or due < soonest then soonest = due end
-      else
-        if not waiting then
-          waiting = {}
-          lists[level] = waiting
-        end
-        waiting[#waiting + 1] = id
-        ready = ready + 1
-      end
+      waiting[#stored / 2] = id
     end
   end
-  index = index + run.count
+  lists = { [4] = waiting }
 end
 redis.call('HSET', base .. 'jobs', unpack(stored))
-if ready > 0 and not (levels == '4' and plan[1].level == 4 and #plan == 1) then
+if ready > 0 and (plan or levels ~= '4') then
   --- @include "levels"
   levels_use(meta, levels, lists)
 end
@@ -139,7 +108,7 @@ if taker then
   give(base, now, taker, timer, stored[1], stored[2])
 else
   for level, waiting in pairs(lists) do redis.call('RPUSH', base .. 'ready:' .. level, unpack(waiting)) end
-  if #waiters > 0 and ready > 0 then
+  if waiters[1] and ready > 0 then
     --- @include "consumers"
     consumer_notify(base, now, ready, timer, ranked)
   end
@@ -147,7 +116,7 @@ end
 if scheduled then
   --- @include "schedule"
   schedule_add(base, scheduled)
-  if not paused then schedule_watch(base, now, soonest, timer) end
+  if not paused then schedule_watch(base, now, scheduled.soonest, timer) end
 end
 if row[8] then
   --- @include "consumers"

@@ -6,6 +6,7 @@ A worker talks over two wires: one carries its calls, the other listens on its w
 
 from __future__ import annotations
 
+import socket
 from typing import Any, TypeVar
 
 import redis
@@ -15,6 +16,7 @@ from redis.retry import Retry
 
 from rqueue import scripts
 from rqueue.connection import translate, url_of
+from rqueue.framing import Framing
 from rqueue.store.call import Arg, Call
 
 R = TypeVar("R")
@@ -35,17 +37,28 @@ class Wire:
             retry=Retry(NoBackoff(), 0),
             health_check_interval=0,
             decode_responses=False,
+            protocol=2,
         )
         kwargs.pop("retry_on_error", None)
         kwargs.pop("retry_on_timeout", None)
+        self._timeout = timeout
         self._connection: Any = pool.connection_class(**kwargs)
+        self._framing: Framing | None = None
 
     def connect(self) -> None:
         """Connect and log in, if not connected. Raises the tree of `rqueue.errors`."""
         try:
-            self._connection.connect()
+            self._open()
         except (rx.RedisError, OSError) as error:
             raise self._broken(error) from error
+
+    def _open(self) -> None:
+        connection = self._connection
+        if not self.connected:
+            connection.connect()
+            sock: object = connection._sock
+            if type(sock) is socket.socket:  # on TLS redis-py's own framing goes on
+                self._framing = Framing(sock, self._timeout, connection._parser.parse_error)
 
     @property
     def connected(self) -> bool:
@@ -59,21 +72,28 @@ class Wire:
 
     def close(self) -> None:
         """Drop the connection; the next command opens a new one."""
+        self._framing = None
         self._connection.disconnect()
 
     def send(self, *command: Arg) -> None:
         """Send one command and do not wait. Raises the tree of `rqueue.errors`."""
-        connection = self._connection
         try:
-            if connection._sock is None:
-                connection.connect()
-            connection.send_packed_command(connection.pack_command(*command), check_health=False)
+            if self._framing is None:
+                self._open()
+            if self._framing is not None:
+                self._framing.send(command)
+            else:
+                connection = self._connection
+                packed = connection.pack_command(*command)
+                connection.send_packed_command(packed, check_health=False)
         except (rx.RedisError, OSError) as error:
             raise self._broken(error) from error
 
     def read(self) -> Any:
         """Read one reply; an error reply raises redis-py's ResponseError."""
         try:
+            if self._framing is not None:
+                return self._framing.read()
             return self._connection.read_response()
         except rx.ResponseError:
             raise
@@ -112,5 +132,5 @@ class Wire:
 
     def _broken(self, error: Exception) -> Exception:
         # a reply may still be on its way: this connection must not be used again
-        self._connection.disconnect()
+        self.close()
         return translate(error, url=self.url)

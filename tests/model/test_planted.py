@@ -104,20 +104,20 @@ FAULTS = [
     Fault(
         "an arrival wakes nobody",
         "enqueue.lua",
-        "if waiters and ready > 0 then",
+        "if waiters[1] and ready > 0 then",
         "if false then",
     ),
     Fault(
         "a job handed over is in nobody's hands",
-        "enqueue.lua",
-        "  redis.call('RPUSH', base .. 'held:' .. taker.name, stored[1])\n",
+        "include/hand_over.lua",
+        "  redis.call('RPUSH', base .. 'held:' .. taker.name, id)\n",
         "",
     ),
     Fault(
         "a job handed over goes past one that waits",
-        "enqueue.lua",
-        "if levels_waiting(base, row[3]) == 0 then",
-        "if true then",
+        "include/hand_over.lua",
+        "if levels_waiting(base, levels) > 0 then",
+        "if false then",
         (begin((1, 0), (1, 0)), PAUSE, enqueue(), RESUME, enqueue()),
     ),
     Fault(
@@ -129,8 +129,8 @@ FAULTS = [
     Fault(
         "an id that has ended is accepted again",
         "enqueue.lua",
-        "if live[i] or ended[i] or older[i] or seen[id] then",
-        "if live[i] or seen[id] then",
+        "if live[i] or ended[i] or older[i] or seen and seen[id] then",
+        "if live[i] or seen and seen[id] then",
         (begin((1, 0)), enqueue(), HEAR, settle("ack"), enqueue(known=True)),
     ),
     Fault(
@@ -208,12 +208,12 @@ FAULTS = [
     Fault(
         "a paused queue hands out",
         "include/pull.lua",
-        "  if queue.paused then\n    pull_settle_state",
-        "  if false then\n    pull_settle_state",
+        "  if queue.paused then\n    pull_leave",
+        "  if false then\n    pull_leave",
     ),
     Fault(
         "work is not passed on",
-        "include/pull.lua",
+        "include/pass_on.lua",
         "  if queue.paused or queue.quiet then return end\n  if redis",
         "  if true then return end\n  if redis",
     ),

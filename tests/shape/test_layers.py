@@ -32,7 +32,17 @@ LAYERS: list[tuple[str, set[str]]] = [
         },
     ),
     ("scripts", {"rqueue.scripts"}),
-    ("store", {"rqueue.store", "rqueue.connection", "rqueue.wire", "rqueue.awire", "rqueue.lines"}),
+    (
+        "store",
+        {
+            "rqueue.store",
+            "rqueue.connection",
+            "rqueue.framing",
+            "rqueue.wire",
+            "rqueue.awire",
+            "rqueue.lines",
+        },
+    ),
     (
         "client",
         {

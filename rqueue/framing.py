@@ -1,0 +1,66 @@
+"""RESP on a plain socket: what redis-py does around a command costs as much as the command.
+
+The connection is redis-py's, logged in; this takes its socket over. hiredis packs and parses.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any, cast
+
+import hiredis
+from redis import exceptions as rx
+
+BUFFER = 65536
+
+# hiredis declares a tuple of one element and means any tuple
+_pack = cast("Callable[[tuple[str | bytes | int | float, ...]], bytes]", hiredis.pack_command)
+
+
+class Framing:
+    """Commands and replies on one connected socket, used by one thread.
+
+    `timeout`: seconds that a command or a reply may take; None waits for ever. `to_error` makes
+    the exception of an error reply. Raises redis-py's TimeoutError and ConnectionError.
+    """
+
+    def __init__(
+        self, sock: socket.socket, timeout: float | None, to_error: Callable[[str], Exception]
+    ) -> None:
+        self._sock = sock
+        self._buffer = bytearray(BUFFER)
+        self._reader = hiredis.Reader(
+            protocolError=rx.InvalidResponse, replyError=to_error, notEnoughData=self
+        )
+        # The kernel keeps the time: a timeout of Python's own costs a poll before every call.
+        sock.settimeout(None)
+        if timeout is not None:
+            limit = struct.pack("ll", int(timeout), int(timeout % 1 * 1e6) or int(timeout < 1))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+
+    def send(self, command: tuple[str | bytes | int | float, ...]) -> None:
+        """Send one command and do not wait."""
+        try:
+            self._sock.sendall(_pack(command))
+        except BlockingIOError:
+            raise rx.TimeoutError("Timeout writing to socket") from None
+
+    def read(self) -> Any:
+        """Read one reply; an error reply is raised."""
+        reader = self._reader
+        reply = reader.gets()
+        while reply is self:  # there is not all of it yet
+            try:
+                size = self._sock.recv_into(self._buffer)
+            except BlockingIOError:
+                raise rx.TimeoutError("Timeout reading from socket") from None
+            if not size:
+                raise rx.ConnectionError("Connection closed by server.")
+            reader.feed(self._buffer, 0, size)
+            reply = reader.gets()
+        if isinstance(reply, rx.RedisError):
+            raise reply
+        return reply

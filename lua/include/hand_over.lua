@@ -1,13 +1,19 @@
---- @include "levels"
 --- @include "consumers"
 
 --- A job that arrives while nothing waits goes straight into the hands of a waiting consumer with credit for it.
 
 --- The first of `waiters` (interested consumers, best first) that may take a job of `size` bytes now, or nil.
 local function hand_over_taker(base, now, levels, ranked, waiters, size)
-  if levels_waiting(base, levels) > 0 then return nil end
-  local first = redis.call('ZRANGE', base .. 'scheduled', '0', '0', 'WITHSCORES')
-  if first[2] and tonumber(first[2]) <= now then return nil end
+  local before = { base .. 'scheduled' }
+  for level in string.gmatch(levels, '%d+') do
+    before[#before + 1] = base .. 'ready:' .. level
+    before[#before + 1] = base .. 'due:' .. level
+  end
+  local there = redis.call('EXISTS', unpack(before))
+  if there > 0 then
+    local first = redis.call('ZRANGE', base .. 'scheduled', '0', '0', 'WITHSCORES')
+    if there > 1 or not first[2] or tonumber(first[2]) <= now then return nil end
+  end
   local floor = consumer_highest_notified(base, ranked)
   for _, name in ipairs(waiters) do
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs', 'bytes', 'held_bytes')

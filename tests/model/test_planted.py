@@ -116,7 +116,7 @@ FAULTS = [
     Fault(
         "a job handed over goes past one that waits",
         "include/hand_over.lua",
-        "if levels_waiting(base, levels) > 0 then",
+        "if there > 0 then",
         "if false then",
         (begin((1, 0), (1, 0)), PAUSE, enqueue(), RESUME, enqueue()),
     ),

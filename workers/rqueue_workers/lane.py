@@ -20,6 +20,10 @@ from rqueue_workers.shared import Shared
 
 log = logging.getLogger("rqueue.worker")
 
+WAVE_S = 0.2
+"""Up to this many seconds a job, what waits may wait for a whole one: jobs that began together end
+together, and until then no slot is free."""
+
 
 def fail_hard() -> NoReturn:
     """End the process: a fault of our own in a thread that nobody watches."""
@@ -149,7 +153,9 @@ class Lane:
             waited = now - self.todo[0].since
         except IndexError:
             return 0.0, set()
-        patience = max(0.05, 3 * self.credit.mean / self.slots, blocked)
+        mean = self.credit.mean
+        wave = 1.5 * mean if mean <= WAVE_S else 0.0
+        patience = max(0.05, 3 * mean / self.slots, wave, blocked)
         if waited < patience:
             return max(0.002, patience - waited), set()
         self.stalled = min(2.0, 2 * patience)

@@ -8,6 +8,7 @@ import redis
 
 from rqueue.embedded import EmbeddedRedis
 from tests.support import spark as spark_support
+from tests.support.redis_cluster import redis_cluster  # noqa: F401
 from tests.support.redis_server import OLDEST_NAME, MissingServer, Servers, binaries, chosen
 from tests.support.spark import cluster_spark, spark, sparks  # noqa: F401
 

@@ -132,7 +132,8 @@ def pages(
         with client.pipeline(transaction=True) as pipe:
             pipe.xrange(keys.history, f"({after}", until, count=count)
             pipe.hget(keys.meta, "history_trimmed")
-            found, mark = pipe.execute()
+            reply, mark = pipe.execute()
+        found = [(id, _named(fields)) for id, fields in reply]
         trimmed = mark.decode() if mark else BEGIN
         # Entries go from the oldest on: whatever was trimmed by now beyond the last one read is
         # missing from this reply, if it was in the range.
@@ -146,6 +147,13 @@ def pages(
         after = found[-1][0].decode()
         size = sum(len(value) for _, fields in found for value in fields.values())
         count = max(1, min(_MOST, _PAGE_BYTES * len(found) // max(size, 1)))
+
+
+def _named(fields: Any) -> dict[bytes, bytes]:
+    # redis-py leaves what a cluster's transaction answers as it came
+    if isinstance(fields, dict):
+        return fields
+    return dict(zip(fields[::2], fields[1::2], strict=True))
 
 
 def sizes(

@@ -1,0 +1,227 @@
+"""Jobs of a queue page by page, from where to where: what one partition of a read looks at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple, cast
+
+import redis
+
+from rqueue import store
+from rqueue.connection import execute, translated
+from rqueue.job import Delivery
+from rqueue.keys import QueueKeys
+
+__all__ = ["Found", "Part", "pages", "plan"]
+
+HEAD = -(10**13)
+"""Promoted jobs have positions from here on: before all others of their level."""
+
+_LISTS = {"d": "due", "r": "ready"}
+_CURSOR = re.compile(r"(\d+)([dr])(-?\d+)")
+_BEYOND = 2**53 - 1
+_LEVELS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one partition reads: a stretch of one waiting list, by position (`after` is not in it,
+    `until` is), or all of the schedule, of the dead letters, or of the hands of consumers.
+
+    which: `ready`, `scheduled`, `dead` or `held`. level, list: of `ready`: the level, and `d` or
+    `r` for promoted or ordinary jobs. levels: how many the queue has. until: position, due time or
+    time of death (ms) of what is the last one when the read is planned.
+    """
+
+    queue: str
+    which: str
+    until: int = 0
+    level: int = 0
+    list: str = "r"
+    after: int = HEAD - 1
+    levels: int = _LEVELS
+
+
+class Found(NamedTuple):
+    """A job as it was found. `due_ms` is None where its header says when. `cause` is JSON."""
+
+    state: str
+    job: Delivery
+    due_ms: int | None = None
+    consumer: str = ""
+    worker: str = ""
+    cause: bytes = b""
+
+
+# -- planning --------------------------------------------------------------------------------------
+
+
+def plan(
+    client: redis.Redis, keys: QueueKeys, states: set[str], levels: set[int] | None, step: int
+) -> list[Part]:
+    """The parts in which jobs of these states (and, of waiting ones, these levels; None: all) are
+    read; of a long waiting list about `step` jobs each."""
+    counts = execute(client, store.counts(keys, oldest=False), queue=keys.queue)
+    parts: list[Part] = []
+    if "ready" in states:
+        ends = {
+            "d": HEAD + int(counts.meta.get("promoted", "0")),
+            "r": int(counts.meta.get("seq", "0")),
+        }
+        most = int(counts.meta.get("priorities", _LEVELS))
+        for level in sorted(counts.levels, reverse=True):
+            if counts.levels[level] and (levels is None or level in levels):
+                for list_, until in ends.items():
+                    parts += _stretches(client, keys, level, list_, until, step, most)
+    if counts.scheduled and ("scheduled" in states or (counts.parked and "parked" in states)):
+        with translated(client, queue=keys.queue):
+            last = cast(
+                "list[tuple[bytes, float]]",
+                client.zrange(keys.scheduled, -1, -1, withscores=True),
+            )
+        if last:
+            parts.append(Part(keys.queue, "scheduled", int(last[0][1])))
+    if counts.dead and "dead" in states:
+        parts.append(Part(keys.queue, "dead", counts.now))
+    if counts.held and "held" in states:
+        parts.append(Part(keys.queue, "held"))
+    return parts
+
+
+def _stretches(
+    client: redis.Redis,
+    keys: QueueKeys,
+    level: int,
+    list_: str,
+    until: int,
+    step: int,
+    levels: int,
+) -> Iterator[Part]:
+    key = keys.ready(level) if list_ == "r" else keys.due(level)
+    with translated(client, queue=keys.queue):
+        count = client.llen(key)
+        if not count:
+            return
+        after = HEAD - 1
+        pieces = -(-count // step)
+        for piece in range(1, pieces):
+            id_ = cast("bytes | None", client.lindex(key, count * piece // pieces))
+            value = None if id_ is None else cast("bytes | None", client.hget(keys.jobs, id_))
+            # a job that has gone meanwhile marks no border: its stretch becomes part of the next
+            if value is not None and after < (position := _position(value)) < until:
+                yield Part(keys.queue, "ready", position, level, list_, after, levels)
+                after = position
+    yield Part(keys.queue, "ready", until, level, list_, after, levels)
+
+
+def _position(value: bytes) -> int:
+    head = value.partition(b";")[0].partition(b",")[0]
+    return int(head.lstrip(b"!"))
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def pages(
+    client: redis.Redis, keys: QueueKeys, part: Part, states: set[str], size: int
+) -> Iterator[list[Found]]:
+    """The jobs of a part, `size` at a time; the next page is read when it is asked for."""
+    if part.which == "ready":
+        return _ready(client, keys, part, size)
+    if part.which == "held":
+        return _once(_held(client, keys, size))
+    if part.which == "dead":
+        return _once(_dead(client, keys, part, size))
+    return _once(_scheduled(client, keys, part, states, size))
+
+
+def _ready(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Iterator[list[Found]]:
+    mine = f"{part.level}{part.list}"
+    # The other lists are told to be read to the end already.
+    others = ",".join(
+        f"{level}{list_}{_BEYOND}"
+        for level in range(part.levels)
+        for list_ in _LISTS
+        if f"{level}{list_}" != mine
+    )
+    at = part.after
+    while at < part.until:
+        page = execute(client, store.browse(keys, f"{others},{mine}{at}", size), queue=keys.queue)
+        found = [Found("ready", job) for job in page.jobs]
+        reached = {level + list_: int(to) for level, list_, to in _CURSOR.findall(page.cursor)}
+        before, at = at, reached.get(mine, at)
+        if at > part.until:
+            found = [one for one in found if _position(one.job.value) <= part.until]
+        yield found
+        if at == before:
+            return
+
+
+def _entries(
+    client: redis.Redis, keys: QueueKeys, which: str, size: int
+) -> Iterator[Sequence[store.read.Entry]]:
+    after = ("-inf", "")
+    more = True
+    while more:
+        call = store.browse_set(keys, which, after, size)
+        page = execute(client, call, queue=keys.queue)
+        after, more = page.after, page.more
+        yield page.entries
+
+
+def _scheduled(
+    client: redis.Redis, keys: QueueKeys, part: Part, states: set[str], size: int
+) -> Iterator[list[Found]]:
+    for entries in _entries(client, keys, "scheduled", size):
+        why: list[bytes | None] = []
+        if entries:
+            with translated(client, queue=keys.queue):
+                ids = [entry.job.id for entry in entries]
+                why = cast("list[bytes | None]", client.hmget(keys.parked, ids))
+        found = []
+        for entry, parked in zip(entries, why, strict=True):
+            state = "scheduled" if parked is None else "parked"
+            if state in states and entry.score <= part.until:
+                found.append(Found(state, entry.job, int(entry.score), cause=parked or b""))
+        yield found
+        if entries and entries[-1].score > part.until:
+            return
+
+
+def _dead(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Iterator[list[Found]]:
+    for entries in _entries(client, keys, "dead", size):
+        yield [
+            Found("dead", entry.job, cause=entry.cause)
+            for entry in entries
+            if entry.score <= part.until
+        ]
+        if entries and entries[-1].score > part.until:
+            return
+
+
+def _held(client: redis.Redis, keys: QueueKeys, size: int) -> Iterator[list[Found]]:
+    with translated(client, queue=keys.queue):
+        names = cast("list[bytes]", client.zrange(keys.consumers, 0, -1))
+    for name in sorted(raw.decode() for raw in names):
+        with translated(client, queue=keys.queue):
+            raw_worker = cast("bytes | None", client.hget(keys.consumer(name), "worker"))
+        worker = (raw_worker or b"").decode(errors="replace")
+        for entries in _entries(client, keys, f"held:{name}", size):
+            yield [Found("held", entry.job, consumer=name, worker=worker) for entry in entries]
+
+
+def _once(found: Iterator[list[Found]]) -> Iterator[list[Found]]:
+    """Each job once: it may leave, and come back further on, while it is read."""
+    seen: set[bytes] = set()
+    for page in found:
+        fresh = []
+        for one in page:
+            # a digest takes half the room of an id
+            mark = blake2b(one.job.id.encode("utf-8", "surrogateescape"), digest_size=12).digest()
+            if mark not in seen:
+                seen.add(mark)
+                fresh.append(one)
+        yield fresh

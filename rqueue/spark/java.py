@@ -19,6 +19,11 @@ OLDEST = 17
 
 ADVICE = "install one (Debian and Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
 
+_PLACES = (
+    ("/usr/lib/jvm", "bin/java"),
+    ("/Library/Java/JavaVirtualMachines", "Contents/Home/bin/java"),
+    ("/opt/homebrew/opt", "libexec/openjdk.jdk/Contents/Home/bin/java"),
+)
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
@@ -60,11 +65,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[Path]:
         yield Path(home, "bin", "java")
     if on_path := shutil.which("java", path=environ.get("PATH", "")):
         yield Path(on_path)
-    for base, inner in (
-        ("/usr/lib/jvm", "bin/java"),
-        ("/Library/Java/JavaVirtualMachines", "Contents/Home/bin/java"),
-        ("/opt/homebrew/opt", "libexec/openjdk.jdk/Contents/Home/bin/java"),
-    ):
+    for base, inner in _PLACES:
         yield from sorted(Path(base).glob(f"*/{inner}"), reverse=True)
 
 

@@ -88,6 +88,9 @@ class Wire:
                 connection.send_packed_command(packed, check_health=False)
         except (rx.RedisError, OSError) as error:
             raise self._broken(error) from error
+        except BaseException:
+            self.close()  # interrupted: half of the command may have been sent
+            raise
 
     def read(self) -> Any:
         """Read one reply; an error reply raises redis-py's ResponseError."""
@@ -99,6 +102,9 @@ class Wire:
             raise
         except (rx.RedisError, OSError) as error:
             raise self._broken(error) from error
+        except BaseException:
+            self.close()  # interrupted: the reply would be taken for that of the next command
+            raise
 
     def command(self, *command: Arg) -> Any:
         """Send one command and read its reply."""
@@ -116,13 +122,14 @@ class Wire:
 
     def finish(self, call: Call[R], *, queue: str = "", consumer: str = "") -> R:
         """Read the reply of the call that was begun."""
-        script = scripts.script(call.script)
         try:
             try:
                 reply = self.read()
             except rx.NoScriptError:
-                reply = self.command("EVAL", script.source, 1, call.key, *call.args)
+                source = scripts.script(call.script).source
+                reply = self.command("EVAL", source, 1, call.key, *call.args)
         except rx.ResponseError as error:
+            script = scripts.script(call.script)
             if (place := script.locate(str(error))) is not None:
                 error.add_note(f"at {place}")
             raise translate(

@@ -12,11 +12,10 @@ from pathlib import Path
 from time import perf_counter_ns, process_time_ns
 from typing import Any
 
-import redis.connection
-
 import rqueue_workers.hand
 from benchmarks.profiles.steps import Steps, put
 from rqueue import store
+from rqueue.framing import Framing
 from rqueue.settings import Settings
 from rqueue.wire import Wire
 from rqueue_workers import child, loading
@@ -121,8 +120,7 @@ def install(steps: Steps) -> None:
     for owner, attribute, name in PARTS:
         steps.patch(owner, attribute, name)
     steps.patch(Desk, "wait", WAIT)
-    for kind in (redis.connection.Connection, redis.connection.UnixDomainSocketConnection):
-        put(kind, "_connect", _timed(kind._connect, steps))
+    put(Framing, "__init__", _timed(Framing.__init__, steps))
     load_plans = loading.load_plans
 
     def load(spec: WorkerSpec) -> Any:
@@ -134,9 +132,10 @@ def install(steps: Steps) -> None:
     put(child, "load_plans", load)
 
 
-def _timed(connect: Any, steps: Steps) -> Any:
-    def timed(connection: Any) -> TimedSocket:
-        return TimedSocket(connect(connection), steps)
+def _timed(init: Any, steps: Steps) -> Any:
+    def timed(framing: Any, *args: Any) -> None:
+        init(framing, *args)
+        framing._sock = TimedSocket(framing._sock, steps)
 
     return timed
 

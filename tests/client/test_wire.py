@@ -1,0 +1,36 @@
+"""A wire that was interrupted gives nobody another command's reply."""
+
+import signal
+from types import FrameType
+
+import pytest
+import redis
+
+from rqueue.embedded import EmbeddedRedis
+from rqueue.wire import Wire
+
+
+class Interrupted(BaseException):
+    """As KeyboardInterrupt is: no error of the connection."""
+
+
+@pytest.fixture
+def wire(server: EmbeddedRedis) -> Wire:
+    return Wire(redis.Redis.from_url(server.url))
+
+
+def test_an_interrupted_command_leaves_no_reply_behind(wire: Wire) -> None:
+    def strike(_signal: int, _frame: FrameType | None) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, strike)
+    try:
+        wire.send("BLPOP", "nobody pushes here", 1)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(Interrupted):
+            wire.read()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not wire.connected
+    assert wire.command("ECHO", "mine") == b"mine"
+    wire.close()

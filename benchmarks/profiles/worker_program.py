@@ -84,13 +84,19 @@ class Meter:
 
     def watch(self) -> None:
         """Follow the turns and the waits of this process."""
-        turn, wait = child.Child._turn, Desk.wait
+        turn, leave, wait = child.Child._turn, child.Child._leave, Desk.wait
 
         def watched_turn(worker: child.Child) -> None:
             if not self._begun[0]:
                 self._begun = perf_counter_ns(), process_time_ns()
                 self._before = self._steps.taken()
             turn(worker)
+
+        def watched_leave(worker: child.Child) -> int:
+            if self._shared.done != self.seen["jobs"]:
+                # told to go before it came to wait
+                self._note(perf_counter_ns(), process_time_ns())
+            return leave(worker)
 
         def watched_wait(desk: Desk, *args: Any) -> bool:
             begin = perf_counter_ns(), process_time_ns()
@@ -101,6 +107,7 @@ class Meter:
             return found
 
         put(child.Child, "_turn", watched_turn)
+        put(child.Child, "_leave", watched_leave)
         put(Desk, "wait", watched_wait)
 
     def _note(self, wall: int, cpu: int) -> None:

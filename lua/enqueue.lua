@@ -39,6 +39,20 @@ if string.sub(runs, 1, 5) ~= '4,,0,' or tonumber(string.sub(runs, 6)) ~= total o
   if not plan then return fault end
 end
 
+local waiters = paused and {} or redis.call('ZRANGE', base .. 'interested', '0', '31')
+if total == 1 and how == '0' and not plan and not waiters[1] and levels == '4' and not row[8] then
+  -- One ordinary job that nobody waits for, as a web app enqueues under load: the steps below, without their lists.
+  local id = ARGV[FIRST]
+  if redis.call('HEXISTS', base .. 'jobs', id) + redis.call('HEXISTS', base .. 'ended', id)
+    + redis.call('HEXISTS', base .. 'ended:old', id) > 0 then
+    return { now, 0, { 0 }, '' }
+  end
+  local position = redis.call('HINCRBY', meta, 'seq', '1')
+  redis.call('HSET', base .. 'jobs', id, string.format('%d,%d;', position, now) .. ARGV[FIRST + 1])
+  redis.call('RPUSH', base .. 'ready:4', id)
+  return { now, 1, {}, '' }
+end
+
 local note, noted
 if how ~= '0' and how ~= '1' then
   --- @include "writes"
@@ -49,7 +63,6 @@ end
 
 local ids, refused, accepted = {}, {}, total
 for i = 1, total do ids[i] = ARGV[FIRST + 2 * (i - 1)] end
-local waiters = paused and {} or redis.call('ZRANGE', base .. 'interested', '0', '31')
 local live = redis.call('HMGET', base .. 'jobs', unpack(ids))
 local ended = redis.call('HMGET', base .. 'ended', unpack(ids))
 local older = redis.call('HMGET', base .. 'ended:old', unpack(ids))

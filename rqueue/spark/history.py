@@ -56,9 +56,12 @@ class HistoryReader(DataSourceReader):
         self.filters: list[Filter] = []
 
     def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:
-        """Take over what can be applied here; one on `queue` spares reading the others."""
+        """With the option of this name take over what can be applied here; a filter on `queue`
+        spares reading the others."""
+        # Spark keeps one plan of a source's read for all queries that use the DataFrame: one with
+        # other filters, or without any, would get the rows of the last one
         for wanted in filters_:
-            if filters.can_apply(wanted, self.columns):
+            if self.options.push_filters and filters.can_apply(wanted, self.columns):
                 self.filters.append(wanted)
             else:
                 yield wanted

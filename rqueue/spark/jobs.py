@@ -10,8 +10,9 @@ at one after the other, while workers go on:
 - A job that comes, goes or moves meanwhile may appear or not, and may appear in two states, if it
   went from one to the other between two looks. `dropDuplicates(["queue", "id"])` keeps one.
 
-Nothing is changed by looking. Each partition reads `maxRowsPerSecond` at most, in small pages, so
-that workers are hardly slowed.
+Spark plans the read of a DataFrame once for all queries without filters of their own: `load()`
+again to look again. Nothing is changed by looking. Each partition reads `maxRowsPerSecond` at most,
+in small pages, so that workers are hardly slowed.
 """
 
 from __future__ import annotations
@@ -92,10 +93,11 @@ class JobsReader(DataSourceReader):
         self.filters: list[Filter] = []
 
     def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:
-        """Take over what can be applied here; on `queue`, `state` and `level` they spare reading
-        the others, on `task` taking them apart."""
+        """With the option of this name take over what can be applied here; on `queue`, `state` and
+        `level` they spare reading the others, on `task` taking them apart."""
+        # see HistoryReader.pushFilters
         for wanted in filters_:
-            if filters.can_apply(wanted, self.columns):
+            if self.options.push_filters and filters.can_apply(wanted, self.columns):
                 self.filters.append(wanted)
             else:
                 yield wanted

@@ -64,6 +64,7 @@ class HistoryRead(Place):
     since: str
     until: str
     partition_rows: int
+    push_filters: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +86,7 @@ class JobsRead(Place):
     states: tuple[str, ...]
     tasks: tuple[str, ...]
     partition_rows: int
+    push_filters: bool
     page_size: int
     max_rows_per_second: float | None
 
@@ -279,6 +281,12 @@ OPTIONS = (
     Option(
         "partitionRows", "number", "100000", _number(1), (*_HISTORY, JobsRead),
         "rows that one partition reads, about; each partition is of one queue",
+    ),
+    Option(
+        "pushFilters", "true or false", "false", _flag, (HistoryRead, JobsRead),
+        "apply filters where the rows are read, and do not read what they leave out. Only for a "
+        "DataFrame that is used in one query, once: Spark (4.1 to 4.3 at least) keeps the filters "
+        "of one query for the others, which then lack rows",
     ),
     Option(
         "maxRowsPerBatch", "number", "1000000", _number(1), (HistoryStream,),

@@ -237,7 +237,8 @@ def test_filters_mean_what_sql_means(
 ) -> None:
     write(client, QueueKeys(queue_name), 3, 100)
     frame = read(spark, server, queues=queue_name)
-    pushed = frame.filter(condition).select("id").collect()
+    pushing = read(spark, server, queues=queue_name, pushFilters=True)
+    pushed = pushing.filter(condition).select("id").collect()
     # behind a barrier nothing is pushed: Spark itself decides
     behind = spark.createDataFrame(frame.rdd, frame.schema).filter(condition).select("id")
     assert sorted(pushed) == sorted(behind.collect())
@@ -249,7 +250,7 @@ def test_filters_are_pushed_down(
 ) -> None:
     for name in "abc":
         write(client, QueueKeys(name, namespace), 1, 10)
-    frame = read(spark, server, namespace=namespace, partitionRows=1)
+    frame = read(spark, server, namespace=namespace, partitionRows=1, pushFilters=True)
     assert frame.rdd.getNumPartitions() == 3
     some = frame.filter("queue in ('a', 'c', 'nowhere') and outcome = 'retry'")
     assert some.rdd.getNumPartitions() == 2  # the other queue is not even asked for
@@ -259,6 +260,22 @@ def test_filters_are_pushed_down(
     ]
     plan = plan_of(some)
     assert "Filter" not in plan.partition("BatchScan")[0], plan
+
+
+def test_a_frame_may_be_used_with_several_filters(
+    spark: SparkSession, server: EmbeddedRedis, client: redis.Redis, queue_name: str
+) -> None:
+    """Spark would mix up filters that a source takes over; unasked it takes over none."""
+    write(client, QueueKeys(queue_name), 3, 100)
+    frame = read(spark, server, queues=queue_name)
+    retries, acks = (frame.filter(f"outcome = '{outcome}'") for outcome in ("retry", "ack"))
+    both = retries.union(acks)
+    assert {row["outcome"]: row["count"] for row in both.groupBy("outcome").count().collect()} == {
+        "retry": 30,
+        "ack": 270,
+    }
+    assert retries.count() == 30
+    assert frame.count() == 300
 
 
 def test_a_view_and_sql(

@@ -6,7 +6,8 @@ them, as a line of JSON with the same names. `read_entry` reads both.
 
 Packed form: a version byte, then a JSON array of columns, a NUL, and the ids; compressed (zlib,
 level 1) from `ZIPPED` rows on, since the compressor alone costs more than a whole small batch. A
-column whose values are all equal is that one value instead of a list. Times are differences: of
+column whose values are all equal is that one value instead of a list; the last one, `body`, is left
+out where nobody records it. Times are differences: of
 `enqueued`, `due` and `acquired` to the row before; of `started` to the `finished` of the row
 before, which is nothing when a worker runs one job after the other; of `finished` to its own
 `started`. Ids that are UUIDs are 16 bytes each, stored byte by byte across the rows (all first
@@ -78,6 +79,7 @@ COLUMNS = (
     Column("error", str, "", "dotted name of the exception, or the kind of failure; empty if none"),
     Column("result_size", int, "bytes", "size of the encoded result"),
     Column("body_size", int, "bytes", "size of the envelope"),
+    Column("body", str, "", "the envelope, where the pool records it; else empty"),
 )
 """The columns of a row, in order. Times are ms since the epoch by Redis's clock."""
 
@@ -117,6 +119,8 @@ def pack(columns: Mapping[str, Any]) -> bytes:
         _collapse(list(map(sub, finished, started))),
         *[_collapse(columns.get(name, _DEFAULTS[name])) for name in _PLAIN],
     ]
+    if packed[-1] == "":
+        packed.pop()
     text = dumps(packed) + b"\0" + (raw or b"")
     return UNZIPPED + text if count < ZIPPED else VERSION + zlib.compress(text, 1)
 
@@ -125,7 +129,8 @@ def pack(columns: Mapping[str, Any]) -> bytes:
 def _single(task: str, queue: str, worker: str) -> bytes:
     """What `pack` makes of one row of a plain job, but for its numbers and its id."""
     said = {"task": task, "queue": queue, "worker": worker, "outcome": "ack", "level": 4}
-    plain = dumps([said.get(name, _DEFAULTS[name]) for name in _PLAIN])[1:-1].replace(b"%", b"%%")
+    plain = dumps([said.get(name, _DEFAULTS[name]) for name in _PLAIN[:-1]])[1:-1]
+    plain = plain.replace(b"%", b"%%")
     head, size, body_size = plain.rsplit(b",", 2)
     if (size, body_size) != (b"0", b"0"):
         raise AssertionError("the sizes are not the last columns")
@@ -187,6 +192,8 @@ def unpack_columns(data: bytes) -> dict[str, list[Any]]:
             "started": times[::2],
             "finished": times[1::2],
         }
+        if len(plain) == len(_PLAIN) - 1:
+            plain.append("")
         for name, column in zip(_PLAIN, plain, strict=True):
             columns[name] = _full(column, count)
         if any(len(column) != count for column in columns.values()):

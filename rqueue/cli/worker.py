@@ -86,6 +86,11 @@ Exit codes of a pool:
     help="Soft limit of one attempt, where the task sets none: an exception in the job.",
 )
 @click.option(
+    "--history-bodies",
+    type=click.Choice(["none", "failed", "all"]),
+    help="Keep the arguments too in the history of failed attempts, or of all; default none.",
+)
+@click.option(
     "--pool-file",
     type=click.Path(path_type=Path),
     metavar="FILE",

@@ -21,8 +21,8 @@ __all__ = ["HistoryBatches", "read_slice"]
 ROWS = 16_384
 """Rows from which on a batch goes to Spark."""
 
-_OPTIONAL = frozenset({"group", "worker", "error"})
-_ALWAYS_NULL = frozenset({"labels", "body"})
+_OPTIONAL = frozenset({"group", "worker", "error", "body"})
+_ALWAYS_NULL = frozenset({"labels"})
 
 
 def read_slice(

@@ -62,6 +62,7 @@ _MEANINGS = {
     "started": "when the task began to run; null = it did not",
     "worker": "the worker's name; null if none had it",
     "error": "dotted name of the exception, or the kind of failure; null if none",
+    "body": "the envelope; null unless the pool records it",
 }
 
 
@@ -80,7 +81,6 @@ def _history_columns() -> Iterable[TableColumn]:
             yield TableColumn("labels", _MAP, "", "the job's labels; null without any")
         if column.name == "error":
             yield TableColumn("cause", _TEXT, "", "why it died or crashed, JSON; else null")
-    yield TableColumn("body", _TEXT, "", "the envelope; null unless the pool records it")
 
 
 HISTORY_COLUMNS = tuple(_history_columns())

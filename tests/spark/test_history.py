@@ -41,12 +41,11 @@ def as_plain(row: Any) -> dict[str, Any]:
     for name in TIMES:
         time = found[name]
         found[name] = 0 if time is None else round(time.replace(tzinfo=UTC).timestamp() * 1000)
-    for name in ("group", "worker", "error"):
+    for name in ("group", "worker", "error", "body"):
         found[name] = found[name] or ""
     if found["cause"] is not None:
         found["cause"] = json.loads(found["cause"])
     assert found.pop("labels") is None
-    assert found.pop("body") is None
     del found["row"]
     return found
 

@@ -43,6 +43,23 @@ def test_rows_stand_in_the_order_of_the_settle_call() -> None:
     assert (rows[0]["level"], rows[0]["attempts"]) == (4, 0)
 
 
+def test_envelopes_are_recorded_where_they_are_asked_for() -> None:
+    acks = [row(new_id(), b"1,900", 1.0, 1.25)]
+    others = [
+        row(new_id(), b"3,902", 2.0, 2.5, "retry", "E", Retried("x", 0, "old", True, b"")),
+        (b"x", b"\xff;\xff\xfe", b"\xff", "", 1_000, 2.5, 2.5, "reject", "F", b"{}"),
+    ]
+
+    def bodies(of: str, *groups: list[Row]) -> list[str]:
+        return [r["body"] for r in unpack(pack_rows("q", "w", 0.0, *groups, bodies=of))]
+
+    assert bodies("none", acks, [], others) == ["", "", ""]
+    assert bodies("failed", acks, [], others) == ["", BODY.decode(), ""]
+    assert bodies("all", acks, [], others) == [BODY.decode(), BODY.decode(), ""]
+    assert bodies("all", acks, [], []) == [BODY.decode()]
+    assert bodies("failed", acks, [], []) == [""]
+
+
 def test_any_id_and_any_header_has_a_row() -> None:
     rows = unpack(
         pack_rows(

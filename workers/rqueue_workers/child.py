@@ -85,6 +85,7 @@ class Child:
                 base,
                 shared.add_done,
                 spec.prefetch,
+                spec.history_bodies,
             )
             for i, queue in enumerate(spec.queues)
         ]

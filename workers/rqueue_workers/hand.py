@@ -56,11 +56,13 @@ class Hand:
         worker: str,
         ended: Callable[[int], None],
         prefetch: int = 0,
+        bodies: str = "none",
     ) -> None:
         self.index = index
         self.keys = keys
         self.queue = keys.queue
         self.worker = worker
+        self.bodies = bodies
         self.name = ""
         self.term = ""
         self.state = ""
@@ -222,7 +224,7 @@ class Hand:
         acks = _take(self.acks, CHUNK)
         batch, freed = b"", 0
         if acks:
-            batch = pack_rows(self.queue, self.worker, self.offset, acks, (), ())
+            batch = pack_rows(self.queue, self.worker, self.offset, acks, (), (), self.bodies)
             freed = sum([len(row[1]) for row in acks])
         call = store.settle(
             self.keys,
@@ -253,7 +255,9 @@ class Hand:
         batch = b""
         freed = 0
         if ended:
-            batch = pack_rows(self.queue, self.worker, self.offset, acks, dones, others)
+            batch = pack_rows(
+                self.queue, self.worker, self.offset, acks, dones, others, self.bodies
+            )
             for rows in (acks, dones, others):
                 if rows:
                     freed += sum([len(row[1]) for row in rows])

@@ -16,6 +16,7 @@ from typing import Any
 from rqueue.errors import ConfigError, InvalidName
 from rqueue.names import check_queue
 from rqueue.settings import Settings, parse_duration, parse_size
+from rqueue_workers.rows import BODIES
 from rqueue_workers.spec import PoolSpec, WorkerSpec
 
 CLIENT_OPTIONS = {
@@ -82,6 +83,12 @@ def _bytes(value: Any, option: str) -> int:
     return parse_size(value, option)
 
 
+def _bodies(value: Any, option: str) -> str:
+    if value not in BODIES:
+        raise ConfigError(option, f"{value!r} is not one of {', '.join(BODIES)}")
+    return str(value)
+
+
 OPTIONS: Mapping[str, Callable[[Any, str], Any]] = {
     "app": _names,
     "queues": _queues,
@@ -97,6 +104,7 @@ OPTIONS: Mapping[str, Callable[[Any, str], Any]] = {
     "grace": _seconds,
     "limit": _seconds,
     "soft_limit": _seconds,
+    "history_bodies": _bodies,
     "name": _name,
     "pidfile": _text,
     "quiet": _flag,

@@ -12,6 +12,9 @@ from rqueue.errors import Undecodable
 from rqueue.history import pack, pack_single
 from rqueue.job import parse_value
 
+BODIES = ("none", "failed", "all")
+"""Whose envelopes are recorded: nobody's, those of attempts that did not succeed, or all."""
+
 Row = tuple[Any, ...]
 """(id, value, head, task, acquired ms, started, finished, ...): id, value, head as bytes, times by
 `time.monotonic()`. What follows depends on the outcome; see `rqueue_workers.hand`."""
@@ -24,10 +27,11 @@ def pack_rows(
     acks: Sequence[Row],
     dones: Sequence[Row],
     others: Sequence[Row],
+    bodies: str = "none",
 ) -> bytes:
     """Pack the rows in the order of a settle call. `offset`: ms to add to monotonic ms to get
-    Redis's clock."""
-    if not others and len(acks) + len(dones) == 1:
+    Redis's clock. `bodies`: whose envelopes the rows hold (one of `BODIES`)."""
+    if bodies != "all" and not others and len(acks) + len(dones) == 1:
         single = _single(queue, worker, offset, acks[0] if acks else dones[0])
         if single is not None:
             return single
@@ -73,7 +77,18 @@ def pack_rows(
         columns["result_size"] = (
             [0] * len(acks) + [len(row[8]) for row in dones] + [0] * len(others)
         )
+    if bodies == "all":
+        columns["body"] = list(map(_body, rows))
+    elif bodies == "failed" and others:
+        columns["body"] = [""] * (len(acks) + len(dones)) + list(map(_body, others))
     return pack(columns)
+
+
+def _body(row: Row) -> str:
+    try:
+        return str(row[1][len(row[2]) + 1 :], "utf-8")
+    except UnicodeDecodeError:
+        return ""  # no envelope of ours
 
 
 def _single(queue: str, worker: str, offset: float, row: Row) -> bytes | None:

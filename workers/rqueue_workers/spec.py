@@ -17,7 +17,8 @@ class WorkerSpec:
     `threads` is 0). priority: the consumers' priority. prefetch: jobs held at most per queue, 0 =
     as many as are about 50 ms of work. max_jobs, max_rss: leave after so many jobs, or above so
     many bytes of memory, when the running job is done; 0 = never. drain: seconds that running jobs
-    get after the first SIGTERM.
+    get after the first SIGTERM. history_bodies: whose envelopes the history holds, none, failed
+    (attempts that did not succeed) or all.
     """
 
     settings: Settings
@@ -33,6 +34,7 @@ class WorkerSpec:
     drain: float = 30.0
     limit: float = 0.0
     soft_limit: float = 0.0
+    history_bodies: str = "none"
     name: str = ""
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from rqueue.job import DEFAULT_LEVEL
 from rqueue.keys import QueueKeys
@@ -19,8 +19,7 @@ BATCH = 250
 millisecond of Redis) to let others in between."""
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(NamedTuple):
     """One job to be enqueued: its id and envelope, and what the queue itself must know of it.
 
     priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
@@ -38,12 +37,11 @@ class Put:
     @property
     def terms(self) -> str:
         """The part of a run that jobs side by side share."""
-        when = ""
         if self.at_ms > 0:
-            when = f"@{self.at_ms}"
-        elif self.delay_ms > 0:
-            when = f"+{self.delay_ms}"
-        return f"{self.priority},{when},{self.max_deliveries},"
+            return f"{self.priority},@{self.at_ms},{self.max_deliveries},"
+        if self.delay_ms > 0:
+            return f"{self.priority},+{self.delay_ms},{self.max_deliveries},"
+        return f"{self.priority},,{self.max_deliveries},"
 
     @classmethod
     def of_terms(cls, id: str, envelope: bytes, terms: str) -> Put:
@@ -78,8 +76,7 @@ class Note:
         return head.encode() + self.marks
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(NamedTuple):
     """The queue's answer: how many jobs it took, which ids it knew already, and which consumer the
     job was handed to directly ("" if none). `now`: ms, Redis's clock."""
 
@@ -91,7 +88,7 @@ class Accepted:
 
 def _read(reply: Any) -> Accepted:
     now, accepted, known, handed_to = reply
-    return Accepted(now, accepted, tuple(known), text(handed_to))
+    return Accepted(now, accepted, tuple(known), text(handed_to) if handed_to else "")
 
 
 NORMAL_TERMS = f"{DEFAULT_LEVEL},,0,"
@@ -102,6 +99,10 @@ def enqueue(keys: QueueKeys, puts: Sequence[Put], *, immediate: bool = False) ->
 
     `immediate` (one job only): hand it to a consumer that waits, or store nothing (X-01).
     """
+    if len(puts) == 1:
+        put = puts[0]
+        how = "1" if immediate else "0"
+        return Call("enqueue", keys.meta, (how, f"{put.terms}1", put.id, put.envelope), _read)
     flat: list[Arg] = []
     for put in puts:
         flat += (put.id, put.envelope)

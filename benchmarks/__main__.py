@@ -16,7 +16,7 @@ from benchmarks.lab.processes import Died
 from benchmarks.peers import compare, environment
 from benchmarks.peers.catalogue import PEERS
 from benchmarks.peers.losses import losses
-from benchmarks.profiles import worker
+from benchmarks.profiles import redis_side, worker
 from benchmarks.report import page, plot, results, table
 from benchmarks.rows import ROWS
 from benchmarks.rows.row import Outcome, Row, Unmeasured
@@ -27,6 +27,11 @@ ORDER = (
     *("memory", "cost-alone", "short-jobs", "async-jobs", "long-among-short", "scale", "start"),
     "floor-history",
 )
+SPARK = (
+    *("spark-archive", "spark-lag", "spark-write", "spark-read", "history-memory"),
+    "spark-kill",
+)
+"""Rows that are measured only when they are named, or all of them by `spark`: they need Java."""
 PARTS = ("drain-2", "drain-10", "memory", "idle", "losses")
 
 
@@ -92,18 +97,20 @@ def rows(
     aof: bool = False,
     summary: bool = False,
 ) -> None:
-    """Measure rows (default: all): rqueue against the floors."""
+    """Measure rows (default: all but those of Spark, which `spark` stands for): rqueue against the
+    floors."""
     console = Console(width=None if sys.stdout.isatty() else 120)
     if listed:
-        for name in ORDER:
+        for name in (*ORDER, *SPARK):
             console.print(f"{name:18} {ROWS[name].what}")
         return
-    if unknown := [name for name in names if name not in ROWS]:
+    wanted = [one for name in names for one in (SPARK if name == "spark" else (name,))]
+    if unknown := [name for name in wanted if name not in ROWS]:
         raise click.UsageError(f"no such row: {', '.join(unknown)}; see --list")
     outcomes = []
     with Bench(size, rounds, server=server, aof=aof) as bench:
         facts = results.about(bench.about, size, rounds)
-        for name in names or ORDER:
+        for name in wanted or ORDER:
             console.print(f"[dim]{name} ...[/]")
             outcomes.append(measure(ROWS[name], bench))
     table.show(console, facts, outcomes)
@@ -189,6 +196,24 @@ def profile_worker(
                 console.print_json(data=found.to_json())
             else:
                 worker.show(console, found)
+
+
+@profile.command("redis")
+@click.argument("modes", nargs=-1, type=click.Choice(list(redis_side.MODES)))
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+@shared
+def profile_redis(
+    modes: tuple[str, ...], as_json: bool, size: str, rounds: int, server: str, aof: bool
+) -> None:
+    """Inside Redis: the commands of the scripts, Lua, and the rest (default: every mode)."""
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    with Bench(size, rounds, server=server, aof=aof) as bench:
+        for mode in modes or redis_side.MODES:
+            found = redis_side.profile(bench, mode)
+            if as_json:
+                console.print_json(data=found.to_json())
+            else:
+                redis_side.show(console, found)
 
 
 @main.command()

@@ -13,7 +13,7 @@ from benchmarks.apps.board import Board
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.rounds import interleave, percentile, ratios, spread
 from benchmarks.peers.catalogue import PEERS
-from benchmarks.profiles import worker
+from benchmarks.profiles import redis_side, worker
 from benchmarks.profiles.steps import Steps
 from benchmarks.profiles.worker_program import ORDER as STEPS
 from benchmarks.report import results, table
@@ -52,6 +52,17 @@ def test_a_profile_of_the_worker_accounts_for_its_time(bench: Bench, mode: str) 
     console = Console(record=True, width=120)
     worker.show(console, found)
     assert "pack the rows of history" in console.export_text()
+    json.dumps(found.to_json())
+
+
+@pytest.mark.parametrize("mode", redis_side.MODES)
+def test_a_profile_of_redis_accounts_for_its_time(bench: Bench, mode: str) -> None:
+    found = redis_side.profile(bench, mode)
+    assert {"HMGET", "TIME", "HSET", redis_side.LUA, redis_side.REST} <= set(found.steps)
+    assert math.isclose(sum(step.middle for step in found.steps.values()), found.cpu.middle)
+    console = Console(record=True, width=120)
+    redis_side.show(console, found)
+    assert redis_side.LUA in console.export_text()
     json.dumps(found.to_json())
 
 

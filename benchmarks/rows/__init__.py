@@ -1,6 +1,18 @@
 """The rows of the table, each named by what it measures. Importing this enters all of them."""
 
-from benchmarks.rows import cost, drain, enqueue, idle, jobs, latency, scale, schedule, start
+from benchmarks.rows import (
+    cost,
+    drain,
+    enqueue,
+    idle,
+    jobs,
+    latency,
+    scale,
+    schedule,
+    spark,
+    spark_kill,
+    start,
+)
 from benchmarks.rows.row import ROWS
 
 __all__ = [
@@ -13,5 +25,7 @@ __all__ = [
     "latency",
     "scale",
     "schedule",
+    "spark",
+    "spark_kill",
     "start",
 ]

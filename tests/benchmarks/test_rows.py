@@ -2,13 +2,15 @@
 
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from benchmarks.__main__ import ORDER, measure
+from benchmarks.__main__ import ORDER, SPARK, measure
 from benchmarks.apps.board import Board
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.rounds import interleave, percentile, ratios, spread
@@ -19,6 +21,7 @@ from benchmarks.profiles.worker_program import ORDER as STEPS
 from benchmarks.report import results, table
 from benchmarks.rows import ROWS
 from benchmarks.rows.row import Figure, Outcome, Row, Target, Unmeasured
+from tests.support.spark import Sparks
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +31,24 @@ def bench() -> Iterator[Bench]:
 
 
 def test_all_rows_are_in_the_table() -> None:
-    assert sorted(ORDER) == sorted(ROWS)
+    assert sorted([*ORDER, *SPARK]) == sorted(ROWS)
 
 
-@pytest.mark.parametrize("name", ORDER)
+@pytest.mark.parametrize("name", [*ORDER, "history-memory"])
 def test_a_row_runs(bench: Bench, name: str) -> None:
+    check(bench, name)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", [name for name in SPARK if name != "history-memory"])
+def test_a_row_of_spark_runs(bench: Bench, sparks: Sparks, name: str) -> None:
+    sparks.get()  # it ends with the tests
+    check(bench, name)
+
+
+def check(bench: Bench, name: str) -> None:
+    """Measure a row."""
     outcome = measure(ROWS[name], bench)
     assert outcome.failure == ""
     assert outcome.figures
@@ -40,6 +56,12 @@ def test_a_row_runs(bench: Bench, name: str) -> None:
         assert figure.spread.values and all(map(math.isfinite, figure.spread.values)), figure
         assert figure.verdict in table.VERDICTS
     json.dumps(outcome.to_json())
+
+
+def test_rows_of_others_need_no_spark() -> None:
+    code = "import sys, benchmarks.__main__; print('pyspark' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 @pytest.mark.parametrize("mode", worker.MODES)

@@ -10,6 +10,7 @@ import click
 from rqueue.cli.pipeline.shared import PipelineFailure, spark_failure
 
 COMMANDS = {
+    "archive": "Carry history into a lake of Parquet files.",
     "plan": "Find how many workers hold a wait.",
 }
 """In the order of `--help`, which loads none of them; a test compares what they say themselves."""

@@ -1,0 +1,184 @@
+"""`rqueue pipeline archive`: history into a lake of Parquet files."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rqueue.cli.output import json_option, many, print_line, rate, span
+from rqueue.cli.pipeline.shared import (
+    lake_option,
+    queue_option,
+    source_options,
+    spark_options,
+    spark_session,
+)
+from rqueue.cli.target import Target, connection_options, pass_target
+
+if TYPE_CHECKING:
+    from rqueue.pipeline.archive import Batch
+    from rqueue.pipeline.compact import Merged
+
+
+@click.command()
+@lake_option
+@queue_option
+@click.option("--once", is_flag=True, help="End when all is archived that is there now; for cron.")
+@click.option(
+    "--interval", default="10s", show_default=True, metavar="DURATION", help="Between batches."
+)
+@click.option(
+    "--max-rows", default=1_000_000, show_default=True, metavar="N", help="Of one batch, at most."
+)
+@click.option(
+    "--compact/--no-compact",
+    default=True,
+    show_default=True,
+    help="Merge the small files of days that are over.",
+)
+@click.option(
+    "--allow-loss",
+    is_flag=True,
+    help="Go on where Redis has trimmed rows before they were archived.",
+)
+@spark_options
+@json_option
+@connection_options
+@pass_target
+def archive(
+    target: Target,
+    /,
+    lake: str | None,
+    queues: tuple[str, ...],
+    once: bool,
+    interval: str,
+    max_rows: int,
+    compact: bool,
+    allow_loss: bool,
+    master: str | None,
+    conf: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Carry history into a lake of Parquet files.
+
+    Adds to the lake what became of jobs, each row once, whatever kills the archiver and whenever:
+    start it again. Goes on until Ctrl-C or SIGTERM, and ends behind the batch that is under way (a
+    second signal ends it at once; nothing is lost). With --once it ends when it has caught up.
+
+    Prints a line for each batch: rows, the rate, and the lag, that is how many rows are in Redis
+    only and how old the oldest is; a lag that grows calls for more cores or a longer history
+    (history_rows_max). With --json a document per line.
+
+    \b
+    Examples:
+      rqueue pipeline archive --lake /data/lake
+      rqueue pipeline archive --lake s3a://bucket/lake --queue mail --queue pdf
+      */10 * * * *  rqueue pipeline archive --lake /data/lake --once
+    """  # noqa: D301
+    from rqueue.settings import parse_duration
+
+    if not lake:
+        raise click.UsageError("--lake is missing: the folder or URL to archive into")
+    if max_rows < 1:
+        raise click.UsageError("--max-rows is at least 1")
+    every = parse_duration(interval, "interval")
+    with source_options(target) as options, spark_session(master, conf) as spark:
+        from rqueue.pipeline.archive import archive as run
+
+        options["maxRowsPerBatch"] = str(max_rows)
+        options["failOnDataLoss"] = "false" if allow_loss else "true"
+        if queues:
+            options["queues"] = ",".join(name.replace(",", "\\,") for name in queues)
+        with stop_signals() as stop:
+            done = run(
+                spark,
+                lake,
+                options,
+                once=once,
+                interval_s=every,
+                compact=compact,
+                stop=stop,
+                on_batch=batch_line if as_json else batch_text,
+                on_merged=merged_line if as_json else merged_text,
+            )
+    if as_json:
+        print_line({"event": "end", "rows": done.rows, "batches": done.batches})
+    else:
+        click.echo(f"archived {many(done.rows, 'row')}")
+
+
+@contextlib.contextmanager
+def stop_signals() -> Iterator[threading.Event]:
+    """An event that SIGINT and SIGTERM set; the second one is as usual."""
+    stop = threading.Event()
+    before: dict[signal.Signals, Any] = {}
+
+    def ask(number: int, _frame: object) -> None:
+        stop.set()
+        restore()
+
+    def restore() -> None:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+    for one in (signal.SIGINT, signal.SIGTERM):
+        before[one] = signal.getsignal(one)
+        signal.signal(one, ask)
+    try:
+        yield stop
+    finally:
+        restore()
+
+
+def batch_text(batch: Batch) -> None:
+    """A batch, for people."""
+    speed = rate(batch.rows / batch.seconds) if batch.seconds else ""
+    lag = f"{many(batch.lag.rows, 'row')}, {span(batch.lag.seconds * 1000)}"
+    click.echo(
+        f"{datetime.now():%H:%M:%S}  batch {batch.number}  {many(batch.rows, 'row')}  {speed}  "
+        f"lag {lag if batch.lag.rows else 'none'}  total {batch.total:,}"
+    )
+
+
+def batch_line(batch: Batch) -> None:
+    """A batch, for programs."""
+    print_line(
+        {
+            "event": "batch",
+            "batch": batch.number,
+            "rows": batch.rows,
+            "files": batch.files,
+            "seconds": round(batch.seconds, 3),
+            "total": batch.total,
+            "lag_rows": batch.lag.rows,
+            "lag_s": round(batch.lag.seconds, 3),
+        }
+    )
+
+
+def merged_text(merged: Merged) -> None:
+    """A folder that was compacted, for people."""
+    click.echo(
+        f"{datetime.now():%H:%M:%S}  compacted {merged.date} of '{merged.queue}': "
+        f"{many(merged.before, 'file')} to {merged.after}, {many(merged.rows, 'row')}"
+    )
+
+
+def merged_line(merged: Merged) -> None:
+    """A folder that was compacted, for programs."""
+    print_line(
+        {
+            "event": "compacted",
+            "date": merged.date.isoformat(),
+            "queue": merged.queue,
+            "files_before": merged.before,
+            "files_after": merged.after,
+            "rows": merged.rows,
+        }
+    )

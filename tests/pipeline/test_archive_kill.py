@@ -1,0 +1,182 @@
+"""The archiver is killed at random moments, and started again: each row is in the lake once."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+import redis
+from pyspark.sql import SparkSession
+
+from rqueue.embedded import EmbeddedRedis
+from rqueue.keys import QueueKeys
+from rqueue.pipeline import lake as lakes
+from rqueue.pipeline.lake import Lake
+from tests.support.history import plain_rows, write
+
+QUEUES = ("mail", "pdf")
+
+
+class Archiver:
+    """`rqueue pipeline archive` as a process, with small batches one after the other."""
+
+    def __init__(self, url: str, lake: Path, *more: str) -> None:
+        command = ["--url", url, "pipeline", "archive", "--lake", str(lake)]
+        options = ["--interval", "50ms", "--max-rows", "400", "--master", "local[2]", "--json"]
+        options += ["--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "rqueue.cli", *command, *options, *more],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def line(self) -> dict[str, object]:
+        """The next line that it prints."""
+        assert self.process.stdout is not None
+        text = self.process.stdout.readline()
+        if not text:
+            assert self.process.stderr is not None
+            self.process.wait()
+            raise AssertionError(f"it ended: {self.process.stderr.read()[-3000:]}")
+        found: dict[str, object] = json.loads(text)
+        return found
+
+    def kill(self, what: str) -> list[psutil.Process]:
+        """SIGKILL the driver, or the JVM below it; returns all processes that there were."""
+        me = psutil.Process(self.process.pid)
+        family = [me, *me.children(recursive=True)]
+        victims = [one for one in family if ("java" in one.name()) == (what == "jvm")]
+        victims[0].send_signal(signal.SIGKILL)
+        self.close()
+        return family
+
+    def close(self) -> None:
+        """Wait until it has ended; without its JVM it does so by itself."""
+        self.process.communicate(timeout=300)
+
+
+@contextmanager
+def traffic(client: redis.Redis, seed: int) -> Iterator[None]:
+    """History that grows all the while."""
+    over = threading.Event()
+    dice = random.Random(seed)
+
+    def go_on() -> None:
+        written = dict.fromkeys(QUEUES, 0)
+        while not over.wait(dice.uniform(0.02, 0.2)):
+            queue = dice.choice(QUEUES)
+            rows = dice.randint(1, 30)
+            write(client, QueueKeys(queue), 1, rows, first=written[queue])
+            written[queue] += rows
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def survive(
+    spark: SparkSession, server: EmbeddedRedis, path: Path, kills: int, seed: int
+) -> list[int]:
+    """Kill so many archivers and let one catch up; returns how many rows each left behind."""
+    dice = random.Random(seed)
+    left: list[int] = []
+    family: list[psutil.Process] = []
+    with redis.Redis.from_url(server.url) as client:
+        for queue in QUEUES:
+            write(client, QueueKeys(queue), 5, 10, first=10**6)
+        with traffic(client, seed):
+            for _ in range(kills):
+                archiver = Archiver(server.url, path)
+                family.append(psutil.Process(archiver.process.pid))
+                while archiver.line()["event"] != "batch":
+                    pass
+                # no waiting for something: a moment that nobody chose
+                threading.Event().wait(dice.uniform(0, 3))
+                family += archiver.kill(dice.choice(["driver", "jvm"]))
+                rows = lakes.read(spark, str(path))
+                assert rows.count() == rows.select("queue", "entry", "row").distinct().count()
+                left.append(rows.count())
+        archiver = Archiver(server.url, path, "--once", "--max-rows", "1000000")
+        _, complaint = archiver.process.communicate(timeout=600)
+        assert archiver.process.returncode == 0, complaint
+        expected = Counter(
+            (queue, row["entry"], row["id"])
+            for queue in QUEUES
+            for row in plain_rows(client, QueueKeys(queue))
+        )
+    lake = lakes.read(spark, str(path))
+    assert Counter(tuple(row) for row in lake.select("queue", "entry", "id").collect()) == expected
+    distinct = lake.select("queue", "entry", "row").distinct().count()
+    assert distinct == expected.total() == spark.read.parquet(str(path)).count()
+    # a driver that is killed leaves no JVM behind, and its remains are cleaned away in time
+    _, alive = psutil.wait_procs(family, timeout=30)
+    assert alive == []
+    day = 24 * 3600.0
+    Lake(spark, str(path)).clean(0, now_ms=round((os.stat(path).st_mtime + 2 * day) * 1000))
+    assert leftovers(path) == 0
+    assert lakes.read(spark, str(path)).count() == expected.total()
+    return left
+
+
+def leftovers(path: Path) -> int:
+    """Data files that belong to nothing."""
+    lists = path / "_spark_metadata"
+    newest = max(lists.glob("*.compact"), key=lambda file: int(file.stem))
+    named = {json.loads(line)["name"] for line in newest.read_text().splitlines()[1:]}
+    data = {
+        str(file.relative_to(path))
+        for file in path.rglob("*.parquet")
+        if "_rqueue/checkpoint" not in str(file)
+    }
+    assert named <= data
+    return len(data - named)
+
+
+@pytest.mark.timeout(900)
+def test_killed_twice(spark: SparkSession, private_server: EmbeddedRedis, tmp_path: Path) -> None:
+    left = survive(spark, private_server, tmp_path / "lake", kills=2, seed=4)
+    assert left[0] > 0  # it was killed at work
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_killed_twenty_times(
+    spark: SparkSession, private_server: EmbeddedRedis, tmp_path: Path
+) -> None:
+    left = survive(spark, private_server, tmp_path / "lake", kills=20, seed=20)
+    assert sorted(left) == left
+    assert left[-1] > left[0] > 0
+
+
+@pytest.mark.timeout(900)
+def test_it_ends_in_good_order_when_asked(
+    spark: SparkSession, private_server: EmbeddedRedis, tmp_path: Path
+) -> None:
+    path = tmp_path / "lake"
+    with redis.Redis.from_url(private_server.url) as client, traffic(client, 1):
+        archiver = Archiver(private_server.url, path)
+        assert archiver.line()["event"] == "batch"
+        archiver.process.send_signal(signal.SIGTERM)
+        said, complaint = archiver.process.communicate(timeout=300)
+    assert archiver.process.returncode == 0, complaint
+    assert "Traceback" not in complaint
+    last = json.loads(said.splitlines()[-1])
+    assert last["event"] == "end"
+    assert lakes.read(spark, str(path)).count() == last["rows"]

@@ -106,6 +106,7 @@ def command(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_missing_java_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rqueue.cli.pipeline.shared._active", lambda: None)
     monkeypatch.setattr("rqueue.spark.java._candidates", lambda _environ: iter(()))
     said = run("plan", code=6)
     assert (said.stdout, said.stderr.count("\n")) == ("", 1)

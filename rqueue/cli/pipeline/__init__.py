@@ -11,7 +11,9 @@ from rqueue.cli.pipeline.shared import PipelineFailure, spark_failure
 
 COMMANDS = {
     "archive": "Carry history into a lake of Parquet files.",
+    "replay": "Enqueue jobs again that SQL chooses.",
     "plan": "Find how many workers hold a wait.",
+    "load": "Enqueue the rows of files or a database.",
 }
 """In the order of `--help`, which loads none of them; a test compares what they say themselves."""
 

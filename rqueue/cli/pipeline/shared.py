@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import sys
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from rqueue.settings import Settings
+    from rqueue.spark.access import Access
 
 LOCAL = "local[*]"
+LOCAL_SHUFFLES = "8"
+"""Partitions of a shuffle on this machine; Spark's own 200 are for clusters."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -100,18 +104,23 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """A session for one command, stopped behind it unless it was there before.
 
-    Raises SparkMissing, JavaMissing and BadParameter.
+    It logs nothing, for errors are told in one line; --conf spark.log.level=ERROR shows what Spark
+    itself says of them. Raises SparkMissing, JavaMissing and BadParameter.
     """
     from rqueue.spark.session import session
 
-    settings = {}
+    chosen = master or _submitted() or LOCAL
+    settings = {"spark.log.level": "OFF"}
+    if chosen.startswith("local"):
+        settings["spark.sql.shuffle.partitions"] = LOCAL_SHUFFLES
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     for text in conf:
         name, equals, value = text.partition("=")
         if not equals or not name.startswith("spark."):
             raise click.BadParameter(f"{text!r} is not spark.NAME=VALUE", param_hint="--conf")
         settings[name] = value
     before = _active()
-    spark = session(master or _submitted() or LOCAL, app, **settings)
+    spark = before or session(chosen, app, **settings)
     try:
         yield spark
     finally:
@@ -137,18 +146,35 @@ def _submitted() -> str | None:
 
 
 @contextlib.contextmanager
-def source_options(target: Target) -> Iterator[dict[str, str]]:
-    """Options of rqueue's sources for the server of the command line.
+def source_access(target: Target) -> Iterator[Access]:
+    """The server of the command line, as rqueue's sources reach it, with the credentials.
 
-    They hold no credentials: those go to the JVM's environment, which the driver's side of a source
-    reads, so that this has to be opened before the session is made.
+    Those go to the JVM's environment too, which the driver's side of a source reads, so that this
+    has to be opened before the session is made.
     """
     from rqueue.spark.access import Access
     from rqueue.spark.options import JobsRead, read_options
 
-    settings = target.settings()
-    with environment(settings):
-        access = Access.of(read_options(JobsRead, {"queues": "*"}))
+    with environment(target.settings()):
+        yield Access.of(read_options(JobsRead, {"queues": "*"}))
+
+
+def require_server(access: Access) -> None:
+    """Raise what is wrong with the server, before Spark is started for it: the tree of
+    `rqueue.errors`."""
+    from rqueue.connection import server_facts
+    from rqueue.errors import WrongServer
+
+    with access.client() as client:
+        problem = server_facts(client).problem
+    if isinstance(problem, WrongServer):
+        raise problem
+
+
+@contextlib.contextmanager
+def source_options(target: Target) -> Iterator[dict[str, str]]:
+    """Options of rqueue's sources for the server of the command line; they hold no credentials."""
+    with source_access(target) as access:
         yield {"url": access.url, "namespace": access.namespace}
 
 
@@ -217,6 +243,8 @@ def environment(settings: Settings) -> Iterator[None]:
 _OURS = re.compile(r"^(?:\w+Error: )?rqueue\.(?:[a-z_]+\.)*([A-Z]\w+): ?(.*)$", re.M)
 _RAISED = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Missing)): (.+)$", re.M)
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] ")
+_CALLED = re.compile(r"An error occurred while calling ")
+_JAVA = re.compile(r"^: (?:[\w$]+\.)+[\w$]+: ")
 _STATE = re.compile(r" *SQLSTATE: \w+\.?;?")
 
 
@@ -242,6 +270,7 @@ def spark_failure(error: BaseException) -> Failure | None:
     if "Traceback (most recent call last)" in text and raised:
         line = f"{raised[-1][0]}: {raised[-1][1]}"
     else:
-        line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+        said = [line for line in text.splitlines() if line.strip() and not _CALLED.match(line)]
+        line = _JAVA.sub("", said[0]) if said else type(error).__name__
     line = _STATE.sub("", _CONDITION.sub("", line.strip()))
     return PipelineFailure(f"Spark: {' '.join(line.split())}", USAGE if wrong else NEGATIVE)

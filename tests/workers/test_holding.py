@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.support.monitor import monitoring
 from tests.workers.children import Bench, eventually
 
 
@@ -85,10 +86,13 @@ def test_prefetch_fixes_the_window(bench: Bench, prefetch: int) -> None:
     for i in range(6):
         bench.send("c.gate", key, i)
     child = bench.child(prefetch=prefetch, threads=1, async_slots=0)
-    bench.queue.resume()
-    assert bench.hear(key) == "0"
     held = bench.queue.keys.held(f"{child.base}.0")
-    eventually(lambda: bench.redis.llen(held) == prefetch, "a full window")
+    with monitoring(bench.url) as monitor:
+        bench.queue.resume()
+        assert bench.hear(key) == "0"
+        # seen as it comes: while the first one runs, the others are given back soon
+        _, _, *ids = monitor.wait_for("rpush", held).split()
+        assert len(ids) == prefetch
     for i in range(1, 6):
         bench.go(key)
         assert bench.hear(key) == str(i)

@@ -120,7 +120,7 @@ class Access:
             "socket_connect_timeout": self.connect_timeout,
         }
         options = {name: value for name, value in options.items() if value is not None}
-        try:
+        with self.translated():
             if self.cluster:
                 retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3)
                 nodes = RedisCluster.from_url(self.url, retry=retry, **options)
@@ -129,6 +129,12 @@ class Access:
                 client = open_client(self.url, **options)
             with client:
                 yield client
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Let what redis-py raises inside come out as the tree of `rqueue.errors`."""
+        try:
+            yield
         except rx.MovedError as error:
             said = f"{self.url} is a node of a cluster ({error}); set cluster=true"
             raise ConfigError("cluster", said) from None

@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import redis
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -32,6 +33,9 @@ from rqueue.spark.options import EVERY, HistoryStream
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 __all__ = ["HistoryStreamReader", "Offset", "backlog"]
 
@@ -70,6 +74,19 @@ def backlog(start: Mapping[str, str], end: Mapping[str, str]) -> int:
     )
 
 
+def _asks_redis(
+    method: Callable[Concatenate[HistoryStreamReader, P], R],
+) -> Callable[Concatenate[HistoryStreamReader, P], R]:
+    """Of a method that Spark calls: what redis-py raises comes out as rqueue's errors."""
+
+    @wraps(method)
+    def call(self: HistoryStreamReader, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self.access.translated():
+            return method(self, *args, **kwargs)
+
+    return call
+
+
 class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the history of queues from where the checkpoint stands."""
 
@@ -90,6 +107,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # -- offsets -----------------------------------------------------------------------------------
 
+    @_asks_redis
     def initialOffset(self) -> dict[str, str]:
         """Where a new stream begins: `since`. Raises HistoryLost when that is gone already."""
         since = self.options.since
@@ -116,6 +134,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """`maxRowsPerBatch`."""
         return ReadMaxRows(self.options.max_rows_per_batch)
 
+    @_asks_redis
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:
         """How far the next batch goes; waits a moment where nothing is new, as Spark asks again
         at once. Raises HistoryLost."""
@@ -125,10 +144,12 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = self._advance(start, limit)
         return end
 
+    @_asks_redis
     def reportLatestOffset(self) -> dict[str, str]:
         """How far there is something to read, for the progress report."""
         return {name: str(Offset(end.last, end.rows)) for name, end in self._look().items()}
 
+    @_asks_redis
     def prepareForTriggerAvailableNow(self) -> None:
         """Note what there is: this stream ends there."""
         self._target = self._look()
@@ -213,6 +234,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # -- what is read ------------------------------------------------------------------------------
 
+    @_asks_redis
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
         """Slices of about `partitionRows`, the same ones whenever a batch is repeated."""
         step = self.options.partition_rows

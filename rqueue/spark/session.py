@@ -42,6 +42,7 @@ def session(master: str = "local[*]", app: str = "rqueue", **conf: Any) -> Spark
     if _is_here(master):
         # The workers run this very Python, with what is installed beside it.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     settings |= conf
     builder = SparkSession.builder.master(master).appName(app)

@@ -59,6 +59,7 @@ CSV = (
 )
 
 
+@pytest.mark.each_spark
 def test_rows_become_jobs(run: Run, read: Read, queue: Queue, people: Path) -> None:
     args = ["load", str(people), *CSV, "--task", "app.greet", "-q", queue.name, "--name", "a"]
     args += ["--args-columns", "id", "--column", "level=CAST(prio AS INT) + 4"]
@@ -261,6 +262,7 @@ def test_columns_with_any_name(spark: SparkSession) -> None:
         jobs_of(source, Columns(queue="q"))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_killed_it_goes_on(queue: Queue, server: EmbeddedRedis, away: Path) -> None:
     """A real process, killed while it writes; a second run of the same command does the rest."""

@@ -103,6 +103,7 @@ def test_without_yes_it_only_says(run: Run, read: Read, graves: Queue, away: Pat
     assert [one["id"] for one in found["sample"]] == ["d0", "d2", "d4", "d6", "d8"]
 
 
+@pytest.mark.each_spark
 def test_each_comes_again_as_it_was(run: Run, read: Read, graves: Queue) -> None:
     done = read("replay", "-q", graves.name, *TIMEOUTS, "--name", "again", "--yes")
     assert (done["jobs"], done["replayed_before"], done["not_replayable"]) == (5, 0, {})
@@ -306,13 +307,13 @@ def test_forged_envelopes_are_not_signed_anew(
 def test_killed_in_the_middle_each_comes_once(
     queue: Queue, server: EmbeddedRedis, tmp_path: Path
 ) -> None:
-    count = 3000
+    count = 1500
     bury(queue, {f"d{n:04}": (pack("t", [n]), "E") for n in range(count)})
     command = [sys.executable, "-m", "rqueue.cli", "--url", server.url, "pipeline", "replay"]
     command += ["--where", "true", "-q", queue.name, "--master", "local[1]", "--json", "--yes"]
     command += ["--ledger", str(tmp_path), "--purge"]
     first = subprocess.Popen(
-        [*command, "--rate", "400"],
+        [*command, "--rate", "200"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

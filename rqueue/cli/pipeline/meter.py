@@ -24,6 +24,7 @@ class Meter:
         self._quiet = quiet
         self._began = time.monotonic()
         self._said = 0.0
+        self._shown = -1
         self._first: int | None = None
         self._bar: Any = None
         self._task: Any = None
@@ -58,8 +59,10 @@ class Meter:
         speed = rate((done - self._first) / seconds) if seconds > 0.2 else ""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=self._total, rate=speed)
-        elif not self._quiet and (now - self._said >= EVERY_S or done == self._total):
-            self._said = now
+        elif not self._quiet and (
+            done != self._shown if done == self._total else now - self._said >= EVERY_S
+        ):
+            self._said, self._shown = now, done
             of = "" if self._total is None else f" of {self._total:,}"
             click.echo(f"{self._what}: {done:,}{of}{', ' if speed else ''}{speed}", err=True)
 

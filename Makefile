@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench bench-peers build clean
+.PHONY: help setup demo test test-all java lint format bench bench-peers build clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -29,8 +29,15 @@ setup: $(STAMP) ## create .venv and install everything into it (again when pypro
 demo: setup ## start a server and two workers, do real work, kill a worker, show the result
 	@$(BIN)/rqueue demo $(ARGS)
 
-test: setup ## run the tests: make test ARGS="tests/lua -x"
+test: setup java ## run the tests: make test ARGS="tests/lua -x"
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-all: setup java ## run also those that take minutes, such as kills of Spark in a row
+	@$(BIN)/python -m pytest -m 'not stress' $(ARGS)
+
+# Spark runs on it; installed where it is missing and we may.
+java: setup
+	@PYTHONPATH=. $(BIN)/python tests/support/need_java.py
 
 lint: setup ## ruff (rules and format) and mypy --strict
 	$(BIN)/ruff check .

@@ -86,7 +86,7 @@ def document(name: str, command: click.Command, parent: click.Context, depth: in
 
 def reference() -> str:
     """The whole page."""
-    root = click.Context(cli, info_name="rqueue")
+    root = click.Context(cli, info_name="rqueue", **cli.context_settings)
     codes = [
         f"| {code} | {meaning} |" for code, meaning in re.findall(r"^ +(\d+) +(.+)$", EPILOG, re.M)
     ]

@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all java lint format bench bench-peers build clean
+.PHONY: help setup demo demo-spark test test-all java lint format bench bench-peers build clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,9 @@ setup: $(STAMP) ## create .venv and install everything into it (again when pypro
 
 demo: setup ## start a server and two workers, do real work, kill a worker, show the result
 	@$(BIN)/rqueue demo $(ARGS)
+
+demo-spark: setup ## the data pipeline at work: archive, kill the archiver, report, replay, compare
+	@$(BIN)/rqueue demo --spark $(ARGS)
 
 test: setup java ## run the tests: make test ARGS="tests/lua -x"
 	@$(BIN)/python -m pytest $(ARGS)

@@ -90,7 +90,12 @@ LAYERS: list[tuple[str, set[str]]] = [
 LEAVES: dict[str, dict[str, str]] = {
     "rqueue.embedded": {"rqueue.binaries": "", "rqueue.kept_process": ""},
     "rqueue.testing": {"rqueue.embedded": ""},
-    "rqueue.demo": {"rqueue.embedded": "", "rqueue_workers": "lazily"},
+    "rqueue.demo": {
+        "rqueue.embedded": "",
+        "rqueue.spark": "lazily",
+        "rqueue.pipeline": "lazily",
+        "rqueue_workers": "lazily",
+    },
     "rqueue.pipeline": {"rqueue.spark": ""},
     "rqueue.cli": {
         "rqueue.binaries": "lazily",

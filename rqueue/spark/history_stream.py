@@ -12,16 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import redis
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from rqueue.spark import schemas
@@ -33,6 +29,25 @@ from rqueue.spark.options import EVERY, HistoryStream
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql.streaming.datasource import (
+        ReadLimit,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
+else:
+    try:
+        from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
+    except ImportError:  # before Spark 4.2, which never asks for either
+
+        @dataclass
+        class ReadMaxRows:
+            """Rows of a batch at most."""
+
+            max_rows: int
+
+        class SupportsTriggerAvailableNow:
+            """A mark for Spark."""
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,6 +114,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._names: list[str] = []
         self._scanned = 0.0
         self._target: dict[str, Ends] | None = None
+        self._reached: dict[str, str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # What travels to the executors reads with connections of its own.
@@ -120,6 +136,8 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             else:
                 start = self._since(name, ends, before(since))
             found[name] = str(start)
+        if self._reached is None:
+            self._reached = found
         return found
 
     def _since(self, queue: str, ends: Ends, after: str) -> Offset:
@@ -135,13 +153,25 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self.options.max_rows_per_batch)
 
     @_asks_redis
-    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:
+    def latestOffset(
+        self, start: dict[str, str] | None = None, limit: ReadLimit | None = None
+    ) -> dict[str, str]:
         """How far the next batch goes; waits a moment where nothing is new, as Spark asks again
-        at once. Raises HistoryLost."""
-        end = self._advance(start, limit)
-        if end == start and self._target is None:
-            self._wait_for_news(start)
+        at once. Raises HistoryLost.
+
+        Before 4.2, Spark does not say where the batch begins; then this reader remembers it, and
+        the first batch after a restart has all that there is.
+        """
+        start = self._reached if start is None else start
+        limit = self.getDefaultReadLimit() if limit is None else limit
+        if start is None:
+            end = {name: str(Offset(it.last, it.rows)) for name, it in self._look().items()}
+        else:
             end = self._advance(start, limit)
+            if end == start and self._target is None:
+                self._wait_for_news(start)
+                end = self._advance(start, limit)
+        self._reached = end
         return end
 
     @_asks_redis
@@ -237,6 +267,8 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @_asks_redis
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
         """Slices of about `partitionRows`, the same ones whenever a batch is repeated."""
+        if self._reached is None:
+            self._reached = end
         step = self.options.partition_rows
         ranges: list[Range] = []
         for name in sorted(end):

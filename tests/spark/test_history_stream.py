@@ -269,6 +269,24 @@ def test_slices_are_the_same_whenever_they_are_made(
     assert sum(len(part) for part in ids(reader, start, end)) == 1250
 
 
+def test_a_spark_that_does_not_say_where_a_batch_begins(
+    make_reader: MakeReader, client: redis.Redis, keys: QueueKeys
+) -> None:
+    """As 4.0 and 4.1: the reader remembers it."""
+    written = write(client, keys, 10, 10)
+    reader = make_reader(maxRowsPerBatch=30)
+    first = reader.latestOffset()
+    assert first == {"q": f"{written[-1]}/100"}
+    assert reader.initialOffset() == {"q": "0-0/0"}
+    write(client, keys, 10, 10, first=100)
+    second = reader.latestOffset()
+    assert ids(reader, first, second) == [jobs(100, 130)]
+    assert ids(reader, second, reader.latestOffset()) == [jobs(130, 160)]
+    again = make_reader(maxRowsPerBatch=30)  # with a batch to be repeated
+    assert ids(again, first, second) == [jobs(100, 130)]
+    assert ids(again, second, again.latestOffset()) == [jobs(130, 160)]
+
+
 # -- losses ----------------------------------------------------------------------------------------
 
 

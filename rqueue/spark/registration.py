@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rqueue.spark.errors import SparkMissing
@@ -36,7 +35,5 @@ def register(spark: SparkSession) -> None:
     """
     require_spark()
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    for module, name in _SOURCES:
-        if find_spec(module) is None:
-            continue
+    for module, name in _SOURCES:  # they import PySpark
         spark.dataSource.register(getattr(import_module(module), name))

@@ -105,19 +105,18 @@ def merge(lake: Lake, files: Sequence[LakeFile], target_bytes: int = TARGET_BYTE
 
     Rows keep every column, also those that this rqueue does not know. Raises LakeError.
     """
-    spark = lake.spark
     schema = lake.check_schema()
     inside = st.StructType([f for f in schema.fields if f.name not in ("date", "queue")])
     rows = (
-        spark.read.schema(st.StructType([*inside.fields, schema["date"], schema["queue"]]))
+        lake.reader(st.StructType([*inside.fields, schema["date"], schema["queue"]]))
         .option("basePath", lake.path)
-        .option("__globPaths__", "false")
         .parquet(*(lake.files.path(file.name) for file in files))
     )
     order = [entry_id("entry"), col("row")]
     pieces = _pieces(files, target_bytes)
     parts = rows.coalesce(1) if pieces == 1 else rows.repartitionByRange(pieces, *order)
-    made = lake.stage(parts.sortWithinPartitions(*order))
+    # first by what the folders are named after, or Spark would sort anew when it writes
+    made = lake.stage(parts.sortWithinPartitions("date", "queue", *order))
     count = sum(file.rows for file in made)
     if count != sum(file.rows for file in files):
         _drop(lake, made)

@@ -45,7 +45,7 @@ from rqueue.pipeline.files import DRAFTS, FileInfo, Files
 from rqueue.spark.schemas import HISTORY
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 
 __all__ = [
     "CHECKPOINT",
@@ -184,7 +184,7 @@ class Lake:
         others have replaced them. Raises ConfigError, and LakeError.
         """
         self.check_schema()
-        reader = self.spark.read.schema(SCHEMA)
+        reader = self.reader(SCHEMA)
         while True:
             snapshot = self.require()
             if not snapshot.moved:
@@ -194,12 +194,14 @@ class Lake:
                     continue
             else:
                 # the lake was moved, or is seen under another name: its list has the old one
-                frame = (
-                    reader.option("basePath", self.path)
-                    .option("__globPaths__", "false")
-                    .parquet(*(self.files.path(file.name) for file in snapshot.files))
+                frame = reader.option("basePath", self.path).parquet(
+                    *(self.files.path(file.name) for file in snapshot.files)
                 )
             return frame.select(*HISTORY.names, "date"), snapshot
+
+    def reader(self, schema: st.StructType | str) -> DataFrameReader:
+        """Spark's reader, to which a `*` or `[` in a path is nothing but that."""
+        return self.spark.read.schema(schema).option("__globPaths__", "false")
 
     # -- changing ----------------------------------------------------------------------------------
 
@@ -218,7 +220,7 @@ class Lake:
         staged = self.files.path(folder)
         rows.write.partitionBy("date", "queue").parquet(staged)
         try:
-            written = self.spark.read.schema(_KEYS).parquet(staged)
+            written = self.reader(_KEYS).parquet(staged)
             return self._adopted(folder, written)
         finally:
             self.files.delete(folder)

@@ -1,0 +1,347 @@
+"""The lake: what counts is its list; columns are only added; small files become few."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as st
+
+from rqueue.errors import ConfigError
+from rqueue.pipeline import compact as compaction
+from rqueue.pipeline import lake as lakes
+from rqueue.pipeline.compact import compact, due, merge
+from rqueue.pipeline.errors import LakeError
+from rqueue.pipeline.files import Files
+from rqueue.pipeline.lake import SCHEMA, Entry, Lake, LakeFile, Snapshot, day_column
+from tests.pipeline.history_rows import T0, frame
+
+pytestmark = pytest.mark.timeout(600)
+
+DAY = 86_400_000
+FIRST = date(2026, 1, 1)  # of T0
+
+
+@pytest.fixture(params=["local", "hadoop"])
+def lake(
+    request: pytest.FixtureRequest,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Lake:
+    """An empty lake, written as a folder of this machine, and as any that Hadoop knows."""
+    if request.param == "hadoop":
+        monkeypatch.setattr(Files, "_is_local", lambda _: False)
+    lake = Lake(spark, str(tmp_path / "lake"))
+    lake.keep_schema()
+    return lake
+
+
+def add(lake: Lake, *rows: dict[str, Any], frame_of: DataFrame | None = None) -> list[LakeFile]:
+    """Add rows as the archiver does: one file for each date and queue."""
+    table = frame(lake.spark, [{"task": "t", "outcome": "ack"} | row for row in rows])
+    table = frame_of if frame_of is not None else table
+    made = lake.stage(table.coalesce(1).withColumn("date", day_column("entry")))
+    before = lake.snapshot()
+    assert lake.commit(before, [*before.files, *made])
+    return made
+
+
+def ids(lake: Lake) -> list[str]:
+    return sorted(row["id"] for row in lakes.read(lake.spark, lake.path).collect())
+
+
+# -- lists -----------------------------------------------------------------------------------------
+
+
+def test_what_a_list_tells(lake: Lake) -> None:
+    add(lake, {"id": "1", "at": 5}, {"id": "2", "at": DAY}, {"id": "3", "at": 7, "queue": "p"})
+    snapshot = lake.snapshot()
+    assert [(file.date, file.queue, file.rows) for file in snapshot.files] == [
+        (FIRST, "a", 1), (FIRST, "p", 1), (FIRST + timedelta(1), "a", 1),
+    ]  # fmt: skip
+    # `frame` gives each row an entry of its own: its time, and its number in the table
+    assert snapshot.marks() == {"a": Entry(T0 + DAY, 1), "p": Entry(T0 + 7, 2)}
+    assert snapshot.rows == 3
+    for file in snapshot.files:
+        there = Path(lake.path.removeprefix("file:")) / file.name
+        assert there.stat().st_size == file.size
+
+
+def test_entries_are_ordered_by_number() -> None:
+    assert Entry.of("9-10") > Entry.of("9-9") > Entry.of("8-11")
+    assert str(Entry.of("12-3")) == "12-3"
+
+
+def test_who_finds_the_number_taken_changes_nothing(lake: Lake) -> None:
+    add(lake, {"id": "1", "at": 1})
+    before = lake.snapshot()
+    assert lake.commit(before, before.files)
+    assert not lake.commit(before, ())
+    assert lake.snapshot().rows == 1
+
+
+def test_files_that_no_list_names_do_not_count(lake: Lake, spark: SparkSession) -> None:
+    [made] = add(lake, {"id": "1", "at": 1})
+    again = frame(spark, [{"id": "2", "task": "t", "outcome": "ack", "at": 2}])
+    lake.stage(again.withColumn("date", day_column("entry")))  # and never committed
+    assert ids(lake) == ["1"]
+    assert spark.read.parquet(lake.path).count() == 1
+    folder = Path(lake.path.removeprefix("file:")) / made.folder
+    assert len(list(folder.glob("*.parquet"))) == 2
+
+
+def test_a_reader_keeps_what_it_began_with(lake: Lake) -> None:
+    add(lake, {"id": "1", "at": 1})
+    add(lake, {"id": "2", "at": 2})
+    begun = lakes.read(lake.spark, lake.path)
+    add(lake, {"id": "3", "at": 3})
+    assert compact(lake.spark, lake.path).merged
+    assert sorted(row["id"] for row in begun.collect()) == ["1", "2"]
+    assert ids(lake) == ["1", "2", "3"]
+
+
+def test_there_is_no_lake(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"lake: there is none at file:.*/empty: rqueue pipeline"):
+        lakes.read(spark, str(tmp_path / "empty"))
+    with pytest.raises(LakeError, match="needs a path"):
+        lakes.read(spark, " ")
+    with pytest.raises(LakeError, match="nosuch"):
+        lakes.read(spark, "nosuch://host/lake")
+
+
+def test_a_list_that_is_none_of_ours(lake: Lake) -> None:
+    lists = Path(lake.path.removeprefix("file:")) / "_spark_metadata"
+    lists.mkdir()
+    (lists / "9.compact").write_text('v1\n{"path":"file:/x","size":1}')
+    with pytest.raises(LakeError, match=r"9\.compact is no list of a lake of rqueue: 'name'"):
+        lakes.read(lake.spark, lake.path)
+
+
+def test_a_lake_that_was_moved(lake: Lake, spark: SparkSession) -> None:
+    odd = "a b{c}*[d]?%"
+    add(lake, {"id": "1", "at": 1, "queue": odd})
+    old = Path(lake.path.removeprefix("file:"))
+    new = old.with_name("moved [to] {here} *")
+    os.rename(old, new)
+    moved = Lake(spark, str(new))
+    assert ids(moved) == ["1"]
+    add(moved, {"id": "2", "at": 2, "queue": odd})  # the next list has the new place in it
+    assert not moved.snapshot().moved
+    assert ids(moved) == ["1", "2"]
+
+
+# -- columns ---------------------------------------------------------------------------------------
+
+
+def test_columns_that_older_files_lack_are_null(lake: Lake, spark: SparkSession) -> None:
+    old = frame(spark, [{"id": "old", "task": "t", "outcome": "ack", "at": 1}])
+    add(lake, frame_of=old.drop("labels", "body", "cause"))
+    add(lake, {"id": "new", "at": 2, "cause": "{}"})
+    rows = {row["id"]: row for row in lakes.read(spark, lake.path).collect()}
+    assert (rows["old"]["cause"], rows["old"]["labels"]) == (None, None)
+    assert rows["new"]["cause"] == "{}"
+    assert rows["old"]["task"] == "t"
+
+
+def _of_another_version(lake: Lake, field: st.StructField, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the lake have been made by an rqueue that has one more column."""
+    with monkeypatch.context() as other:
+        fields = [one for one in SCHEMA.fields if one.name != field.name]
+        other.setattr(lakes, "SCHEMA", st.StructType([*fields, field]))
+        lake.files.delete("_rqueue/schema.json")
+        lake.keep_schema()
+
+
+def test_a_lake_of_a_newer_rqueue(
+    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read with what we know; added to without the new column; compacted with it."""
+    _of_another_version(lake, st.StructField("shade", st.StringType()), monkeypatch)
+    table = frame(spark, [{"id": "new", "task": "t", "outcome": "ack", "at": 1}])
+    add(lake, frame_of=table.withColumn("shade", f.lit("blue")))
+    lake.keep_schema()  # ours
+    add(lake, {"id": "ours", "at": 2})
+    assert "shade" not in lakes.read(spark, lake.path).columns
+    assert ids(lake) == ["new", "ours"]
+    assert compact(spark, lake.path).merged
+    assert ids(lake) == ["new", "ours"]
+    kept = {row["id"]: row["shade"] for row in spark.read.parquet(lake.path).collect()}
+    assert kept == {"new": "blue", "ours": None}
+
+
+def test_a_column_of_another_type_is_refused(
+    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(lake, {"id": "1", "at": 1})
+    _of_another_version(lake, st.StructField("level", st.StringType()), monkeypatch)
+    said = "column 'level' of the lake at .* is string, this rqueue has int: .* never change"
+    with pytest.raises(LakeError, match=said):
+        lakes.read(spark, lake.path)
+    with pytest.raises(LakeError, match=said):
+        lake.keep_schema()
+
+
+def test_a_later_format_is_refused(lake: Lake) -> None:
+    document = json.loads(lake.files.read_text("_rqueue/schema.json") or "")
+    lake.files.replace("_rqueue/schema.json", json.dumps(document | {"format": 2}))
+    with pytest.raises(LakeError, match="is of format 2, this rqueue reads 1: use a newer one"):
+        lake.check_schema()
+    lake.files.replace("_rqueue/schema.json", "{")
+    with pytest.raises(LakeError, match=r"schema\.json is broken"):
+        lake.check_schema()
+
+
+# -- compaction ------------------------------------------------------------------------------------
+
+
+def test_small_files_become_one_in_order(lake: Lake, spark: SparkSession) -> None:
+    add(lake, {"id": "b", "at": 10}, {"id": "c", "at": 100})
+    add(lake, {"id": "a", "at": 9}, {"id": "other", "at": 1, "queue": "p"})
+    add(lake, {"id": "later", "at": 3 * DAY})
+    told: list[Any] = []
+    done = compact(spark, lake.path, today=FIRST + timedelta(3), on_merged=told.append)
+    assert [(m.date, m.queue, m.before, m.after, m.rows) for m in done.merged] == [
+        (FIRST, "a", 2, 1, 3)
+    ]
+    assert told == list(done.merged)
+    files = lake.snapshot().files
+    assert [(file.queue, file.rows, file.last.ms - T0) for file in files] == [
+        ("p", 1, 1), ("a", 1, 3 * DAY), ("a", 3, 100),
+    ]  # fmt: skip
+    rows = spark.read.parquet(lake.files.path(files[-1].name)).collect()
+    assert [row["id"] for row in rows] == ["a", "b", "c"]
+    assert ids(lake) == ["a", "b", "c", "later", "other"]
+    assert compact(spark, lake.path, today=FIRST + timedelta(3)).merged == ()
+
+
+def made_of(day: int, count: int, size: int = 10, queue: str = "q") -> list[LakeFile]:
+    name = f"date={FIRST + timedelta(day)}/queue={queue}/part-"
+    last = Entry(T0 + day * DAY, 0)
+    return [
+        LakeFile(f"{name}{n}.parquet", size, 0, FIRST + timedelta(day), queue, 1, last)
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "today", "counts"),
+    [
+        (made_of(0, 2) + made_of(1, 1), 1, [2]),  # a day that is over, and the queue is beyond it
+        (made_of(0, 2), 1, []),  # more of yesterday may come: nothing of today is there
+        (made_of(0, 2), 2, [2]),  # no more
+        (made_of(0, 100), 0, []),
+        (made_of(0, 101), 0, [101]),  # of today, but very many
+        (made_of(0, 3, size=90) + made_of(1, 1), 1, []),  # three of 270 bytes are three again
+        (made_of(0, 4, size=50) + made_of(1, 1), 1, [4]),  # two are enough for 200
+        (made_of(0, 2, size=100) + made_of(1, 1), 1, []),  # large enough to be left alone
+        (made_of(0, 1) + made_of(1, 1), 5, []),
+    ],
+)
+def test_what_is_due(files: list[LakeFile], today: int, counts: list[int]) -> None:
+    found = due(Snapshot(9, False, tuple(files)), FIRST + timedelta(today), target_bytes=100)
+    assert [len(part) for part in found] == counts
+
+
+def test_two_compactions_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slower one finds its files replaced, and leaves nothing behind."""
+    add(lake, {"id": "1", "at": 1})
+    add(lake, {"id": "2", "at": 2})
+    files = lake.snapshot().files
+    assert merge(lake, files) is not None
+    assert merge(lake, files) is None
+    assert ids(lake) == ["1", "2"]
+    assert lake.snapshot().rows == 2
+    folder = Path(lake.path.removeprefix("file:")) / files[0].folder
+    assert len(list(folder.glob("*.parquet"))) == 3  # two replaced, and the one
+
+
+def test_a_file_with_other_rows_than_listed_is_not_compacted(lake: Lake) -> None:
+    from dataclasses import replace
+
+    add(lake, {"id": "1", "at": 1})
+    add(lake, {"id": "2", "at": 2})
+    before = lake.snapshot()
+    first, second = before.files
+    assert lake.commit(before, [replace(first, rows=7), second])
+    with pytest.raises(LakeError, match="holds 2 rows, the lake's list says 8: left as it is"):
+        merge(lake, lake.snapshot().files)
+    assert ids(lake) == ["1", "2"]
+
+
+@pytest.mark.parametrize("step", ["_adopted", "commit"])
+def test_a_compaction_that_is_killed(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    add(lake, {"id": "1", "at": 1})
+    add(lake, {"id": "2", "at": 2})
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Lake, step, killed)
+        broken.setattr(Files, "delete", lambda *_: None)
+        with pytest.raises(KeyboardInterrupt):
+            merge(lake, lake.snapshot().files)
+    assert ids(lake) == ["1", "2"]
+    assert len(compact(lake.spark, lake.path).merged) == 1
+    assert ids(lake) == ["1", "2"]
+
+
+# -- cleaning --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def names(lake: Lake) -> Callable[[], set[str]]:
+    root = Path(lake.path.removeprefix("file:"))
+    return lambda: {
+        str(path.relative_to(root))
+        for path in root.rglob("*")
+        if path.is_file() and not path.name.endswith(".crc")
+    }
+
+
+def test_what_was_replaced_goes_after_an_hour(lake: Lake, names: Callable[[], set[str]]) -> None:
+    small = [*add(lake, {"id": "1", "at": 1}), *add(lake, {"id": "2", "at": 2})]
+    merge(lake, lake.snapshot().files)
+    now = round(datetime.now(UTC).timestamp() * 1000)
+    assert lake.clean(3600, now_ms=now + 3_500_000) == 0
+    assert {file.name for file in small} <= names()
+    assert lake.clean(3600, now_ms=now + 3_700_000) == 2
+    assert not {file.name for file in small} & names()
+    assert ids(lake) == ["1", "2"]
+    assert lake.spark.read.parquet(lake.path).count() == 2
+    # only the newest list is left, and Spark and we go on from it
+    assert [name for name in names() if name.startswith("_spark")] == ["_spark_metadata/29.compact"]
+    add(lake, {"id": "3", "at": 3})
+    assert lake.spark.read.parquet(lake.path).count() == 3
+    assert lake.clean(3600, now_ms=now + 3_700_000) == 0
+
+
+def test_what_a_killed_writer_left_goes_after_a_day(
+    lake: Lake, names: Callable[[], set[str]]
+) -> None:
+    add(lake, {"id": "1", "at": 1})
+    left = frame(lake.spark, [{"id": "2", "task": "t", "outcome": "ack", "at": 2}])
+    [orphan] = lake.stage(left.withColumn("date", day_column("entry")))
+    left.write.parquet(lake.files.path("_rqueue/staging/killed"))
+    now = round(datetime.now(UTC).timestamp() * 1000)
+    before = names()
+    assert lake.clean(0, now_ms=now + 23 * 3_600_000) == 0
+    assert names() == before
+    assert lake.clean(0, now_ms=now + 25 * 3_600_000) >= 2
+    assert orphan.name not in names()
+    assert not [name for name in names() if "staging" in name]
+    assert ids(lake) == ["1"]
+
+
+def test_most_files_is_what_the_docs_say() -> None:
+    assert (compaction.MOST_FILES, compaction.TARGET_BYTES) == (100, 128 * 1024**2)

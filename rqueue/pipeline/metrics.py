@@ -182,7 +182,7 @@ def errors(rows: DataFrame) -> DataFrame:
     """Failed attempts by the class of their error, most frequent first.
 
     jobs: different jobs it met; final: attempts after which the job was not tried again; wasted_ms:
-    time spent in them.
+    time spent in them, null where none is known; tasks: the first three by name, of task_count.
     """
     return _sql(
         rows,
@@ -190,8 +190,8 @@ def errors(rows: DataFrame) -> DataFrame:
           SELECT queue, id, attempts FROM {rows} WHERE outcome = 'dead' AND NOT attempt)
         SELECT r.error, count(*) AS attempts, count(DISTINCT r.queue, r.id) AS jobs,
           count_if(r.outcome IN ('reject', 'dead') OR d.id IS NOT NULL) AS final,
-          coalesce(sum(r.run_ms), 0) AS wasted_ms,
-          slice(array_sort(collect_set(r.task)), 1, 5) AS tasks,
+          sum(r.run_ms) AS wasted_ms, count(DISTINCT r.task) AS task_count,
+          slice(array_sort(collect_set(r.task)), 1, 3) AS tasks,
           min(r.at_ms) AS first_ms, max(r.at_ms) AS last_ms
         FROM {rows} r LEFT JOIN last_tries d
           ON r.outcome = 'retry' AND d.queue = r.queue AND d.id = r.id

@@ -24,7 +24,7 @@ __all__ = ["WIDTHS_MS", "Objectives", "Report", "bucket_width", "report"]
 
 _S, _M, _H, _D = 1000, 60_000, 3_600_000, 86_400_000
 WIDTHS_MS = (
-    100, 200, 500, _S, 2 * _S, 5 * _S, 10 * _S, 30 * _S, _M, 2 * _M, 5 * _M, 10 * _M, 30 * _M,
+    _S, 2 * _S, 5 * _S, 10 * _S, 30 * _S, _M, 2 * _M, 5 * _M, 10 * _M, 30 * _M,
     _H, 2 * _H, 6 * _H, 12 * _H, _D, 7 * _D, 28 * _D,
 )  # fmt: skip
 """How wide a stretch of the tables over time may be."""
@@ -49,10 +49,15 @@ class Objectives:
 
 @dataclass(frozen=True)
 class Report:
-    """What `report` found: the document, and the tables it is taken from."""
+    """What `report` found: the document, the tables it is taken from, and the rows of these."""
 
     document: dict[str, Any]
     tables: Mapping[str, DataFrame]
+    rows: DataFrame
+
+    def close(self) -> None:
+        """Let go of the rows, which Spark has kept for `write_parquet`."""
+        self.rows.unpersist()
 
     def json(self) -> str:
         """The document as JSON. Its names and units are those of `docs/spark.md`."""
@@ -95,8 +100,9 @@ def report(
     prepared = metrics.prepare(rows, start_ms, end_ms).cache()
     try:
         return _counted(prepared, (start_ms, end_ms), by, objectives, sources, queues, access)
-    finally:
+    except BaseException:
         prepared.unpersist()
+        raise
 
 
 def _counted(
@@ -158,7 +164,7 @@ def _counted(
         "histogram_edges_ms": list(metrics.HISTOGRAM_EDGES),
         "tables": {name: [_dated(row) for row in table] for name, table in found.items()},
     }
-    return Report(document, tables)
+    return Report(document, tables, rows)
 
 
 def bucket_width(length_ms: int) -> int:
@@ -172,7 +178,8 @@ def _figures(
     fairness: dict[str, Any],
     length_ms: int,
 ) -> dict[str, Any]:
-    """The numbers at the top. per_second: jobs done, between the first row and the last one."""
+    """The numbers at the top. per_second: jobs done, between the first row and the
+    last one (a second at least)."""
     ended = totals["done"] + totals["failed"]
     busy = sum(row["busy_ms"] for row in tables["workers"])
     present = sum(row["present_ms"] for row in tables["workers"])
@@ -185,7 +192,7 @@ def _figures(
     return {
         **totals,
         **fairness,
-        "per_second": totals["done"] * 1000 / length_ms if totals["rows"] else None,
+        "per_second": totals["done"] * 1000 / max(length_ms, 1000) if totals["rows"] else None,
         "failed_share": totals["failed"] / ended if ended else None,
         "wasted_share": totals["wasted_ms"] / totals["run_ms"] if totals["run_ms"] else None,
         "utilisation": busy / present if present else None,
@@ -202,7 +209,7 @@ def _look_up_messages(dead: list[dict[str, Any]], access: Access) -> None:
     with access.client() as client:
         for row in wanted:
             job = row["jobs"][0]
-            text: Any = client.hget(access.keys(job["queue"]).base + "causes", job["id"])
+            text: Any = client.hget(access.keys(job["queue"]).causes, job["id"])
             try:
                 cause = json.loads(text) if text else {}
             except ValueError:

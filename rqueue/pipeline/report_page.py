@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from rqueue.pipeline import report_plots as plots
 from rqueue.pipeline import words
@@ -29,6 +30,8 @@ def page(document: Mapping[str, Any]) -> str:
         "share": words.share,
         "rate": words.rate,
         "moment": words.moment,
+        "when": _clock(document),
+        "soft": _soft,
     }
     text = (resources.files("rqueue.pipeline") / "report.html.j2").read_text(encoding="utf-8")
     tables = document["tables"]
@@ -40,6 +43,18 @@ def page(document: Mapping[str, Any]) -> str:
         wasteful=_wasteful(tables["tasks"]),
         plots={name: Markup(svg) for name, svg in _plots(document).items()},
     )
+
+
+def _clock(document: Mapping[str, Any]) -> Callable[[str | None], str]:
+    """Times of the tables: without the day where all are of one."""
+    one_day = (document["first"] or "")[:10] == (document["last"] or "")[:10]
+    return lambda iso: words.moment(iso)[11:] or "–" if one_day else words.moment(iso)
+
+
+def _soft(name: object) -> Markup:
+    """A dotted name that may be broken into lines where its parts meet."""
+    text = str(escape(name))
+    return Markup(re.sub(r"([._/:-])(?=\w)", r"\1<wbr>", text))  # escaped before
 
 
 def _wasteful(tasks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

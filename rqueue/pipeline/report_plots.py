@@ -8,7 +8,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
+from matplotlib.lines import Line2D
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    MaxNLocator,
+    MultipleLocator,
+    NullFormatter,
+    NullLocator,
+    PercentFormatter,
+)
 
 from rqueue.pipeline.plots import GRID, INK, figure, style, svg
 from rqueue.pipeline.words import duration
@@ -32,6 +41,21 @@ VARIABLES = {
 
 WIDTH = 10.0
 
+_S, _M, _H, _D = 1000, 60_000, 3_600_000, 86_400_000
+ROUND = (
+    1, 2, 5, 10, 20, 50, 100, 200, 500, _S, 2 * _S, 5 * _S, 10 * _S, 20 * _S, 30 * _S,
+    _M, 2 * _M, 5 * _M, 10 * _M, 20 * _M, 30 * _M, _H, 2 * _H, 5 * _H, 10 * _H, 20 * _H, 30 * _H,
+    2 * _D, 5 * _D, 10 * _D, 20 * _D, 50 * _D, 100 * _D, 200 * _D,
+)  # fmt: skip
+"""Times in ms with a short name; every third one does where the axis is long."""
+
+STEPS = (
+    *(factor * 10**power for power in range(3) for factor in (1, 2, 5)),
+    *(factor * unit for unit in (_S, _M) for factor in (1, 2, 5, 10, 15, 30)),
+    *(factor * _H for factor in (1, 2, 3, 6, 12, 24, 48, 168, 720, 2160, 8760)),
+)
+"""Between two marks of an axis of times, in ms."""
+
 
 def throughput(table: Sequence[Row], width_ms: int) -> str:
     """Jobs that ended, per second, and attempts that are to be repeated."""
@@ -49,7 +73,15 @@ def throughput(table: Sequence[Row], width_ms: int) -> str:
         values = [row[name] * 1000 / width_ms for row in table]
         if any(values):
             axes.bar(
-                times, values, step, bottom=heights, align="edge", color=color, label=label, lw=0
+                times,
+                values,
+                step,
+                bottom=heights,
+                align="edge",
+                color=color,
+                edgecolor=color,
+                label=label,
+                lw=0.4 if name == "done" else 0,  # an edge would show what is not there
             )
         heights = [low + value for low, value in zip(heights, values, strict=True)]
     retries = [row["retries"] * 1000 / width_ms for row in table]
@@ -124,8 +156,9 @@ def bars(table: Sequence[Row], parts: Sequence[tuple[str, str, str]], name: str)
         axes.barh(places, values, left=lows, color=color, label=label, height=0.66)
         lows = [low + value for low, value in zip(lows, values, strict=True)]
     _names(axes, table)
-    axes.xaxis.set_major_locator(MaxNLocator(6))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda ms, _: duration(ms)))
+    step = next((step for step in STEPS if max(lows) <= 7 * step), STEPS[-1])
+    axes.xaxis.set_major_locator(MultipleLocator(step))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda ms, _: duration(ms) if ms else "0"))
     _legend(axes)
     return _themed(drawn, name)
 
@@ -160,8 +193,16 @@ def _over_time(axes: Axes, times: Sequence[float], step: float) -> None:
 
 
 def _durations(axes: Axes, which: str) -> None:
+    """A logarithmic axis of times: marks at those that have a round name."""
     axis = axes.xaxis if which == "x" else axes.yaxis
+    low, high = sorted(axis.get_view_interval())
+    for ticks in (ROUND[::3], ROUND):
+        seen = [tick for tick in ticks if low <= tick <= high]
+        if len(seen) >= 3:
+            break
+    axis.set_major_locator(FixedLocator(seen))
     axis.set_major_formatter(FuncFormatter(lambda ms, _: duration(ms)))
+    axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
 
 
@@ -177,6 +218,10 @@ def _names(axes: Axes, table: Sequence[Row]) -> None:
 def _legend(axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
     if labels:
+        bars_first = sorted(
+            zip(handles, labels, strict=True), key=lambda it: isinstance(it[0], Line2D)
+        )
+        handles, labels = map(list, zip(*bars_first, strict=True))
         axes.legend(
             handles, labels, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(labels),
             frameon=False, borderaxespad=0.2, handlelength=1.4, fontsize=9,
@@ -198,6 +243,8 @@ def _themed(drawn: Figure, name: str) -> str:
     text = svg(drawn)
     for color, variable in VARIABLES.items():
         text = text.replace(color, f"var(--{variable})")
+    text = text.replace("#000000", "var(--ink)")
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r"url\(#", f"url(#{name}-", text)
     text = re.sub(r'(xlink:href|href)="#', rf'\1="#{name}-', text)

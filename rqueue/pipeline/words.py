@@ -44,9 +44,8 @@ def share(part: float | None) -> str:
         return "< 0.1 %"
     if 99.9 < percent < 100:
         return "> 99.9 %"
-    return (
-        f"{percent:.1f} %" if percent < 10 or (percent > 90 and percent % 1) else f"{percent:.0f} %"
-    )
+    fine = 0 < percent < 10 or 90 < percent < 100
+    return f"{percent:.1f} %" if fine else f"{percent:.0f} %"
 
 
 def rate(per_second: float | None) -> str:

@@ -138,12 +138,12 @@ def test_errors(rows: DataFrame) -> None:
     assert list(by_class) == ["SIGSEGV", "KeyError", "TimeoutError", "ValueError"]
     numbers = {e: pick(r, "attempts", "jobs", "final", "wasted_ms") for e, r in by_class.items()}
     assert numbers == {
-        "SIGSEGV": (2, 1, 1, 0),  # the second of two ended the job
+        "SIGSEGV": (2, 1, 1, None),  # the second of two ended the job
         "KeyError": (1, 1, 1, 500),
         "TimeoutError": (1, 1, 0, 400),  # tried again
         "ValueError": (1, 1, 1, 2000),  # a retry that the queue's limit made the last
     }
-    assert by_class["SIGSEGV"]["tasks"] == ["pdf"]
+    assert pick(by_class["SIGSEGV"], "tasks", "task_count") == (["pdf"], 1)
     assert pick(by_class["SIGSEGV"], "first_ms", "last_ms") == (T0 + 4000, T0 + 5000)
 
 

@@ -11,6 +11,7 @@ from rqueue.cli.pipeline.shared import PipelineFailure, spark_failure
 
 COMMANDS = {
     "archive": "Carry history into a lake of Parquet files.",
+    "report": "Write a report of the lake: times, failures, fairness.",
     "replay": "Enqueue jobs again that SQL chooses.",
     "plan": "Find how many workers hold a wait.",
     "load": "Enqueue the rows of files or a database.",

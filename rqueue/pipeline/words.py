@@ -52,6 +52,8 @@ def rate(per_second: float | None) -> str:
     """How often in a second, or in a minute or hour where it is seldom; – for none."""
     if per_second is None:
         return "–"
+    if not per_second:
+        return "0/s"
     for factor, unit in ((1, "s"), (60, "min"), (3600, "h")):
         value = per_second * factor
         if value >= 1 or unit == "h":

@@ -58,14 +58,21 @@ class Archiver:
         """SIGKILL the driver, or the JVM below it; returns all processes that there were."""
         me = psutil.Process(self.process.pid)
         family = [me, *me.children(recursive=True)]
-        victims = [one for one in family if ("java" in one.name()) == (what == "jvm")]
-        victims[0].send_signal(signal.SIGKILL)
+        victim = me if what == "driver" else next(one for one in family[1:] if is_java(one))
+        victim.send_signal(signal.SIGKILL)
         self.close()
         return family
 
     def close(self) -> None:
         """Wait until it has ended; without its JVM it does so by itself."""
         self.process.communicate(timeout=300)
+
+
+def is_java(process: psutil.Process) -> bool:
+    try:
+        return "java" in process.name()
+    except psutil.NoSuchProcess:  # Spark's small helpers come and go
+        return False
 
 
 @contextmanager

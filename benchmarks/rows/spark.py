@@ -22,7 +22,6 @@ from benchmarks.lab.loading import envelope, load
 from benchmarks.lab.processes import Program, module
 from benchmarks.lab.rounds import interleave, ratios, spread
 from benchmarks.rows.row import Figure, Target, row
-from rqueue.client import Queue
 from rqueue.history import pack
 from rqueue.job import Delivery
 from rqueue.options import NO_OPTIONS
@@ -99,71 +98,66 @@ def spark_lag(bench: Bench) -> list[Figure]:
     end of each batch, and its slope over time in relation to the rate at which rows come."""
     from benchmarks.lab import spark as lab
 
-    jobs = bench.size.of(3_000, 1_500_000, 4_000_000)
-    bench.empty()
-    board = bench.board()
+    warm = bench.size.of(1_000, 400_000, 1_000_000)
+    jobs = bench.size.of(3_000, 1_500_000, 5_000_000)
+    _make_history(bench, warm)
     with bench.queue() as queue, lab.folder() as folder, ExitStack() as stack:
-        queue.configure(history_rows_max=KEPT)
+        archiver = stack.enter_context(_archiver(bench, folder))
+        samples = _watched(bench, archiver, warm, 0)  # Java compiles meanwhile
         load(bench.redis, queue.keys, envelope("hit"), jobs)
-        pool = stack.enter_context(_warm(bench, queue, folder))
+        board = bench.board()
         begin = time.monotonic()
-        samples: list[tuple[float, int, int]] = []
         workers = stack.enter_context(bench.pool(2))
-        while not samples or samples[-1][1] < jobs:
-            _next_batch(bench, pool, len(samples))
-            now = time.monotonic()
-            new = _batches(pool)[len(samples) :]
-            samples += [(now, one["total"], one["lag_rows"]) for one in new]
-            workers.check()
+        samples = _watched(bench, archiver, warm + jobs, len(samples))
+        workers.check()
         caught_up = time.monotonic()
         drained = board.last() / 1e9
-    running = [one for one in samples if one[0] <= drained][1:]
-    came = [(at, total + lag) for at, total, lag in running]
-    figures = [
-        Figure("jobs drained meanwhile", spread([jobs / board.span()]), "jobs/s"),
+    running = [one for one in samples if one[0] <= drained]
+    lags = [float(lag) for _, _, lag in samples]
+    if len(running) >= 4:  # the first one has what came while the workers started
+        comes = _slope([(at, total + lag) for at, total, lag in running[1:]])
+        grows = _slope([(at, lag) for at, _, lag in running[1:]])
+    else:  # batches longer than that: what was left of all that came
+        comes = jobs / (drained - begin)
+        grows = (jobs + warm - (running[-1][1] if running else warm)) / (drained - begin)
+    return [
+        Figure(
+            "the lag grows by, of the rate at which rows come",
+            spread([100 * grows / comes]),
+            "%",
+            Target(2, 0, more=False),
+        ),
+        Figure("lag at the end of a batch", spread(lags), "rows"),
+        Figure("rows come", spread([comes]), "rows/s"),
+        Figure("archived, until all was", spread([jobs / (caught_up - begin)]), "rows/s"),
         Figure("behind the workers when the last one ended", spread([caught_up - drained]), "s"),
         Figure("batches while they drained", spread([float(len(running))]), ""),
     ]
-    if len(running) < 3:
-        if bench.size.name != "tiny":
-            raise AssertionError(f"only {len(running)} batches while the workers drained")
-        return figures
-    grows = _slope([(at, lag) for at, _, lag in running])
-    comes = _slope(came)
-    head = Figure(
-        "the lag grows by, of the rate at which rows come",
-        spread([100 * grows / comes]),
-        "%",
-        Target(2, 0, more=False),
-    )
-    lags = [float(lag) for _, _, lag in running]
-    return [
-        head,
-        Figure("lag at the end of a batch", spread(lags), "rows"),
-        Figure("rows come", spread([comes]), "rows/s"),
-        *figures,
-        Figure("measured for", spread([running[-1][0] - begin]), "s"),
-    ]
 
 
-def _warm(bench: Bench, queue: Queue, folder: Path) -> Program:
-    """A running archiver that has read one batch already: its start is over."""
+def _archiver(bench: Bench, folder: Path) -> Program:
+    """A running archiver."""
     command = [sys.executable, "-m", "rqueue.cli", "pipeline", "archive", "--lake"]
     command += [str(folder / "lake"), "--interval", "1s", "--json", "--master", "local[2]"]
-    program = Program(command, {"RQUEUE_URL": bench.url})
-    with queue.consumer(jobs=10) as consumer:
-        held = [job.id for job in consumer.pull()]
-        consumer.settle(ack=held, batch=pack({"id": held, "task": "hit"}), rows=len(held))
-    try:
-        _next_batch(bench, program, 0)
-    except BaseException:
-        program.stop()
-        raise
-    return program
+    command += ["--max-rows", "250000"]
+    return Program(command, {"RQUEUE_URL": bench.url})
 
 
-def _next_batch(bench: Bench, program: Program, known: int) -> None:
-    bench.watch(program, lambda: len(_batches(program)) > known, 120, "the next batch", 0.05)
+def _watched(
+    bench: Bench, archiver: Program, rows: int, known: int
+) -> list[tuple[float, int, int]]:
+    """Wait until the lake has so many rows; of each batch beyond the `known` ones: when it was
+    seen, the rows of the lake then, and the lag."""
+    found: list[tuple[float, int, int]] = []
+
+    def more() -> bool:
+        return len(_batches(archiver)) > known + len(found)
+
+    while not found or found[-1][1] < rows:
+        bench.watch(archiver, more, 180, "the next batch", 0.05)
+        new = _batches(archiver)[known + len(found) :]
+        found += [(time.monotonic(), one["total"], one["lag_rows"]) for one in new]
+    return found
 
 
 def _batches(program: Program) -> list[dict[str, Any]]:
@@ -251,8 +245,8 @@ def spark_read(bench: Bench) -> list[Figure]:
     from benchmarks.lab import spark as lab
 
     waiting = bench.size.of(2_000, 300_000, 1_000_000)
-    ahead = bench.size.of(60_000, 1_000_000, 1_500_000)
-    window = bench.size.of(1, 25, 40) / 10
+    ahead = bench.size.of(60_000, 1_300_000, 3_000_000)
+    window = bench.size.of(1, 50, 120) / 10
     spark = lab.spark_here()
     found: dict[str, list[float]] = {"while": [], "before": [], "read": []}
     for _ in range(bench.rounds):

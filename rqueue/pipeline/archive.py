@@ -39,6 +39,9 @@ __all__ = ["Archived", "Batch", "archive"]
 
 INTERVAL_S = 10.0
 
+CLEAN_S = 900.0
+"""How often a run looks for files that are no longer needed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -100,9 +103,7 @@ def archive(
         else writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds")
     )
     _await(writer.start(), stop, run)
-    if compact and run.lake.snapshot().files:
-        run.merge()
-        run.lake.clean()
+    run.tidy(CLEAN_S)
     return Archived(run.rows, run.batches, run.merged)
 
 
@@ -126,6 +127,7 @@ class _Run:
         self._compact = compact
         self._on_batch = on_batch
         self._on_merged = on_merged
+        self._cleaned = time.monotonic()
 
     def store(self, rows: DataFrame, number: int) -> None:
         """Make a batch part of the lake, without what it has already."""
@@ -142,20 +144,23 @@ class _Run:
                 if self._on_batch is not None:
                     lag = measure(self._access, self._offsets(number))
                     self._on_batch(Batch(number, count, len(made), took, self.rows, lag))
-                if self._compact:
-                    self.merge()
+                self.tidy(time.monotonic() - self._cleaned)
             except Exception as error:
                 self.error = error  # Spark would make a text of it
                 raise
 
-    def merge(self) -> None:
-        """Compact what is due."""
-        for files in compaction.due(self.lake.snapshot()):
+    def tidy(self, since_s: float) -> None:
+        """Compact what is due, if wanted; delete what nobody needs any more, if that is so long
+        ago."""
+        for files in compaction.due(self.lake.snapshot()) if self._compact else ():
             done = compaction.merge(self.lake, files)
             if done is not None:
                 self.merged += 1
                 if self._on_merged is not None:
                     self._on_merged(done)
+        if since_s >= CLEAN_S:
+            self.lake.clean()
+            self._cleaned = time.monotonic()
 
     def _offsets(self, number: int) -> dict[str, str]:
         """How far a batch goes, from the checkpoint."""

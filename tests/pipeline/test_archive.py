@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import ConfigError
 from rqueue.keys import QueueKeys
+from rqueue.pipeline import archive as archiving
 from rqueue.pipeline import compact as compaction
 from rqueue.pipeline import lake as lakes
 from rqueue.pipeline.archive import Archived, Batch, archive
@@ -213,6 +214,23 @@ def test_it_runs_until_it_is_stopped(
     assert (done.rows, seen) == (15, [10, 15])
     assert not spark.streams.active
     assert keys_in_lake(spark, tmp_path / "lake") == keys_in_history(client, namespace, "q")
+
+
+def test_a_long_run_deletes_what_nobody_needs(
+    client: redis.Redis,
+    namespace: str,
+    run: Callable[..., Archived],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not only when it ends."""
+    keys = QueueKeys("q", namespace)
+    write(client, keys, entries=3, rows=10)
+    order: list[str] = []
+    real = Lake.clean
+    monkeypatch.setattr(archiving, "CLEAN_S", 0.0)
+    monkeypatch.setattr(Lake, "clean", lambda lake: order.append("clean") or real(lake))
+    run(options={"maxRowsPerBatch": "10"}, on_batch=lambda batch: order.append("batch"))
+    assert order == ["batch", "clean"] * 3 + ["clean"]
 
 
 def test_two_archivers_write_nothing_twice(

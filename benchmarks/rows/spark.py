@@ -98,7 +98,7 @@ def spark_lag(bench: Bench) -> list[Figure]:
     end of each batch, and its slope over time in relation to the rate at which rows come."""
     from benchmarks.lab import spark as lab
 
-    warm = bench.size.of(1_000, 400_000, 1_000_000)
+    warm = bench.size.of(1_000, 1_200_000, 3_000_000)
     jobs = bench.size.of(3_000, 1_500_000, 5_000_000)
     _make_history(bench, warm)
     with bench.queue() as queue, lab.folder() as folder, ExitStack() as stack:
@@ -139,7 +139,6 @@ def _archiver(bench: Bench, folder: Path) -> Program:
     """A running archiver."""
     command = [sys.executable, "-m", "rqueue.cli", "pipeline", "archive", "--lake"]
     command += [str(folder / "lake"), "--interval", "1s", "--json", "--master", "local[2]"]
-    command += ["--max-rows", "250000"]
     return Program(command, {"RQUEUE_URL": bench.url})
 
 

@@ -222,7 +222,10 @@ class Show:
             sources=[f"lake {self.lake}", "what is in Redis only"],
             access=self._access(),
         )
-        self.page.write_text(found.html(), encoding="utf-8")
+        try:
+            self.page.write_text(found.html(), encoding="utf-8")
+        finally:
+            found.close()
         self.say(f"wrote the report: {self.page}")
 
     def _replay(self, spark: SparkSession) -> None:

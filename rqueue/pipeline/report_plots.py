@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["bars", "busy", "histograms", "latency", "throughput"]
+__all__ = ["bars", "busy", "histograms", "latency", "throughput", "with_gaps"]
 
 Row = Mapping[str, Any]
 
@@ -86,8 +87,8 @@ def throughput(table: Sequence[Row], width_ms: int) -> str:
         heights = [low + value for low, value in zip(heights, values, strict=True)]
     retries = [row["retries"] * 1000 / width_ms for row in table]
     if any(retries):
-        middles = [time + step / 2 for time in times]
-        axes.plot(middles, retries, color=ORANGE, lw=1.6, label="failed, to be tried again")
+        middles, known = with_gaps([time + step / 2 for time in times], retries, step, 0.0)
+        axes.plot(middles, known, color=ORANGE, lw=1.6, label="failed, to be tried again")
     axes.set_ylim(bottom=0)
     _over_time(axes, times, step)
     _legend(axes)
@@ -111,7 +112,14 @@ def latency(table: Sequence[Row], what: str, width_ms: int, limit_ms: float | No
         ("p50", BLUE, "median"),
     ):
         values = [max(row[f"{what}_{name}_ms"], 1) for row in known]
-        axes.plot(times, values, color=color, lw=1.6, marker=mark, ms=3, label=label)
+        axes.plot(
+            *with_gaps(times, values, step, nan),
+            color=color,
+            lw=1.6,
+            marker=mark,
+            ms=3,
+            label=label,
+        )
     if limit_ms is not None:
         axes.axhline(
             max(limit_ms, 1), color=RED, lw=1, ls="--", label=f"objective {duration(limit_ms)}"
@@ -190,6 +198,21 @@ def _over_time(axes: Axes, times: Sequence[float], step: float) -> None:
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))
     axes.set_xlabel("time (UTC)")
+
+
+def with_gaps(
+    times: Sequence[float], values: Sequence[float], step: float, fill: float
+) -> tuple[list[float], list[float]]:
+    """The points of a line with `fill` where stretches are left out, which it would bridge."""
+    at: list[float] = []
+    found: list[float] = []
+    for time, value in zip(times, values, strict=True):
+        if at and time - at[-1] > 1.5 * step:
+            at += [at[-1] + step, time - step]
+            found += [fill, fill]
+        at.append(time)
+        found.append(value)
+    return at, found
 
 
 def _durations(axes: Axes, which: str) -> None:

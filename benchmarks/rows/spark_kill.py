@@ -53,10 +53,13 @@ def spark_kill(bench: Bench) -> list[Figure]:
         scene = _Scene(bench, cluster, folder, per_round, dice)
         stack.callback(scene.end)
         killed: Counter[str] = Counter()
+        victims: list[str] = []
         for _ in range(kills):
+            if not victims:  # each kind comes, in an order of its own each time
+                victims = dice.sample(VICTIMS, len(VICTIMS))
             scene.wait_for_work()
             time.sleep(dice.uniform(0, 3))  # a moment that nobody chose
-            killed[scene.kill(dice.choice(VICTIMS))] += 1
+            killed[scene.kill(victims.pop())] += 1
         scene.wait_for_work()
         (folder / "stop").touch()
         scene.wait_for("the last round", lambda: scene.said("written"))

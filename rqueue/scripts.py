@@ -241,8 +241,8 @@ class Scripts:
         lines: list[str],
         origins: list[tuple[str, int]],
     ) -> None:
-        # Depth first and in place: what an include needs stands before it, whoever asked first. What
-        # indented ones define is known to the block they open, and not outside.
+        # Depth first and in place: what an include needs stands before it, whoever asked first.
+        # What indented ones define is known to the block they open, and not outside.
         block: set[str] | None = None
         for number, line in enumerate(text.splitlines(), 1):
             if not _INCLUDE_ATTEMPT.match(line):

@@ -171,9 +171,16 @@ def choose_lake(
     jobs = fitting.groupBy("queue", "id").agg(
         F.max(last).alias("last"), F.max("body").alias("body")
     )
-    dead = _dead_letters(spark, access, ()).select(
-        "queue", "id", "position", F.col("problem").alias("problem_there")
-    )
+    # only where there are rows: what else is in Redis may be large, or of another version
+    queues = sorted(row.queue for row in jobs.select("queue").distinct().collect())
+    if queues:
+        dead = _dead_letters(spark, access, queues).select(
+            "queue", "id", "position", F.col("problem").alias("problem_there")
+        )
+    else:
+        dead = spark.createDataFrame(
+            [], "queue string, id string, position long, problem_there string"
+        )
     rows = (
         jobs.join(dead.dropDuplicates(["queue", "id"]), ["queue", "id"], "left")
         .withColumn(

@@ -14,6 +14,7 @@ from rich.console import Console
 from rqueue.demo.comparison import Comparison, RowKey, print_comparison
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_the_lake_is_right_though_the_archiver_is_killed(tmp_path: Path) -> None:
     command = ["demo", "--spark", "--modules", "60", "--folder", str(tmp_path / "demo")]

@@ -129,9 +129,9 @@ FAULTS = [
     Fault(
         "an id that has ended is accepted again",
         "enqueue.lua",
-        "if live[i] or ended[i] or older[i] or seen and seen[id] then",
-        "if live[i] or seen and seen[id] then",
-        (begin((1, 0)), enqueue(), HEAR, settle("ack"), enqueue(known=True)),
+        "+ redis.call('HEXISTS', base .. 'ended', id)",
+        "",
+        (begin((1, 0)), enqueue(), HEAR, settle("ack"), PAUSE, enqueue(known=True)),
     ),
     Fault(
         "an id is accepted again a little too early",

@@ -156,6 +156,7 @@ def leftovers(path: Path) -> int:
     return len(data - named)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_killed_twice(spark: SparkSession, private_server: EmbeddedRedis, tmp_path: Path) -> None:
     left = survive(spark, private_server, tmp_path / "lake", kills=2, seed=4)

@@ -106,7 +106,8 @@ def test_a_file_that_is_not_understood(tmp_path: Path, text: str, said: str) -> 
 
 def test_it_travels_whole_and_shows_nothing() -> None:
     found = access(
-        {"RQUEUE_PASSWORD": SECRET, "RQUEUE_SIGNING_KEYS": "k1:sign-secret-of-16"}, url="redis://h:1/0"
+        {"RQUEUE_PASSWORD": SECRET, "RQUEUE_SIGNING_KEYS": "k1:sign-secret-of-16"},
+        url="redis://h:1/0",
     )
     there = pickle.loads(pickle.dumps(found))
     assert there == found

@@ -31,7 +31,7 @@ __all__ = [
 EVERY: tuple[str, ...] = ()
 """Of `queues` and `states`: all there are."""
 
-READ_RATE = 15_000.0
+READ_RATE = 8_000.0
 """Jobs a second that a partition reads at most, where nothing else is said."""
 
 JOB_STATES = ("ready", "scheduled", "parked", "held", "blocked", "dead")

@@ -173,6 +173,7 @@ def test_killed_twenty_times(
     assert left[-1] > left[0] > 0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_it_ends_in_good_order_when_asked(
     spark: SparkSession, private_server: EmbeddedRedis, tmp_path: Path

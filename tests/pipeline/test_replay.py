@@ -303,6 +303,7 @@ def test_forged_envelopes_are_not_signed_anew(
 # -- killed ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_killed_in_the_middle_each_comes_once(
     queue: Queue, server: EmbeddedRedis, tmp_path: Path

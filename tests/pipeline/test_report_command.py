@@ -144,6 +144,7 @@ def _dies(queue: Queue) -> str:
     return job.id
 
 
+@pytest.mark.long
 def test_json_and_parquet_of_a_lake(
     spark: SparkSession,
     run: Callable[..., Result],

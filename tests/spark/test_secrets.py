@@ -66,6 +66,7 @@ print("END")
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(TIMEOUT)
 def test_a_password_is_seen_nowhere(make_server: Any, tmp_path: Path) -> None:
     server: EmbeddedRedis = make_server(port=0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import click
 from rich.console import Console
@@ -180,6 +181,17 @@ def profile() -> None:
     """Say where the time of a job goes."""
 
 
+def _profile(side: Any, modes: Iterable[str], as_json: bool, bench: Bench) -> None:
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    with bench:
+        for mode in modes:
+            found = side.profile(bench, mode)
+            if as_json:
+                console.print_json(data=found.to_json())
+            else:
+                side.show(console, found)
+
+
 @profile.command("worker")
 @click.argument("modes", nargs=-1, type=click.Choice(list(worker.MODES)))
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
@@ -188,14 +200,7 @@ def profile_worker(
     modes: tuple[str, ...], as_json: bool, size: str, rounds: int, server: str, aof: bool
 ) -> None:
     """On the worker's side, step by step (default: every mode)."""
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    with Bench(size, rounds, server=server, aof=aof) as bench:
-        for mode in modes or worker.MODES:
-            found = worker.profile(bench, mode)
-            if as_json:
-                console.print_json(data=found.to_json())
-            else:
-                worker.show(console, found)
+    _profile(worker, modes or worker.MODES, as_json, Bench(size, rounds, server=server, aof=aof))
 
 
 @profile.command("redis")
@@ -206,14 +211,9 @@ def profile_redis(
     modes: tuple[str, ...], as_json: bool, size: str, rounds: int, server: str, aof: bool
 ) -> None:
     """Inside Redis: the commands of the scripts, Lua, and the rest (default: every mode)."""
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    with Bench(size, rounds, server=server, aof=aof) as bench:
-        for mode in modes or redis_side.MODES:
-            found = redis_side.profile(bench, mode)
-            if as_json:
-                console.print_json(data=found.to_json())
-            else:
-                redis_side.show(console, found)
+    _profile(
+        redis_side, modes or redis_side.MODES, as_json, Bench(size, rounds, server=server, aof=aof)
+    )
 
 
 @main.command()

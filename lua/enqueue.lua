@@ -9,6 +9,7 @@
 --- ERRORS: BADARGS | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
 --- @include "clock"
 --- @include "schema"
+--- @include "wake_max"
 
 local meta = KEYS[1]
 local how = ARGV[1]
@@ -39,7 +40,7 @@ if string.sub(runs, 1, 5) ~= '4,,0,' or tonumber(string.sub(runs, 6)) ~= total o
   if not plan then return fault end
 end
 
-local waiters = paused and {} or redis.call('ZRANGE', base .. 'interested', '0', '31')
+local waiters = paused and {} or redis.call('ZRANGE', base .. 'interested', '0', WAKE_LAST)
 if total == 1 and how == '0' and not plan and not waiters[1] and levels == '4' and not row[8] then
   -- One ordinary job that nobody waits for, as a web app enqueues under load: the steps below, without their lists.
   local id = ARGV[FIRST]

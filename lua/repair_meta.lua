@@ -53,5 +53,8 @@ if queue.timer and not redis.call('ZSCORE', base .. 'consumers', queue.timer) th
   changed[#changed + 1] = 'timer'
 end
 if not row[1] and seq == 0 and queue.levels == '' then return { queue.now, changed } end
-if redis.call('HSETNX', meta, 'v', '1') == 1 then changed[#changed + 1] = 'v' end
+if redis.call('HEXISTS', meta, 'v') == 0 then
+  schema_stamp(meta)
+  changed[#changed + 1] = 'v'
+end
 return { queue.now, changed }

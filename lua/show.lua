@@ -7,6 +7,7 @@
 --- ERRORS: SCHEMA
 --- @include "queue"
 --- @include "value"
+--- @include "find_place"
 --- @include "records_read"
 --- @include "hands_look"
 
@@ -34,12 +35,5 @@ end
 local holder = hands_holder(base, id)
 if holder then return { queue.now, 'held', value, errors, '', '', holder, -1 } end
 
-local key = base .. (job.position < 0 and 'due:' or 'ready:') .. job.level
-local low, high = 0, redis.call('LLEN', key)
-while low < high do
-  local middle = math.floor((low + high) / 2)
-  local other = redis.call('HGET', base .. 'jobs', redis.call('LINDEX', key, middle))
-  local position = other and tonumber(string.match(other, '^!?(-?%d+)')) or -math.huge
-  if position < job.position then low = middle + 1 else high = middle end
-end
-return { queue.now, 'ready', value, errors, '', '', '', low }
+local place = place_index(base, place_key(base, job.level, job.position), job.position)
+return { queue.now, 'ready', value, errors, '', '', '', place }

@@ -1,9 +1,7 @@
 --- @include "move"
+--- @include "wake_max"
 
 --- Who is told of work, and who watches the schedule.
-
---- How many consumers one call looks at or wakes at the most.
-local WAKE_MAX = 32
 
 --- The highest priority among notified consumers (but for `except`) that may still take a job; nil where priorities
 --- are not in use.

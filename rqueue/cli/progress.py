@@ -15,11 +15,16 @@ class Counter:
         self._task: Any = None
         if sys.stderr.isatty() and not quiet:
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+            from rich.progress import Progress
 
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(what, total=total)
+            self._bar = Progress(*self._columns(), console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task(what, total=total, rate="")
+
+    def _columns(self) -> tuple[Any, ...]:
+        """What the line is made of."""
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+
+        return TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
 
     def update(self, done: int) -> None:
         """So many are done."""

@@ -3,15 +3,10 @@ replay, and a comparison of the lake with history and with the jobs that there w
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +19,7 @@ from rqueue.demo import tenants
 from rqueue.demo.archiver import QUICK_START, Archiver
 from rqueue.demo.comparison import Comparison, RowKey, print_comparison
 from rqueue.demo.modules import library_files
+from rqueue.demo.pool import running_pool
 from rqueue.demo.traffic import Traffic
 from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import RQueueError
@@ -36,7 +32,6 @@ if TYPE_CHECKING:
 
 FILES = 500
 DONE_S = 300.0
-POOL_STOP_S = 30.0
 PAGE = 200
 REPLAY = "storage-is-back"
 SMALL = {"spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": QUICK_START}
@@ -114,7 +109,9 @@ class Show:
 
     def play(self) -> Comparison:
         """All of it, in order."""
-        with self._pool():
+        outage = {tenants.VARIABLE: str(self.folder / "outage")}
+        log = self.logs / "pool.log"
+        with running_pool(self.url, tenants.__name__, tenants.QUEUES, log, variables=outage):
             self._work()
             from rqueue.spark import session
 
@@ -129,32 +126,6 @@ class Show:
                 spark.stop()
 
     # -- the pool, and its work --------------------------------------------------------------------
-
-    @contextmanager
-    def _pool(self) -> Iterator[None]:
-        command = [sys.executable, "-m", "rqueue.cli", "worker", tenants.__name__, *tenants.QUEUES]
-        environment = {
-            **os.environ,
-            "RQUEUE_URL": self.url,
-            tenants.VARIABLE: str(self.folder / "outage"),
-        }
-        with (self.logs / "pool.log").open("wb") as log:
-            pool = subprocess.Popen(
-                [*command, "--processes", "2"],
-                env=environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-            try:
-                yield
-            finally:
-                pool.terminate()
-                try:
-                    pool.wait(POOL_STOP_S)
-                except subprocess.TimeoutExpired:
-                    os.killpg(pool.pid, signal.SIGKILL)
-                    pool.wait()
 
     def _work(self) -> None:
         """Enqueue in waves, while an archiver works; kill it, and start another one."""

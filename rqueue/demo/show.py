@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from rqueue.client import Call, Queue
 from rqueue.demo import modules
+from rqueue.demo.pool import running_pool
 from rqueue.demo.reckoning import Kill, Reckoning, hands_of, print_reckoning, read_history
 from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import RQueueError
@@ -24,28 +21,6 @@ from rqueue.handle import JobHandle
 
 PROCESSES = 2
 RESULT_TIMEOUT_S = 120.0
-POOL_STOP_S = 30.0
-
-
-@contextmanager
-def _pool(url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A pool of workers as an operator would start it, in a process group of its own."""
-    command = [sys.executable, "-m", "rqueue.cli", "worker", modules.__name__, modules.QUEUE]
-    command += ["--processes", str(PROCESSES)]
-    environment = {**os.environ, "RQUEUE_URL": url}
-    with log.open("wb") as output:
-        pool = subprocess.Popen(
-            command, env=environment, stdout=output, stderr=output, start_new_session=True
-        )
-        try:
-            yield pool
-        finally:
-            pool.terminate()
-            try:
-                pool.wait(POOL_STOP_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(pool.pid, signal.SIGKILL)
-                pool.wait()
 
 
 def _work(
@@ -91,7 +66,9 @@ def run(console: Console | None = None, limit: int | None = None) -> int:
                 )
                 with (
                     Queue(modules.QUEUE, server.url) as queue,
-                    _pool(server.url, log),
+                    running_pool(
+                        server.url, modules.__name__, [modules.QUEUE], log, processes=PROCESSES
+                    ),
                     Progress(
                         TextColumn("{task.description}"),
                         BarColumn(),

@@ -1,20 +1,19 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from rqueue.cli import cli
 from rqueue.client import Queue
 from rqueue.consumer import Consumer
 from rqueue.embedded import EmbeddedRedis
 from rqueue.settings import Settings
+from tests.support.command_line import invoke, program
 
 
 @pytest.fixture(autouse=True)
@@ -55,10 +54,7 @@ def run(server: EmbeddedRedis) -> Callable[..., Result]:
 
     def call(*args: str, url: str | None = "", code: int = 0, **more: Any) -> Result:
         given = [] if url is None else ["--url", url or server.url]
-        result = CliRunner().invoke(cli, [*given, *args], prog_name="rqueue", **more)
-        problem = "".join(map(str, result.exc_info or ())) if result.exception else ""
-        assert result.exit_code == code, result.output + problem
-        return result
+        return invoke(*given, *args, code=code, **more)
 
     return call
 
@@ -77,15 +73,4 @@ def read(run: Callable[..., Result]) -> Callable[..., Any]:
 def command() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the true command in a process of its own."""
 
-    def call(*args: str, **more: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "rqueue.cli", *args],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=50,
-            stdin=subprocess.DEVNULL,
-            **more,
-        )
-
-    return call
+    return program

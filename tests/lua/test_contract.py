@@ -103,7 +103,7 @@ def test_includes_take_all_they_need_as_parameters(include: str) -> None:
 
 
 INCLUDE = re.compile(r'(\s*)--- @include "(\w+)"')
-DEFINED = re.compile(r"local (?:function )?(\w+)")
+DEFINED = re.compile(r"local (?:function )?(\w+)(?:, (\w+))?")
 FILES = sorted([*(f"{name}.lua" for name in NAMES), *(f"include/{name}" for name in INCLUDES)])
 
 
@@ -112,7 +112,7 @@ def provided(include: str) -> set[str]:
     names: set[str] = set()
     for line in (ROOT / "include" / f"{include}.lua").read_text(encoding="utf-8").splitlines():
         if defined := DEFINED.match(line):
-            names.add(defined[1])
+            names |= {name for name in defined.groups() if name}
         elif (wanted := INCLUDE.match(line)) and not wanted[1]:
             names |= provided(wanted[2])
     return names
@@ -135,7 +135,7 @@ def test_a_file_includes_what_it_uses(file: str) -> None:
             known.append((depth, provided(wanted[2])))
         elif code.strip():
             if (defined := DEFINED.match(code)) and not depth:
-                known[0][1].add(defined[1])
+                known[0][1].update(name for name in defined.groups() if name)
             words = set(re.findall(r"(?<![.\w'])[A-Za-z_]\w*\b(?!')", code)) & EVERYTHING
             missing += sorted(words - set().union(*(names for _, names in known)))
     assert missing == []

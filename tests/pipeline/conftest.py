@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from rqueue.cli import cli
 from rqueue.embedded import EmbeddedRedis
+from tests.support.command_line import invoke
 
 
 @pytest.fixture
@@ -26,11 +26,7 @@ def run(server: EmbeddedRedis, spark: object, away: Path) -> Callable[..., Resul
     """Runs `rqueue pipeline ...` in this process, on the shared server and Spark session."""
 
     def call(*args: str, url: str = "", code: int = 0, **more: Any) -> Result:
-        given = ["--url", url or server.url, "pipeline", *args]
-        result = CliRunner().invoke(cli, given, prog_name="rqueue", **more)
-        problem = "".join(map(str, result.exc_info or ())) if result.exception else ""
-        assert result.exit_code == code, result.output + problem
-        return result
+        return invoke("--url", url or server.url, "pipeline", *args, code=code, **more)
 
     return call
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ from click.testing import Result
 
 from rqueue.client import Queue
 from rqueue.embedded import EmbeddedRedis
+from tests.support.command_line import program
 from tests.support.history import T0, settle
 
 Run = Callable[..., Result]
@@ -93,18 +92,6 @@ def test_a_server_that_is_not_there(run: Run) -> None:
     assert "Traceback" not in said.output and said.stderr.count("\n") == 1
 
 
-def command(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rqueue.cli", *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **environment},
-    )
-
-
 def test_a_missing_java_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rqueue.cli.pipeline.shared._active", lambda: None)
     monkeypatch.setattr("rqueue.spark.java._candidates", lambda _environ: iter(()))
@@ -117,6 +104,10 @@ def test_a_missing_spark_is_one_line(tmp_path: Path) -> None:
     hide = "import importlib.metadata as m\nreal = m.version\ndef version(name):\n"
     hide += "    if name == 'pyspark': raise m.PackageNotFoundError(name)\n    return real(name)\n"
     (tmp_path / "sitecustomize.py").write_text(hide + "m.version = version\n")
-    said = command("--url", "redis://127.0.0.1:1", "pipeline", "plan", PYTHONPATH=str(tmp_path))
+    said = program(
+        *("--url", "redis://127.0.0.1:1", "pipeline", "plan"),
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
     assert (said.returncode, said.stdout, said.stderr.count("\n")) == (6, "", 1)
     assert "pip install 'rqueue[spark]'" in said.stderr

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import click
 
 from rqueue.cli.output import rate
+from rqueue.cli.progress import Counter
 
 EVERY_S = 1.0
 """Between two lines."""
 
 
-class Meter:
+class Meter(Counter):
     """Rows done, of how many, and how fast; on stderr, unless `quiet`."""
 
     def __init__(self, what: str, total: int | None = None, *, quiet: bool = False) -> None:
+        super().__init__(what, total, quiet=quiet)
         self._what = what
         self._total = total
         self._quiet = quiet
@@ -26,28 +26,11 @@ class Meter:
         self._said = 0.0
         self._shown = -1
         self._first: int | None = None
-        self._bar: Any = None
-        self._task: Any = None
-        if sys.stderr.isatty() and not quiet:
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeRemainingColumn,
-            )
 
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[rate]}"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._task = self._bar.add_task(what, total=total, rate="")
+    def _columns(self) -> tuple[Any, ...]:
+        from rich.progress import TextColumn, TimeRemainingColumn
+
+        return *super()._columns(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()
 
     def update(self, done: int, total: int | None = None) -> None:
         """So many are done, of so many. What the first call tells does not count for the rate."""
@@ -65,17 +48,3 @@ class Meter:
             self._said, self._shown = now, done
             of = "" if self._total is None else f" of {self._total:,}"
             click.echo(f"{self._what}: {done:,}{of}{', ' if speed else ''}{speed}", err=True)
-
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()

@@ -33,12 +33,15 @@ __all__ = [
     "COLUMNS",
     "NAMES",
     "Column",
+    "Packed",
     "pack",
     "pack_single",
     "read_entry",
     "unpack",
     "unpack_columns",
+    "unpack_packed",
     "unpack_rows",
+    "uuid_text",
 ]
 
 VERSION = b"\x01"
@@ -169,38 +172,64 @@ def pack_single(
     )
 
 
+class Packed(NamedTuple):
+    """The columns of a packed batch, as they are: what is the same in all rows stands once.
+
+    ids: text, or of UUIDs 16 bytes each, byte by byte across the rows (see `uuid_text`). columns:
+    all others, in no order; each a list with a value for each row, or one value.
+    """
+
+    rows: int
+    ids: list[str] | bytes
+    columns: dict[str, Any]
+
+
 def unpack_columns(data: bytes) -> dict[str, list[Any]]:
     """The columns of a packed batch, in the order of `COLUMNS`. Raises Undecodable."""
+    count, ids, columns = unpack_packed(data)
+    columns["id"] = ids if isinstance(ids, list) else _unpack_uuids(ids, count)
+    return {name: _full(columns[name], count) for name in NAMES}
+
+
+def unpack_packed(data: bytes) -> Packed:
+    """The columns of a packed batch without spreading what is the same in all of its rows.
+
+    Raises Undecodable.
+    """
     try:
         text, _, raw = _unzip(data).partition(b"\0")
         count, ids, enqueued, due, acquired, first, gaps, runs, *plain = loads(text)
         # Before anything is spread over `count` rows, as many ids must be there.
+        if type(count) is not int:
+            raise ValueError(f"{count!r} is no number of rows")
         if type(ids) is not list:
-            ids = _unpack_uuids(raw, count)
+            ids = raw
+            if len(raw) != 16 * count:
+                raise ValueError(f"{len(raw)} bytes are not {count} ids")
         elif len(ids) != count:
             raise Undecodable("history columns differ in length", data)
-        # started 1, finished 1, started 2, finished 2, ...: each is a difference to the one before.
-        steps = chain.from_iterable(
-            zip([first, *_full(gaps, count - 1)], _full(runs, count), strict=True)
-        )
-        times = list(accumulate(steps)) if count else []
         columns = {
-            "id": ids,
             "enqueued": _sums(enqueued, count),
             "due": _sums(due, count),
             "acquired": _sums(acquired, count),
-            "started": times[::2],
-            "finished": times[1::2],
         }
+        if count and type(gaps) is int and type(runs) is int and not gaps and not runs:
+            columns["started"] = columns["finished"] = first + 0  # a number, or a TypeError
+        else:
+            # started 1, finished 1, started 2, finished 2, ...: each a difference to the one before
+            steps = chain.from_iterable(
+                zip([first, *_full(gaps, count - 1)], _full(runs, count), strict=True)
+            )
+            times = list(accumulate(steps)) if count else []
+            columns["started"], columns["finished"] = times[::2], times[1::2]
         if len(plain) == len(_PLAIN) - 1:
             plain.append("")
-        for name, column in zip(_PLAIN, plain, strict=True):
-            columns[name] = _full(column, count)
-        if any(len(column) != count for column in columns.values()):
+        columns |= zip(_PLAIN, plain, strict=True)
+        if any(type(one) is list and len(one) != count for one in columns.values()):
             raise Undecodable("history columns differ in length", data)
     except (zlib.error, JSONDecodeError, TypeError, ValueError) as error:
         raise Undecodable(f"not history rows ({error})", data) from None
-    return {name: columns[name] for name in NAMES}
+    return Packed(count, ids, columns)
 
 
 def _unzip(data: bytes) -> bytes:
@@ -285,9 +314,9 @@ def _differences(column: Any) -> Any:
     return [column[0], _collapse(list(map(sub, column[1:], column)))]
 
 
-def _sums(packed: Any, count: int) -> list[Any]:
+def _sums(packed: Any, count: int) -> Any:
     if type(packed) is not list:
-        return [packed] * count
+        return packed
     first, steps = packed
     return list(accumulate(_full(steps, count - 1), initial=first))
 
@@ -295,6 +324,12 @@ def _sums(packed: Any, count: int) -> list[Any]:
 # -- ids -------------------------------------------------------------------------------------------
 
 _DASHES = (8, 13, 18, 23)
+_DIGITS = [at for at in range(36) if at not in _DASHES]
+_PLACES = list(zip(_DIGITS[::2], _DIGITS[1::2], strict=True))
+"""Where in the text the two digits of each byte stand."""
+
+_HEX = bytes(range(256)).hex().encode()
+_HIGH, _LOW = _HEX[::2], _HEX[1::2]
 
 
 def _text(id_: str | bytes) -> str:
@@ -324,14 +359,15 @@ def _pack_uuids(ids: Sequence[str | bytes]) -> bytes | None:
 
 
 def _unpack_uuids(raw: bytes, count: int) -> list[str]:
-    if len(raw) != 16 * count:
-        raise ValueError(f"{len(raw)} bytes are not {count} ids")
-    rows = bytearray(16 * count)
-    for at in range(16):
-        rows[at::16] = raw[at * count : (at + 1) * count]
-    digits = rows.hex()
-    return [
-        f"{digits[i : i + 8]}-{digits[i + 8 : i + 12]}-{digits[i + 12 : i + 16]}-"
-        f"{digits[i + 16 : i + 20]}-{digits[i + 20 : i + 32]}"
-        for i in range(0, 32 * count, 32)
-    ]
+    text = uuid_text(raw, count).decode()
+    return [text[at : at + 36] for at in range(0, 36 * count, 36)]
+
+
+def uuid_text(raw: bytes, count: int) -> bytearray:
+    """UUIDs that lie byte by byte across the rows, 36 characters each, one behind the other."""
+    text = bytearray(b"-") * (36 * count)
+    for at, (high, low) in enumerate(_PLACES):
+        across = raw[at * count : (at + 1) * count]
+        text[high::36] = across.translate(_HIGH)
+        text[low::36] = across.translate(_LOW)
+    return text

@@ -6,6 +6,7 @@
 --- ERRORS: SCHEMA
 --- @include "queue"
 --- @include "value"
+--- @include "seat"
 --- @include "records_read"
 --- @include "hands_look"
 
@@ -31,7 +32,7 @@ if wait == '1' then
   redis.call('DEL', base .. 'result:' .. id)
 end
 local state = 'ready'
-if redis.call('ZSCORE', base .. 'scheduled', value_seat(value_parse(value).position, id)) then
+if redis.call('ZSCORE', base .. 'scheduled', seat_of(value_parse(value), id)) then
   state = 'scheduled'
 elseif hands_holder(base, id) then
   state = 'held'

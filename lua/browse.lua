@@ -1,12 +1,13 @@
---- Look at waiting jobs in their order, a page at a time, and change nothing. The cursor is a position per list, so it
+--- Look at waiting jobs in their order, a page at a time, and change nothing. The cursor is a place in each list, so it
 --- stays right while jobs come and go: nothing is shown twice, a new job is shown in its turn.
 --- KEYS: meta
 --- ARGV: cursor, limit
----   cursor: "" or what the last page gave: "<level><d|r><position>,..."; limit: at most 500
+---   cursor: "" or what the last page gave: "<level><d|r><position>.<due>,..."; limit: at most 500
 --- REPLY: {now, cursor, id, value, ...}; fewer than limit: the tail, for now
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
 --- @include "levels"
+--- @include "find_place"
 
 local meta = KEYS[1]
 local cursor = ARGV[1]
@@ -19,28 +20,15 @@ limit = tonumber(limit)
 if not limit or limit < 1 or limit > 500 then return redis.error_reply('BADARGS browse: a limit from 1 to 500') end
 
 local seen, out, jobs_key = {}, {}, base .. 'jobs'
-for level, kind, position in string.gmatch(cursor, '(%d+)([dr])(%-?%d+)') do seen[level .. kind] = tonumber(position) end
-
-local function position_at(key, index)
-  local id = redis.call('LINDEX', key, index)
-  local value = id and redis.call('HGET', jobs_key, id)
-  return value and tonumber(string.match(value, '^!?(-?%d+)')) or -math.huge
-end
-
---- Index of the first element behind `position`: the lists are sorted, so a binary search finds it.
-local function index_behind(key, position)
-  local low, high = 0, redis.call('LLEN', key)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if position_at(key, middle) <= position then low = middle + 1 else high = middle end
-  end
-  return low
+for level, kind, position, due in string.gmatch(cursor, '(%d+)([dr])(%d+)%.(%d+)') do
+  seen[level .. kind] = { due = tonumber(due), position = tonumber(position) }
 end
 
 for _, level in ipairs(levels_list(queue.levels)) do
   for _, kind in ipairs({ 'd', 'r' }) do
     local key = base .. (kind == 'd' and 'due:' or 'ready:') .. level
-    local index, rounds = seen[level .. kind] and index_behind(key, seen[level .. kind]) or 0, 0
+    local last, index, rounds = seen[level .. kind], 0, 0
+    if last then index = place_index(base, key, { due = last.due, position = last.position + 1 }) end
     while #out < 2 * limit and rounds < 20 do
       rounds = rounds + 1
       local ids = redis.call('LRANGE', key, index, index + limit - #out / 2 - 1)
@@ -48,7 +36,7 @@ for _, level in ipairs(levels_list(queue.levels)) do
       local values = redis.call('HMGET', jobs_key, unpack(ids))
       for i, id in ipairs(ids) do
         if values[i] then
-          seen[level .. kind] = tonumber(string.match(values[i], '^!?(-?%d+)'))
+          seen[level .. kind] = order_read(values[i]) or seen[level .. kind]
           if string.byte(values[i]) ~= 33 then
             out[#out + 1] = id
             out[#out + 1] = values[i]
@@ -60,6 +48,6 @@ for _, level in ipairs(levels_list(queue.levels)) do
   end
 end
 local parts = {}
-for list, position in pairs(seen) do parts[#parts + 1] = string.format('%s%d', list, position) end
+for list, place in pairs(seen) do parts[#parts + 1] = string.format('%s%d.%d', list, place.position, place.due) end
 table.sort(parts)
 return { queue.now, table.concat(parts, ','), unpack(out) }

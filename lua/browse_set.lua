@@ -6,6 +6,7 @@
 --- REPLY: {now, score, member, id, value, score, cause or "", ...}; fewer than limit: the end
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
+--- @include "seat"
 
 local meta = KEYS[1]
 local which = ARGV[1]
@@ -44,7 +45,7 @@ else
 end
 local ids, out = {}, {}
 for i = 1, #page, 2 do
-  ids[#ids + 1] = which == 'scheduled' and string.sub(page[i], 15) or page[i]
+  ids[#ids + 1] = which == 'scheduled' and string.sub(page[i], SEAT + 1) or page[i]
 end
 if #ids > 0 then
   local values = redis.call('HMGET', base .. 'jobs', unpack(ids))

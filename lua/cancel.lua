@@ -7,6 +7,7 @@
 --- ERRORS: SCHEMA
 --- @include "queue"
 --- @include "value"
+--- @include "seat"
 --- @include "records"
 --- @include "records_read"
 --- @include "history_lines"
@@ -29,7 +30,7 @@ local job = value_parse(value)
 job.id = id
 
 local was, worker = 'ready', ''
-local seat = value_seat(job.position, id)
+local seat = seat_of(job, id)
 if redis.call('ZSCORE', base .. 'scheduled', seat) then
   was = 'scheduled'
   redis.call('ZREM', base .. 'scheduled', seat)
@@ -53,7 +54,7 @@ else
     -- first the write that frees: under a memory limit Redis then lets the others pass (H-10)
     redis.call('HDEL', base .. 'errors', id)
     -- a mark: the element goes when the head passes it, so that nothing walks the list
-    redis.call('HSET', base .. 'jobs', id, string.format('!%d', job.position))
+    redis.call('HSET', base .. 'jobs', id, string.format('!%d,%d', job.position, job.due))
     redis.call('HINCRBY', meta, 'marked', 1)
     short_gone(base, queue.now, { id })
   end

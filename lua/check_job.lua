@@ -2,13 +2,15 @@
 --- KEYS: meta
 --- ARGV: id, seat, deep, others...
 ---   seat: a member of `scheduled` that speaks of this job, or ""; deep: "1" = walk the ready lists to their ends (some
----   50 ms where a million jobs wait), else look only where its position says; others: consumers that are not registered
+---   50 ms where a million jobs wait), else look only where its header says; others: consumers that are not registered
 --- REPLY: {now, head, due ms at its own seat or "", due ms at `seat` or "", dead (1 or 0), has a cause (1 or 0),
 ---   has a record (1 or 0), {list, how often, ...}, {consumer, how often, ...}}
 ---   head: as of check_page, with "h" before it where it is a header, "!" where it is a mark, "?" else
 --- ERRORS: SCHEMA
 --- @include "queue"
 --- @include "find_place"
+--- @include "seat"
+--- @include "value"
 --- @include "levels"
 --- @include "records_read"
 
@@ -25,9 +27,10 @@ if not queue then return failure end
 local value = redis.call('HGET', base .. 'jobs', id)
 local head, own = '', ''
 if value then
-  head = string.match(value, '^(-?%d+,%d+[%d,-]*);')
+  head = string.match(value, '^(%d+,%d+[%d,]*);')
   if head then
-    own = redis.call('ZSCORE', base .. 'scheduled', value_seat(value_parse(value).position, id)) or ''
+    local job = value_parse(head .. ';')
+    own = job.position and redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id)) or ''
     head = 'h' .. head
   elseif string.byte(value) == 33 then
     head = value
@@ -40,15 +43,15 @@ local function times(key)
   return #redis.call('LPOS', key, id, 'COUNT', 0)
 end
 
-local position = place_position(value)
+local place = order_read(value)
 local lists, holders = {}, {}
 for _, level in ipairs(levels_list(queue.levels)) do
   for _, kind in ipairs({ 'due:', 'ready:' }) do
     local key, count = base .. kind .. level, 0
     if deep == '1' then
       count = times(key)
-    elseif position and (kind == 'due:') == (position < 0)
-      and redis.call('LINDEX', key, (place_index(base, key, position))) == id then
+    elseif place and (kind == 'due:') == (place.due > 0)
+      and redis.call('LINDEX', key, (place_index(base, key, place))) == id then
       count = 1
     end
     if count > 0 then

@@ -9,6 +9,7 @@
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
 --- @include "value"
+--- @include "seat"
 
 local meta = KEYS[1]
 local which = ARGV[1]
@@ -40,7 +41,7 @@ else
   size = redis.call('LLEN', key)
 end
 local ids = {}
-for i, member in ipairs(members) do ids[i] = kind == 'scheduled' and string.sub(member, 15) or member end
+for i, member in ipairs(members) do ids[i] = kind == 'scheduled' and string.sub(member, SEAT + 1) or member end
 local out = { queue.now, size }
 if #ids == 0 then return out end
 
@@ -54,8 +55,9 @@ local dead = redis.call('EXISTS', base .. 'dead') == 1 and redis.call('ZMSCORE',
 local heads, seats = {}, {}
 for i, id in ipairs(ids) do
   local value = values[i]
-  heads[i] = value and string.match(value, '^(-?%d+,%d+[%d,-]*);')
-  seats[i] = heads[i] and value_seat(tonumber(string.match(heads[i], '^-?%d+')), id) or ''
+  heads[i] = value and string.match(value, '^(%d+,%d+[%d,]*);')
+  local job = heads[i] and value_parse(heads[i] .. ';')
+  seats[i] = job and job.position and seat_of(job, id) or ''
 end
 local scheduled = redis.call('EXISTS', base .. 'scheduled') == 1
   and redis.call('ZMSCORE', base .. 'scheduled', unpack(seats)) or {}

@@ -6,6 +6,8 @@
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
 --- @include "promote"
+--- @include "seat"
+--- @include "value"
 --- @include "consumers"
 
 local meta = KEYS[1]
@@ -24,16 +26,20 @@ if #ARGV >= FIRST then
   for i = FIRST, #ARGV do
     local value = values[i]
     if value and string.byte(value) ~= 33 then
-      local member = value_seat(value_parse(value).position, ARGV[i])
-      if redis.call('ZSCORE', base .. 'scheduled', member) then
-        redis.call('ZADD', base .. 'scheduled', queue.now, member)
+      local job = value_parse(value)
+      local seat = seat_of(job, ARGV[i])
+      if redis.call('ZSCORE', base .. 'scheduled', seat) then
+        redis.call('ZADD', base .. 'scheduled', queue.now, seat)
+        if redis.call('HEXISTS', base .. 'seated', ARGV[i]) == 0 then
+          job.due = queue.now
+          redis.call('HSET', base .. 'jobs', ARGV[i], value_header(job) .. job.envelope)
+        end
         count = count + 1
       end
     end
   end
 end
 if queue.paused then return { queue.now, count } end
-local promoted
-promoted, queue.levels = promote_due(base, queue.now, queue.levels)
+local promoted = promote_due(base, queue)
 if promoted > 0 then consumer_notify(base, queue.now, promoted, queue.timer, queue.ranked) end
 return { queue.now, math.max(count, promoted) }

@@ -7,6 +7,7 @@
 --- @include "queue"
 --- @include "levels"
 --- @include "end_jobs"
+--- @include "seat"
 
 local meta = KEYS[1]
 local scheduled = ARGV[1]
@@ -30,7 +31,7 @@ if scheduled == '1' and #ids < limit then
   local members = redis.call('ZRANGE', base .. 'scheduled', 0, limit - #ids - 1)
   if #members > 0 then
     redis.call('ZREM', base .. 'scheduled', unpack(members))
-    for _, member in ipairs(members) do ids[#ids + 1] = string.sub(member, 15) end
+    for _, member in ipairs(members) do ids[#ids + 1] = string.sub(member, SEAT + 1) end
   end
 end
 local ended = end_jobs(base, queue, ids, 'P', 'purged')

@@ -1,5 +1,5 @@
 --- Leave a job in exactly one place: dead if it is dead, else in the hands that have it, else in its list or the
---- schedule; one that is nowhere goes back to its position, or to the schedule if it is not due. An id without a job
+--- schedule; one that is nowhere goes back to its place, or to the schedule if it is not due. An id without a job
 --- goes out of all places. It walks the queue's lists.
 --- KEYS: meta
 --- ARGV: id, step, seat, others...
@@ -9,6 +9,7 @@
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
 --- @include "value"
+--- @include "seat"
 --- @include "levels"
 --- @include "find_place"
 --- @include "consumers"
@@ -27,7 +28,7 @@ if step ~= 'place' and step ~= 'take' then return redis.error_reply('BADARGS rep
 
 local value = redis.call('HGET', base .. 'jobs', id)
 local marked = value and string.byte(value) == 33
-if value and not marked and not string.match(value, '^-?%d+,%d+[%d,-]*;') then
+if value and not marked and not string.match(value, '^%d+,%d+[%d,]*;') then
   -- no header: nothing could settle it; the bytes are kept, as a dead letter
   local job = { id = id, position = redis.call('HINCRBY', meta, 'seq', 1), enqueued = queue.now, level = 4, deliveries = 0,
     attempts = 0, max = 0, due = 0, envelope = value }
@@ -38,7 +39,7 @@ if value and not marked and not string.match(value, '^-?%d+,%d+[%d,-]*;') then
   value = redis.call('HGET', base .. 'jobs', id)
 end
 local job = value and not marked and value_parse(value) or nil
-local own = job and value_seat(job.position, id) or ''
+local own = job and seat_of(job, id) or ''
 local due = redis.call('ZSCORE', base .. 'scheduled', own) or redis.call('ZSCORE', base .. 'scheduled', seat)
 local dead = redis.call('ZSCORE', base .. 'dead', id)
 
@@ -117,8 +118,9 @@ end
 out_of_schedule(nil)
 out_of_lists(nil)
 levels_use(meta, queue.levels, { [job.level] = true })
-local key = place_key(base, job.level, job.position)
-local index, length = place_index(base, key, job.position)
+if job.due > 0 then redis.call('HSET', meta, 'promoted', '1') end
+local key = order_key(base, job)
+local index, length = place_index(base, key, job)
 if index == length then
   redis.call('RPUSH', key, id)
 else

@@ -7,6 +7,7 @@
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
 --- @include "value"
+--- @include "seat"
 --- @include "short"
 
 local meta = KEYS[1]
@@ -44,7 +45,7 @@ for i = FIRST, #ARGV do
       count = count + 1
     end
   elseif which == 'parked' then
-    local seat = alive and value_seat(value_parse(value).position, id)
+    local seat = alive and seat_of(value_parse(value), id)
     if not seat or not redis.call('ZSCORE', base .. 'scheduled', seat) then
       count = count + redis.call('HDEL', base .. 'parked', id)
     end

@@ -1,20 +1,21 @@
---- Set right what `meta` says of the lists: levels in use, the last positions given, how many cancelled elements there
---- are, who watches the schedule.
+--- Set right what `meta` says of the lists: levels in use, whether there ever were due jobs, the last position given, how
+--- many cancelled elements there are, who watches the schedule.
 --- KEYS: meta
---- ARGV: was, marked, levels...
+--- ARGV: was, marked, highest, levels...
 ---   was, marked: the counter of cancelled elements becomes `marked` if it still is `was`; both "" = leave it
----   levels: numbers of levels that have a list
+---   highest: a position that some job has, or 0; levels: numbers of levels that have a list
 --- REPLY: {now, {names of the fields that were changed}}
 --- ERRORS: SCHEMA
 --- @include "queue"
 --- @include "levels"
---- @include "find_place"
+--- @include "order"
 --- @include "consumers"
 
 local meta = KEYS[1]
 local was = ARGV[1]
 local marked = ARGV[2]
-local FIRST = 3
+local highest = ARGV[3]
+local FIRST = 4
 
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
@@ -31,20 +32,20 @@ for i = FIRST, #ARGV do
 end
 local levels = levels_use(meta, queue.levels, used)
 if levels ~= queue.levels then changed[#changed + 1] = 'levels' end
-local row = redis.call('HMGET', meta, 'seq', 'promoted')
-local seq, promoted = tonumber(row[1]) or 0, tonumber(row[2]) or 0
+local was_seq = redis.call('HGET', meta, 'seq')
+local seq, due = math.max(tonumber(was_seq) or 0, tonumber(highest) or 0), false
 for _, level in ipairs(levels_list(levels)) do
   local last = redis.call('LINDEX', base .. 'ready:' .. level, -1)
-  seq = math.max(seq, last and place_position(redis.call('HGET', base .. 'jobs', last)) or 0)
-  last = redis.call('LINDEX', base .. 'due:' .. level, -1)
-  promoted = math.max(promoted, last and (place_position(redis.call('HGET', base .. 'jobs', last)) or HEAD) - HEAD or 0)
+  local place = last and order_read(redis.call('HGET', base .. 'jobs', last))
+  if place then seq = math.max(seq, place.position) end
+  due = due or redis.call('EXISTS', base .. 'due:' .. level) == 1
 end
-if seq > (tonumber(row[1]) or 0) then
+if seq > (tonumber(was_seq) or 0) then
   redis.call('HSET', meta, 'seq', string.format('%d', seq))
   changed[#changed + 1] = 'seq'
 end
-if promoted > (tonumber(row[2]) or 0) then
-  redis.call('HSET', meta, 'promoted', string.format('%d', promoted))
+if due and not queue.promoted then
+  redis.call('HSET', meta, 'promoted', '1')
   changed[#changed + 1] = 'promoted'
 end
 if queue.timer and not redis.call('ZSCORE', base .. 'consumers', queue.timer) then
@@ -52,7 +53,7 @@ if queue.timer and not redis.call('ZSCORE', base .. 'consumers', queue.timer) th
   if not queue.paused then consumer_pass_timer(base, queue.now) end
   changed[#changed + 1] = 'timer'
 end
-if not row[1] and seq == 0 and queue.levels == '' then return { queue.now, changed } end
+if not was_seq and seq == 0 and queue.levels == '' then return { queue.now, changed } end
 if redis.call('HEXISTS', meta, 'v') == 0 then
   schema_stamp(meta)
   changed[#changed + 1] = 'v'

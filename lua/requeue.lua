@@ -29,7 +29,7 @@ for i = FIRST, #ARGV do
     redis.call('HDEL', base .. 'ended:old', id)
     redis.call('DEL', base .. 'result:' .. id)
     job.position = redis.call('HINCRBY', meta, 'seq', 1)
-    job.attempts = 0
+    job.due, job.attempts = 0, 0
     redis.call('HSET', base .. 'jobs', id, value_header(job) .. job.envelope)
     redis.call('RPUSH', base .. 'ready:' .. job.level, id)
     used[job.level] = true

@@ -170,13 +170,13 @@ if n_retry + n_reject > 0 then
           if place == 'tail' and delay > 0 then
             redis.call('HSET', base .. 'seated', id, 'tail')
           elseif place == 'tail' then
-            job.position = redis.call('HINCRBY', meta, 'seq', 1)
+            job.position, job.due = redis.call('HINCRBY', meta, 'seq', 1), 0
             redis.call('HINCRBY', meta, 'tailed', 1)
           end
           if delay > 0 then
-            local due = queue.now + math.floor(delay)
+            local due = queue.now + math.ceil(delay)
             if place ~= 'park' then job.due = due end
-            scheduled[#scheduled + 1] = { due = due, position = job.position, id = id }
+            scheduled[#scheduled + 1] = { due = due, level = job.level, position = job.position, id = id }
             if not soonest or due < soonest then soonest = due end
           elseif place == 'tail' then
             redis.call('RPUSH', base .. 'ready:' .. job.level, id)

@@ -7,6 +7,7 @@
 --- ERRORS: SCHEMA
 --- @include "queue"
 --- @include "value"
+--- @include "seat"
 --- @include "find_place"
 --- @include "records_read"
 --- @include "hands_look"
@@ -29,11 +30,12 @@ local job = value_parse(value)
 if redis.call('ZSCORE', base .. 'dead', id) then
   return { queue.now, 'dead', value, errors, cause, record, '', -1 }
 end
-if redis.call('ZSCORE', base .. 'scheduled', value_seat(job.position, id)) then
+if redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id)) then
   return { queue.now, 'scheduled', value, errors, redis.call('HGET', base .. 'parked', id) or '', '', '', -1 }
 end
 local holder = hands_holder(base, id)
 if holder then return { queue.now, 'held', value, errors, '', '', holder, -1 } end
 
-local place = place_index(base, place_key(base, job.level, job.position), job.position)
+local place = place_index(base, order_key(base, job), job)
+if job.due == 0 then place = place + redis.call('LLEN', base .. 'due:' .. job.level) end
 return { queue.now, 'ready', value, errors, '', '', '', place }

@@ -6,6 +6,7 @@
 --- ERRORS: SCHEMA
 --- @include "queue"
 --- @include "value"
+--- @include "seat"
 --- @include "place"
 --- @include "consumers"
 
@@ -28,7 +29,7 @@ if #ids > 0 then
     local job = values[i] and value_parse(values[i])
     if job and known[value_task(job.envelope)] then
       job.id = id
-      redis.call('ZREM', base .. 'scheduled', value_seat(job.position, id))
+      redis.call('ZREM', base .. 'scheduled', seat_of(job, id))
       redis.call('HDEL', base .. 'parked', id)
       redis.call('HDEL', base .. 'seated', id)
       back[#back + 1] = job

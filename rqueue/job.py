@@ -74,7 +74,7 @@ class Header(NamedTuple):
 
     Times are ms since the epoch by Redis's clock. `deliveries`: times handed out before;
     `attempts`: those of them that were charged; `max_deliveries`: 0 = the queue's; `due_ms`:
-    0 = never scheduled.
+    0 = an ordinary one: never scheduled, or moved to the tail since then.
     """
 
     position: int
@@ -181,7 +181,8 @@ class Delivery:
 
     @property
     def due_ms(self) -> int:
-        """When the job was last scheduled for, ms since the epoch; 0 = never."""
+        """When the job was last scheduled for, ms since the epoch; 0 = never, or it moved to the
+        tail since then."""
         return self.header.due_ms
 
     @property

@@ -39,12 +39,12 @@ class QueueKeys:
         return f"{self.base}ready:{level}"
 
     def due(self, level: int) -> str:
-        """list: ids of promoted jobs of a level, by position; they stand before the ready ones."""
+        """list: ids of promoted jobs of a level, by due time; they stand before the ready ones."""
         return f"{self.base}due:{level}"
 
     @property
     def scheduled(self) -> str:
-        """zset: seat (14-digit position, then id) by due time in ms."""
+        """zset: seat (99 - level, 2 digits; position, 14 digits; id) by due time in ms."""
         return self.base + "scheduled"
 
     def held(self, consumer: str) -> str:

@@ -345,9 +345,9 @@ def retried(
     )
 
 
-def in_order(job: Delivery) -> tuple[int, int]:
-    """Sort key: the queue's order."""
-    return -job.level, job.position
+def in_order(job: Delivery) -> tuple[int, bool, int, int]:
+    """Sort key: the queue's order. Those that were due come first in their level, by due time."""
+    return -job.level, not job.due_ms, job.due_ms, job.position
 
 
 def _deliveries(flat: Sequence[bytes]) -> list[Delivery]:

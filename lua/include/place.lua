@@ -1,13 +1,13 @@
---- @include "value"
+--- @include "order"
 
---- Put jobs back where their positions say. Lists stay sorted, so the only elements that can stand before a returned
+--- Put jobs back into their places. Lists stay sorted, so the only elements that can stand before a returned
 --- job are others that were returned or passed over: the cost is what was in flight, never the backlog.
 
 local PLACE_CHUNK = 200
 
---- `entries` of one list, ascending: {position=, id=}.
+--- `entries` of one list, ascending: {due=, position=, id=}.
 local function place_into(base, key, entries)
-  local last = entries[#entries].position
+  local last = entries[#entries]
   local run, more = {}, true
   -- most often nothing, or a few, stand before what comes back: look at little first
   local look = math.min(PLACE_CHUNK, #entries + 3)
@@ -19,17 +19,18 @@ local function place_into(base, key, entries)
     local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
     for i, id in ipairs(ids) do
       -- an element without a job is no job's place: it goes where its neighbours go
-      local position = values[i] and tonumber(string.match(values[i], '^!?(-?%d+)')) or -math.huge
-      if position > last then
+      local other = order_read(values[i]) or { due = 0, position = 0 }
+      if order_before(last, other) then
         more = false
         break
       end
-      run[#run + 1] = { position = position, id = id }
+      other.id = id
+      run[#run + 1] = other
     end
   end
   local merged, i, j = {}, 1, 1
   while i <= #run or j <= #entries do
-    if j > #entries or (i <= #run and run[i].position <= entries[j].position) then
+    if j > #entries or (i <= #run and not order_before(entries[j], run[i])) then
       merged[#merged + 1] = run[i].id
       i = i + 1
     else
@@ -50,10 +51,10 @@ end
 
 --- `jobs`: parsed values with an `id` each, in any order.
 local function place_back(base, jobs)
-  table.sort(jobs, function(a, b) return a.position < b.position end)
+  table.sort(jobs, order_before)
   local lists, keys = {}, {}
   for _, job in ipairs(jobs) do
-    local key = base .. (job.position < 0 and 'due:' or 'ready:') .. job.level
+    local key = order_key(base, job)
     if not lists[key] then
       lists[key] = {}
       keys[#keys + 1] = key

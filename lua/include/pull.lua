@@ -57,9 +57,7 @@ local function pull_jobs(base, queue, consumer)
   end
   if not queue.quiet then
     --- @include "promote"
-    local promoted
-    promoted, queue.levels = promote_due(base, queue.now, queue.levels)
-    queue.promoted = queue.promoted or promoted > 0
+    promote_due(base, queue)
   end
   if queue.ranked and pull_outranked(base, queue, consumer) then
     --- @include "pass_on"

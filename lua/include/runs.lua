@@ -22,7 +22,7 @@ end
 
 --- Lay out the jobs of a plan: into `stored` go {id, value, ...}. `ids` holds false for those that are refused;
 --- `arguments` is {..., id, envelope, ...} from `first` on; the next position is `position` + 1. Returns the ids that are
---- ready by level, what is scheduled {{due=, position=, id=}, ..., soonest=} or nil, and how many are ready.
+--- ready by level, what is scheduled {{due=, level=, position=, id=}, ..., soonest=} or nil, and how many are ready.
 local function runs_lay(plan, ids, position, now, stored, arguments, first)
   local lists, scheduled, ready, index = {}, nil, 0, 0
   for _, run in ipairs(plan) do
@@ -41,7 +41,7 @@ local function runs_lay(plan, ids, position, now, stored, arguments, first)
         stored[#stored + 1] = string.format('%d', position) .. tail .. arguments[first + 2 * i - 1]
         if due > 0 then
           scheduled = scheduled or { soonest = due }
-          scheduled[#scheduled + 1] = { due = due, position = position, id = id }
+          scheduled[#scheduled + 1] = { due = due, level = level, position = position, id = id }
           scheduled.soonest = math.min(scheduled.soonest, due)
         else
           lists[level] = lists[level] or {}

@@ -1,12 +1,12 @@
---- @include "value"
+--- @include "seat"
 --- @include "consumers"
 
---- Put jobs into the schedule. `entries`: {due=, position=, id=} each.
+--- Put jobs into the schedule. `entries`: {due=, level=, position=, id=} each.
 local function schedule_add(base, entries)
   local members = {}
   for _, entry in ipairs(entries) do
     members[#members + 1] = entry.due
-    members[#members + 1] = value_seat(entry.position, entry.id)
+    members[#members + 1] = seat_of(entry, entry.id)
   end
   redis.call('ZADD', base .. 'scheduled', unpack(members))
 end

@@ -1,13 +1,12 @@
 --- A job's value: "<position>,<enqueued>[,<level>,<deliveries>,<attempts>,<max>,<due>];<envelope>".
 --- The short form stands for level 4 and zeros, so that an ordinary job carries no more than it needs.
-
---- Positions of promoted jobs start here and grow: before every ordinary position (those start at 1).
-local HEAD = -1e13
+--- `due` 0: the job stands in its ready list, among the others by position. Else it is in the schedule until then, and
+--- in its due list from then on, by due time and, at the same instant, by position.
 
 local function value_parse(value)
   local head, body = string.match(value, '^([^;]*);()')
   local position, enqueued, level, deliveries, attempts, max, due =
-    string.match(head, '^(-?%d+),(%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
+    string.match(head, '^(%d+),(%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
   return {
     position = tonumber(position),
     enqueued = tonumber(enqueued),
@@ -31,9 +30,4 @@ end
 --- The task's name, read from the envelope, signed or not; "" where there is none.
 local function value_task(envelope)
   return string.match(envelope, '^[^%[]*%[%d+,"([^"]*)"') or ''
-end
-
---- The member of `scheduled` for a job: sorts by position among jobs due at the same instant.
-local function value_seat(position, id)
-  return string.format('%014d', position - HEAD) .. id
 end

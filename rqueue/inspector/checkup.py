@@ -20,7 +20,7 @@ from rqueue.inspector.consumer_checks import (
     diagnose_liveness,
 )
 from rqueue.inspector.findings import Action, Finding
-from rqueue.inspector.job_checks import diagnose_job, list_of, seat_of
+from rqueue.inspector.job_checks import SEAT, diagnose_job, list_of, seat_of
 from rqueue.inspector.note_checks import (
     MARK_SIGNS,
     diagnose_leftovers,
@@ -87,7 +87,7 @@ class Checkup:
         yield from self._thrice(sorted(self.walk.registered), self._diagnose_bytes)
         yield from self._thrice([""], self._diagnose_liveness)
         yield from self._thrice(
-            ["levels", "positions", "version"], partial(diagnose_meta, self.walk)
+            ["levels", "positions", "promoted", "version"], partial(diagnose_meta, self.walk)
         )
         # A large queue that moves cannot be counted, and one with other damages not trusted.
         countable = miscounted if not moved else self.walk.jobs <= SCAN_ALWAYS
@@ -135,27 +135,26 @@ class Checkup:
         """Look at one ready list; whether it is sorted."""
         kind, _, level = which.partition(":")
         in_order = True
-        behind: int | None = None  # position of the element that follows
+        behind: tuple[int, int] | None = None  # of the element that follows
         seen: set[bytes] = set()
         for elements in self.walk.pages(which):
             for element in reversed(elements):
                 if element.member in seen:
                     continue  # the list grew: this one was on the last page
                 self._marks += element.marked
-                position = element.position
+                order = element.order
                 if not self._fits_list(element, kind, int(level)):
                     self._suspect(element.member)
                 elif element.member in self._held:
                     self._glance(element.member)
-                elif position is not None:
-                    self.walk.highest[kind] = max(
-                        self.walk.highest[kind], position if kind == "ready" else position + 10**13
-                    )
-                    if position == behind:
+                elif order is not None:
+                    self.walk.highest = max(self.walk.highest, order[1])
+                    if order == behind:
                         self._suspect(element.member)  # twice in this list
-                    elif behind is not None and position > behind:
+                    elif behind is not None and order > behind:
                         in_order = False
-                    behind = position
+                    behind = order
+                    self.walk.promoted = self.walk.promoted or order[0] > 0
             seen = {element.member for element in elements}
         return in_order
 
@@ -174,11 +173,11 @@ class Checkup:
             return not set("sd") & set(element.notes)
         if "h" not in element.notes or set("sdr") & set(element.notes):
             return False
-        return list_of(element.position or 0, element.level) == f"{kind}:{level}"
+        return list_of(element.head) == f"{kind}:{level}"
 
     def _suspect_scheduled(self, element: Checked) -> None:
-        id_ = element.member[14:]
-        right = seat_of(element.position or 0, id_.decode("utf-8", "surrogateescape"))
+        id_ = element.member[SEAT:]
+        right = seat_of(element.head, id_.decode("utf-8", "surrogateescape"))
         if "h" not in element.notes or set("dr") & set(element.notes) or element.member != right:
             self._suspect(id_, element.member)
 
@@ -229,7 +228,7 @@ class Checkup:
             cursor, ids = self.walk.execute(call)
             missing.update(id_ for id_ in ids if passes == 1 or crc32(id_) % passes == number)
         for which in self._places():
-            skip = 14 if which == "scheduled" else 0
+            skip = SEAT if which == "scheduled" else 0
             for elements in self.walk.pages(which):
                 missing.difference_update(element.member[skip:] for element in elements)
         for id_ in islice(missing, SUSPECTS_MAX):
@@ -271,7 +270,7 @@ class Checkup:
             if not misplaced:
                 return []
             says = (
-                f"{len(misplaced)} jobs of list {which} do not stand where their positions say:"
+                f"{len(misplaced)} jobs of list {which} do not stand where they belong:"
                 " they run too early or too late, and a search for them goes wrong"
             )
             return [
@@ -281,7 +280,7 @@ class Checkup:
                     self.keys.queue,
                     which,
                     says,
-                    "take them out and put them back at their positions",
+                    "take them out and put them back at their places",
                     action=Action("order", tuple(misplaced), others=self.walk.others),
                 )
             ]
@@ -290,24 +289,24 @@ class Checkup:
 
     def _misplaced(self, which: str) -> list[str]:
         """The fewest elements of a list without which it is sorted."""
-        elements: dict[bytes, int] = {}
+        elements: dict[bytes, tuple[int, int]] = {}
         for page in self.walk.pages(which):
             for element in reversed(page):
                 if element.member in elements:
                     # twice in the list, or the list grew: a close look tells
                     self._suspect(element.member)
-                elif element.position is not None:
-                    elements[element.member] = element.position
+                elif (order := element.order) is not None:
+                    elements[element.member] = order
         members = list(elements)[::-1]
-        positions = [elements[member] for member in members]
+        orders = [elements[member] for member in members]
         # longest increasing subsequence: `tails[n]` ends the best one of length n + 1
-        tails: list[int] = []
+        tails: list[tuple[int, int]] = []
         ends: list[int] = []
         before: list[int] = []
-        for index, position in enumerate(positions):
-            length = bisect_left(tails, position)
+        for index, order in enumerate(orders):
+            length = bisect_left(tails, order)
             before.append(ends[length - 1] if length else -1)
-            tails[length : length + 1] = [position]
+            tails[length : length + 1] = [order]
             ends[length : length + 1] = [index]
         kept, at = set(), ends[-1] if ends else -1
         while at >= 0:

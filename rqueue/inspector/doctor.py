@@ -101,7 +101,7 @@ class Doctor:
                 while execute(self._client, store.repair_consumer(keys, name), queue=keys.queue)[1]:
                     pass
         elif action.verb == "meta":
-            run(store.repair_meta(keys, action.levels, action.marked))
+            run(store.repair_meta(keys, action.levels, action.marked, action.highest))
         elif action.verb == "leftovers":
             run(store.repair_leftovers(keys, action.which, action.ids))
         else:

@@ -9,7 +9,7 @@ Severity = Literal["problem", "note"]
 
 INVARIANTS = {
     "conservation": "every accepted job is in exactly one place, or has ended",
-    "order": "positions only grow along a list, and a job waits in its level's list",
+    "order": "due times and positions only grow along a list, and a job waits in its own list",
     "owner": "only registered consumers hold jobs, each job is held by one",
     "liveness": "where work waits and a consumer waits for it, somebody was told",
     "consumers": "a consumer is in exactly one of the four lists, and says so itself",
@@ -32,6 +32,7 @@ class Action:
     which: str = ""
     levels: tuple[int, ...] = ()
     marked: tuple[int, int] | None = None
+    highest: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from rqueue.inspector.findings import Action, Finding
-from rqueue.store.repair import Places
+from rqueue.store.repair import Places, level_in, order_in
 
-SEAT_ZERO = 10**13
-"""A seat in the schedule is the position above this, as 14 digits, before the id: positions of
-promoted jobs begin at its negative."""
-
-
-def seat_of(position: int, id: str) -> bytes:
-    """The member of the schedule for a job."""
-    return f"{position + SEAT_ZERO:014d}".encode() + id.encode("utf-8", "surrogateescape")
+SEAT = 16
+"""Digits before the id in a member of the schedule: two of 99 - level, the others the position."""
 
 
-def list_of(position: int, level: int) -> str:
-    """The list that a job waits in."""
-    return f"{'due' if position < 0 else 'ready'}:{level}"
+def seat_of(head: str, id: str) -> bytes:
+    """The member of the schedule for a job with this header; b"" where it is none."""
+    order = order_in(head)
+    if order is None or head[:1] == "!":
+        return b""
+    digits = f"{99 - level_in(head):02d}{order[1]:014d}"
+    return digits.encode() + id.encode("utf-8", "surrogateescape")
+
+
+def list_of(head: str) -> str:
+    """The list that a job with this header waits in; "" where it is none."""
+    order = order_in(head)
+    return "" if order is None else f"{'due' if order[0] else 'ready'}:{level_in(head)}"
 
 
 def _where(places: Places, own: bytes, seat: bytes) -> list[str]:
@@ -44,10 +48,8 @@ def diagnose_job(
         return [Finding(invariant, kind, queue, id, says, remedy, action=action)]
 
     head = places.head
-    kind, fields = head[:1], head[1:].split(",")
-    position = int(fields[0]) if kind == "h" else 0
-    level = int(fields[2]) if kind == "h" and len(fields) > 2 and fields[2].isdigit() else 4
-    own = seat_of(position, id) if kind == "h" else b""
+    kind, header = head[:1], head[1:]
+    own = seat_of(header, id) if kind == "h" else b""
     where = _where(places, own, seat)
     said = " and ".join(where)
     if not head:
@@ -81,7 +83,7 @@ def diagnose_job(
             "conservation",
             "lost",
             f"job {id!r} was accepted and is in no list, hand, schedule or grave: nobody gets it",
-            "put it back at its position",
+            "put it back at its place",
         )
     if len(where) > 1:
         return finding(
@@ -90,20 +92,19 @@ def diagnose_job(
             f"job {id!r} is {said}: it may run twice",
             "leave it in one place (dead, else held, else waiting, else scheduled)",
         )
-    if places.lists and list_of(position, level) not in places.lists:
+    if places.lists and list_of(header) not in places.lists:
         return finding(
             "order",
             "misfiled",
-            f"job {id!r} waits {said}, but its level and position belong into"
-            f" {list_of(position, level)}",
-            "move it there, to its position",
+            f"job {id!r} waits {said}, but belongs into {list_of(header)}",
+            "move it there, to its place",
         )
     if places.stray is not None and seat != own:
         return finding(
             "order",
             "wrong-seat",
-            f"job {id!r} is scheduled at a seat that is not that of its position: it can be"
-            " neither cancelled nor shown, and is due in a wrong order",
+            f"job {id!r} is scheduled at a seat that is not that of its level and position: it"
+            " can be neither cancelled nor shown, and is due in a wrong order",
             "give it its seat",
         )
     if places.dead and not places.cause:

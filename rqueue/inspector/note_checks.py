@@ -21,9 +21,9 @@ RECORDS_SAMPLE = 1000
 
 
 def diagnose_meta(walk: Walk, subject: str) -> list[Finding]:
-    """Whether meta knows the levels, the positions (as far as the walk has seen them), the version.
-    subject: one of these."""
-    action = Action("meta", levels=tuple(sorted(walk.levels)))
+    """Whether meta knows the levels, the positions (as far as the walk has seen them), that there
+    are jobs that were due (`promoted`), the version. subject: one of these."""
+    action = Action("meta", levels=tuple(sorted(walk.levels)), highest=walk.highest)
 
     def finding(kind: str, says: str, remedy: str) -> list[Finding]:
         return [Finding("counters", kind, walk.keys.queue, subject, says, remedy, action=action)]
@@ -39,13 +39,21 @@ def diagnose_meta(walk: Walk, subject: str) -> list[Finding]:
                 "note the level",
             )
     elif subject == "positions":
-        seq, promoted = (int(value or 0) for value in walk.meta("seq", "promoted"))
-        if walk.highest["ready"] > seq or walk.highest["due"] > promoted:
+        seq = int(walk.meta("seq")[0] or 0)
+        if walk.highest > seq:
             return finding(
                 "positions",
-                f"a job has position {max(walk.highest['ready'] - seq, 0)} beyond the last"
-                " one that was given: the next jobs would stand before it",
+                f"a job has position {walk.highest}, and the last one that was given is {seq}:"
+                " the next jobs would stand before it",
                 "go on behind it",
+            )
+    elif subject == "promoted":
+        if walk.promoted and not walk.meta("promoted")[0]:
+            return finding(
+                "promoted",
+                "jobs that were due wait, and the queue does not know that it ever had such: no"
+                " pull looks there",
+                "note it",
             )
     elif (version := walk.meta("v")[0]) is None and (walk.levels or walk.registered):
         return finding(

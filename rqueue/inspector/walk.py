@@ -19,8 +19,8 @@ S = TypeVar("S")
 
 class Walk:
     """Reads one queue. `jobs`: elements that were read. `levels` and `names` are those that any key
-    speaks of, `registered` the names of real consumers, `others` the rest. `highest`: the last
-    position seen in the ready lists, and in the due lists counted from where those begin."""
+    speaks of, `registered` the names of real consumers, `others` the rest. `highest`: the highest
+    position seen in the lists; `promoted`: whether one of the lists holds jobs that were due."""
 
     def __init__(self, client: redis.Redis, keys: QueueKeys) -> None:
         self.client = client
@@ -30,7 +30,8 @@ class Walk:
         self.names: set[str] = set()
         self.registered: set[str] = set()
         self.others: tuple[str, ...] = ()
-        self.highest = {"ready": 0, "due": 0}
+        self.highest = 0
+        self.promoted = False
 
     def execute(self, call: store.Call[S]) -> S:
         """Run a call."""

@@ -14,25 +14,24 @@ from rqueue import store
 from rqueue.connection import execute, translated
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
+from rqueue.store.repair import order_in
 
 __all__ = ["Found", "Part", "pages", "plan"]
 
-HEAD = -(10**13)
-"""Promoted jobs have positions from here on: before all others of their level."""
-
 _LISTS = {"d": "due", "r": "ready"}
-_CURSOR = re.compile(r"(\d+)([dr])(-?\d+)")
-_BEYOND = 2**53 - 1
+_CURSOR = re.compile(r"(\d+)([dr])(\d+)\.(\d+)")
+_BEYOND = "9007199254740990.9007199254740991"
+_SHIFT = 53
 _LEVELS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one partition reads: a stretch of one waiting list, by position (`after` is not in it,
-    `until` is), or all of the schedule, of the dead letters, or of the hands of consumers.
+    """What one partition reads: a stretch of one waiting list (`after` is not in it, `until` is;
+    see `place_of`), or all of the schedule, of the dead letters, or of the hands of consumers.
 
     which: `ready`, `scheduled`, `dead` or `held`. level, list: of `ready`: the level, and `d` or
-    `r` for promoted or ordinary jobs. levels: how many the queue has. until: position, due time or
+    `r` for promoted or ordinary jobs. levels: how many the queue has. until: place, due time or
     time of death (ms) of what is the last one when the read is planned.
     """
 
@@ -41,7 +40,7 @@ class Part:
     until: int = 0
     level: int = 0
     list: str = "r"
-    after: int = HEAD - 1
+    after: int = 0
     levels: int = _LEVELS
 
 
@@ -68,7 +67,7 @@ def plan(
     parts: list[Part] = []
     if "ready" in states:
         ends = {
-            "d": HEAD + int(counts.meta.get("promoted", "0")),
+            "d": (counts.now + 1) << _SHIFT,
             "r": int(counts.meta.get("seq", "0")),
         }
         most = int(counts.meta.get("priorities", _LEVELS))
@@ -105,21 +104,31 @@ def _stretches(
         count = client.llen(key)
         if not count:
             return
-        after = HEAD - 1
+        if list_ == "d":
+            # what is due in this very moment, and not in the list yet, is read in the schedule
+            until = _place_at(client, keys, key, count - 1) or until
+        after = 0
         pieces = -(-count // step)
         for piece in range(1, pieces):
-            id_ = cast("bytes | None", client.lindex(key, count * piece // pieces))
-            value = None if id_ is None else cast("bytes | None", client.hget(keys.jobs, id_))
+            place = _place_at(client, keys, key, count * piece // pieces)
             # a job that has gone meanwhile marks no border: its stretch becomes part of the next
-            if value is not None and after < (position := _position(value)) < until:
-                yield Part(keys.queue, "ready", position, level, list_, after, levels)
-                after = position
+            if after < place < until:
+                yield Part(keys.queue, "ready", place, level, list_, after, levels)
+                after = place
     yield Part(keys.queue, "ready", until, level, list_, after, levels)
 
 
-def _position(value: bytes) -> int:
-    head = value.partition(b";")[0].partition(b",")[0]
-    return int(head.lstrip(b"!"))
+def _place_at(client: redis.Redis, keys: QueueKeys, key: str, index: int) -> int:
+    """The place of an element of a waiting list; 0 where there is no such job."""
+    id_ = cast("bytes | None", client.lindex(key, index))
+    value = None if id_ is None else cast("bytes | None", client.hget(keys.jobs, id_))
+    return 0 if value is None else place_of(value)
+
+
+def place_of(value: bytes) -> int:
+    """Where a job or a mark stands in its list, as one number: due time, then position."""
+    order = order_in(value.partition(b";")[0].decode("latin-1"))
+    return 0 if order is None else order[0] << _SHIFT | order[1]
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -149,12 +158,16 @@ def _ready(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Itera
     )
     at = part.after
     while at < part.until:
-        page = execute(client, store.browse(keys, f"{others},{mine}{at}", size), queue=keys.queue)
+        cursor = f"{others},{mine}{at & (1 << _SHIFT) - 1}.{at >> _SHIFT}"
+        page = execute(client, store.browse(keys, cursor, size), queue=keys.queue)
         found = [Found("ready", job) for job in page.jobs]
-        reached = {level + list_: int(to) for level, list_, to in _CURSOR.findall(page.cursor)}
+        reached = {
+            level + list_: int(due) << _SHIFT | int(position)
+            for level, list_, position, due in _CURSOR.findall(page.cursor)
+        }
         before, at = at, reached.get(mine, at)
         if at > part.until:
-            found = [one for one in found if _position(one.job.value) <= part.until]
+            found = [one for one in found if place_of(one.job.value) <= part.until]
         yield found
         if at == before:
             return

@@ -28,16 +28,32 @@ class Checked(NamedTuple):
         return self.head[:1] == "!"
 
     @property
-    def position(self) -> int | None:
-        """The job's or the mark's position."""
-        digits = self.head.lstrip("!").partition(",")[0]
-        return int(digits) if digits.removeprefix("-").isdigit() else None
+    def order(self) -> tuple[int, int] | None:
+        """Due time (0: an ordinary one) and position of the job or the mark: where it stands in its
+        list. None where the head says no such thing."""
+        return order_in(self.head)
 
     @property
     def level(self) -> int:
         """The job's level; 4 where the header does not say."""
-        fields = self.head.split(",")
-        return int(fields[2]) if len(fields) > 2 and fields[2].isdigit() else 4
+        return level_in(self.head)
+
+
+def order_in(head: str) -> tuple[int, int] | None:
+    """Due time and position in a header or a mark (`!<position>,<due>`), None where there is no
+    such thing."""
+    fields = head.removeprefix("!").split(",")
+    if not all(field.isascii() and field.isdigit() for field in fields):
+        return None
+    if head[:1] == "!":
+        return (int(fields[1]), int(fields[0])) if len(fields) == 2 else None
+    return (int(fields[6]) if len(fields) == 7 else 0), int(fields[0])
+
+
+def level_in(head: str) -> int:
+    """The level in a header; 4 where it does not say."""
+    fields = head.split(",")
+    return int(fields[2]) if len(fields) > 2 and fields[2].isdigit() else 4
 
 
 class CheckedPage(NamedTuple):
@@ -160,12 +176,15 @@ def repair_consumer(keys: QueueKeys, consumer: str) -> Call[tuple[str, int]]:
 
 
 def repair_meta(
-    keys: QueueKeys, levels: Sequence[int] = (), marked: tuple[int, int] | None = None
+    keys: QueueKeys,
+    levels: Sequence[int] = (),
+    marked: tuple[int, int] | None = None,
+    highest: int = 0,
 ) -> Call[list[str]]:
     """Set right what meta says of the lists; answers the changed fields. marked: (what the counter
-    was, what it is to be)."""
+    was, what it is to be). highest: a position that some job has."""
     was, becomes = ("", "") if marked is None else (str(marked[0]), str(marked[1]))
-    args: list[Arg] = [was, becomes, *levels]
+    args: list[Arg] = [was, becomes, highest, *levels]
     return Call("repair_meta", keys.meta, args, _read_fields)
 
 

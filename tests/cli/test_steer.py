@@ -240,7 +240,7 @@ def test_doctor(run: Run, read: Read, queue: Queue, client: redis.Redis) -> None
     client.hset(queue.keys.meta, "marked", 7)
     said = run("doctor", queue.name, code=1)
     assert "'j001' was accepted and is in no list" in said.stdout.replace("\n  ", " ")
-    assert "repair: put it back at its position" in said.stdout
+    assert "repair: put it back at its place" in said.stdout
     assert "--repair" in said.stderr
     report = read("doctor", queue.name, code=1)
     assert report["healthy"] is False

@@ -16,16 +16,21 @@ from tests.support.bench import Bench, ids
 MINUTE = 60_000
 
 
-def put_at(bench: Bench, given: list[tuple[str, int]]) -> None:
+def put_at(bench: Bench, given: list[tuple[str, float]]) -> None:
     """Enqueue (id, minutes from now), counted from one instant; 0: a plain job."""
     start = bench.queue.counts().now
     for id, minutes in given:
-        options = {"at_ms": start + minutes * MINUTE} if minutes else {}
+        options = {"at_ms": start + round(minutes * MINUTE)} if minutes else {}
         bench.put(id, **options)
 
 
 def pass_minutes(bench: Bench, minutes: float) -> None:
     move_time(bench.queue, minutes * MINUTE)
+
+
+def promote(bench: Bench) -> int:
+    """What is due becomes ready, and nobody takes it."""
+    return execute(bench.queue.redis, store.promote(bench.queue.keys))
 
 
 def test_a_job_is_not_delivered_before_it_is_due(bench: Bench) -> None:
@@ -119,6 +124,64 @@ def test_a_promoted_job_that_comes_back_keeps_its_place(bench: Bench) -> None:
     assert ids(consumer.pull()) == ["a", "b", "c"]
     consumer.settle(release=["c", "b", "a"])
     assert ids(consumer.pull()) == ["a", "b", "c"]
+
+
+def test_a_promoted_job_is_due_where_it_stands(bench: Bench) -> None:
+    """X-06: it keeps its position, browsers and people see it where it will be taken."""
+    put_at(bench, [("a", 2), ("b", 1), ("c", 0), ("d", 1), ("e", 1)])
+    pass_minutes(bench, 3)
+    assert promote(bench) == 4
+    assert bench.queue.cancel("d")
+    shown: list[str] = []
+    cursor = ""
+    for _ in range(4):
+        page = execute(bench.queue.redis, store.browse(bench.queue.keys, cursor, 1))
+        shown += ids(page.jobs)
+        cursor = page.cursor
+    assert shown == ["b", "e", "a", "c"]
+    # the cancelled one is among them until the head has passed it
+    keys = bench.queue.keys
+    places = [execute(bench.queue.redis, store.show(keys, id)).place for id in shown]
+    assert places == [0, 2, 3, 4]
+    got = bench.join().pull()
+    assert [(job.id, job.position) for job in got] == [("b", 2), ("e", 5), ("a", 1), ("c", 3)]
+
+
+def test_at_one_instant_higher_levels_come_first(bench: Bench) -> None:
+    """X-06, H-06: however many are due, and promoted a slice at a time."""
+    at_ms = bench.queue.counts().now + MINUTE
+    bench.queue.enqueue_puts([Put(f"j{i}", b"[]", 4, at_ms=at_ms) for i in range(300)])
+    bench.put("high", priority=9, at_ms=at_ms)
+    pass_minutes(bench, 2)
+    assert ids(bench.join(2).pull()) == ["high", "j0"]
+
+
+def test_due_jobs_stay_in_order_when_the_clock_is_set_back(bench: Bench) -> None:
+    """A-06: as when another server takes over whose clock is late."""
+    put_at(bench, [(f"late{i}", 10 + i) for i in range(3)])
+    pass_minutes(bench, 20)
+    assert promote(bench) == 3
+    pass_minutes(bench, -20)
+    put_at(bench, [("early", 5), ("between", 11.5)])
+    pass_minutes(bench, 20)
+    assert promote(bench) == 2
+    assert ids(bench.join().pull()) == ["early", "late0", "late1", "between", "late2"]
+
+
+def test_a_due_job_that_is_requeued_or_sent_to_the_tail_is_an_ordinary_one(bench: Bench) -> None:
+    """X-05, X-06."""
+    put_at(bench, [("a", 1), ("b", 1), ("c", 1)])
+    pass_minutes(bench, 2)
+    bench.put("d")
+    consumer = bench.join()
+    consumer.pull()
+    consumer.reject("a", "no")
+    consumer.retry("b", delay=0, place="tail")
+    consumer.settle(release=["c", "d"])
+    bench.requeue("a")
+    again = consumer.pull()
+    assert ids(again) == ["c", "d", "b", "a"]
+    assert [job.due_ms > 0 for job in again] == [True, False, False, False]
 
 
 def test_a_retry_with_a_delay_waits_for_it(bench: Bench) -> None:

@@ -12,6 +12,7 @@ from rqueue.consumer import Consumer
 from rqueue.errors import UnknownQueue
 from rqueue.inspector import INVARIANTS, Doctor, Finding, Inspector
 from rqueue.keys import QueueKeys
+from rqueue.testing import move_time
 
 pytestmark = pytest.mark.each_server
 
@@ -100,6 +101,42 @@ def test_a_lost_job_that_is_not_due_goes_back_to_the_schedule(
     client.delete(base + "scheduled")
     assert heals(doctor, queue) == ["lost"]
     assert client.zrange(base + "scheduled", 0, -1, withscores=True) == before
+
+
+def test_a_lost_job_that_was_due_goes_back_among_those(
+    doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
+) -> None:
+    now = queue.counts().now
+    fill(queue, 1)
+    queue.enqueue_puts(
+        [store.Put(id_, b'[1,"t"]', at_ms=now + ms) for id_, ms in (("x", 9), ("y", 7), ("z", 9))]
+    )
+    move_time(queue, 1000)
+    execute(client, store.promote(queue.keys))
+    ids = client.lrange(base + "due:4", 0, -1)
+    assert ids == [b"y", b"x", b"z"]
+    for damage in ("lost", "misfiled", "unsorted"):
+        client.lrem(base + "due:4", 1, "x")
+        if damage == "misfiled":
+            client.rpush(base + "ready:4", "x")
+        elif damage == "unsorted":
+            client.rpush(base + "due:4", "x")
+        assert damage in kinds(doctor.check_queue(queue.name))
+        heals(doctor, queue)
+        assert client.lrange(base + "due:4", 0, -1) == ids
+    assert drain(queue, consumer) == ["y", "x", "z", "j0"]
+
+
+def test_due_jobs_that_no_pull_looks_for(
+    doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
+) -> None:
+    queue.enqueue_puts([store.Put("later", b'[1,"t"]', delay_ms=1000)])
+    queue.promote("later")
+    client.hdel(base + "meta", "promoted")
+    assert drain(queue, consumer) == []
+    assert kinds(doctor.check_queue(queue.name))["promoted"] == "promoted"
+    heals(doctor, queue)
+    assert drain(queue, consumer) == ["later"]
 
 
 def test_an_id_without_a_job_is_taken_out(
@@ -214,7 +251,7 @@ def test_a_scheduled_job_at_a_wrong_seat_gets_its_own(
     queue.enqueue_puts([store.Put("later", b'[1,"t"]', delay_ms=60_000)])
     ((seat, due),) = client.zrange(base + "scheduled", 0, -1, withscores=True)
     client.delete(base + "scheduled")
-    client.zadd(base + "scheduled", {b"00000000000007later": due})
+    client.zadd(base + "scheduled", {b"9500000000000007later": due})
     assert kinds(doctor.check_queue(queue.name)) == {"wrong-seat": "later"}
     heals(doctor, queue)
     assert client.zrange(base + "scheduled", 0, -1, withscores=True) == [(seat, due)]

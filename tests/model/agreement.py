@@ -20,7 +20,7 @@ def differences(model: Model, snapshot: Snapshot) -> list[str]:
 
 def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
     values = {id: job.value for id, job in model.jobs.items()}
-    values |= {id: f"!{position}".encode() for id, position in model.marks.items()}
+    values |= {id: f"!{position},{due}".encode() for id, (due, position) in model.marks.items()}
     if snapshot.jobs != values:
         for id in snapshot.jobs.keys() | values.keys():
             yield f"value of {id}", snapshot.jobs.get(id), values.get(id)
@@ -33,7 +33,7 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
             if ids
         },
     )
-    yield "schedule", [(d, p, i) for i, d, p in snapshot.scheduled], model.scheduled
+    yield "schedule", [(d, -lv, p, i) for i, d, lv, p in snapshot.scheduled], model.scheduled
     yield "seats", _text(snapshot.hash("seated")), model.seated
     yield "dead", sorted(snapshot.scores("dead")), sorted(model.dead)
     yield "ended", _letters(snapshot.hash("ended")), model.ended

@@ -448,7 +448,7 @@ class Machine(RuleBasedStateMachine):
             back = self.run(store.unpark(self.keys, "0", ["t"]))[2]
             assert back == self.model.unpark()
             return
-        ids = [self.model.scheduled[i % len(self.model.scheduled)][2] for i in chosen]
+        ids = [self.model.scheduled[i % len(self.model.scheduled)][-1] for i in chosen]
         ids = list(dict.fromkeys(ids))
         assert self.answer(store.promote(self.keys, ids)) == self.model.promote(ids)
 

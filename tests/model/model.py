@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect
 from dataclasses import dataclass, field
 
-HEAD = -(10**13)
 NOTIFIED_MS = 5000
 DEFAULT_MAX = 10
 
@@ -25,6 +24,11 @@ class Job:
     due: int = 0
     deliveries: int = 0
     attempts: int = 0
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Where it stands in its list: due 0 for the ready ones."""
+        return self.due, self.position
 
     @property
     def value(self) -> bytes:
@@ -61,7 +65,6 @@ class Model:
     keep_ms: int = 600_000
     now: int = 0
     seq: int = 0
-    promoted: int = 0
     terms: int = 0
     turns: int = 0
     paused: bool = False
@@ -69,12 +72,13 @@ class Model:
     timer: str = ""
     since: int | None = None
     jobs: dict[str, Job] = field(default_factory=dict)
-    marks: dict[str, int] = field(default_factory=dict)
-    """Cancelled while waiting: id -> position; the element still stands in its list."""
+    marks: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Cancelled while waiting: id -> (due, position); the element still stands in its list."""
     lists: dict[tuple[int, int], list[str]] = field(default_factory=dict)
-    """(-level, 0 for due and 1 for ready) -> ids by position: sorted keys are the queue's order."""
-    scheduled: list[tuple[int, int, str]] = field(default_factory=list)
-    """(due, position, id), sorted."""
+    """(-level, 0 for due and 1 for ready) -> ids by due time and position: sorted keys are the
+    queue's order."""
+    scheduled: list[tuple[int, int, int, str]] = field(default_factory=list)
+    """(due, -level, position, id), sorted."""
     seated: dict[str, str] = field(default_factory=dict)
     dead: list[str] = field(default_factory=list)
     ended: dict[str, str] = field(default_factory=dict)
@@ -108,8 +112,9 @@ class Model:
     def size(self, ids: list[str]) -> int:
         return sum(len(self.jobs[id].value) for id in ids)
 
-    def position(self, id: str) -> int:
-        return self.marks[id] if id in self.marks else self.jobs[id].position
+    def order(self, id: str) -> tuple[int, int]:
+        """Where it stands in its list."""
+        return self.marks[id] if id in self.marks else self.jobs[id].order
 
     # -- consumers and wake-ups --------------------------------------------------------------------
 
@@ -186,12 +191,12 @@ class Model:
     # -- jobs --------------------------------------------------------------------------------------
 
     def place(self, job: Job) -> None:
-        """Into its list, where its position says."""
-        ids = self.lists.setdefault((-job.level, int(job.position > 0)), [])
-        ids.insert(bisect(ids, job.position, key=self.position), job.id)
+        """Into its list, where its due time and position say."""
+        ids = self.lists.setdefault((-job.level, int(not job.due)), [])
+        ids.insert(bisect(ids, job.order, key=self.order), job.id)
 
     def schedule(self, job: Job, due: int) -> None:
-        self.scheduled.append((due, job.position, job.id))
+        self.scheduled.append((due, -job.level, job.position, job.id))
         self.scheduled.sort()
 
     def watch(self, soonest: int) -> None:
@@ -207,14 +212,11 @@ class Model:
     def promote_due(self) -> int:
         due = [entry for entry in self.scheduled if entry[0] <= self.now]
         del self.scheduled[: len(due)]
-        for at, _, id in due:
-            job, seat = self.jobs[id], self.seated.pop(id, "")
-            self.promoted += 1
-            if seat == "tail":
+        for *_, id in due:
+            job = self.jobs[id]
+            if self.seated.pop(id, "") == "tail":
                 self.seq += 1
-                job.position = self.seq
-            elif not seat:
-                job.position, job.due = HEAD + self.promoted, at
+                job.position, job.due = self.seq, 0
             self.place(job)
         if due:
             self.tell_browsers()
@@ -461,7 +463,7 @@ class Model:
             else:
                 if seat == "tail":
                     self.seq += 1
-                    job.position = self.seq
+                    job.position, job.due = self.seq, 0
                     self.tell_browsers()
                 self.place(job)
                 back += 1
@@ -523,7 +525,7 @@ class Model:
         if not self.paused:
             return False
         self.paused, self.timer = False, ""
-        work = self.elements() + sum(due <= self.now for due, _, _ in self.scheduled)
+        work = self.elements() + sum(due <= self.now for due, *_ in self.scheduled)
         if work:
             self.notify(work)
         # whoever watched the schedule may have looked meanwhile, and been told nothing
@@ -532,9 +534,11 @@ class Model:
 
     def promote(self, ids: list[str]) -> int:
         count = 0
-        for index, (_, position, id) in enumerate(self.scheduled):
+        for index, (_, level, position, id) in enumerate(self.scheduled):
             if id in ids:
-                self.scheduled[index] = (self.now, position, id)
+                self.scheduled[index] = (self.now, level, position, id)
+                if id not in self.seated:
+                    self.jobs[id].due = self.now
                 count += 1
         self.scheduled.sort()
         if self.paused:
@@ -545,11 +549,11 @@ class Model:
         return max(count, promoted)
 
     def unpark(self) -> int:
-        back = [entry for entry in self.scheduled if self.seated.get(entry[2]) == "park"]
+        back = [entry for entry in self.scheduled if self.seated.get(entry[-1]) == "park"]
         for entry in back:
             self.scheduled.remove(entry)
-            del self.seated[entry[2]]
-            self.place(self.jobs[entry[2]])
+            del self.seated[entry[-1]]
+            self.place(self.jobs[entry[-1]])
         if back and not self.paused:
             self.notify(len(back))
         return len(back)
@@ -567,13 +571,13 @@ class Model:
             was = "held"
             holder.held.remove(id)
             holder.wake.append(b"X" + id.encode())
-        elif any(entry[2] == id for entry in self.scheduled):
+        elif any(entry[-1] == id for entry in self.scheduled):
             was = "scheduled"
-            self.scheduled = [entry for entry in self.scheduled if entry[2] != id]
+            self.scheduled = [entry for entry in self.scheduled if entry[-1] != id]
             self.seated.pop(id, None)
         del self.jobs[id]
         if was == "ready":
-            self.marks[id] = job.position
+            self.marks[id] = job.order
             self.gone([id])
         self.record([id], "C")
         self.history.append((id, "cancelled"))
@@ -585,7 +589,7 @@ class Model:
             while self.lists[key] and len(ids) < limit:
                 ids.append(self.lists[key].pop(0))
         while scheduled and self.scheduled and len(ids) < limit:
-            ids.append(self.scheduled.pop(0)[2])
+            ids.append(self.scheduled.pop(0)[-1])
         live = [id for id in ids if id in self.jobs]
         self.end(ids, "P", "purged")
         return len(live)
@@ -598,8 +602,9 @@ class Model:
                 self.ended.pop(id, None)
                 self.older.pop(id, None)
                 self.seq += 1
-                self.jobs[id].position, self.jobs[id].attempts = self.seq, 0
-                self.place(self.jobs[id])
+                job = self.jobs[id]
+                job.position, job.due, job.attempts = self.seq, 0, 0
+                self.place(job)
                 count += 1
         if count:
             self.tell_browsers()

@@ -46,8 +46,25 @@ def begin(*windows: tuple[int, int], ready: int = 0) -> tuple[str, dict[str, Any
     return "begin", {"consumers": consumers, "ready": ready, "later": False, "first": True}
 
 
-def enqueue(padding: int = 0, limit: int = 0, known: bool = False) -> tuple[str, dict[str, Any]]:
-    return "enqueue", {"jobs": [(4, 0, padding, limit, 0 if known else 1)], "immediate": False}
+def enqueue(
+    padding: int = 0, limit: int = 0, known: bool = False, delay: int = 0
+) -> tuple[str, dict[str, Any]]:
+    return "enqueue", {"jobs": [(4, delay, padding, limit, 0 if known else 1)], "immediate": False}
+
+
+def retry_later(seat: str) -> tuple[str, dict[str, Any]]:
+    outcomes = [(0, "retry", 800, seat, True)]
+    return "settle", {
+        "pick": 0,
+        "outcomes": outcomes,
+        "others": 0,
+        "pull": False,
+        "window": None,
+    }
+
+
+def make_ready(pick: int) -> tuple[str, dict[str, Any]]:
+    return "promote", {"chosen": [pick], "parked": False}
 
 
 def settle(outcome: str, seat: str = "old", pick: int = 0) -> tuple[str, dict[str, Any]]:
@@ -232,8 +249,38 @@ FAULTS = [
     Fault(
         "due jobs come in reverse",
         "include/promote.lua",
-        "redis.call('RPUSH', base .. 'due:'",
-        "redis.call('LPUSH', base .. 'due:'",
+        "      redis.call('RPUSH', key, unpack(ids))",
+        "      redis.call('LPUSH', key, unpack(ids))",
+    ),
+    Fault(
+        "a job made ready by hand stands where it was put",
+        "include/place_behind.lua",
+        "if not before or not first or order_before(before, first) then",
+        "if true then",
+        (begin(), enqueue(delay=800), enqueue(delay=800), make_ready(1), make_ready(0)),
+    ),
+    Fault(
+        "a due job that comes back stands behind those that are due later",
+        "include/order.lua",
+        "one.due < other.due or one.due == other.due and one.position",
+        "one.position",
+        (
+            begin((1, 0)),
+            PAUSE,
+            enqueue(delay=3000),
+            enqueue(delay=800),
+            pass_time(4000),
+            RESUME,
+            OBEY,
+            settle("release"),
+        ),
+    ),
+    Fault(
+        "a job that goes to the tail when due stays among the due ones",
+        "include/promote_apart.lua",
+        "redis.call('HINCRBY', meta, 'seq', 1), 0",
+        "redis.call('HINCRBY', meta, 'seq', 1), job.due",
+        (begin((1, 0)), enqueue(), HEAR, retry_later("tail"), pass_time(900), PULL),
     ),
     Fault(
         "a lease that ended is revived",

@@ -115,9 +115,10 @@ def test_promoted_jobs_and_cancelled_ones(spark: SparkSession, queue: Queue) -> 
     cancelled = queue.send("gone", options=Options(id="gone"))
     fill(queue, 5, "behind")
     cancelled.cancel()
-    found = rows(reader(queue, columns="id task position", pageSize=1))
+    found = rows(reader(queue, columns="id task due position", pageSize=1))
     assert Counter(row["task"] for row in found) == {"t": 20, "promoted": 5, "behind": 5}
-    assert all((row["position"] < 0) == (row["task"] == "promoted") for row in found)
+    assert all((row["due"] is not None) == (row["task"] == "promoted") for row in found)
+    assert sorted(row["position"] for row in found if row["task"] == "promoted") == [*range(21, 26)]
 
 
 def test_many_cancelled_jobs_in_a_row_do_not_end_a_read(queue: Queue) -> None:

@@ -149,8 +149,8 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "repair_leftovers": [Sample(store.repair_leftovers(K, "which", ["i1"]), rest=[b"i1"])],
     "repair_meta": [
-        Sample(store.repair_meta(K, [4]), {"was": "", "marked": ""}, rest=[4]),
-        Sample(store.repair_meta(K, [], (2, 1)), {"was": "2", "marked": "1"}),
+        Sample(store.repair_meta(K, [4]), {"was": "", "marked": "", "highest": 0}, rest=[4]),
+        Sample(store.repair_meta(K, [], (2, 1), 7), {"was": "2", "marked": "1", "highest": 7}),
     ],
     "requeue": [Sample(store.requeue(K, ["i1"]), rest=["i1"])],
     "resume": [Sample(store.resume(K))],

@@ -37,7 +37,7 @@ def places(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for key, ids in snapshot.lists.items():
         for id in ids:
             yield id, key
-    for id, _, _ in snapshot.scheduled:
+    for id, *_ in snapshot.scheduled:
         yield id, "scheduled"
     for consumer, ids in snapshot.held.items():
         for id in ids:
@@ -94,7 +94,7 @@ def conservation(snapshot: Snapshot, accepted: Collection[str] | None = None) ->
 
 
 def order(snapshot: Snapshot) -> list[str]:
-    """2: positions only grow along a list, and a job stands in the list of its level."""
+    """2: due times and positions only grow along a list, and a job stands in its own one."""
     wrong = []
     levels = snapshot.meta.get("levels", "").split(",") if snapshot.meta.get("levels") else []
     if levels != sorted(set(levels), key=int, reverse=True):
@@ -107,21 +107,21 @@ def order(snapshot: Snapshot) -> list[str]:
         for id in ids:
             value = snapshot.jobs.get(id, b"")
             if is_mark(value):
-                position = int(value[1:])
+                position, due = map(int, value[1:].split(b","))
             elif (head := header(snapshot, id)) is not None:
-                position = head.position
+                position, due = head.position, head.due_ms
                 if head.level != int(level):
                     wrong.append(f"job {id} of level {head.level} stands in {key}")
             else:
                 continue  # conservation says what is wrong
-            if (position < 0) != (kind == "due"):
-                wrong.append(f"job {id} at position {position} stands in {key}")
-            if last is not None and position <= last:
-                wrong.append(f"in {key} position {position} of {id} follows {last}")
-            last = position
-    for id, _, position in snapshot.scheduled:
+            if (due > 0) != (kind == "due"):
+                wrong.append(f"job {id}, due {due}, stands in {key}")
+            if last is not None and (due, position) <= last:
+                wrong.append(f"in {key} {id} at {(due, position)} follows {last}")
+            last = due, position
+    for id, _, its_level, position in snapshot.scheduled:
         head = header(snapshot, id)
-        if head is not None and head.position != position:
+        if head is not None and (head.level, head.position) != (its_level, position):
             wrong.append(f"job {id} at {head.position} has the seat {position} in the schedule")
     return wrong
 
@@ -168,11 +168,11 @@ def one_list_each(snapshot: Snapshot) -> list[str]:
 def waiting(snapshot: Snapshot) -> list[str]:
     """Ids of jobs that anybody could take now, best first."""
     found = []
-    for key, ids in snapshot.lists.items():
+    for ids in snapshot.lists.values():
         for id in ids:
-            if (head := header(snapshot, id)) is not None:
-                found.append((-int(key.partition(":")[2]), head.position, id))
-    return [id for _, _, id in sorted(found)]
+            if header(snapshot, id) is not None:
+                found.append((*_rank(snapshot, id), id))
+    return [id for *_, id in sorted(found)]
 
 
 def liveness(snapshot: Snapshot) -> list[str]:
@@ -225,7 +225,7 @@ def credit_account(snapshot: Snapshot) -> list[str]:
 def leftovers(snapshot: Snapshot) -> list[str]:
     """Nothing is kept about jobs that are gone, or places that they left."""
     wrong = []
-    scheduled = {id for id, _, _ in snapshot.scheduled}
+    scheduled = {id for id, *_ in snapshot.scheduled}
     dead = set(snapshot.scores("dead"))
     for key, allowed in (
         ("errors", set(snapshot.jobs)),
@@ -301,10 +301,10 @@ def oldest_taken(before: Snapshot, after: Snapshot) -> list[str]:
     return wrong
 
 
-def _rank(snapshot: Snapshot, id: str) -> tuple[int, int]:
+def _rank(snapshot: Snapshot, id: str) -> tuple[int, bool, int, int]:
     head = header(snapshot, id)
     assert head is not None
-    return -head.level, head.position
+    return -head.level, not head.due_ms, head.due_ms, head.position
 
 
 def no_herd(before: Snapshot, after: Snapshot, arrivals: int) -> list[str]:

@@ -27,11 +27,8 @@ end
 return { redis.call('TIME')[1], redis.call('TIME')[2], out }
 """
 
-SEAT = 14
-"""Digits of a position in a member of the schedule."""
-
-HEAD = -(10**13)
-"""Where the positions of promoted jobs begin."""
+SEAT = 16
+"""Digits before the id in a member of the schedule: two of 99 - level, the others a position."""
 
 
 @dataclass
@@ -83,10 +80,10 @@ class Snapshot:
         return {key: self.ids(key) for key in self.keys if re.fullmatch(r"(due|ready):\d+", key)}
 
     @cached_property
-    def scheduled(self) -> list[tuple[str, int, int]]:
-        """(id, due ms, position), in due order."""
+    def scheduled(self) -> list[tuple[str, int, int, int]]:
+        """(id, due ms, level, position), in due order."""
         return [
-            (member[SEAT:].decode(), int(score), int(member[:SEAT]) + HEAD)
+            (member[SEAT:].decode(), int(score), 99 - int(member[:2]), int(member[2:SEAT]))
             for member, score in self.keys.get("scheduled", [])
         ]
 

@@ -3,21 +3,22 @@
 from rqueue.aconsumer import AsyncConsumer
 from rqueue.consumer import Consumer
 from rqueue.job import Delivery
+from rqueue.subscription import in_order
 
 
 def take(consumer: Consumer, count: int) -> list[Delivery]:
-    """The next `count` jobs, in order of position (a job handed over may be read late)."""
+    """The next `count` jobs, in the queue's order (a job handed over may be read late)."""
     jobs: list[Delivery] = []
     while True:
         jobs += consumer.pull()
         if len(jobs) >= count:
             assert len(jobs) == count, "more came than were asked for"
-            return sorted(jobs, key=_position)
+            return sorted(jobs, key=in_order)
         wakes = consumer.wait(10)
         assert wakes, f"nothing came within ten seconds; {len(jobs)} of {count} jobs did before"
         jobs += [wake.job for wake in wakes if wake.job]
         if len(jobs) == count:
-            return sorted(jobs, key=_position)
+            return sorted(jobs, key=in_order)
 
 
 def take_one(consumer: Consumer) -> Delivery:
@@ -31,13 +32,9 @@ async def atake(consumer: AsyncConsumer, count: int) -> list[Delivery]:
         jobs += await consumer.pull()
         if len(jobs) >= count:
             assert len(jobs) == count, "more came than were asked for"
-            return sorted(jobs, key=_position)
+            return sorted(jobs, key=in_order)
         wakes = await consumer.wait(10)
         assert wakes, f"nothing came within ten seconds; {len(jobs)} of {count} jobs did before"
         jobs += [wake.job for wake in wakes if wake.job]
         if len(jobs) == count:
-            return sorted(jobs, key=_position)
-
-
-def _position(job: Delivery) -> int:
-    return job.position
+            return sorted(jobs, key=in_order)

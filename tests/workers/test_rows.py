@@ -70,6 +70,26 @@ def test_any_id_and_any_header_has_a_row() -> None:
     assert [r["enqueued"] for r in rows] == [900, 0]
 
 
+def test_headers_of_all_kinds_stand_together() -> None:
+    heads = [
+        b"1,900",
+        b"4,903,7,3,2,5,950",
+        b"4,903,7,3,2",
+        b"1,,2,3,4,5,6",
+        b'1,"a"',
+        b"1,[2",
+        b"2,904",
+    ]
+    readable = [heads[0], heads[1], heads[6]]
+    for some, expected in (
+        (readable, [(900, 4, 0), (903, 7, 950), (904, 4, 0)]),
+        (heads, [(900, 4, 0), (903, 7, 950), *[(0, 4, 0)] * 4, (904, 4, 0)]),
+    ):
+        acks = [row(new_id(), head, 1.0, 1.0) for head in some]
+        rows = unpack(pack_rows("q", "w", 0.0, acks, [], []))
+        assert [(r["enqueued"], r["level"], r["due"]) for r in rows] == expected
+
+
 def test_a_job_alone_is_packed_as_it_would_be_in_company() -> None:
     plain = row(new_id(), b"1,900", 1.25, 1.5)
     result = (*row(new_id(), b"1,900", 1.25, 1.5), None, b"[1,2]")

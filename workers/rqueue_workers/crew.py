@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from secrets import token_hex
 
+from rqueue import scripts
 from rqueue_workers.deaths import Death
 from rqueue_workers.exits import Exit
 from rqueue_workers.shared import (
@@ -99,6 +100,10 @@ class Member:
             os.kill(self.pid, number)
 
 
+SCRIPTS = ("register", "unpark", "settle", "pull", "unregister")
+"""What workers say. It is read here, once for all of them: none reads when its first job comes."""
+
+
 class Crew:
     """All members. It forks them and knows who died; what that means is the supervisor's."""
 
@@ -108,6 +113,8 @@ class Crew:
         self._inbox = inbox
         self._lifeline = lifeline
         self._members: dict[int, Member] = {}
+        for name in SCRIPTS:
+            scripts.script(name)
         host = socket.gethostname().split(".")[0]
         self.name = f"{spec.name}@{host}" if spec.name else host
         self.name += f":{os.getpid()}"

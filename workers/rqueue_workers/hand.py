@@ -114,6 +114,17 @@ class Hand:
         if not self.offset - 50 < offset <= self.offset:
             self.offset = offset
 
+    def _due_at(self, due: int, timer: int) -> float:
+        """When a job is due, by monotonic time: `timer` ms from now, said Redis, in whole ms and
+        some time ago. What many replies taught of its clock is better, and seldom early."""
+        at = (due - self.offset) / 1000
+        now = monotonic()
+        if timer and at <= now:
+            # it is not yet: Redis's clock was set back
+            self.offset = due - timer - now * 1000
+            return now + timer / 1000
+        return at
+
     def ms(self, at: float) -> int:
         """Redis's clock, in ms, at a monotonic time."""
         return int(at * 1000 + self.offset)
@@ -336,7 +347,7 @@ class Hand:
             self._refused(refused)
         if window is not None:
             self.state = state
-            self.timer_at = monotonic() + timer / 1000 if timer >= 0 else 0.0
+            self.timer_at = self._due_at(now + timer, timer) if timer >= 0 else 0.0
             self.tight = state == "not_interested" and len(self.ids) < window
         return jobs
 

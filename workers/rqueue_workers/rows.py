@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from operator import sub
 from typing import Any
 
 from orjson import loads
 
-from rqueue.errors import Undecodable
 from rqueue.history import pack, pack_single
-from rqueue.job import parse_value
 
 BODIES = ("none", "failed", "all")
 """Whose envelopes are recorded: nobody's, those of attempts that did not succeed, or all."""
@@ -18,6 +17,14 @@ BODIES = ("none", "failed", "all")
 Row = tuple[Any, ...]
 """(id, value, head, task, acquired ms, started, finished, ...): id, value, head as bytes, times by
 `time.monotonic()`. What follows depends on the outcome; see `rqueue_workers.hand`."""
+
+
+_HEADER = ("", "enqueued", "level", "deliveries", "attempts", "", "due")
+"""The columns of a job's whole header; "" for what no row tells."""
+
+_SHORT = b",4,0,0,0,0"
+_NONE = b"0,0" + _SHORT
+_READABLE = re.compile(rb"\d+(?:,\d+){6}")
 
 
 def pack_rows(
@@ -63,7 +70,7 @@ def pack_rows(
     if fields is not None and len(fields) == 2 * count:  # plain jobs on their first way
         columns["enqueued"] = fields[1::2]
     else:
-        _headers(columns, values)
+        _headers(columns, heads)
     enqueued = columns["enqueued"]
     if count and min(acquired) < max(enqueued):
         # two clocks: what we make of Redis's may be a little late, and no job is older than it is
@@ -121,15 +128,16 @@ def _fields(heads: Sequence[bytes]) -> list[int] | None:
     return fields
 
 
-def _headers(columns: dict[str, Any], values: Sequence[bytes]) -> None:
-    headers = []
-    for value in values:
-        try:
-            headers.append(parse_value(value)[0])
-        except Undecodable:
-            headers.append(parse_value(b"0,0;")[0])
-    columns["enqueued"] = [header.enqueued_ms for header in headers]
-    columns["level"] = [header.level for header in headers]
-    columns["attempts"] = [header.attempts for header in headers]
-    columns["deliveries"] = [header.deliveries for header in headers]
-    columns["due"] = [header.due_ms for header in headers]
+def _headers(columns: dict[str, Any], heads: Sequence[bytes]) -> None:
+    """The columns of headers that are not all short. One that cannot be read says nothing."""
+    whole = [
+        head if (commas := head.count(b",")) == 6 else head + _SHORT if commas == 1 else _NONE
+        for head in heads
+    ]
+    fields = _fields(whole)
+    if fields is None or set(map(type, fields)) != {int}:
+        whole = [head if _READABLE.fullmatch(head) else _NONE for head in whole]
+        fields = [int(field) for head in whole for field in head.split(b",")]
+    for index, name in enumerate(_HEADER):
+        if name:
+            columns[name] = fields[index::7]

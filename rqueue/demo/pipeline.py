@@ -116,7 +116,7 @@ class Show:
             from rqueue.spark import session
 
             self.say("starting Spark here, for the report")
-            spark = session("local[2]", "rqueue-demo", **SMALL)
+            spark = session("local[2]", "rqueue-demo", quiet=True, **SMALL)
             try:
                 self._report(spark)
                 self._replay(spark)

@@ -78,9 +78,10 @@ def keda_yaml(
     address: str = "redis:6379",
     database: int = 0,
     namespace: str = "rqueue",
+    cluster: bool = False,
 ) -> str:
-    """A ScaledObject of KEDA for these numbers. `address`: host:port of Redis, without credentials:
-    KEDA takes those from a TriggerAuthentication."""
+    """A ScaledObject of KEDA for these numbers. `address`: host:port of Redis, or of a node of a
+    cluster, without credentials: KEDA takes those from a TriggerAuthentication."""
     keys = QueueKeys(plan.measured.queue, namespace)
     goal = plan.goal
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in plan.measured.queue.lower())
@@ -107,12 +108,16 @@ def keda_yaml(
         f"          stabilizationWindowSeconds: {min(numbers.cooldown_s, 3600)}",
         "  triggers:",
     ]
+    if cluster:
+        kind, place = "redis-cluster", [f"        addresses: {_text(address)}"]
+    else:
+        kind = "redis"
+        place = [f"        address: {_text(address)}", f'        databaseIndex: "{database}"']
     for level in plan.measured.levels:
         lines += [
-            "    - type: redis",
+            f"    - type: {kind}",
             "      metadata:",
-            f"        address: {_text(address)}",
-            f'        databaseIndex: "{database}"',
+            *place,
             f"        listName: {_text(keys.ready(level))}",
             f'        listLength: "{numbers.waiting}"  # waiting jobs for each replica',
             '        activationListLength: "0"',

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rqueue.spark.java import use_java
+from rqueue.spark.quiet import start_java
 from rqueue.spark.registration import register, require_spark
 
 if TYPE_CHECKING:
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
 __all__ = ["session"]
 
 
-def session(master: str = "local[*]", app: str = "rqueue", **conf: Any) -> SparkSession:
+def session(
+    master: str = "local[*]", app: str = "rqueue", *, quiet: bool = False, **conf: Any
+) -> SparkSession:
     """A session with rqueue's sources registered; an existing one of this process is used again.
 
     master: as for spark-submit. conf: further settings of Spark, also under names with dots:
     `session(**{"spark.executor.memory": "2g"})`; they win over ours, which are: UTC, Arrow, no web
     UI, no console progress, only errors logged, and, for a master on this machine, nothing that
-    listens beyond it. Raises SparkMissing and JavaMissing.
+    listens beyond it. quiet: for programs that tell errors themselves; Spark logs nothing, and its
+    banner is not printed, unless `spark.log.level` is among the settings. Raises SparkMissing and
+    JavaMissing.
     """
     require_spark()
     use_java()
@@ -45,6 +50,10 @@ def session(master: str = "local[*]", app: str = "rqueue", **conf: Any) -> Spark
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     settings |= conf
+    if quiet and "spark.log.level" not in conf:
+        del settings["spark.log.level"]  # Spark tells that it sets it
+        if not start_java(settings | {"spark.master": master, "spark.app.name": app}):
+            settings["spark.log.level"] = "OFF"
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -1,9 +1,11 @@
 """A real Spark for the tests: sessions that many tests share, on this machine alone.
 
 `spark` is a session on local[2]; with the mark `each_spark` a test runs on it and then on a
-standalone cluster, whose master and two workers are processes on the loopback interface;
-`cluster_spark` is that one only. A process can have one Spark context, so what runs on the cluster
-comes last. Nothing of Spark is imported or started before a test asks for it.
+standalone cluster, whose master and two workers are processes on the loopback interface; with
+`each_spark(cluster="long")` it runs there only when tests of minutes are asked for. `cluster_spark`
+is that one only. A process can have one Spark context, so what runs on the cluster comes last; its
+processes start beside the other tests. Nothing of Spark is imported or started before a test asks
+for it.
 """
 
 from __future__ import annotations
@@ -16,9 +18,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from rqueue.kept_process import KeptProcess
@@ -33,14 +38,35 @@ WORKERS = 2
 TIMEOUT = 240
 """Seconds that a test on Spark may take: the first one starts it."""
 
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For Java: compile fast rather than well, and collect with few threads."""
+
+_COMMON = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.driver.extraJavaOptions": QUICK_START,
+    "spark.executor.extraJavaOptions": QUICK_START,
+    "spark.executorEnv.PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'workers'}",
+}
+_ONE_BY_ONE = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Spark interprets its plans: for a few rows that is quicker than to make Java of each of them. On
+the cluster, and in the processes that tests start, it does as it always does."""
+
+_CLUSTER = {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
+
 _FIXTURES = {"spark", "cluster_spark", "sparks"}
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
     """Let what is marked `each_spark` run on both."""
-    marked = metafunc.definition.get_closest_marker("each_spark") is not None
-    if marked and "spark" in metafunc.fixturenames:
-        metafunc.parametrize("spark", [LOCAL, CLUSTER], indirect=True)
+    mark = metafunc.definition.get_closest_marker("each_spark")
+    if mark is not None and "spark" in metafunc.fixturenames:
+        marks = [pytest.mark.long] if mark.kwargs.get("cluster") == "long" else []
+        both = [LOCAL, pytest.param(CLUSTER, marks=marks)]
+        metafunc.parametrize("spark", both, indirect=True)
 
 
 def prepare(items: list[pytest.Item]) -> None:
@@ -77,16 +103,40 @@ class Cluster:
         self.master = self._launch("master.Master", "master", [])
         said = wait_for_line(self.master, self._log("master"), r"master at (spark://\S+)")
         self.url = said[1]
-        self.workers = [self.start_worker() for _ in range(workers)]
+        self.workers = self.start_workers(workers)
 
     def start_worker(self) -> KeptProcess:
         """Start one more, and return when the master knows it."""
-        self._logs += 1
-        name = f"worker{self._logs}"
-        options = ["--cores", "1", "--memory", "1g", "--work-dir", str(self.directory / name)]
-        worker = self._launch("worker.Worker", name, [*options, self.url])
-        wait_for_line(worker, self._log(name), r"Successfully registered with master")
-        return worker
+        return self.start_workers(1)[0]
+
+    def start_workers(self, count: int) -> list[KeptProcess]:
+        """Start some more at once, and return when the master knows them."""
+        started = []
+        for _ in range(count):
+            self._logs += 1
+            name = f"worker{self._logs}"
+            options = ["--cores", "1", "--memory", "1g", "--work-dir", str(self.directory / name)]
+            started.append((self._launch("worker.Worker", name, [*options, self.url]), name))
+        for worker, name in started:
+            wait_for_line(worker, self._log(name), r"Successfully registered with master")
+        return [worker for worker, _ in started]
+
+    def kill_executor(self, program: str = "java") -> None:
+        """SIGKILL an executor, or its Python: what runs under a worker, by its program's name."""
+        for worker in self.workers:
+            for process in psutil.Process(worker.pid).children(recursive=True):
+                with suppress(psutil.NoSuchProcess):  # helpers come and go
+                    if program in process.name():
+                        process.kill()
+                        return
+        raise AssertionError(f"no {program} runs under the workers")
+
+    def kill_worker(self) -> None:
+        """SIGKILL a worker, with which its executor dies, and start another one."""
+        worker = self.workers.pop(0)
+        os.kill(worker.pid, signal.SIGKILL)
+        worker.end(timeout=10)
+        self.workers.append(self.start_worker())
 
     def _log(self, name: str) -> Path:
         return self.directory / f"{name}.log"
@@ -97,6 +147,7 @@ class Cluster:
             f"SPARK_HOME={self._home}",
             "SPARK_LOCAL_IP=127.0.0.1",  # the pages too listen there alone
             "SPARK_DAEMON_MEMORY=256m",
+            f"SPARK_DAEMON_JAVA_OPTS={QUICK_START}",
             f"SPARK_LOG_DIR={self.directory}",
             f"PYSPARK_PYTHON={sys.executable}",
             str(self._home / "bin/spark-class"),
@@ -132,44 +183,47 @@ class Sparks:
         self._directory = Path(tempfile.mkdtemp(prefix="rqueue-spark-"))
         self._session: SparkSession | None = None
         self._kind = ""
-        self._cluster: Cluster | None = None
+        self._starting = ThreadPoolExecutor(1, "spark-cluster")
+        self._cluster: Future[Cluster] | None = None
+
+    def begin_cluster(self) -> Future[Cluster]:
+        """Start the cluster's processes, unless they are there; nobody waits for it here."""
+        if self._cluster is None:
+            self._cluster = self._starting.submit(Cluster, self._directory)
+        return self._cluster
 
     @property
     def cluster(self) -> Cluster:
-        if self._cluster is None:
-            self._cluster = Cluster(self._directory)
-        return self._cluster
+        return self.begin_cluster().result()
 
     def get(self, kind: str = LOCAL) -> SparkSession:
         """The session of that kind, started or still running."""
         from rqueue.spark import session
 
         if self._session is None or self._kind != kind:
-            self._end_session()
+            self.end_session()
             conf = {
-                "spark.sql.shuffle.partitions": "2",
-                "spark.default.parallelism": "2",
+                **_COMMON,
+                **(_CLUSTER if kind == CLUSTER else _ONE_BY_ONE),
                 "spark.sql.warehouse.dir": str(self._directory / "warehouse"),
                 "spark.local.dir": str(self._directory / "local"),
-                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-                "spark.executorEnv.PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'workers'}",
             }
-            if kind == CLUSTER:
-                conf |= {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
             master = self.cluster.url if kind == CLUSTER else "local[2]"
             self._session = session(master, "rqueue-tests", **conf)
             self._kind = kind
         return self._session
 
-    def _end_session(self) -> None:
+    def end_session(self) -> None:
+        """Leave the cluster's cores to others."""
         if self._session is not None:
             self._session.stop()
             self._session = None
 
     def stop(self) -> None:
-        self._end_session()
+        self.end_session()
         if self._cluster is not None:
-            self._cluster.stop()
+            self._cluster.result().stop()
+        self._starting.shutdown()
         end_gateway()
         shutil.rmtree(self._directory, ignore_errors=True)
 
@@ -196,9 +250,11 @@ def end_gateway() -> None:
 
 
 @pytest.fixture(scope="session")
-def sparks() -> Iterator[Sparks]:
+def sparks(request: pytest.FixtureRequest) -> Iterator[Sparks]:
     """For tests that need the cluster's processes in their hands."""
     made = Sparks()
+    if any(map(_on_cluster, request.session.items)):
+        made.begin_cluster()
     yield made
     made.stop()
 

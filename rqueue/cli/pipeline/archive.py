@@ -13,6 +13,7 @@ import click
 
 from rqueue.cli.output import json_option, many, print_line, rate, span
 from rqueue.cli.pipeline.shared import (
+    cluster_option,
     lake_option,
     queue_option,
     source_options,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Go on where Redis has trimmed rows before they were archived.",
 )
+@cluster_option
 @spark_options
 @json_option
 @connection_options
@@ -61,6 +63,7 @@ def archive(
     max_rows: int,
     compact: bool,
     allow_loss: bool,
+    cluster: bool,
     master: str | None,
     conf: tuple[str, ...],
     as_json: bool,
@@ -88,7 +91,7 @@ def archive(
     if max_rows < 1:
         raise click.UsageError("--max-rows is at least 1")
     every = parse_duration(interval, "interval")
-    with source_options(target) as options, spark_session(master, conf) as spark:
+    with source_options(target, cluster) as options, spark_session(master, conf) as spark:
         from rqueue.pipeline.archive import archive as run
 
         options["maxRowsPerBatch"] = str(max_rows)

@@ -13,7 +13,13 @@ from rqueue.cli.exits import NEGATIVE, OK
 from rqueue.cli.failures import say
 from rqueue.cli.output import json_option, many, print_json
 from rqueue.cli.pipeline.meter import Meter
-from rqueue.cli.pipeline.shared import require_server, source_access, spark_options, spark_session
+from rqueue.cli.pipeline.shared import (
+    cluster_option,
+    require_server,
+    source_access,
+    spark_options,
+    spark_session,
+)
 from rqueue.cli.target import Target, connection_options, pass_target
 
 if TYPE_CHECKING:
@@ -81,6 +87,7 @@ SHOWN = 5
     help="So long Redis knows what was loaded.",
 )
 @click.option("--dry-run", is_flag=True, help="Enqueue nothing: count the rows, show some jobs.")
+@cluster_option
 @spark_options
 @json_option
 @connection_options
@@ -103,6 +110,7 @@ def load(
     partitions: int,
     remember: str,
     dry_run: bool,
+    cluster: bool,
     master: str | None,
     conf: tuple[str, ...],
     as_json: bool,
@@ -130,7 +138,7 @@ def load(
     if task is None and "task" not in more:
         raise click.UsageError("which task? --task NAME, or --column task=SQL")
     run = name or new_id()
-    with source_access(target) as access:
+    with source_access(target, cluster) as access:
         require_server(access)
         with spark_session(master, conf) as spark:
             from rqueue.pipeline.load import Columns, jobs_of

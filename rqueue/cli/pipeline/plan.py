@@ -20,6 +20,7 @@ from rqueue.cli.output import (
 )
 from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.pipeline.shared import (
+    cluster_option,
     history_table,
     lake_option,
     queue_option,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     "--jobs", default=20_000, show_default=True, metavar="N", help="Jobs of one simulation."
 )
 @click.option("--seed", default=1, show_default=True, metavar="N", help="Of the random numbers.")
+@cluster_option
 @spark_options
 @json_option
 @connection_options
@@ -95,6 +97,7 @@ def plan(
     repetitions: int,
     jobs: int,
     seed: int,
+    cluster: bool,
     master: str | None,
     conf: tuple[str, ...],
     as_json: bool,
@@ -120,7 +123,10 @@ def plan(
         raise click.UsageError("--slots is at least 1")
     if keda and as_json:
         raise click.UsageError("--keda or --json, not both")
-    with history_table(target, lake, queues, since, until, master, conf) as (spark, history):
+    with history_table(target, cluster, lake, queues, since, until, master, conf) as (
+        spark,
+        history,
+    ):
         from rqueue.pipeline.plan import LOADS, Goal
         from rqueue.pipeline.plan import plan as make
 
@@ -148,7 +154,7 @@ def plan(
 
         Path(plot).write_text(plan_svg(plans), encoding="utf-8")
     if keda:
-        click.echo("---\n".join(rules(target, plans, numbers)), nl=False)
+        click.echo("---\n".join(rules(target, cluster, plans, numbers)), nl=False)
     elif as_json:
         print_json([document(*pair) for pair in zip(plans, numbers, strict=True)])
     else:
@@ -158,7 +164,7 @@ def plan(
             _show(*pair, growth)
 
 
-def rules(target: Target, plans: list[Plan], numbers: list[Scaling]) -> list[str]:
+def rules(target: Target, cluster: bool, plans: list[Plan], numbers: list[Scaling]) -> list[str]:
     """A KEDA rule for each plan, for the server of the command line where there is one."""
     from urllib.parse import urlsplit
 
@@ -166,7 +172,7 @@ def rules(target: Target, plans: list[Plan], numbers: list[Scaling]) -> list[str
     from rqueue.settings import Settings
 
     settings = Settings.load(url=target.url, namespace=target.namespace)
-    where: dict[str, Any] = {"namespace": settings.namespace}
+    where: dict[str, Any] = {"namespace": settings.namespace, "cluster": cluster}
     parts = urlsplit(settings.url or "")
     if parts.hostname:
         where["address"] = f"{parts.hostname}:{parts.port or 6379}"

@@ -14,6 +14,7 @@ from rqueue.cli.failures import say
 from rqueue.cli.output import Column, json_option, many, print_json, print_table
 from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.pipeline.shared import (
+    cluster_option,
     lake_option,
     lake_rows,
     queue_option,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     help="Where is noted what was replayed. Default: the lake; without one, rqueue-replays here.",
 )
 @click.option("--yes", "-y", is_flag=True, help="Do it; without it nothing is enqueued.")
+@cluster_option
 @spark_options
 @json_option
 @connection_options
@@ -77,6 +79,7 @@ def replay(
     name: str | None,
     ledger: str | None,
     yes: bool,
+    cluster: bool,
     master: str | None,
     conf: tuple[str, ...],
     as_json: bool,
@@ -106,7 +109,7 @@ def replay(
     for queue in (*queues, *([to_queue] if to_queue is not None else [])):
         check_queue(queue)
     first, last = moment(since, "since"), moment(until, "until")
-    with source_access(target) as access:
+    with source_access(target, cluster) as access:
         require_server(access)
         with spark_session(master, conf) as spark:
             from rqueue.pipeline.ledger import Ledger

@@ -13,6 +13,7 @@ from rqueue.cli.dead import moment
 from rqueue.cli.exits import USAGE, Failure
 from rqueue.cli.output import json_option, many, print_facts, print_json, rate, span
 from rqueue.cli.pipeline.shared import (
+    cluster_option,
     lake_option,
     queue_option,
     range_options,
@@ -53,6 +54,7 @@ DEFAULT_PAGE = "rqueue-report.html"
     metavar="FOLDER",
     help="Write each table there; tables of an earlier report are replaced.",
 )
+@cluster_option
 @spark_options
 @json_option
 @connection_options
@@ -70,6 +72,7 @@ def report(
     live: bool | None,
     out: str | None,
     parquet: str | None,
+    cluster: bool,
     master: str | None,
     conf: tuple[str, ...],
     as_json: bool,
@@ -100,7 +103,7 @@ def report(
     if as_json and page == "-":
         raise click.UsageError("--json and --out - both want stdout")
     with contextlib.ExitStack() as stack:
-        server = _server(target, stack, lake, live)
+        server = _server(target, cluster, stack, lake, live)
         spark = stack.enter_context(spark_session(master, conf))
         from rqueue.pipeline.report import Objectives
         from rqueue.pipeline.report import report as make
@@ -132,7 +135,11 @@ def report(
 
 
 def _server(
-    target: Target, stack: contextlib.ExitStack, lake: str | None, live: bool | None
+    target: Target,
+    cluster: bool,
+    stack: contextlib.ExitStack,
+    lake: str | None,
+    live: bool | None,
 ) -> dict[str, str] | None:
     """Options of the source for the newest rows; None when the lake alone is read."""
     if live is False:
@@ -140,7 +147,7 @@ def _server(
             raise click.UsageError("--no-live needs a --lake")
         return None
     try:
-        return stack.enter_context(source_options(target))
+        return stack.enter_context(source_options(target, cluster))
     except Failure as error:
         # no server is named anywhere; the lake will do, unless it was asked for
         if lake is None or live or error.code != USAGE:

@@ -45,7 +45,7 @@ def spark_options(command: F) -> F:
             "--conf",
             multiple=True,
             metavar="NAME=VALUE",
-            help="A setting of Spark; may be repeated.",
+            help="A setting of Spark; may be repeated. spark.log.level=WARN lets it log here.",
         ),
         click.option(
             "--master",
@@ -67,6 +67,16 @@ def queue_option(command: F) -> F:
         multiple=True,
         metavar="QUEUE",
         help="Only this queue; may be repeated. Default: all.",
+    )
+    return decorate(command)
+
+
+def cluster_option(command: F) -> F:
+    """Add --cluster."""
+    decorate: Callable[[F], F] = click.option(
+        "--cluster",
+        is_flag=True,
+        help="Redis is a Redis Cluster, of which --url names any node.",
     )
     return decorate(command)
 
@@ -104,13 +114,13 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """A session for one command, stopped behind it unless it was there before.
 
-    It logs nothing, for errors are told in one line; --conf spark.log.level=ERROR shows what Spark
-    itself says of them. Raises SparkMissing, JavaMissing and BadParameter.
+    Spark prints nothing, for errors are told in one line; with --conf spark.log.level=INFO (or
+    WARN, ERROR) it logs as it always does. Raises SparkMissing, JavaMissing and BadParameter.
     """
     from rqueue.spark.session import session
 
     chosen = master or _submitted() or LOCAL
-    settings = {"spark.log.level": "OFF"}
+    settings = {}
     if chosen.startswith("local"):
         settings["spark.sql.shuffle.partitions"] = LOCAL_SHUFFLES
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
@@ -120,7 +130,7 @@ def spark_session(
             raise click.BadParameter(f"{text!r} is not spark.NAME=VALUE", param_hint="--conf")
         settings[name] = value
     before = _active()
-    spark = before or session(chosen, app, **settings)
+    spark = before or session(chosen, app, quiet=True, **settings)
     try:
         yield spark
     finally:
@@ -146,7 +156,7 @@ def _submitted() -> str | None:
 
 
 @contextlib.contextmanager
-def source_access(target: Target) -> Iterator[Access]:
+def source_access(target: Target, cluster: bool = False) -> Iterator[Access]:
     """The server of the command line, as rqueue's sources reach it, with the credentials.
 
     Those go to the JVM's environment too, which the driver's side of a source reads, so that this
@@ -155,8 +165,9 @@ def source_access(target: Target) -> Iterator[Access]:
     from rqueue.spark.access import Access
     from rqueue.spark.options import JobsRead, read_options
 
+    options = {"queues": "*", "cluster": str(cluster).lower()}
     with environment(target.settings()):
-        yield Access.of(read_options(JobsRead, {"queues": "*"}))
+        yield Access.of(read_options(JobsRead, options))
 
 
 def require_server(access: Access) -> None:
@@ -172,15 +183,20 @@ def require_server(access: Access) -> None:
 
 
 @contextlib.contextmanager
-def source_options(target: Target) -> Iterator[dict[str, str]]:
+def source_options(target: Target, cluster: bool = False) -> Iterator[dict[str, str]]:
     """Options of rqueue's sources for the server of the command line; they hold no credentials."""
-    with source_access(target) as access:
-        yield {"url": access.url, "namespace": access.namespace}
+    with source_access(target, cluster) as access:
+        yield {
+            "url": access.url,
+            "namespace": access.namespace,
+            "cluster": str(access.cluster).lower(),
+        }
 
 
 @contextlib.contextmanager
 def history_table(
     target: Target,
+    cluster: bool,
     lake: str | None,
     queues: tuple[str, ...],
     since: str | None,
@@ -193,7 +209,7 @@ def history_table(
     first, last = moment(since, "from"), moment(until, "to")
     with contextlib.ExitStack() as stack:
         if lake is None:
-            options = stack.enter_context(source_options(target))
+            options = stack.enter_context(source_options(target, cluster))
             spark = stack.enter_context(spark_session(master, conf))
             if queues:
                 options["queues"] = ",".join(name.replace(",", "\\,") for name in queues)

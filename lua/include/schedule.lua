@@ -1,10 +1,14 @@
 --- @include "seat"
 --- @include "consumers"
 
+--- How many were added in this call, by due time.
+local schedule_added = {}
+
 --- Put jobs into the schedule. `entries`: {due=, level=, position=, id=} each.
 local function schedule_add(base, entries)
   local members = {}
   for _, entry in ipairs(entries) do
+    schedule_added[entry.due] = (schedule_added[entry.due] or 0) + 1
     members[#members + 1] = entry.due
     members[#members + 1] = seat_of(entry, entry.id)
   end
@@ -14,8 +18,9 @@ end
 --- See that the waiting consumer that watches the schedule knows of an earlier due time.
 --- `soonest`: the earliest due time among what was just added.
 local function schedule_watch(base, now, soonest, timer)
-  local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
-  if not first[2] or tonumber(first[2]) < soonest then return end
+  -- where others are due by then, it is known already
+  local due = redis.call('ZCOUNT', base .. 'scheduled', '-inf', string.format('%d', soonest))
+  if due > schedule_added[soonest] then return end
   if timer and redis.call('ZSCORE', base .. 'interested', timer) then
     -- it watches for the later time: until it has pulled, nobody watches
     redis.call('HDEL', base .. 'meta', 'timer')

@@ -266,7 +266,12 @@ def test_a_job_due_earlier_wakes_the_one_who_watches(bench: Bench) -> None:
     assert watcher.timer_ms > 49 * MINUTE
     bench.put("later", delay_ms=55 * MINUTE)
     assert bench.told(watcher) == []
-    bench.put("early", delay_ms=5 * MINUTE)
+    bench.put("early", at_ms=(at_ms := bench.queue.counts().now + 5 * MINUTE))
+    assert bench.told(watcher) == [b"w"]
+    watcher.pull()
+    bench.put("as early", at_ms=at_ms)
+    assert bench.told(watcher) == []
+    bench.put("earlier", at_ms=at_ms - 1)
     assert bench.told(watcher) == [b"w"]
     watcher.pull()
     assert watcher.timer_ms <= 5 * MINUTE

@@ -199,9 +199,11 @@ class Model:
         self.scheduled.append((due, -job.level, job.position, job.id))
         self.scheduled.sort()
 
-    def watch(self, soonest: int) -> None:
-        """Somebody who waits must know of an earlier due time."""
-        if self.scheduled[0][0] < soonest:
+    def watch(self, added: list[int]) -> None:
+        """Somebody who waits must know of an earlier due time. added: those of new jobs."""
+        soonest = min(added)
+        known = [due for due, *_ in self.scheduled if due <= soonest]
+        if len(known) > added.count(soonest):
             return
         if self.watched():
             holder, self.timer = self.consumers[self.timer], ""
@@ -317,7 +319,7 @@ class Model:
         for job in later:
             self.schedule(job, job.due)
         if later and not self.paused:
-            self.watch(min(job.due for job in later))
+            self.watch([job.due for job in later])
         self.tell_browsers()
         return taker.name if taker else ""
 
@@ -439,7 +441,7 @@ class Model:
                 self.history.append((id, "ack"))
         dead: list[str] = []
         lines: list[tuple[str, str]] = []
-        soonest = 0
+        later: list[int] = []
         back = 0
         for id, delay, seat, charge in retry:
             if id not in c.held:
@@ -459,7 +461,7 @@ class Model:
                 if seat != "park":
                     job.due = due
                 self.schedule(job, due)
-                soonest = min(soonest or due, due)
+                later.append(due)
             else:
                 if seat == "tail":
                     self.seq += 1
@@ -475,8 +477,8 @@ class Model:
                 self.jobs[id].attempts += 1
                 dead.append(id)
         self.dead += dead
-        if soonest and not self.paused:
-            self.watch(soonest)
+        if later and not self.paused:
+            self.watch(later)
         self.record([id for id in ack if id in mine] + dead, "")
         self.ended.update({id: "D" for id in ack if id in mine} | dict.fromkeys(dead, "F"))
         self.history += lines

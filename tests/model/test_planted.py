@@ -237,8 +237,8 @@ FAULTS = [
     Fault(
         "a job that is due earlier tells nobody",
         "include/schedule.lua",
-        "tonumber(first[2]) < soonest",
-        "tonumber(first[2]) <= soonest",
+        "if due > schedule_added[soonest] then",
+        "if due >= schedule_added[soonest] then",
     ),
     Fault(
         "after a pause nobody watches the schedule",

@@ -41,17 +41,10 @@ if string.sub(runs, 1, 5) ~= '4,,0,' or tonumber(string.sub(runs, 6)) ~= total o
 end
 
 local waiters = paused and {} or redis.call('ZRANGE', base .. 'interested', '0', WAKE_LAST)
-if total == 1 and how == '0' and not plan and not waiters[1] and levels == '4' and not row[8] then
-  -- One ordinary job that nobody waits for, as a web app enqueues under load: the steps below, without their lists.
-  local id = ARGV[FIRST]
-  if redis.call('HEXISTS', base .. 'jobs', id) + redis.call('HEXISTS', base .. 'ended', id)
-    + redis.call('HEXISTS', base .. 'ended:old', id) > 0 then
-    return { now, 0, { 0 }, '' }
-  end
-  local position = redis.call('HINCRBY', meta, 'seq', '1')
-  redis.call('HSET', base .. 'jobs', id, string.format('%d,%d;', position, now) .. ARGV[FIRST + 1])
-  redis.call('RPUSH', base .. 'ready:4', id)
-  return { now, 1, {}, '' }
+if total == 1 and how == '0' and not plan and levels == '4' and not row[8] and not ranked then
+  --- @include "enqueue_lone"
+  local reply = enqueue_lone(base, now, waiters[1], timer, ARGV[FIRST], ARGV[FIRST + 1])
+  if reply then return reply end
 end
 
 local note, noted

@@ -9,11 +9,7 @@
 --- REPLY: {now, state, timer, {ids refused because this consumer does not hold them}, id, value, ...}
 ---   timer: ms until the next due job where this consumer is to watch it, else -1
 --- ERRORS: BADARGS | GONE | SCHEMA
---- @include "queue"
---- @include "hands"
---- @include "records"
---- @include "history"
---- @include "pull"
+--- @include "queue_rows"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]
@@ -27,10 +23,22 @@ local groups = ARGV[8]
 local FIRST = 9
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(base)
+local row, mine = queue_row(base), queue_consumer_row(base, consumer)
+if groups == '1' or groups == '0,1,0,0,0' then
+  --- @include "settle_lone"
+  local reply = settle_lone(base, row, consumer, mine, ARGV)
+  if reply then return reply end
+end
+
+--- @include "queue"
+--- @include "hands"
+--- @include "records"
+--- @include "history"
+--- @include "pull"
+local queue, failure = queue_open(base, row)
 if not queue then return failure end
 local me
-me, failure = queue_consumer(base, consumer, term)
+me, failure = queue_consumer(base, consumer, term, mine)
 if not me then return failure end
 
 if me.browses then return redis.error_reply('BADARGS settle: a browser holds nothing') end
@@ -104,7 +112,9 @@ end
 local records, lines, returned, back = {}, {}, {}, 0
 if #gone > 0 then
   redis.call('HDEL', base .. 'jobs', unpack(gone))
-  if not queue.quiet then redis.call('HDEL', base .. 'errors', unpack(gone)) end
+  if not queue.quiet and redis.call('EXISTS', base .. 'errors') == 1 then
+    redis.call('HDEL', base .. 'errors', unpack(gone))
+  end
   local plain = string.format('D%d:', queue.now)
   for i = 1, n_ack do
     if ids[i] then

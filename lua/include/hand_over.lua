@@ -21,7 +21,8 @@ local function hand_over_taker(base, now, levels, ranked, waiters, size)
     local held = redis.call('LLEN', base .. 'held:' .. name)
     local jobs, bytes = tonumber(row[2]), tonumber(row[3]) or 0
     if jobs > held and (bytes == 0 or held == 0 or (tonumber(row[4]) or 0) + size <= bytes) then
-      return { name = name, priority = row[1], bytes = bytes, held = held, last = jobs == held + 1 }
+      return { name = name, priority = row[1], bytes = bytes, held = held, held_bytes = tonumber(row[4]) or 0,
+        last = jobs == held + 1 }
     end
   end
   return nil
@@ -30,12 +31,10 @@ end
 --- Into its hands, and into its wake list with all it needs to begin.
 local function hand_over(base, now, taker, timer, id, value)
   redis.call('RPUSH', base .. 'held:' .. taker.name, id)
-  if taker.bytes > 0 and taker.held > 0 then
-    redis.call('HINCRBY', base .. 'consumer:' .. taker.name, 'held_bytes', #value)
-  elseif taker.bytes > 0 then
-    redis.call('HSET', base .. 'consumer:' .. taker.name, 'held_bytes', #value)
-  end
-  consumer_move(base, now, taker.name, 'interested', taker.last and 'not_interested' or 'notified', taker.priority)
+  local account
+  if taker.bytes > 0 then account = string.format('%d', (taker.held > 0 and taker.held_bytes or 0) + #value) end
+  consumer_move(base, now, taker.name, 'interested', taker.last and 'not_interested' or 'notified', taker.priority,
+    account)
   redis.call('RPUSH', base .. 'wake:' .. taker.name, 'J' .. struct.pack('>I4', #id) .. id .. value)
   if taker.name == timer then consumer_pass_timer(base, now) end
 end

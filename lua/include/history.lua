@@ -1,7 +1,7 @@
+--- @include "limits"
+
 --- History: one stream entry holds the rows of one settled batch (`b`, packed by the worker) or rows written by a
 --- script (`j`, one JSON object per line); `n` says how many, `r` which of a batch were refused.
-
-local HISTORY_ROWS = 200000
 
 --- Keep the stream within `max` rows: the oldest entries go, a few per call. What is gone is noted, so that a reader
 --- that comes later knows whether it missed something: the id of the last entry, and how many rows in all.

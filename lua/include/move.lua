@@ -3,8 +3,9 @@
 --- A notified consumer that has not pulled by then is passed over by whoever looks next (X-02).
 local NOTIFIED_MS = 5000
 
---- Move a consumer to a list; where it joins interested it goes to the tail of its priority.
-local function consumer_move(base, now, consumer, from, to, priority)
+--- Move a consumer to a list; where it joins interested it goes to the tail of its priority. `held_bytes`: its account,
+--- where that changes too.
+local function consumer_move(base, now, consumer, from, to, priority, held_bytes)
   if from == 'interested' or from == 'notified' then
     redis.call('ZREM', base .. from, consumer)
   elseif from and from ~= '' then
@@ -18,5 +19,9 @@ local function consumer_move(base, now, consumer, from, to, priority)
   else
     redis.call('SADD', base .. to, consumer)
   end
-  redis.call('HSET', base .. 'consumer:' .. consumer, 'state', to)
+  if held_bytes then
+    redis.call('HSET', base .. 'consumer:' .. consumer, 'state', to, 'held_bytes', held_bytes)
+  else
+    redis.call('HSET', base .. 'consumer:' .. consumer, 'state', to)
+  end
 end

@@ -1,15 +1,15 @@
 --- @include "clock"
 --- @include "schema"
+--- @include "queue_rows"
 
---- What a settle or pull must know of its queue and its consumer, read in two calls; the checks before the writes.
+--- What a settle or pull must know of its queue and its consumer; the checks before the writes.
 --- Numbers stay text until somebody counts with them.
 
 --- {now=, levels=, paused=, timer=, ranked=, since=, keep=, max=, history_max=, quiet=, ...}, or nil and an error
 --- reply. `quiet`: nothing is scheduled, nobody waits, no errors are noted: what a plain busy queue need not look at.
-local function queue_open(base)
-  local meta = base .. 'meta'
-  local row = redis.call('HMGET', meta, 'v', 'clock', 'levels', 'paused', 'timer', 'ranked', 'ended_since', 'keep_ms',
-    'max_deliveries', 'history_rows_max', 'promoted', 'acked', 'history_rows')
+--- `row`: what `queue_row` said, where that was asked already.
+local function queue_open(base, row)
+  row = row or queue_row(base)
   local fault = schema_fault(row[1])
   if fault then return nil, fault end
   return {
@@ -20,20 +20,20 @@ local function queue_open(base)
     ranked = row[6] == '1',
     since = row[7],
     keep = row[8],
-    max = row[9] or 10,
-    history_max = row[10],
-    promoted = row[11],
-    acked = row[12] or 0,
-    rows = row[13] or 0,
+    history_max = row[9],
+    promoted = row[10],
+    acked = row[11] or 0,
+    rows = row[12] or 0,
+    max = row[13] or 10,
     quiet = redis.call('EXISTS', base .. 'scheduled', base .. 'interested', base .. 'short', base .. 'awaited',
       base .. 'errors') == 0,
   }
 end
 
 --- The consumer if it is registered in this term, or nil and an error reply (H-08: a stale term changes nothing).
-local function queue_consumer(base, name, term)
-  local row = redis.call('HMGET', base .. 'consumer:' .. name, 'term', 'state', 'priority', 'jobs', 'bytes',
-    'held_bytes', 'worker', 'mode')
+--- `row`: what `queue_consumer_row` said, where that was asked already.
+local function queue_consumer(base, name, term, row)
+  row = row or queue_consumer_row(base, name)
   if not row[1] then return nil, redis.error_reply('GONE consumer is not registered, or its lease ended') end
   if row[1] ~= term then return nil, redis.error_reply('GONE the term of this consumer is over') end
   return {

@@ -1,7 +1,7 @@
+--- @include "limits"
+
 --- Records of ended jobs: what an id became, and its result. They live in two generations, `ended` and `ended:old`,
 --- turned over every `keep_ms`, so that forgetting costs nothing per job: a record lasts between one and two terms.
-
-local KEEP_MS = 600000
 
 --- Turn the generations over when the current one is old enough.
 local function records_turn(base, queue)

@@ -65,6 +65,7 @@ class Machine(RuleBasedStateMachine):
         self.left: list[Consumer] = []
         """Consumers whose term is over."""
         self.arrivals: int | None = 0
+        self.everyday = False
 
     def teardown(self) -> None:
         if found := list(self.client.scan_iter(self.keys.base + "*", count=10_000)):
@@ -133,6 +134,8 @@ class Machine(RuleBasedStateMachine):
         immediate=st.booleans(),
     )
     def enqueue(self, jobs: list[tuple[int, int, int, int, int]], immediate: bool) -> None:
+        if self.everyday:
+            jobs = [(4, 0, padding, 0, twice) for _, _, padding, _, twice in jobs[:1]]
         self.enqueue_all(jobs, immediate)
 
     def enqueue_all(self, jobs: list[tuple[int, int, int, int, int]], immediate: bool) -> None:
@@ -179,11 +182,19 @@ class Machine(RuleBasedStateMachine):
         ready=st.integers(0, 4),
         later=st.booleans(),
         first=st.booleans(),
+        everyday=st.booleans(),
     )
     def begin(
-        self, consumers: list[tuple[int, tuple[int, int]]], ready: int, later: bool, first: bool
+        self,
+        consumers: list[tuple[int, tuple[int, int]]],
+        ready: int,
+        later: bool,
+        first: bool,
+        everyday: bool = False,
     ) -> None:
-        """A queue in use: some consumers, some jobs, in one order or the other."""
+        """A queue in use: some consumers, some jobs, in one order or the other. An everyday one has
+        one level and no ranks, and its jobs come one by one."""
+        self.everyday = everyday
         self.run(store.configure(self.keys, {"keep_ms": KEEP_MS}))
         jobs = [(4, 0, 0, 1 + i % 2, 1) for i in range(ready)] + [(4, 800, 0, 0, 1)] * later
         self.before = take_snapshot(self.client, self.keys)
@@ -211,6 +222,7 @@ class Machine(RuleBasedStateMachine):
     def register(
         self, mode: Any, priority: int, window: tuple[int, int], slots: int, lease: int
     ) -> None:
+        priority = 0 if self.everyday else priority
         self.names += 1
         name = f"c{self.names}"
         call = store.register(
@@ -291,6 +303,15 @@ class Machine(RuleBasedStateMachine):
     def settle_one(self, pick: int, place: int, outcome: str, seat: str) -> None:
         """The simplest settle: one job, and no pull."""
         self.settle_by(pick, [(place, outcome, 0, seat, True)], 0, False, None)
+
+    @precondition(lambda self: any(len(held) == 1 for held in self.mine.values()))
+    @rule(pick=some, outcome=st.sampled_from(["ack", "ack", "done"]))
+    def next_one(self, pick: int, outcome: str) -> None:
+        """What workers say all day: the one job is done, and what is next?"""
+        c = self.one(pick, lambda c: len(self.mine[c.name]) == 1)
+        assert c is not None
+        busy = [one for one in self.model.consumers.values() if self.mine[one.name]]
+        self.settle_by(busy.index(c), [(0, outcome, 0, "old", True)], 0, True, None)
 
     def settle_by(
         self,
@@ -494,7 +515,9 @@ class Machine(RuleBasedStateMachine):
         calls: list[Call[Any]] = [
             store.pull(self.keys, c.name, term, window),
             store.interest(self.keys, c.name, term, window),
-            store.settle(self.keys, c.name, term, window, ack=ids),
+            store.settle(
+                self.keys, c.name, term, window, ack=ids, batch=pack({"id": ids}), rows=len(ids)
+            ),
             store.settle(self.keys, c.name, term, window, retry=again),
             store.settle(self.keys, c.name, term, window, release=ids),
             store.settle(self.keys, c.name, term, None, reject=[(id, CAUSE) for id in ids]),

@@ -82,6 +82,7 @@ def renew(*names: int) -> tuple[str, dict[str, Any]]:
 HEAR = ("hear", {"pick": 0})
 PULL = ("pull", {"pick": 0, "window": None, "recall": False})
 OBEY = ("obey", {"pick": 0})
+NEXT = ("next_one", {"pick": 0, "outcome": "ack"})
 PAUSE = RESUME = ("pause_or_resume", {"really": True})
 
 
@@ -136,6 +137,67 @@ FAULTS = [
         "if there > 0 then",
         "if false then",
         (begin((1, 0), (1, 0)), PAUSE, enqueue(), RESUME, enqueue()),
+    ),
+    Fault(
+        "a lone job goes past one that waits",
+        "include/enqueue_lone.lua",
+        "or redis.call('EXISTS', base .. 'ready:4', base .. 'due:4', base .. 'scheduled') > 0",
+        "",
+        (begin((1, 0), (1, 0)), PAUSE, enqueue(), RESUME, enqueue()),
+    ),
+    Fault(
+        "a lone job is handed over and its bytes are not counted",
+        "include/enqueue_lone.lua",
+        "window[2] ~= '0' and string.format('%d', #value))",
+        "nil)",
+    ),
+    Fault(
+        "a lone job is handed over twice",
+        "include/enqueue_lone.lua",
+        "HEXISTS', base .. 'ended', id)",
+        "HEXISTS', base .. 'ended', '')",
+        (begin((1, 0)), enqueue(), HEAR, settle("ack"), enqueue(known=True)),
+    ),
+    Fault(
+        "a consumer's other jobs are lost when one of them is settled",
+        "include/settle_lone.lua",
+        "if head[2] then redis.call('LPUSH', held, head[2]) end",
+        "",
+    ),
+    Fault(
+        "a lone settle takes what was cancelled",
+        "include/settle_lone.lua",
+        "if value and string.byte(value) ~= 33 then",
+        "if value then",
+        (
+            *(begin((1, 0)), enqueue(), HEAR, NEXT),
+            *(enqueue(), HEAR, enqueue(), enqueue()),
+            ("cancel", {"pick": 1, "held": False}),
+            NEXT,
+        ),
+    ),
+    Fault(
+        "a lone settle in an old term counts",
+        "include/settle_lone.lua",
+        "mine[1] ~= arguments[2] or",
+        "",
+        (
+            *(begin((1, 0)), enqueue(), HEAR, NEXT, enqueue(), HEAR),
+            ("intrude", {"pick": 0, "verb": 2, "fault": "term"}),
+        ),
+    ),
+    Fault(
+        "errors outlive a job that is settled alone",
+        "include/settle_lone.lua",
+        "if special then redis.call('HDEL', base .. 'errors', id) end",
+        "",
+    ),
+    Fault(
+        "who settles alone waits though there is work",
+        "include/settle_lone.lua",
+        "next_ = redis.call('EXISTS', ready) == 1",
+        "next_ = false",
+        (begin((3, 0)), enqueue(), HEAR, NEXT, enqueue(), HEAR, enqueue(), NEXT),
     ),
     Fault(
         "lower levels come first",
@@ -249,8 +311,20 @@ FAULTS = [
     Fault(
         "due jobs come in reverse",
         "include/promote.lua",
-        "      redis.call('RPUSH', key, unpack(ids))",
-        "      redis.call('LPUSH', key, unpack(ids))",
+        "      redis.call('RPUSH', key, unpack(ids))\n",
+        "      redis.call('LPUSH', key, unpack(ids))\n",
+    ),
+    Fault(
+        "due jobs that are taken at once pass those of a higher level",
+        "include/promote.lua",
+        "elseif level ~= highest then",
+        "elseif not want then",
+    ),
+    Fault(
+        "due jobs that are taken at once pass those of their level",
+        "include/promote.lua",
+        "local before = redis.call('LINDEX', key, '-1')",
+        "local before = nil",
     ),
     Fault(
         "a job made ready by hand stands where it was put",

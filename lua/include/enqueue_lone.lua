@@ -1,0 +1,33 @@
+--- The enqueue of one ordinary job, as a web app does it all day: into the queue, or into the hands of the consumer that
+--- waits for it. The steps are those of `enqueue`, without its lists.
+
+--- `taker`: the first of the waiting consumers, false where none waits. `timer`: who watches the schedule. Returns the
+--- reply, or nil where the long way is to be gone: nothing is changed then.
+local function enqueue_lone(base, now, taker, timer, id, envelope)
+  local jobs_key = base .. 'jobs'
+  if redis.call('HEXISTS', jobs_key, id) + redis.call('HEXISTS', base .. 'ended', id)
+    + redis.call('HEXISTS', base .. 'ended:old', id) > 0 then
+    return { now, 0, { 0 }, '' }
+  end
+  if not taker then
+    local position = redis.call('HINCRBY', base .. 'meta', 'seq', '1')
+    redis.call('HSET', jobs_key, id, string.format('%d,%d;', position, now) .. envelope)
+    redis.call('RPUSH', base .. 'ready:4', id)
+    return { now, 1, {}, '' }
+  end
+  if taker == timer or redis.call('EXISTS', base .. 'ready:4', base .. 'due:4', base .. 'scheduled') > 0 then return nil end
+  local held, its = base .. 'held:' .. taker, base .. 'consumer:' .. taker
+  local holds = redis.call('LLEN', held)
+  local window = redis.call('HMGET', its, 'jobs', 'bytes', 'priority')
+  local room = (tonumber(window[1]) or 0) - holds
+  if room < 1 or holds > 0 and window[2] ~= '0' then return nil end
+  --- @include "move"
+  local position = redis.call('HINCRBY', base .. 'meta', 'seq', '1')
+  local value = string.format('%d,%d;', position, now) .. envelope
+  redis.call('HSET', jobs_key, id, value)
+  redis.call('RPUSH', held, id)
+  consumer_move(base, now, taker, 'interested', room == 1 and 'not_interested' or 'notified', window[3],
+    window[2] ~= '0' and string.format('%d', #value))
+  redis.call('RPUSH', base .. 'wake:' .. taker, 'J' .. struct.pack('>I4', #id) .. id .. value)
+  return { now, 1, {}, taker }
+end

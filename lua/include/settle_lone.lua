@@ -1,0 +1,79 @@
+--- @include "clock"
+--- @include "limits"
+
+--- The settle of one job that succeeded and was alone in its consumer's hands: all that workers say whose jobs are not
+--- short, or few. The steps are those of `settle`, without its lists.
+
+--- `row`, `mine`: of queue and consumer. `arguments`: those of settle. Returns the reply, or nil where the long way is to
+--- be gone: nothing is changed then.
+local function settle_lone(base, row, consumer, mine, arguments)
+  local jobs, bytes, id, result = arguments[3], arguments[4], arguments[9], arguments[11]
+  local window = tonumber(jobs)
+  if row[1] ~= '1' or mine[1] ~= arguments[2] or arguments[7] ~= '1' or #arguments ~= (result and 11 or 9)
+    or result and arguments[10] ~= '' or not window or window < 0 or not tonumber(bytes) then
+    return nil
+  end
+  local now, rows = clock(row[2]), (row[12] or 0) + 1
+  if not row[7] or now - row[7] >= (tonumber(row[8]) or KEEP_MS) or rows > (tonumber(row[9]) or HISTORY_ROWS) then
+    return nil
+  end
+  local held, jobs_key = base .. 'held:' .. consumer, base .. 'jobs'
+  local head = redis.call('LPOP', held, '2')
+  if not head then return nil end
+  if head[1] ~= id or head[2] then
+    if head[2] then redis.call('LPUSH', held, head[2]) end
+    redis.call('LPUSH', held, head[1])
+    return nil
+  end
+
+  local special = redis.call('EXISTS', base .. 'scheduled', base .. 'short', base .. 'interested', base .. 'errors',
+    base .. 'awaited') > 0
+  redis.call('HDEL', jobs_key, id)
+  if special then redis.call('HDEL', base .. 'errors', id) end
+  redis.call('HSET', base .. 'meta', 'acked', string.format('%d', (row[11] or 0) + 1), 'history_rows',
+    string.format('%d', rows))
+  local record = string.format('D%d:', now) .. (result or '')
+  redis.call('HSET', base .. 'ended', id, record)
+  redis.call('XADD', base .. 'history', '*', 'n', '1', 'b', arguments[6])
+  if special then
+    --- @include "awaited"
+    records_publish(base, { id, record })
+  end
+
+  -- the next one, or none, where a look at one list tells
+  if row[3] == '4' and row[4] ~= '1' and row[5] ~= consumer and row[6] ~= '1' and not row[10] and jobs == mine[4]
+    and bytes == mine[5] and window > 0
+    and not (special and redis.call('EXISTS', base .. 'scheduled', base .. 'short') > 0) then
+    local ready = base .. 'ready:4'
+    local next_
+    if jobs == '1' and mine[2] == 'not_interested' and not special then
+      next_ = redis.call('LPOP', ready)
+      local value = next_ and redis.call('HGET', jobs_key, next_)
+      if value and string.byte(value) ~= 33 then
+        redis.call('RPUSH', held, next_)
+        if bytes ~= '0' then
+          redis.call('HSET', base .. 'consumer:' .. consumer, 'held_bytes', string.format('%d', #value))
+        end
+        return { now, 'not_interested', -1, {}, next_, value }
+      end
+      -- cancelled while it waited
+      if next_ then redis.call('LPUSH', ready, next_) end
+    else
+      next_ = redis.call('EXISTS', ready) == 1
+    end
+    if not next_ then
+      --- @include "pull_state"
+      local me = { name = consumer, state = mine[2], priority = mine[3] }
+      pull_settle_state(base, { now = now }, me, 'interested', bytes ~= '0' and '0')
+      return { now, 'interested', -1, {} }
+    end
+  end
+  --- @include "queue"
+  --- @include "pull"
+  local queue, me = queue_open(base, row), queue_consumer(base, consumer, mine[1], mine)
+  queue_window(base, me, jobs, bytes)
+  me.held = 0
+  local taken, timer = pull_jobs(base, queue, me)
+  queue_account(base, me, true)
+  return { queue.now, me.state, timer, {}, unpack(taken) }
+end

@@ -1,8 +1,10 @@
 """Archive: history goes from Redis into the lake, each row once.
 
-A structured stream reads `rqueue-history`; each of its batches is written aside, put into its
-folders, and becomes part of the lake in one step (see `rqueue.pipeline.lake`). Nothing depends on
-the moment at which that is interrupted:
+A structured stream reads history; each of its batches is written aside, put into its folders, and
+becomes part of the lake in one step (see `rqueue.pipeline.lake`). Where Python's workers see the
+lake's file system, they write the files themselves, which costs a sixth of what Spark takes for it
+(see `rqueue.pipeline.staging`); elsewhere the stream is `rqueue-history`, and Spark writes. Nothing
+depends on the moment at which that is interrupted:
 
 - before that step: the batch comes again; what was written is seen by nobody, and deleted later.
 - after it, before the checkpoint knows: the batch comes again, and since the lake says for each
@@ -17,7 +19,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +29,17 @@ from pyspark.sql import functions as F
 from rqueue.pipeline import compact as compaction
 from rqueue.pipeline.errors import LakeBusy
 from rqueue.pipeline.lag import Lag, measure
-from rqueue.pipeline.lake import CHECKPOINT, Entry, Lake, LakeFile, Snapshot, day_column, entry_id
+from rqueue.pipeline.lake import (
+    CHECKPOINT,
+    SCHEMA,
+    Entry,
+    Lake,
+    LakeFile,
+    Snapshot,
+    day_column,
+    entry_id,
+)
+from rqueue.pipeline.staging import Staged, StagingSource
 from rqueue.spark import register
 from rqueue.spark.access import Access
 from rqueue.spark.options import HistoryStream, read_options
@@ -38,6 +51,9 @@ if TYPE_CHECKING:
 __all__ = ["Archived", "Batch", "archive"]
 
 INTERVAL_S = 10.0
+
+_FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_FILE_CHECKSUMS = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 
 CLEAN_S = 900.0
 """How often a run looks for files that are no longer needed."""
@@ -91,9 +107,9 @@ def archive(
     run = _Run(Lake(spark, path), access, compact, on_batch, on_merged)
     run.lake.keep_schema()
     _keep_quiet(spark)
-    stream = spark.readStream.format("rqueue-history").options(**options).load()
     writer = (
-        stream.writeStream.queryName(f"archive {path}")
+        run.stream(options)
+        .writeStream.queryName(f"archive {path}")
         .option("checkpointLocation", run.lake.files.path(CHECKPOINT))
         .foreachBatch(run.store)
     )
@@ -102,7 +118,9 @@ def archive(
         if once
         else writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds")
     )
-    _await(writer.start(), stop, run)
+    with _few_helpers(run.lake):
+        query = writer.start()
+    _await(query, stop, run)
     run.tidy(CLEAN_S)
     return Archived(run.rows, run.batches, run.merged)
 
@@ -128,6 +146,16 @@ class _Run:
         self._on_batch = on_batch
         self._on_merged = on_merged
         self._cleaned = time.monotonic()
+        self._staging = lake.staging() if lake.files.local is not None else None
+
+    def stream(self, options: Mapping[str, str]) -> DataFrame:
+        """What `store` gets batches of: rows of history, or of files that hold them already."""
+        reader = self.lake.spark.readStream
+        if self._staging is None:
+            return reader.format("rqueue-history").options(**options).load()
+        self.lake.spark.dataSource.register(StagingSource)
+        place = {"staging": f"{self.lake.files.local}/{self._staging}", "codec": self.lake.codec()}
+        return reader.format(StagingSource.name()).options(**options, **place).load()
 
     def store(self, rows: DataFrame, number: int) -> None:
         """Make a batch part of the lake, without what it has already."""
@@ -172,11 +200,34 @@ class _Run:
         lake = self.lake
         before = lake.snapshot()
         marks = before.marks()
-        new = rows.where(_beyond(marks)).withColumn("date", day_column("entry"))
-        made = lake.stage(new)
+        if self._staging is None:
+            new = rows.where(_beyond(marks)).withColumn("date", day_column("entry"))
+            made = lake.stage(new)
+        else:
+            made = self._take(self._staging, rows, marks)
         if made:
             self._commit(before, made)
         return made
+
+    def _take(self, folder: str, rows: DataFrame, marks: Mapping[str, Entry]) -> list[LakeFile]:
+        """Let tasks write a batch into files, and take over what the lake does not hold yet."""
+        lake = self.lake
+        try:
+            files = [Staged(*row) for row in rows.collect()]
+            new, partly = [], []
+            for file in files:
+                mark = marks.get(file.queue)
+                if mark is None or Entry.of(file.first) > mark:
+                    new.append(file)
+                elif Entry.of(file.last) > mark:
+                    partly.append(lake.files.path(f"{folder}/{file.name}"))
+            made = lake.adopt(folder, map(_lake_file, new))
+            if partly:  # of a batch that is not the one it was, for the checkpoint is gone
+                reader = lake.reader(SCHEMA).option("basePath", lake.files.path(folder))
+                made += lake.stage(reader.parquet(*partly).where(_beyond(marks)))
+            return made
+        finally:
+            lake.files.delete(folder)
 
     def _commit(self, before: Snapshot, made: list[LakeFile]) -> None:
         """Add the files to whatever the lake holds now, if that knows none of their rows."""
@@ -190,6 +241,11 @@ class _Run:
             if self.lake.commit(now, [*now.files, *made]):
                 return
             now = self.lake.snapshot()
+
+
+def _lake_file(file: Staged) -> LakeFile:
+    last = Entry.of(file.last)
+    return LakeFile(file.name, file.size, file.modified_ms, file.date, file.queue, file.rows, last)
 
 
 def _beyond(marks: Mapping[str, Entry]) -> Column:
@@ -241,6 +297,44 @@ def _busy(lake: Lake) -> LakeBusy:
         f"another archiver adds to the lake at {lake.path}; what this one read is left to it: let "
         "only one run"
     )
+
+
+@contextmanager
+def _few_helpers(lake: Lake) -> Iterator[None]:
+    """On a file system of this machine, let a query that is started keep its checkpoint without
+    running `ls`, `chmod` and `readlink` for each file, as Hadoop does for want of its native
+    library: thirty processes for each batch. What is in the lake does not depend on it."""
+    chosen = _file_manager(lake.spark) if lake.files.local is not None else None
+    if chosen is None:
+        yield
+        return
+    conf = lake.spark.conf
+    before = {name: conf.get(name, None) for name in (_FILE_MANAGER, _FILE_CHECKSUMS)}
+    if before[_FILE_MANAGER] is None:
+        conf.set(_FILE_MANAGER, chosen)
+        conf.set(_FILE_CHECKSUMS, "false")
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                conf.unset(name)
+            else:
+                conf.set(name, value)
+
+
+def _file_manager(spark: SparkSession) -> str | None:
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+    jvm: Any = spark._jvm
+    for package in ("streaming.checkpointing", "streaming"):  # since Spark 4.1, before
+        name = f"org.apache.spark.sql.execution.{package}.FileSystemBasedCheckpointFileManager"
+        try:
+            jvm.java.lang.Class.forName(name)
+        except Py4JJavaError:
+            continue
+        return name
+    return None
 
 
 def _keep_quiet(spark: SparkSession) -> None:

@@ -46,7 +46,8 @@ class Files:
             self._fs = path.getFileSystem(session.sessionState().newHadoopConf())
             self._root = self._fs.makeQualified(path)
             self.root: str = self._root.toString()
-            self._local = Path(self._root.toUri().getPath()) if self._is_local() else None
+            self.local = Path(self._root.toUri().getPath()) if self._is_local() else None
+            """The folder, where it is on a file system that this machine sees; else None."""
 
     def _is_local(self) -> bool:
         return str(self._root.toUri().getScheme()) == "file"
@@ -84,8 +85,8 @@ class Files:
         """
         hidden = DRAFTS + uuid.uuid4().hex
         with self._told(name):
-            if self._local is not None:
-                draft, target = self._local / hidden, self._local / name
+            if self.local is not None:
+                draft, target = self.local / hidden, self.local / name
                 draft.parent.mkdir(parents=True, exist_ok=True)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 draft.write_text(text, encoding="utf-8")
@@ -108,12 +109,12 @@ class Files:
     def replace(self, name: str, text: str) -> None:
         """Write a file anew; readers see the old text or the new one."""
         with self._told(name):
-            if self._local is not None:
-                draft = self._local / (DRAFTS + uuid.uuid4().hex)
+            if self.local is not None:
+                draft = self.local / (DRAFTS + uuid.uuid4().hex)
                 draft.parent.mkdir(parents=True, exist_ok=True)
                 draft.write_text(text, encoding="utf-8")
-                (self._local / name).parent.mkdir(parents=True, exist_ok=True)
-                draft.replace(self._local / name)
+                (self.local / name).parent.mkdir(parents=True, exist_ok=True)
+                draft.replace(self.local / name)
             else:
                 self._write(name, text)
 
@@ -135,6 +136,8 @@ class Files:
     def find(self, folder: str) -> list[FileInfo]:
         """All files below a folder, by their names below it."""
         with self._told(folder):
+            if self.local is not None:
+                return sorted(_below(self.local, folder))
             path = self._at(folder) if folder else self._root
             if not self._fs.exists(path):
                 return []
@@ -173,3 +176,21 @@ class Files:
             raise LakeError(f"{name}: {' '.join(said.split())}") from None
         except OSError as error:
             raise LakeError(f"{error.filename or name}: {error.strerror}") from None
+
+
+def _below(root: Path, folder: str) -> Iterator[FileInfo]:
+    """All files below a folder of this machine, but for Hadoop's checksums, which go with them.
+    Hadoop itself would run `ls` for each."""
+    top = root / folder
+    for where, _, names in os.walk(top):
+        for name in names:
+            if name.startswith(".") and name.endswith(".crc"):
+                continue
+            path = Path(where, name)
+            try:
+                found = path.stat()
+            except FileNotFoundError:  # deleted just now
+                continue
+            yield FileInfo(
+                path.relative_to(top).as_posix(), found.st_size, found.st_mtime_ns // 1_000_000
+            )

@@ -216,16 +216,37 @@ class Lake:
 
         Returns what `commit` takes; nothing for no rows.
         """
-        folder = f"{STAGING}/{uuid.uuid4().hex}"
+        folder = self.staging()
         staged = self.files.path(folder)
-        rows.write.partitionBy("date", "queue").parquet(staged)
+        writer = rows.write.option("compression", self.codec())
+        writer.partitionBy("date", "queue").parquet(staged)
         try:
-            written = self.reader(_KEYS).parquet(staged)
-            return self._adopted(folder, written)
+            return self.adopt(folder, self._written(folder, self.reader(_KEYS).parquet(staged)))
         finally:
             self.files.delete(folder)
 
-    def _adopted(self, folder: str, rows: DataFrame) -> list[LakeFile]:
+    def staging(self) -> str:
+        """A new name for a folder in which files are written that do not count yet."""
+        return f"{STAGING}/{uuid.uuid4().hex}"
+
+    def codec(self) -> str:
+        """How files are compressed, as Spark calls it: zstd, unless the session says otherwise.
+
+        Ids are most of a row, and digits: half the size that snappy leaves, or less.
+        """
+        return str(self.spark.conf.get("spark.sql.parquet.compression.codec", "zstd")).lower()
+
+    def adopt(self, folder: str, files: Iterable[LakeFile]) -> list[LakeFile]:
+        """Move files, which are named as if they were in the lake, from a folder to their places,
+        where nobody sees them yet. Returns what `commit` takes."""
+        made = []
+        for file in files:
+            self.files.move(f"{folder}/{file.name}", file.name)
+            made.append(file)
+        return made
+
+    def _written(self, folder: str, rows: DataFrame) -> list[LakeFile]:
+        """What Spark has written into a folder."""
         staged = [file for file in self.files.find(folder) if _FOLDERS.fullmatch(file.name)]
         if not staged:
             return []
@@ -244,7 +265,6 @@ class Lake:
         for file in staged:
             day, queue = _placed(file)
             count, last = facts[day, queue, file.name.rpartition("/")[2]]
-            self.files.move(f"{folder}/{file.name}", file.name)
             made.append(LakeFile(file.name, file.size, file.modified_ms, day, queue, count, last))
         return made
 
@@ -288,7 +308,7 @@ class Lake:
         )
         named: dict[bool, set[str]] = {True: set(), False: set()}
         gone = []
-        for (version, _), (_, until_ms) in zip(lists, [*lists[1:], (0, now_ms)], strict=True):
+        for (version, _), (_, until_ms) in zip(lists, [*lists, (0, now_ms)][1:], strict=True):
             kept = until_ms >= now_ms - keep_s * 1000  # it was the newest until then
             text = self.files.read_text(_list(version))
             if text is not None:

@@ -163,7 +163,7 @@ def test_interrupted_at_any_step(
 
     with monkeypatch.context() as broken:
         if step == "stage":
-            broken.setattr(Lake, "_adopted", dies(Lake._adopted, 0))
+            broken.setattr(Lake, "adopt", dies(Lake.adopt, 0))
         elif step == "move":
             broken.setattr(Files, "move", dies(Files.move, 1))  # one file is in its place
         else:

@@ -276,7 +276,7 @@ def test_a_file_with_other_rows_than_listed_is_not_compacted(lake: Lake) -> None
     assert ids(lake) == ["1", "2"]
 
 
-@pytest.mark.parametrize("step", ["_adopted", "commit"])
+@pytest.mark.parametrize("step", ["adopt", "commit"])
 def test_a_compaction_that_is_killed(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -22,21 +22,22 @@ local function promote_due(base, queue)
     --- @include "promote_apart"
     seats = promote_apart(base, seats)
   end
-  local lists, level, waiting, last = {}, nil, nil, 0
+  local lists, sub, prefix, waiting, last = {}, string.sub, nil, nil, 0
   for i = 1, #seats do
-    local tens, ones = string.byte(seats[i], 1, 2)
-    local its_level = 627 - 10 * tens - ones
-    if its_level ~= level then
-      level = its_level
+    local seat = seats[i]
+    if sub(seat, 1, 2) ~= prefix then
+      prefix = sub(seat, 1, 2)
+      local level = 99 - prefix
       waiting = lists[level] or {}
       lists[level] = waiting
       last = #waiting
     end
     last = last + 1
-    waiting[last] = string.sub(seats[i], SEAT + 1)
+    waiting[last] = sub(seat, SEAT + 1)
   end
-  for key_level, ids in pairs(lists) do
-    local key = base .. 'due:' .. key_level
+  queue.levels = levels_use(base .. 'meta', queue.levels, lists)
+  for level, ids in pairs(lists) do
+    local key = base .. 'due:' .. level
     local before = redis.call('LINDEX', key, '-1')
     if before then
       --- @include "place_behind"
@@ -49,7 +50,6 @@ local function promote_due(base, queue)
     redis.call('HSET', base .. 'meta', 'promoted', '1')
     queue.promoted = '1'
   end
-  queue.levels = levels_use(base .. 'meta', queue.levels, lists)
   consumer_tell_browsers(base)
   return count
 end

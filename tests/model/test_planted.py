@@ -315,18 +315,6 @@ FAULTS = [
         "      redis.call('LPUSH', key, unpack(ids))\n",
     ),
     Fault(
-        "due jobs that are taken at once pass those of a higher level",
-        "include/promote.lua",
-        "elseif level ~= highest then",
-        "elseif not want then",
-    ),
-    Fault(
-        "due jobs that are taken at once pass those of their level",
-        "include/promote.lua",
-        "local before = redis.call('LINDEX', key, '-1')",
-        "local before = nil",
-    ),
-    Fault(
         "a job made ready by hand stands where it was put",
         "include/place_behind.lua",
         "if not before or not first or order_before(before, first) then",

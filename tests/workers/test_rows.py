@@ -81,7 +81,11 @@ def test_headers_of_all_kinds_stand_together() -> None:
         b"2,904",
     ]
     readable = [heads[0], heads[1], heads[6]]
+    alike = [heads[1], b"5,905,7,3,2,5,950"]
     for some, expected in (
+        (alike, [(903, 7, 950), (905, 7, 950)]),
+        ([*alike, b"14,904,17,3,2,5,950"], [(903, 7, 950), (905, 7, 950), (904, 17, 950)]),
+        ([*alike, b"4,7,3,2,5,950"], [(903, 7, 950), (905, 7, 950), (0, 4, 0)]),
         (readable, [(900, 4, 0), (903, 7, 950), (904, 4, 0)]),
         (heads, [(900, 4, 0), (903, 7, 950), *[(0, 4, 0)] * 4, (904, 4, 0)]),
     ):
@@ -123,4 +127,4 @@ def test_no_time_is_before_the_one_that_it_follows() -> None:
     (only,) = unpack(pack_rows("q", "w", 0.0, [row("a", b"1,1002", 1.0, 1.001)], [], []))
     times = [only[name] for name in ("enqueued", "acquired", "started", "finished")]
     assert times == [1002] * 4
-    assert loads(BODY)[1] == only["task"]
+    assert loads(BODY)[0] == only["task"]

@@ -130,6 +130,17 @@ def _fields(heads: Sequence[bytes]) -> list[int] | None:
 
 def _headers(columns: dict[str, Any], heads: Sequence[bytes]) -> None:
     """The columns of headers that are not all short. One that cannot be read says nothing."""
+    if _READABLE.fullmatch(heads[0]):
+        rest = heads[0].split(b",", 2)[2]
+        end = b"," + rest
+        # jobs that were due at one instant are alike
+        if all(head.endswith(end) for head in heads):
+            fields = _fields([head[: -len(end)] for head in heads])
+            if fields is not None and len(fields) == 2 * len(heads):
+                columns["enqueued"] = fields[1::2]
+                columns |= zip(_HEADER[2:], map(int, rest.split(b",")), strict=True)
+                del columns[""]
+                return
     whole = [
         head if (commas := head.count(b",")) == 6 else head + _SHORT if commas == 1 else _NONE
         for head in heads

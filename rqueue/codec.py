@@ -1,9 +1,9 @@
-"""What a job carries, as bytes: a JSON array with a version, never pickle.
+"""What a job carries, as bytes: a JSON array, never pickle.
 
-`[1, "task", args, kwargs, opts]`, empty trailing parts left out; packed once by the client and
-never rewritten. With signing keys it is preceded by `S<key id>.<mac>.`: HMAC-SHA256, as unpadded
-base64url, over queue NUL job id NUL json, so that a signed job can be neither altered nor moved to
-another queue or id.
+`["task", args, kwargs, opts]`, empty trailing parts left out (a later version would begin with its
+number); packed once by the client and never rewritten. With signing keys it is preceded by
+`S<key id>.<mac>.`: HMAC-SHA256, as unpadded base64url, over queue NUL job id NUL json, so that a
+signed job can be neither altered nor moved to another queue or id.
 
 Encodable are None, bool, int up to 64 bits, finite float, str, list, tuple, dict with str keys, and
 what has one obvious JSON form: Enum (its value), datetime, date, time, UUID (text) and dataclasses
@@ -30,7 +30,6 @@ from orjson import OPT_PASSTHROUGH_DATACLASS, JSONDecodeError, dumps, loads
 from rqueue.errors import ConfigError, Forged, NotEncodable, Undecodable, Unsigned
 
 __all__ = [
-    "VERSION",
     "Envelope",
     "Signer",
     "decode_result",
@@ -39,8 +38,6 @@ __all__ = [
     "pack",
     "unpack",
 ]
-
-VERSION = 1
 
 MAX_DEPTH = 250  # orjson's own limit is 254, of which the envelope and the argument list use two
 
@@ -106,13 +103,13 @@ def pack(
     Raises NotEncodable, which names the argument and the path inside it.
     """
     if opts:
-        parts = [VERSION, task, args, kwargs or {}, opts]
+        parts = [task, args, kwargs or {}, opts]
     elif kwargs:
-        parts = [VERSION, task, args, kwargs]
+        parts = [task, args, kwargs]
     elif args:
-        parts = [VERSION, task, args]
+        parts = [task, args]
     else:
-        parts = [VERSION, task]
+        parts = [task]
     try:
         body = dumps(parts, _dataclass_as_dict, OPT_PASSTHROUGH_DATACLASS)
     except TypeError as error:
@@ -143,14 +140,14 @@ def unpack(body: bytes) -> tuple[str, list[Any], dict[str, Any], dict[str, Any]]
         raise Undecodable(f"not an envelope ({error})", body) from None
     if type(parts) is list:
         size = len(parts)
-        if size and parts[0] != VERSION:
-            raise Undecodable("an envelope of another version than this rqueue reads", body)
-        if 2 <= size <= 5 and type(parts[1]) is str:
-            args = parts[2] if size > 2 else []
-            kwargs = parts[3] if size > 3 else {}
-            opts = parts[4] if size > 4 else {}
+        if size and type(parts[0]) is int:
+            raise Undecodable("an envelope of a later version than this rqueue reads", body)
+        if 1 <= size <= 4 and type(parts[0]) is str:
+            args = parts[1] if size > 1 else []
+            kwargs = parts[2] if size > 2 else {}
+            opts = parts[3] if size > 3 else {}
             if type(args) is list and type(kwargs) is dict and type(opts) is dict:
-                return parts[1], args, kwargs, opts
+                return parts[0], args, kwargs, opts
     raise Undecodable("not an envelope", body)
 
 

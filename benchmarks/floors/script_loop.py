@@ -47,7 +47,7 @@ def main(url: str, queue: str, window: int, history: bool) -> None:
         values = reply[5::2]
         for value in values:
             job = loads(value[value.index(b";") + 1 :])
-            TASKS[job[1]]()
+            TASKS[job[0]]()
         if history and ids:
             batch = pack(
                 {

@@ -17,7 +17,7 @@ NORMAL = "4,,0,"
 
 def envelope(task: str, *args: object) -> bytes:
     """What the client packs for a call without options."""
-    return orjson.dumps([1, task, args] if args else [1, task])
+    return orjson.dumps([task, args] if args else [task])
 
 
 def load(

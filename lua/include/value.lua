@@ -29,5 +29,5 @@ end
 
 --- The task's name, read from the envelope, signed or not; "" where there is none.
 local function value_task(envelope)
-  return string.match(envelope, '^[^%[]*%[%d+,"([^"]*)"') or ''
+  return string.match(envelope, '^[^%[]*%["([^"]*)"') or ''
 end

@@ -26,7 +26,7 @@ Make = Callable[..., Consumer]
 
 
 def fill(queue: Queue, count: int) -> list[str]:
-    puts = [store.Put(f"j{i:03}", b'[1,"app.t",[%d]]' % i) for i in range(count)]
+    puts = [store.Put(f"j{i:03}", b'["app.t",[%d]]' % i) for i in range(count)]
     queue.enqueue_puts(puts)
     return [put.id for put in puts]
 
@@ -73,7 +73,7 @@ def test_a_queue_of_any_name(run: Run, read: Read, client: redis.Redis, name: st
 
 def test_ready_jobs_in_order(run: Run, read: Read, queue: Queue) -> None:
     fill(queue, 3)
-    queue.enqueue_puts([store.Put("first", b'[1,"app.u",[],{"a":"b c"}]', 9)])
+    queue.enqueue_puts([store.Put("first", b'["app.u",[],{"a":"b c"}]', 9)])
     lines = run("jobs", queue.name).stdout.splitlines()
     assert lines[0].split()[:3] == ["position", "id", "task"]
     assert [line.split()[1] for line in lines[1:]] == ["first", "j000", "j001", "j002"]
@@ -92,7 +92,7 @@ def test_paging_stays_right_while_jobs_are_consumed(
     one = consumer(jobs=8)
     taken = one.pull()
     one.settle(ack=taken[:4], release=taken[4:])
-    queue.enqueue_puts([store.Put("new", b'[1,"app.t"]')])
+    queue.enqueue_puts([store.Put("new", b'["app.t"]')])
     second = read("jobs", queue.name, "-n", "5", "--after", first["next"])
     third = read("jobs", queue.name, "-n", "500", "--after", second["next"])
     seen = [job["id"] for page in (first, second, third) for job in page["jobs"]]
@@ -106,7 +106,7 @@ def test_pages_of_other_states(
     ids = fill(queue, 7)
     if state == "scheduled":
         ids = [f"s{i}" for i in range(7)]
-        queue.enqueue_puts([store.Put(id_, b'[1,"t"]', delay_ms=60_000) for id_ in ids])
+        queue.enqueue_puts([store.Put(id_, b'["t"]', delay_ms=60_000) for id_ in ids])
     elif state == "ended":
         for id_ in ids:
             queue.cancel(id_)
@@ -158,7 +158,7 @@ def test_an_undecodable_job_is_shown(run: Run, read: Read, queue: Queue) -> None
 
 
 def test_what_jobs_hold_does_not_steer_the_terminal(run: Run, queue: Queue) -> None:
-    queue.enqueue_puts([store.Put("x\x1b[31m", orjson.dumps([1, "t\x1b]0;owned\x07"]))])
+    queue.enqueue_puts([store.Put("x\x1b[31m", orjson.dumps(["t\x1b]0;owned\x07"]))])
     assert "\x1b" not in run("jobs", queue.name, color=True).stdout
     assert "\x1b]" not in run("show", "x\x1b[31m", color=True).stdout
 

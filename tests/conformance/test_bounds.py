@@ -20,7 +20,7 @@ def names(count: int) -> list[str]:
 
 def fill(bench: Bench, count: int, **terms: int) -> list[str]:
     all_ = names(count)
-    puts = [Put(id, b'[1,"t"]', **terms) for id in all_]
+    puts = [Put(id, b'["t"]', **terms) for id in all_]
     for start in range(0, count, 1000):
         bench.queue.enqueue_puts(puts[start : start + 1000])
     return all_

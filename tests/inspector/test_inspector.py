@@ -59,7 +59,7 @@ def test_a_job_is_found_in_any_queue(inspector: Inspector, queue: Queue) -> None
 
 
 def test_accepted_counts_each_job_once(inspector: Inspector, queue: Queue, consumer: Make) -> None:
-    queue.enqueue_puts([store.Put(f"j{i}", b'[1,"t"]') for i in range(3)])
+    queue.enqueue_puts([store.Put(f"j{i}", b'["t"]') for i in range(3)])
     one = consumer(jobs=3)
     jobs = one.pull()
     one.retry(jobs[0], place="tail")
@@ -76,7 +76,7 @@ def test_a_dead_letter_that_dies_again_is_not_requeued_again(
 ) -> None:
     """The hungry consumer buries each job as soon as it is requeued."""
     one = consumer(jobs=1000)
-    queue.enqueue_puts([store.Put(f"j{i:03}", b'[1,"t"]') for i in range(400)])
+    queue.enqueue_puts([store.Put(f"j{i:03}", b'["t"]') for i in range(400)])
     jobs = one.pull()
     one.settle(reject=[(job, {"type": "E"}) for job in jobs])
     told: list[tuple[int, int]] = []
@@ -92,7 +92,7 @@ def test_a_dead_letter_that_dies_again_is_not_requeued_again(
 
 
 def test_stats_between_two_looks(inspector: Inspector, queue: Queue, consumer: Make) -> None:
-    queue.enqueue_puts([store.Put(f"j{i}", b'[1,"t"]') for i in range(4)])
+    queue.enqueue_puts([store.Put(f"j{i}", b'["t"]') for i in range(4)])
     first = inspector.queue(queue.name)
     one = consumer(jobs=2)
     one.settle(ack=one.pull())
@@ -113,7 +113,7 @@ def test_a_moving_queue_has_no_findings(
     inspector: Inspector, client: redis.Redis, queue: Queue, consumer: Make
 ) -> None:
     """Producers, consumers, retries, rejects, cancels and releases run while the doctor looks."""
-    queue.enqueue_puts([store.Put(f"old{i}", b'[1,"t"]') for i in range(900)])
+    queue.enqueue_puts([store.Put(f"old{i}", b'["t"]') for i in range(900)])
     stop = threading.Event()
     failures: list[BaseException] = []
 
@@ -128,7 +128,7 @@ def test_a_moving_queue_has_no_findings(
 
     def produce(number: int) -> None:
         delay = 30 if number % 3 == 0 else 0
-        puts = [store.Put(f"n{number}.{i}", b'[1,"t"]', i % 10, delay_ms=delay) for i in range(20)]
+        puts = [store.Put(f"n{number}.{i}", b'["t"]', i % 10, delay_ms=delay) for i in range(20)]
         queue.enqueue_puts(puts)
         queue.cancel(f"n{number}.7")
         queue.cancel(f"n{number - 1}.9")

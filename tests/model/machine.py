@@ -144,7 +144,7 @@ class Machine(RuleBasedStateMachine):
             id = f"j{len(self.model.accepted) + len(puts)}"
             if twice == 0 and self.model.accepted and not puts:
                 id = self.model.accepted[-(padding % 7) - 1 :][0]
-            body = f'[1,"t",["{"x" * padding}"]]'.encode()
+            body = f'["t",["{"x" * padding}"]]'.encode()
             puts.append(Put(id, body, priority, delay, 0, limit))
         call = store.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
         if immediate and len(puts) == 1 and not self.model.knows(puts[0].id):

@@ -89,7 +89,7 @@ def reason(ddl: str, *row: Any, **more: Any) -> str:
     ],
 )
 def test_positional_arguments(ddl: str, value: Any, args: Any) -> None:
-    assert envelope(ddl, value) == ([1, "t"] if args is None else [1, "t", args])
+    assert envelope(ddl, value) == (["t"] if args is None else ["t", args])
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,14 @@ def test_positional_arguments(ddl: str, value: Any, args: Any) -> None:
     ],
 )
 def test_arguments_by_name(ddl: str, value: Any, kwargs: Any) -> None:
-    assert envelope(ddl, value) == ([1, "t"] if kwargs is None else [1, "t", [], kwargs])
+    assert envelope(ddl, value) == (["t"] if kwargs is None else ["t", [], kwargs])
 
 
 def test_maps_of_many_rows_stay_apart() -> None:
     rows = [({"a": "1"},), (None,), ({},), ({"b": "2", "c": "3"},)]
     arrow = arrow_of(schema("kwargs map"))
     batch = pa.RecordBatch.from_pylist([{"kwargs": row[0]} for row in rows], schema=arrow)
-    found = [orjson.loads(job.body)[3:] for job in table("kwargs map").jobs(batch.slice(1))]  # type: ignore[union-attr]
+    found = [orjson.loads(job.body)[2:] for job in table("kwargs map").jobs(batch.slice(1))]  # type: ignore[union-attr]
     assert found == [[], [], [{"b": "2", "c": "3"}]]
 
 
@@ -138,13 +138,13 @@ def test_what_travels_with_the_job() -> None:
     ddl = "headers map, labels string, limit string, keep double, group string"
     row = ({"a": "x", "b": None}, '{"n": 1}', "1m", 5.0, None)
     opts = {"headers": {"a": "x"}, "labels": {"n": 1}, "limit": 60.0, "keep": 5.0}
-    assert envelope(ddl, *row) == [1, "t", [], {}, opts]
-    assert envelope(ddl, None, None, None, None, None) == [1, "t"]
+    assert envelope(ddl, *row) == ["t", [], {}, opts]
+    assert envelope(ddl, None, None, None, None, None) == ["t"]
 
 
 def test_queue_task_and_id_of_the_row() -> None:
     job = one("queue string, task string, key string", "q2", "t2", "k", id_column="key")
-    assert (job.queue, job.id, orjson.loads(job.body)) == ("q2", "k", [1, "t2"])
+    assert (job.queue, job.id, orjson.loads(job.body)) == ("q2", "k", ["t2"])
     assert one("id string", "mine").id == "mine"
 
 

@@ -83,13 +83,13 @@ def test_envelopes_come_back(task: str, args: list[Any], kwargs: dict[str, Any])
 
 
 def test_empty_trailing_parts_are_left_out() -> None:
-    assert pack("t") == b'[1,"t"]'
-    assert pack("t", (), {}, {}) == b'[1,"t"]'
-    assert pack("t", (1,)) == b'[1,"t",[1]]'
-    assert pack("t", (), {"a": 1}) == b'[1,"t",[],{"a":1}]'
-    assert pack("t", (), None, {"keep": 1.0}) == b'[1,"t",[],{},{"keep":1.0}]'
-    assert Envelope("t", (1,)).encode() == b'[1,"t",[1]]'
-    assert Envelope.decode(b'[1,"t",[1]]') == ("t", [1], {}, {})
+    assert pack("t") == b'["t"]'
+    assert pack("t", (), {}, {}) == b'["t"]'
+    assert pack("t", (1,)) == b'["t",[1]]'
+    assert pack("t", (), {"a": 1}) == b'["t",[],{"a":1}]'
+    assert pack("t", (), None, {"keep": 1.0}) == b'["t",[],{},{"keep":1.0}]'
+    assert Envelope("t", (1,)).encode() == b'["t",[1]]'
+    assert Envelope.decode(b'["t",[1]]') == ("t", [1], {}, {})
 
 
 def test_values_with_one_obvious_json_form() -> None:
@@ -205,14 +205,14 @@ def test_a_float_comes_back_or_is_refused(args: list[float], kwargs: dict[str, A
         b"{}",
         b"[]",
         b"[1]",
-        b"[2]",
         b'[2,"t"]',
-        b"[1,2]",
-        b'[1,"t",{}]',
-        b'[1,"t",[],[]]',
-        b'[1,"t",[],{},[]]',
-        b'[1,"t",[],{},{},1]',
-        b'["1","t"]',
+        b'[["t"]]',
+        b'"t"',
+        b'{"t":[]}',
+        b'["t",{}]',
+        b'["t",[],[]]',
+        b'["t",[],{},[]]',
+        b'["t",[],{},{},1]',
         b"S",
         b"Sk.m",
         b"Sk.m.",
@@ -227,8 +227,11 @@ def test_what_is_no_envelope(body: bytes) -> None:
 
 @given(st.binary() | st.binary().map(lambda tail: b"S" + tail))
 def test_any_bytes_are_an_envelope_or_undecodable(body: bytes) -> None:
-    with pytest.raises(Undecodable):
-        unpack(body)
+    try:
+        task, args, kwargs, opts = unpack(body)
+    except Undecodable:
+        return
+    assert (type(task), type(args), type(kwargs), type(opts)) == (str, list, dict, dict)
 
 
 # -- results ---------------------------------------------------------------------------------------
@@ -268,7 +271,7 @@ def test_a_broken_result() -> None:
 
 OLD = "an old secret of enough bytes"
 NEW = "a new secret of enough bytes!"
-BODY = b'[1,"t",["a.b"]]'
+BODY = b'["t",["a.b"]]'
 
 
 def test_a_signed_body_is_verified_and_readable() -> None:
@@ -340,4 +343,4 @@ def test_secrets_are_not_shown() -> None:
 
 
 def test_the_envelope_is_plain_json() -> None:
-    assert orjson.loads(pack("t", (1,), {"a": 2})) == [1, "t", [1], {"a": 2}]
+    assert orjson.loads(pack("t", (1,), {"a": 2})) == ["t", [1], {"a": 2}]

@@ -134,7 +134,14 @@ def test_a_job_that_leaves_the_program_has_failed(bench: Bench) -> None:
 
 def test_what_cannot_be_decoded_goes_to_the_dead_letters_as_it_is(bench: Bench) -> None:
     bench.child()
-    for body in (b"\x00\xff garbage", b'[2,"c.noop"]', b'[1,"c.noop",7]', b'[1,"c.noop",[],{},[]]'):
+    for body in (
+        b"\x00\xff garbage",
+        b'[2,"c.noop"]',
+        b'{"c.noop":1}',
+        b'"c.noop"',
+        b'["c.noop",7]',
+        b'["c.noop",[],{},[]]',
+    ):
         id_ = new_id()
         bench.queue.enqueue_puts([Put(id_, body)])
         assert dead(bench, id_)["kind"] == "undecodable"

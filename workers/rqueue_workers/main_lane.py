@@ -11,7 +11,6 @@ from typing import Any
 
 from orjson import loads
 
-from rqueue.codec import VERSION
 from rqueue.context import JobContext, current
 from rqueue.errors import SoftTimeLimit
 from rqueue.job import Delivery
@@ -128,15 +127,15 @@ class MainLane:
             head, _, body = value.partition(b";")
             try:
                 parts = loads(body)
-                if len(parts) == 3:
-                    version, name, args = parts
+                if len(parts) == 2:
+                    name, args = parts
                 else:
-                    version, name = parts
+                    (name,) = parts if type(parts) is list else ()
                     args = NO_ARGUMENTS
                 function = functions(name)
             except (ValueError, TypeError):
                 function = None
-            if function is None or version != VERSION or type(args) is not list:
+            if function is None or type(args) is not list:
                 if self._long_way(hand, id_, value, acquired):
                     count += 1
                 started = clock()

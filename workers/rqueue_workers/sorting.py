@@ -8,7 +8,7 @@ from orjson import dumps
 
 from rqueue_workers.loading import ASYNC, Plan
 
-_START = b'[1,"'
+_START = b'["'
 
 
 class Sorter:
@@ -20,5 +20,5 @@ class Sorter:
 
     def is_async(self, value: bytes) -> bool:
         """Whether a stored job seems to be one of an async task."""
-        start = value.find(_START) + 4
+        start = value.find(_START) + 2
         return value[start : value.find(b'"', start)] in self._names

@@ -11,83 +11,101 @@ import pyarrow.compute as pc
 
 from rqueue.codec import unpack
 from rqueue.errors import Undecodable
-from rqueue.job import Header
+from rqueue.job import Header, parse_value
 from rqueue.spark.job_pages import Found
 from rqueue.spark.schemas import TableColumn, arrow_schema
 
 __all__ = ["JobBatches"]
 
-_UNKNOWN = Header(0, 0)
 _ENVELOPE = frozenset({"task", "args", "kwargs", "labels", "headers", "problem"})
+_UNKNOWN = (None,) * len(Header._fields)
+_UNREAD: tuple[None, None, None, dict[str, Any]] = (None, None, None, {})
 
 
-class _Row:
-    """One job, taken apart. What cannot be read is None, and `problem` says why."""
+class _Page:
+    """Jobs that were found together, taken apart, each part in a list. What cannot be read is None,
+    and `problems` says why."""
 
-    __slots__ = ("args", "found", "header", "kwargs", "opts", "problem", "task")
-
-    def __init__(self, found: Found, deep: bool) -> None:
+    def __init__(self, found: list[Found], deep: bool) -> None:
         self.found = found
-        self.header: Header | None = None
-        self.task: str | None = None
-        self.args: list[Any] | None = None
-        self.kwargs: dict[str, Any] | None = None
-        self.opts: dict[str, Any] = {}
-        self.problem: str | None = None
-        try:
-            self.header = found.job.header
-            if deep:
-                self.task, self.args, self.kwargs, self.opts = unpack(found.job.body)
-        except Undecodable as error:
-            self.problem = str(error)
+        self.headers: list[Any] = []
+        self.envelopes: list[tuple[Any, Any, Any, dict[str, Any]]] = []
+        self.sizes: list[int] = []
+        self.problems: list[str | None] = []
+        for one in found:
+            value = one.job.value
+            header: Any = _UNKNOWN
+            envelope: Any = _UNREAD
+            body, problem = value, None
+            try:
+                header, body = parse_value(value)
+                if deep:
+                    envelope = unpack(body)
+            except Undecodable as error:
+                problem = str(error)
+            self.headers.append(header)
+            self.envelopes.append(envelope)
+            self.sizes.append(len(body))
+            self.problems.append(problem)
+
+    def only(self, tasks: Collection[str]) -> list[bool]:
+        """Leave out jobs of other tasks; which ones stay."""
+        kept = [envelope[0] in tasks for envelope in self.envelopes]
+        for name, values in vars(self).items():
+            setattr(self, name, [one for one, keep in zip(values, kept, strict=True) if keep])
+        return kept
 
 
-def _json(value: Any) -> str | None:
-    return None if value is None else orjson.dumps(value).decode()
+def _json(values: list[Any]) -> list[str | None]:
+    dumps = orjson.dumps
+    return [None if value is None else dumps(value).decode() for value in values]
 
 
-def _texts(value: Any) -> list[tuple[str, str]] | None:
-    """A map of text; other values of labels as JSON writes them."""
-    if not isinstance(value, dict) or not value:
-        return None
-    return [(k, v if isinstance(v, str) else orjson.dumps(v).decode()) for k, v in value.items()]
+def _texts(values: list[Any]) -> list[list[tuple[str, str]] | None]:
+    """Maps of text; other values of labels as JSON writes them."""
+    return [
+        [(k, v if isinstance(v, str) else orjson.dumps(v).decode()) for k, v in value.items()]
+        if value and isinstance(value, dict)
+        else None
+        for value in values
+    ]
 
 
-def _text(raw: bytes) -> str | None:
-    return raw.decode(errors="replace") or None
+def _dues(page: _Page) -> list[int | None]:
+    return [
+        (header[6] or None) if found.due_ms is None else found.due_ms
+        for found, header in zip(page.found, page.headers, strict=True)
+    ]
 
 
-def _due(row: _Row) -> int | None:
-    if row.found.due_ms is not None:
-        return row.found.due_ms
-    return (row.header or _UNKNOWN).due_ms or None
+def _of_header(name: str) -> Callable[[_Page], list[Any]]:
+    at = Header._fields.index(name)
+    return lambda page: [header[at] for header in page.headers]
 
 
-def _of_header(name: str) -> Callable[[_Row], Any]:
-    return lambda row: None if row.header is None else getattr(row.header, name)
-
-
-_COLUMNS: dict[str, Callable[[_Row], Any]] = {
-    "id": lambda row: row.found.job.id,
-    "state": lambda row: row.found.state,
-    "task": lambda row: row.task,
-    "args": lambda row: _json(row.args),
-    "kwargs": lambda row: _json(row.kwargs),
+_COLUMNS: dict[str, Callable[[_Page], list[Any]]] = {
+    "id": lambda page: [found.job.id for found in page.found],
+    "state": lambda page: [found.state for found in page.found],
+    "task": lambda page: [envelope[0] for envelope in page.envelopes],
+    "args": lambda page: _json([envelope[1] for envelope in page.envelopes]),
+    "kwargs": lambda page: _json([envelope[2] for envelope in page.envelopes]),
     "level": _of_header("level"),
     "position": _of_header("position"),
-    "group": lambda row: None,
-    "labels": lambda row: _texts(row.opts.get("labels")),
-    "headers": lambda row: _texts(row.opts.get("headers")),
-    "enqueued": lambda row: row.header.enqueued_ms if row.header else None,
-    "due": _due,
+    "group": lambda page: [None] * len(page.found),
+    "labels": lambda page: _texts([envelope[3].get("labels") for envelope in page.envelopes]),
+    "headers": lambda page: _texts([envelope[3].get("headers") for envelope in page.envelopes]),
+    "enqueued": _of_header("enqueued_ms"),
+    "due": _dues,
     "deliveries": _of_header("deliveries"),
     "attempts": _of_header("attempts"),
-    "max_deliveries": lambda row: (row.header or _UNKNOWN).max_deliveries or None,
-    "consumer": lambda row: row.found.consumer or None,
-    "worker": lambda row: row.found.worker or None,
-    "cause": lambda row: _text(row.found.cause),
-    "size": lambda row: len(row.found.job.value if row.header is None else row.found.job.body),
-    "problem": lambda row: row.problem,
+    "max_deliveries": lambda page: [header[5] or None for header in page.headers],
+    "consumer": lambda page: [found.consumer or None for found in page.found],
+    "worker": lambda page: [found.worker or None for found in page.found],
+    "cause": lambda page: [
+        found.cause.decode(errors="replace") if found.cause else None for found in page.found
+    ],
+    "size": lambda page: page.sizes,
+    "problem": lambda page: page.problems,
 }
 
 
@@ -119,19 +137,19 @@ class JobBatches:
 
     def add(self, page: list[Found], errors: list[bytes | None] | None = None) -> None:
         """Add jobs; `errors` of each, as they are stored."""
-        rows = [_Row(found, self._deep) for found in page]
+        jobs = _Page(page, self._deep)
         if self._tasks is not None:
-            kept = [row.task in self._tasks for row in rows]
+            kept = jobs.only(self._tasks)
             if errors is not None:
                 errors = [one for one, keep in zip(errors, kept, strict=True) if keep]
-            rows = [row for row, keep in zip(rows, kept, strict=True) if keep]
+        count = len(jobs.found)
         for name, values in self._lists.items():
             if name == "errors":
-                raw = errors or [None] * len(rows)
+                raw = errors or [None] * count
                 values += [one and one.decode(errors="replace").splitlines() for one in raw]
             else:
-                values += map(_COLUMNS[name], rows)
-        self.rows += len(rows)
+                values += _COLUMNS[name](jobs)
+        self.rows += count
 
     def take(self) -> pa.RecordBatch:
         """All jobs since the last time."""

@@ -40,6 +40,6 @@ if #ARGV >= FIRST then
   end
 end
 if queue.paused then return { queue.now, count } end
-local promoted = promote_due(base, queue)
+local promoted = promote_due(base, queue, PROMOTE_MAX)
 if promoted > 0 then consumer_notify(base, queue.now, promoted, queue.timer, queue.ranked) end
 return { queue.now, math.max(count, promoted) }

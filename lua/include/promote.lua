@@ -5,14 +5,15 @@
 --- parked jobs back to the places they kept, and retries that asked for the tail behind everything. A due list per
 --- level stands before its ready list, so that promotion never walks a backlog.
 
---- Jobs that one call promotes at the most.
-local PROMOTE_MAX = '256'
+--- Jobs that one call promotes at the most, and at the least where so many are due.
+local PROMOTE_MAX, PROMOTE_MIN = 256, 64
 
 --- Promote what is due; returns how many. `queue` = {now=, levels=, promoted=}: its levels in use, and whether it ever
---- had due jobs, are brought up to date.
-local function promote_due(base, queue)
-  local schedule = base .. 'scheduled'
-  local seats = redis.call('ZRANGEBYSCORE', schedule, '-inf', string.format('%d', queue.now), 'LIMIT', '0', PROMOTE_MAX)
+--- had due jobs, are brought up to date. `want`: how many this call will take; twice as many are promoted, so that a
+--- worker that wants few does not wait long, and a schedule empties faster than it is worked off.
+local function promote_due(base, queue, want)
+  local schedule, most = base .. 'scheduled', math.max(PROMOTE_MIN, math.min(2 * want, PROMOTE_MAX))
+  local seats = redis.call('ZRANGEBYSCORE', schedule, '-inf', string.format('%d', queue.now), 'LIMIT', '0', most)
   local count = #seats
   if count == 0 then return 0 end
   --- @include "levels"

@@ -55,9 +55,10 @@ local function pull_jobs(base, queue, consumer)
     pull_leave(base, queue, consumer, 'interested')
     return {}, -1
   end
+  local want = math.min(free, PULL_MAX)
   if not queue.quiet then
     --- @include "promote"
-    promote_due(base, queue)
+    promote_due(base, queue, want)
   end
   if queue.ranked and pull_outranked(base, queue, consumer) then
     --- @include "pass_on"
@@ -67,7 +68,6 @@ local function pull_jobs(base, queue, consumer)
     consumer.state = redis.call('HGET', base .. 'consumer:' .. consumer.name, 'state')
     return {}, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1
   end
-  local want = math.min(free, PULL_MAX)
   local room = consumer.bytes > 0 and consumer.bytes - consumer.held_bytes or nil
   local jobs, ids, bytes, tight, more = take_heads(base, queue.levels, queue.promoted, want, room, held == 0)
   local count = #ids

@@ -208,9 +208,9 @@ FAULTS = [
     Fault(
         "an id that has ended is accepted again",
         "enqueue.lua",
-        "+ redis.call('HEXISTS', base .. 'ended', id)",
-        "",
-        (begin((1, 0)), enqueue(), HEAR, settle("ack"), PAUSE, enqueue(known=True)),
+        "if live[i] or ended[i] or older[i]",
+        "if live[i] or older[i]",
+        (begin((1, 0)), enqueue(), HEAR, settle("ack"), PAUSE, enqueue(limit=1, known=True)),
     ),
     Fault(
         "an id is accepted again a little too early",
@@ -239,9 +239,9 @@ FAULTS = [
     Fault(
         "a refused settle has written already",
         "settle.lua",
-        "me, failure = queue_consumer(base, consumer, term)",
+        "me, failure = queue_consumer(base, consumer, term, mine)",
         "redis.call('HINCRBY', meta, 'settles', 1)\n"
-        "me, failure = queue_consumer(base, consumer, term)",
+        "me, failure = queue_consumer(base, consumer, term, mine)",
     ),
     Fault(
         "an immediate job that is refused is stored",

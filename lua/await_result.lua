@@ -1,40 +1,53 @@
 --- What became of a job, or a promise that its record will be put into its result list.
 --- KEYS: meta
 --- ARGV: id, wait
----   wait: "1" = the caller will block on the result list
---- REPLY: {now, state, record}; state: ended (with record), ready, scheduled, held, unknown
+---   wait: "1" = the caller takes what comes from the result list, by its next command: the record of an ended job is
+---     there then, and an empty text where the job is not known
+--- REPLY: {now, state, record}; state: ended (with record), ready, scheduled, held, unknown; or with wait "live"
 --- ERRORS: SCHEMA
---- @include "queue"
---- @include "value"
---- @include "seat"
---- @include "records_read"
---- @include "hands_look"
+--- @include "clock"
+--- @include "schema"
 
 local meta = KEYS[1]
 local id = ARGV[1]
 local wait = ARGV[2]
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(base)
-if not queue then return failure end
+local row = redis.call('HMGET', meta, 'v', 'clock')
+local fault = schema_fault(row[1])
+if fault then return fault end
+local now = clock(row[2])
 
+local list = base .. 'result:' .. id
 local value = redis.call('HGET', base .. 'jobs', id)
 local live = value and string.byte(value) ~= 33 and not redis.call('ZSCORE', base .. 'dead', id)
+if live and wait == '1' then
+  -- a list that an earlier job of this id left behind is no answer; it goes first: a write that frees (H-10)
+  redis.call('DEL', list)
+  redis.call('HSET', base .. 'awaited', id, '1')
+  return { now, 'live', '' }
+end
 if not live then
-  local record = redis.call('LINDEX', base .. 'result:' .. id, 0) or records_read(base, id)
+  --- @include "records_read"
+  --- @include "awaited"
+  local listed = redis.call('LINDEX', list, '0')
+  local record = listed and listed ~= '' and listed or records_read(base, id)
   local cause = not record and redis.call('HGET', base .. 'causes', id)
-  if cause then record = string.format('F%d:', redis.call('ZSCORE', base .. 'dead', id) or queue.now) .. cause end
-  return { queue.now, record and 'ended' or 'unknown', record or '' }
+  if cause then record = string.format('F%d:', redis.call('ZSCORE', base .. 'dead', id) or now) .. cause end
+  if wait == '1' and (not listed or listed == '') then
+    redis.call('DEL', list)
+    record_announce(base, id, record or '')
+  end
+  return { now, record and 'ended' or 'unknown', record or '' }
 end
-if wait == '1' then
-  redis.call('HSET', base .. 'awaited', id, 1)
-  -- a list that an earlier job of this id left behind is no answer
-  redis.call('DEL', base .. 'result:' .. id)
-end
+
+--- @include "value"
+--- @include "seat"
+--- @include "hands_look"
 local state = 'ready'
 if redis.call('ZSCORE', base .. 'scheduled', seat_of(value_parse(value), id)) then
   state = 'scheduled'
 elseif hands_holder(base, id) then
   state = 'held'
 end
-return { queue.now, state, '' }
+return { now, state, '' }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue import store
-from rqueue.connection import aexecute, translated
+from rqueue.connection import aexecute, patience_of, translated
 from rqueue.job import JobState, parse_record
 from rqueue.results import ResultWait, read_result, read_state, slice_for
 
@@ -47,7 +47,7 @@ class AsyncJobHandle(Generic[R]):
         Cancelling the wait (asyncio.timeout, a client that hung up) changes nothing for the job.
         """
         client, queue = self._queue.redis, self.queue
-        wait = ResultWait(self._queue.keys, self.id, timeout, slice_for(client))
+        wait = ResultWait(self._queue.keys, self.id, timeout, slice_for(patience_of(client)))
         while True:
             record = wait.heard(await aexecute(client, wait.ask(), queue=queue))
             if record is None:

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 import redis
 
 from rqueue import outbox, store
-from rqueue.connection import first_look, open_client, require_bytes
+from rqueue.connection import first_look, open_client, patience_of, require_bytes
 from rqueue.consumer import Consumer
 from rqueue.credit import Credit, SharedCredit
 from rqueue.dev_server import with_url
@@ -67,7 +67,7 @@ class Queue:
         if redis is not None:
             require_bytes(redis)
             self.redis = redis
-            patience = redis.connection_pool.connection_kwargs.get("socket_timeout")
+            patience = patience_of(redis)
         else:
             self.settings = given = with_url(given)
             self.redis = open_client(

@@ -135,6 +135,12 @@ def translated(client: Any, **about: str) -> Iterator[None]:
         raise better from error
 
 
+def patience_of(client: Any) -> float | None:
+    """Seconds that a reply may take on this client; None: for ever."""
+    limit: float | None = client.connection_pool.connection_kwargs.get("socket_timeout")
+    return limit
+
+
 def execute(client: redis.Redis, call: Call[R], **about: str) -> R:
     """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
     try:

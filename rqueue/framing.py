@@ -41,10 +41,10 @@ class Framing:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
-    def send(self, command: tuple[str | bytes | int | float, ...]) -> None:
-        """Send one command and do not wait."""
+    def send(self, *commands: tuple[str | bytes | int | float, ...]) -> None:
+        """Send commands and do not wait."""
         try:
-            self._sock.sendall(_pack(command))
+            self._sock.sendall(b"".join([_pack(command) for command in commands]))
         except BlockingIOError:
             raise rx.TimeoutError("Timeout writing to socket") from None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue import store
-from rqueue.connection import translated
 from rqueue.job import JobState, parse_record
 from rqueue.results import (
     ResultWait,
@@ -67,14 +66,19 @@ class JobHandle(Generic[R]):
 
 def await_record(queue: Queue, id: str, timeout: float | None) -> Any:
     """Wait for a job's record and return the result in it; see `JobHandle.result`."""
-    client = queue.redis
-    wait = ResultWait(queue.keys, id, timeout, slice_for(client))
+    lines = queue._lines
+    wait = ResultWait(queue.keys, id, timeout, slice_for(lines.patience))
     while True:
-        record = wait.heard(queue._run(wait.ask()))
+        moved = None
+        if wait.left > 0:
+            seen, moved = lines.run_then(wait.ask(), wait.block(), queue=queue.name)
+        else:
+            seen = queue._run(wait.ask())
+        record = wait.heard(seen)
         if record is None:
-            with translated(client, queue=queue.name):
-                moved: Any = client.execute_command(*wait.block())
             if moved is None:
                 continue
+            if isinstance(moved, Exception):
+                raise moved
             record = parse_record(moved)
         return read_result(id, record)

@@ -12,15 +12,17 @@ import random
 import threading
 import time
 import weakref
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import redis
 
 from rqueue.errors import ConnectionLost, RedisTimeout, RQueueError
-from rqueue.store.call import Call
+from rqueue.store.call import Arg, Call
 from rqueue.wire import Wire
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 TRIES = 4
 FIRST_PAUSE_S = 0.05
@@ -48,11 +50,25 @@ class Lines:
 
     def run(self, call: Call[R], *, queue: str) -> R:
         """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
+        answer: R = self._tried(Wire.run, call, queue=queue)
+        return answer
+
+    def run_then(self, call: Call[R], command: tuple[Arg, ...], *, queue: str) -> tuple[R, Any]:
+        """Run a call and a command that waits for what the call has announced: both replies. The
+        command is to wait for less than `patience`. Raises the tree of `rqueue.errors`."""
+        return self._tried(Wire.run_then, call, command, queue=queue)
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds that a reply may take; None: for ever."""
+        return self._timeout
+
+    def _tried(self, action: Callable[..., T], *arguments: object, queue: str) -> T:
         failures = 0
         while True:
             wire = self._wire()
             try:
-                return wire.run(call, queue=queue)
+                return action(wire, *arguments, queue=queue)
             except (ConnectionLost, RedisTimeout):
                 failures += 1
                 if failures == TRIES:

@@ -1,7 +1,8 @@
 """What a job's record says, and how one waits for it: the part that needs no I/O.
 
 The sync and the asyncio handle do the same: ask with `ResultWait.ask`, hear the answer with
-`heard`, and where that is None run the command `block`, then again.
+`heard`, and where that is None run the command `block`, then again. The sync one sends both at
+once: what was asked leaves an answer to the second.
 """
 
 from __future__ import annotations
@@ -74,10 +75,9 @@ def read_state(seen: store.Awaited) -> JobState:
     return JobState(seen.state)
 
 
-def slice_for(client: Any) -> float:
-    """Seconds that one blocked command may last on this client: well below its reply limit."""
-    limit = client.connection_pool.connection_kwargs.get("socket_timeout")
-    return WAIT_SLICE_S if limit is None else min(WAIT_SLICE_S, limit * 0.6)
+def slice_for(patience: float | None) -> float:
+    """Seconds that one blocked command may last where a reply may take `patience`: well below."""
+    return WAIT_SLICE_S if patience is None else min(WAIT_SLICE_S, patience * 0.6)
 
 
 class ResultWait:
@@ -116,6 +116,8 @@ class ResultWait:
         """The record, or None: go on waiting. Raises UnknownJob, ResultNotReady, ResultTimeout."""
         if seen.state == "ended":
             return parse_record(seen.record)
+        if seen.state == "live":
+            return None
         state = JobState(seen.state)
         if state is JobState.UNKNOWN:
             raise UnknownJob(self.id, queue=self._keys.queue)

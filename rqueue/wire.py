@@ -77,14 +77,17 @@ class Wire:
 
     def send(self, *command: Arg) -> None:
         """Send one command and do not wait. Raises the tree of `rqueue.errors`."""
+        self._send(command)
+
+    def _send(self, *commands: tuple[Arg, ...]) -> None:
         try:
             if self._framing is None:
                 self._open()
             if self._framing is not None:
-                self._framing.send(command)
+                self._framing.send(*commands)
             else:
                 connection = self._connection
-                packed = connection.pack_command(*command)
+                packed = connection.pack_commands(commands)
                 connection.send_packed_command(packed, check_health=False)
         except (rx.RedisError, OSError) as error:
             raise self._broken(error) from error
@@ -129,13 +132,37 @@ class Wire:
                 source = scripts.script(call.script).source
                 reply = self.command("EVAL", source, 1, call.key, *call.args)
         except rx.ResponseError as error:
-            script = scripts.script(call.script)
-            if (place := script.locate(str(error))) is not None:
-                error.add_note(f"at {place}")
-            raise translate(
-                error, url=self.url, script=call.script, queue=queue, consumer=consumer
-            ) from error
+            raise self._refused(call, error, queue, consumer) from error
         return call.read(reply)
+
+    def run_then(
+        self, call: Call[R], command: tuple[Arg, ...], *, queue: str = ""
+    ) -> tuple[R, Any]:
+        """Run a script call and a command that waits for what the call has announced, sent with
+        it: the replies of both. Where only the command is refused, its reply is the error."""
+        self._send(("EVALSHA", scripts.script(call.script).sha, 1, call.key, *call.args), command)
+        try:
+            reply = self.read()
+        except rx.ResponseError as error:
+            # nothing was announced: what waits for it would wait for nothing
+            self.close()
+            if not isinstance(error, rx.NoScriptError):
+                raise self._refused(call, error, queue) from error
+            self.run(call, queue=queue)
+            return self.run_then(call, command, queue=queue)
+        seen = call.read(reply)
+        try:
+            return seen, self.read()
+        except rx.ResponseError as error:
+            return seen, self._refused(call, error, queue)
+
+    def _refused(
+        self, call: Call[Any], error: rx.ResponseError, queue: str, consumer: str = ""
+    ) -> Exception:
+        script = scripts.script(call.script)
+        if (place := script.locate(str(error))) is not None:
+            error.add_note(f"at {place}")
+        return translate(error, url=self.url, script=call.script, queue=queue, consumer=consumer)
 
     def _broken(self, error: Exception) -> Exception:
         # a reply may still be on its way: this connection must not be used again

@@ -1,7 +1,15 @@
---- Results that somebody waits for: `awaited` names the jobs, `result:<id>` is the list they block on.
+--- Results that somebody waits for: `awaited` names the jobs, `result:<id>` is the list they block on. It is not there
+--- while its job is awaited.
 
 --- How long that list outlives the end of its job.
-local RESULT_LIST_MS = 60000
+local RESULT_LIST_MS = '60000'
+
+--- Whoever waits for this job, or asks within a minute, finds the record in its list.
+local function record_announce(base, id, record)
+  local list = base .. 'result:' .. id
+  redis.call('RPUSH', list, record)
+  redis.call('PEXPIRE', list, RESULT_LIST_MS)
+end
 
 --- Whoever waits for one of these jobs gets its record. `pairs_` is {id, record, id, record, ...}.
 local function records_publish(base, pairs_)
@@ -11,11 +19,8 @@ local function records_publish(base, pairs_)
   local awaited = redis.call('HMGET', base .. 'awaited', unpack(ids))
   for i, wanted in ipairs(awaited) do
     if wanted then
-      local list = base .. 'result:' .. ids[i]
       redis.call('HDEL', base .. 'awaited', ids[i])
-      redis.call('DEL', list)
-      redis.call('RPUSH', list, pairs_[2 * i])
-      redis.call('PEXPIRE', list, RESULT_LIST_MS)
+      record_announce(base, ids[i], pairs_[2 * i])
     end
   end
 end

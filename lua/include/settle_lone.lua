@@ -35,9 +35,9 @@ local function settle_lone(base, row, consumer, mine, arguments)
   local record = string.format('D%d:', now) .. (result or '')
   redis.call('HSET', base .. 'ended', id, record)
   redis.call('XADD', base .. 'history', '*', 'n', '1', 'b', arguments[6])
-  if special then
+  if special and redis.call('HDEL', base .. 'awaited', id) == 1 then
     --- @include "awaited"
-    records_publish(base, { id, record })
+    record_announce(base, id, record)
   end
 
   -- the next one, or none, where a look at one list tells

@@ -75,7 +75,7 @@ class Shown(NamedTuple):
 
 
 class Awaited(NamedTuple):
-    """state: ended (with the record), ready, scheduled, held, unknown."""
+    """state: ended (with the record), ready, scheduled, held, unknown; to who waits only "live"."""
 
     now: int
     state: str

@@ -20,9 +20,11 @@ from rqueue.errors import (
     JobCancelled,
     JobFailed,
     JobPurged,
+    RedisOutOfMemory,
     ResultExpired,
     ResultNotReady,
     ResultTimeout,
+    ScriptError,
     UnknownJob,
 )
 from rqueue.job import JobState
@@ -125,6 +127,55 @@ def test_a_time_out_names_the_state(queue: Queue) -> None:
         handle.result(0.05)
     assert isinstance(error.value, TimeoutError)
     assert (error.value.id, error.value.timeout, error.value.state) == (handle.id, 0.05, "ready")
+
+
+def test_who_waits_for_what_cannot_come_is_told_at_once(queue: Queue, consumer: Consumer) -> None:
+    for _ in range(2):
+        with pytest.raises(UnknownJob):
+            queue.job("never").result()
+    # what said so is no answer for the job that has the id later
+    handle = queue.send("t", options=Options(id="never"))
+    consumer.ack(take_one(consumer), "late")
+    assert handle.result() == "late"
+
+
+def test_a_wait_that_is_refused_leaves_nothing_behind(queue: Queue, consumer: Consumer) -> None:
+    handle = queue.send("t")
+    consumer.ack(take_one(consumer), 7)
+    queue.redis.set(queue.keys.result(handle.id), "not ours")
+    with pytest.raises(ScriptError, match="WRONGTYPE"):
+        handle.result()
+    queue.redis.delete(queue.keys.result(handle.id))
+    assert handle.result() == 7
+
+
+def test_a_wait_teaches_a_server_the_script_that_it_forgot(
+    queue: Queue, consumer: Consumer, server: EmbeddedRedis
+) -> None:
+    handle = queue.send("t")
+    job = take_one(consumer)
+    queue.redis.script_flush()
+    with ThreadPoolExecutor() as threads, monitoring(server.url) as monitor:
+        waiting = threads.submit(handle.result)
+        monitor.wait_for("BLMOVE", handle.id)
+        consumer.ack(job, 7)
+        assert waiting.result(30) == 7
+    queue.redis.script_flush()
+    assert handle.result() == 7
+
+
+def test_a_result_can_be_waited_for_while_memory_is_short(
+    make_server: Callable[..., EmbeddedRedis],
+) -> None:
+    server = make_server()
+    with Queue("q", server.url) as queue, queue.consumer(jobs=2, renew=False) as consumer:
+        early, late = queue.send("t"), queue.send("t")
+        jobs = take(consumer, 2)
+        consumer.ack(jobs[0], 1)
+        queue.redis.config_set("maxmemory", 1)
+        assert early.result() == early.result(0) == 1
+        with pytest.raises(RedisOutOfMemory):
+            late.result(30)
 
 
 def test_several_waiters_wait_without_polling(

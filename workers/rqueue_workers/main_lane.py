@@ -130,7 +130,7 @@ class MainLane:
                 if len(parts) == 2:
                     name, args = parts
                 else:
-                    (name,) = parts if type(parts) is list else ()
+                    name = parts[0] if len(parts) == 1 and type(parts) is list else None
                     args = NO_ARGUMENTS
                 function = functions(name)
             except (ValueError, TypeError):

@@ -29,15 +29,19 @@ DAY = 86_400_000
 FIRST = date(2026, 1, 1)  # of T0
 
 
-@pytest.fixture(params=["local", "hadoop"])
+on_both = pytest.mark.parametrize("lake", ["local", "hadoop"], indirect=True)
+
+
+@pytest.fixture
 def lake(
     request: pytest.FixtureRequest,
     spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Lake:
-    """An empty lake, written as a folder of this machine, and as any that Hadoop knows."""
-    if request.param == "hadoop":
+    """An empty lake, written as a folder of this machine; `on_both`: and as any that Hadoop knows,
+    for what goes through `Files` in ways that no other test goes."""
+    if getattr(request, "param", "local") == "hadoop":
         monkeypatch.setattr(Files, "_is_local", lambda _: False)
     lake = Lake(spark, str(tmp_path / "lake"))
     lake.keep_schema()
@@ -61,6 +65,7 @@ def ids(lake: Lake) -> list[str]:
 # -- lists -----------------------------------------------------------------------------------------
 
 
+@on_both
 def test_what_a_list_tells(lake: Lake) -> None:
     add(lake, {"id": "1", "at": 5}, {"id": "2", "at": DAY}, {"id": "3", "at": 7, "queue": "p"})
     snapshot = lake.snapshot()
@@ -80,6 +85,7 @@ def test_entries_are_ordered_by_number() -> None:
     assert str(Entry.of("12-3")) == "12-3"
 
 
+@on_both
 def test_who_finds_the_number_taken_changes_nothing(lake: Lake) -> None:
     add(lake, {"id": "1", "at": 1})
     before = lake.snapshot()
@@ -125,6 +131,7 @@ def test_a_list_that_is_none_of_ours(lake: Lake) -> None:
         lakes.read(lake.spark, lake.path)
 
 
+@on_both
 def test_a_lake_that_was_moved(lake: Lake, spark: SparkSession) -> None:
     odd = "a b{c}*[d]?%"
     add(lake, {"id": "1", "at": 1, "queue": odd})
@@ -160,6 +167,7 @@ def _of_another_version(lake: Lake, field: st.StructField, monkeypatch: pytest.M
         lake.keep_schema()
 
 
+@on_both
 def test_a_lake_of_a_newer_rqueue(
     lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +197,7 @@ def test_a_column_of_another_type_is_refused(
         lake.keep_schema()
 
 
+@on_both
 def test_a_later_format_is_refused(lake: Lake) -> None:
     document = json.loads(lake.files.read_text("_rqueue/schema.json") or "")
     lake.files.replace("_rqueue/schema.json", json.dumps(document | {"format": 2}))
@@ -250,6 +259,7 @@ def test_what_is_due(files: list[LakeFile], today: int, counts: list[int]) -> No
     assert [len(part) for part in found] == counts
 
 
+@on_both
 def test_two_compactions_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """The slower one finds its files replaced, and leaves nothing behind."""
     add(lake, {"id": "1", "at": 1})
@@ -309,6 +319,7 @@ def names(lake: Lake) -> Callable[[], set[str]]:
     }
 
 
+@on_both
 def test_what_was_replaced_goes_after_an_hour(lake: Lake, names: Callable[[], set[str]]) -> None:
     small = [*add(lake, {"id": "1", "at": 1}), *add(lake, {"id": "2", "at": 2})]
     merge(lake, lake.snapshot().files)
@@ -326,6 +337,7 @@ def test_what_was_replaced_goes_after_an_hour(lake: Lake, names: Callable[[], se
     assert lake.clean(3600, now_ms=now + 3_700_000) == 0
 
 
+@on_both
 def test_what_a_killed_writer_left_goes_after_a_day(
     lake: Lake, names: Callable[[], set[str]]
 ) -> None:

@@ -59,7 +59,7 @@ CSV = (
 )
 
 
-@pytest.mark.each_spark
+@pytest.mark.each_spark(cluster="long")
 def test_rows_become_jobs(run: Run, read: Read, queue: Queue, people: Path) -> None:
     args = ["load", str(people), *CSV, "--task", "app.greet", "-q", queue.name, "--name", "a"]
     args += ["--args-columns", "id", "--column", "level=CAST(prio AS INT) + 4"]

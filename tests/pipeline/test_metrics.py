@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from rqueue.errors import ConfigError
 from rqueue.pipeline import metrics
 from tests.pipeline.history_rows import SCENARIO, T0, frame
+from tests.support.spark import Sparks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -16,9 +18,11 @@ if TYPE_CHECKING:
 START, END = T0, T0 + 10_000
 
 
-@pytest.fixture
-def rows(spark: SparkSession) -> DataFrame:
-    return metrics.prepare(frame(spark, SCENARIO), START, END)
+@pytest.fixture(scope="module")
+def rows(sparks: Sparks) -> Iterator[DataFrame]:
+    rows = metrics.prepare(frame(sparks.get(), SCENARIO), START, END).cache()
+    yield rows
+    rows.unpersist()
 
 
 def found(table: DataFrame) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ def history(
 
 
 def quick(target: float, **more: object) -> Goal:
-    return Goal(target, **{"repetitions": 10, "jobs": 10_000, "loads": (0.5, 1.0, 2.0), **more})  # type: ignore[arg-type]
+    return Goal(target, **{"repetitions": 6, "jobs": 6_000, "loads": (0.5, 1.0, 2.0), **more})  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,8 @@ def test_what_was_measured_is_what_came(known: Plan) -> None:
 def test_the_simulation_checks_the_model(known: Plan) -> None:
     assert known.error is not None and known.error < 0.15
     assert known.sets == sum(
-        10 * ((point.fitted is not None) + (point.measured is not None)) for point in known.points
+        known.goal.repetitions * ((point.fitted is not None) + (point.measured is not None))
+        for point in known.points
     )
     for point in known.curve():
         assert point.fitted is not None and point.measured is not None
@@ -119,14 +120,14 @@ def test_bursts_that_a_count_shows_take_more_workers(spark: SparkSession) -> Non
     # every 20 s the jobs of 20 s at once: far from what arrives at random
     arrived = np.repeat(np.arange(200) * 20.0, 80)
     runs = np.full(len(arrived), 0.25)
-    (found,) = plan(spark, history(spark, arrived, runs), quick(2.0), window_s=4000)
+    (found,) = plan(spark, history(spark, arrived, runs), quick(2.0, loads=(1.0,)), window_s=4000)
     assert found.measured.load.erlangs == pytest.approx(1.0, rel=0.02)
     # 80 jobs at once: with c workers the k-th waits 0.25·floor(k/c) s, and the 76th may wait 2 s
     exact = next(c for c in range(2, 80) if 0.25 * ((math.ceil(0.95 * 80) - 1) // c) <= 2.0)
     trace = [point for point in found.curve() if point.measured and point.measured.most <= 2.0]
     assert min(point.workers for point in trace) in (exact, exact + 1)
     assert found.workers >= exact
-    assert plan_queue(spark, found.measured, quick(20.0)).workers < exact
+    assert plan_queue(spark, found.measured, quick(20.0, loads=(1.0,))).workers < exact
 
 
 def test_runs_are_counted_with_their_retries(spark: SparkSession) -> None:

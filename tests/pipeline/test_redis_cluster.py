@@ -84,8 +84,9 @@ def test_load_and_replay(
         bury_one(redis_cluster, QueueKeys(name, namespace))
     lines = (json.dumps({"to": QUEUES[n % 4], "n": n}) for n in range(40))
     (away / "rows.json").write_text("\n".join(lines))
-    args = ["load", str(away / "rows.json"), "--format", "json", "--task", "t", "--column", "queue=to"]
-    args += ["--args-columns", "n", "--name", "once", "--partitions", "2", "--json"]
+    args = ["load", str(away / "rows.json"), "--format", "json", "--task", "t"]
+    args += ["--column", "queue=to", "--args-columns", "n", "--name", "once"]
+    args += ["--partitions", "2", "--json"]
     assert json.loads(run(*args).stdout)["jobs"] == 40
     assert json.loads(run(*args).stdout)["jobs"] == 0
     replay = ["replay", "--where", "task = 'doomed'", "--purge", "--name", "again"]

@@ -126,7 +126,6 @@ def test_page_of_what_redis_has(
     assert "mail" in page
     assert held in page
     assert "it was never to be" in page  # the cause is in Redis only
-    assert run("report", "--out", "-").output.startswith("<!doctype html>")
 
 
 def _dies(queue: Queue) -> str:
@@ -177,6 +176,8 @@ def test_json_and_parquet_of_a_lake(
     assert [row["key"] for row in document["tables"]["by"]] == ["w-1"]
     assert not (tmp_path / "rqueue-report.html").exists()
     assert spark.read.parquet(str(tmp_path / "tables/totals")).first()["rows"] == 30
+    tables = {folder.name for folder in (tmp_path / "tables").iterdir()}
+    assert tables >= {*document["tables"], "totals", "fairness"}
 
     alone = json.loads(run("report", "--lake", lake, "--json", url="").stdout)
     assert (alone["figures"]["rows"], alone["sources"]) == (20, [f"the lake {lake}"])
@@ -184,6 +185,7 @@ def test_json_and_parquet_of_a_lake(
         json.loads(run("report", "--lake", lake, "--no-live", "--json").stdout)["figures"]["rows"]
         == 20
     )
+    assert run("report", "--lake", lake, "--out", "-").output.startswith("<!doctype html>")
     past = json.loads(run("report", "--lake", lake, "--to", "1h", "--json").stdout)
     assert past["figures"]["rows"] == 0
 

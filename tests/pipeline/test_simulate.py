@@ -115,7 +115,7 @@ def test_the_same_seed_says_the_same_in_any_batch() -> None:
     assert other[0].mean != whole[0].mean
 
 
-@pytest.mark.each_spark
+@pytest.mark.each_spark(cluster="long")
 def test_spark_says_what_numpy_says(spark: SparkSession) -> None:
     work = Workload(np.array([0.1, 0.5, 0.2]), EXPONENTIAL, 3.0, 2.0, jobs=1000)
     sets = [

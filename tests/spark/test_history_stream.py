@@ -590,7 +590,6 @@ def test_new_queues_come_in_while_it_runs(
         query.stop()
 
 
-@pytest.mark.each_spark
 def test_a_wrong_option_of_a_stream_is_named(stream: Stream) -> None:
     with pytest.raises(Exception, match="maxRowsPerBatch: 0 is below 1"):
         stream.run(maxRowsPerBatch=0)

@@ -8,16 +8,10 @@ from tests.support.spark import Sparks
 
 
 @pytest.mark.each_spark
-def test_a_session_computes(spark: SparkSession) -> None:
-    assert spark.range(1000).selectExpr("sum(id)").collect()[0][0] == 499500
-    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
-    assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
-    assert spark.sparkContext.uiWebUrl is None
-
-
-@pytest.mark.each_spark
-def test_its_python_has_what_ours_has(spark: SparkSession) -> None:
+def test_a_session_computes_with_our_python(spark: SparkSession) -> None:
     from pyspark.sql.functions import udf
+
+    import rqueue.history
 
     @udf("string", useArrow=False)
     def where(_: int) -> str:
@@ -27,10 +21,12 @@ def test_its_python_has_what_ours_has(spark: SparkSession) -> None:
 
         return f"{sys.executable} {rqueue.history.__file__}"
 
-    import rqueue.history
-
-    found = spark.range(2).select(where("id")).distinct().collect()
-    assert [row[0] for row in found] == [f"{sys.executable} {rqueue.history.__file__}"]
+    rows = spark.range(1000).select("id", where("id")).collect()
+    assert sum(row[0] for row in rows) == 499500
+    assert {row[1] for row in rows} == {f"{sys.executable} {rqueue.history.__file__}"}
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
+    assert spark.sparkContext.uiWebUrl is None
 
 
 def test_the_cluster_has_two_workers(cluster_spark: SparkSession, sparks: Sparks) -> None:

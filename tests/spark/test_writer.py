@@ -4,17 +4,12 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import orjson
 import pytest
-import redis
 from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import udf
@@ -29,7 +24,6 @@ from rqueue.spark.sink import progress
 from rqueue.spark.writer import batches
 from tests.support.redis_cluster import SmallCluster
 from tests.support.snapshot import take_snapshot
-from tests.support.spark import ROOT
 
 
 @pytest.fixture
@@ -133,7 +127,6 @@ def test_tasks_that_die_are_tried_again(
     @udf("bigint", useArrow=False)
     def die_once(number: int) -> int:
         import os
-        import signal
 
         from pyspark import TaskContext
 
@@ -163,7 +156,7 @@ def test_envelopes_are_signed(spark: SparkSession, queue: Queue, tmp_path: Path)
     value = queue.redis.hget(queue.keys.jobs, info.id)
     body = value.partition(b";")[2]
     signer = Signer({"k1": "0123456789abcdef"})
-    assert orjson.loads(signer.verify(queue.name, info.id, body)) == [1, "t", [0]]
+    assert orjson.loads(signer.verify(queue.name, info.id, body)) == ["t", [0]]
 
 
 def test_queues_of_a_redis_cluster(
@@ -359,73 +352,3 @@ def test_a_checkpoint_that_was_put_back_is_noticed(
     assert found(queue) == once(range(30))
     run_stream(spark, queue, tmp_path, runId="again")
     assert found(queue) == once(range(30)) + once(range(10, 30))
-
-
-STREAM = """
-import sys
-from pathlib import Path
-from rqueue import Queue
-from rqueue.spark import session
-from tests.spark.test_writer import run_stream
-
-spark = session("local[2]", **{"spark.sql.shuffle.partitions": "2"})
-with Queue(sys.argv[1], sys.argv[2]) as queue:
-    print("go", flush=True)
-    run_stream(spark, queue, Path(sys.argv[3]), batchSize="20", maxRowsPerSecond=sys.argv[4])
-"""
-
-
-@contextmanager
-def driver(queue: Queue, folder: Path, rate: int) -> Iterator[subprocess.Popen[str]]:
-    """A program of its own that runs the stream; killed with all its children at the end."""
-    command = [sys.executable, "-c", STREAM, queue.name, str(queue.settings.url), str(folder)]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'workers'}"}
-    with (folder / "log").open("w") as log:
-        program = subprocess.Popen(
-            [*command, str(rate)],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-            cwd=folder,
-            text=True,
-        )
-    assert program.stdout is not None
-    try:
-        assert program.stdout.readline() == "go\n", (folder / "log").read_text()[-2000:]
-        yield program
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(program.pid, signal.SIGKILL)
-        program.wait()
-        program.stdout.close()
-
-
-@pytest.mark.timeout(400)
-def test_a_driver_that_is_killed(spark: SparkSession, queue: Queue, tmp_path: Path) -> None:
-    """Workers end the jobs at once, and forget them, so that ids alone would not do."""
-    put_files(tmp_path / "in", 0, 3, 200)
-    done: Counter[int] = Counter()
-    with driver(queue, tmp_path, 100) as program:
-        while sum(done.values()) < 270:  # in the midst of the second epoch
-            assert program.poll() is None, (tmp_path / "log").read_text()[-2000:]
-            done += take_all(queue)
-            time.sleep(0.005)  # what is written signals nothing
-    done += take_all(queue)
-    assert sum(done.values()) < 400
-    run_stream(spark, queue, tmp_path)
-    done += take_all(queue)
-    assert done == once(range(600))
-
-
-def take_all(queue: Queue) -> Counter[int]:
-    """End all that waits, in one step, without a trace."""
-    script = """
-    local ids = redis.call('LRANGE', KEYS[1], 0, -1)
-    local values = #ids > 0 and redis.call('HMGET', KEYS[2], unpack(ids)) or {}
-    redis.call('DEL', KEYS[1], KEYS[2])
-    return values
-    """
-    client: redis.Redis = queue.redis
-    values = client.eval(script, 2, queue.keys.ready(4), queue.keys.jobs)
-    return Counter(orjson.loads(value.partition(b";")[2])[2][0] for value in values)

@@ -4,27 +4,31 @@
 --- `taker`: the first of the waiting consumers, false where none waits. `timer`: who watches the schedule. Returns the
 --- reply, or nil where the long way is to be gone: nothing is changed then.
 local function enqueue_lone(base, now, taker, timer, id, envelope)
-  local jobs_key = base .. 'jobs'
-  if redis.call('HEXISTS', jobs_key, id) + redis.call('HEXISTS', base .. 'ended', id)
-    + redis.call('HEXISTS', base .. 'ended:old', id) > 0 then
+  if redis.call('HEXISTS', base .. 'ended', id) + redis.call('HEXISTS', base .. 'ended:old', id) > 0 then
+    return { now, 0, { 0 }, '' }
+  end
+  local held, room, window
+  if taker then
+    if taker == timer or redis.call('EXISTS', base .. 'ready:4', base .. 'due:4', base .. 'scheduled') > 0 then
+      return nil
+    end
+    held = base .. 'held:' .. taker
+    window = redis.call('HMGET', base .. 'consumer:' .. taker, 'jobs', 'bytes', 'priority')
+    local holds = redis.call('LLEN', held)
+    room = (tonumber(window[1]) or 0) - holds
+    if room < 1 or holds > 0 and window[2] ~= '0' then return nil end
+  end
+  local value = string.format('%d,%d;', redis.call('HINCRBY', base .. 'meta', 'seq', '1'), now) .. envelope
+  if redis.call('HSETNX', base .. 'jobs', id, value) == 0 then
+    -- a live job has this id, and the position is not taken
+    redis.call('HINCRBY', base .. 'meta', 'seq', '-1')
     return { now, 0, { 0 }, '' }
   end
   if not taker then
-    local position = redis.call('HINCRBY', base .. 'meta', 'seq', '1')
-    redis.call('HSET', jobs_key, id, string.format('%d,%d;', position, now) .. envelope)
     redis.call('RPUSH', base .. 'ready:4', id)
     return { now, 1, {}, '' }
   end
-  if taker == timer or redis.call('EXISTS', base .. 'ready:4', base .. 'due:4', base .. 'scheduled') > 0 then return nil end
-  local held, its = base .. 'held:' .. taker, base .. 'consumer:' .. taker
-  local holds = redis.call('LLEN', held)
-  local window = redis.call('HMGET', its, 'jobs', 'bytes', 'priority')
-  local room = (tonumber(window[1]) or 0) - holds
-  if room < 1 or holds > 0 and window[2] ~= '0' then return nil end
   --- @include "move"
-  local position = redis.call('HINCRBY', base .. 'meta', 'seq', '1')
-  local value = string.format('%d,%d;', position, now) .. envelope
-  redis.call('HSET', jobs_key, id, value)
   redis.call('RPUSH', held, id)
   consumer_move(base, now, taker, 'interested', room == 1 and 'not_interested' or 'notified', window[3],
     window[2] ~= '0' and string.format('%d', #value))

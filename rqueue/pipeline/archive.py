@@ -2,7 +2,7 @@
 
 A structured stream reads history; each of its batches is written aside, put into its folders, and
 becomes part of the lake in one step (see `rqueue.pipeline.lake`). Where Python's workers see the
-lake's file system, they write the files themselves, which costs a sixth of what Spark takes for it
+lake's file system, they write the files themselves, which costs a tenth of what it costs Spark
 (see `rqueue.pipeline.staging`); elsewhere the stream is `rqueue-history`, and Spark writes. Nothing
 depends on the moment at which that is interrupted:
 

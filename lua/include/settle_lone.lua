@@ -28,26 +28,26 @@ local function settle_lone(base, row, consumer, mine, arguments)
 
   local special = redis.call('EXISTS', base .. 'scheduled', base .. 'short', base .. 'interested', base .. 'errors',
     base .. 'awaited') > 0
+  local known = special and redis.call('EXISTS', base .. 'errors', base .. 'awaited') > 0
   redis.call('HDEL', jobs_key, id)
-  if special then redis.call('HDEL', base .. 'errors', id) end
+  if known then redis.call('HDEL', base .. 'errors', id) end
   redis.call('HSET', base .. 'meta', 'acked', string.format('%d', (row[11] or 0) + 1), 'history_rows',
     string.format('%d', rows))
   local record = string.format('D%d:', now) .. (result or '')
   redis.call('HSET', base .. 'ended', id, record)
   redis.call('XADD', base .. 'history', '*', 'n', '1', 'b', arguments[6])
-  if special and redis.call('HDEL', base .. 'awaited', id) == 1 then
+  if known and redis.call('HDEL', base .. 'awaited', id) == 1 then
     --- @include "awaited"
     record_announce(base, id, record)
   end
 
-  -- the next one, or none, where a look at one list tells
+  -- the next one, or none, where one look tells
   if row[3] == '4' and row[4] ~= '1' and row[5] ~= consumer and row[6] ~= '1' and not row[10] and jobs == mine[4]
-    and bytes == mine[5] and window > 0
-    and not (special and redis.call('EXISTS', base .. 'scheduled', base .. 'short') > 0) then
+    and bytes == mine[5] and window > 0 then
     local ready = base .. 'ready:4'
-    local next_
+    local empty
     if jobs == '1' and mine[2] == 'not_interested' and not special then
-      next_ = redis.call('LPOP', ready)
+      local next_ = redis.call('LPOP', ready)
       local value = next_ and redis.call('HGET', jobs_key, next_)
       if value and string.byte(value) ~= 33 then
         redis.call('RPUSH', held, next_)
@@ -58,10 +58,11 @@ local function settle_lone(base, row, consumer, mine, arguments)
       end
       -- cancelled while it waited
       if next_ then redis.call('LPUSH', ready, next_) end
+      empty = not next_
     else
-      next_ = redis.call('EXISTS', ready) == 1
+      empty = redis.call('EXISTS', ready, base .. 'scheduled', base .. 'short') == 0
     end
-    if not next_ then
+    if empty then
       --- @include "pull_state"
       local me = { name = consumer, state = mine[2], priority = mine[3] }
       pull_settle_state(base, { now = now }, me, 'interested', bytes ~= '0' and '0')

@@ -189,14 +189,14 @@ FAULTS = [
     Fault(
         "errors outlive a job that is settled alone",
         "include/settle_lone.lua",
-        "if special then redis.call('HDEL', base .. 'errors', id) end",
+        "if known then redis.call('HDEL', base .. 'errors', id) end",
         "",
     ),
     Fault(
         "who settles alone waits though there is work",
         "include/settle_lone.lua",
-        "next_ = redis.call('EXISTS', ready) == 1",
-        "next_ = false",
+        "empty = redis.call('EXISTS', ready, base .. 'scheduled', base .. 'short') == 0",
+        "empty = true",
         (begin((3, 0)), enqueue(), HEAR, NEXT, enqueue(), HEAR, enqueue(), NEXT),
     ),
     Fault(

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -108,30 +108,31 @@ def test_processes_of_the_cluster_are_killed(
 ) -> None:
     """Spark tries the tasks again by itself; nobody repeats the write."""
     count = 6000
-    failed: list[BaseException] = []
-
-    def work() -> None:
-        frame = numbers(cluster_spark, count, 4)
-        try:
-            write(frame, queue, runId="killed", batchSize=20, maxRowsPerSecond=400)
-        except BaseException as error:
-            failed.append(error)
-
-    writer = threading.Thread(target=work)
-    writer.start()
-    done: Counter[int] = Counter()
     marks = [count // 8, count // 2]  # of the first tasks, and of the second ones
-    while writer.is_alive():
-        done += take_all(queue)
-        if marks and done.total() >= marks[0]:
-            marks.pop(0)
-            if victim == "worker":
-                sparks.cluster.kill_worker()
-            else:
-                sparks.cluster.kill_executor("java" if victim == "executor" else "python")
-        time.sleep(0.005)  # what is written signals nothing
-    writer.join()
-    done += take_all(queue)
-    assert (failed, marks) == ([], [])
+    kills: dict[str, Callable[[], None]] = {
+        "executor": sparks.cluster.kill_executor,
+        "its Python": lambda: sparks.cluster.kill_executor("python"),
+        "worker": sparks.cluster.kill_worker,
+    }
+    done: Counter[int] = Counter()
+    over = threading.Event()
+
+    def end_jobs() -> None:
+        while not over.wait(0.005):  # what is written signals nothing
+            done.update(take_all(queue))
+            if marks and done.total() >= marks[0]:
+                marks.pop(0)
+                kills[victim]()
+
+    jobs = threading.Thread(target=end_jobs)
+    jobs.start()
+    try:
+        frame = numbers(cluster_spark, count, 4)
+        write(frame, queue, runId="killed", batchSize=20, maxRowsPerSecond=400)
+    finally:
+        over.set()
+        jobs.join()
+    done.update(take_all(queue))
+    assert marks == [], "who was to be killed was"
     assert done == once(range(count))
     assert progress(queue.redis, queue.keys, "killed") == (count, count)

@@ -12,7 +12,7 @@ at one after the other, while workers go on:
 
 Spark plans the read of a DataFrame once for all queries without filters of their own: `load()`
 again to look again. Nothing is changed by looking. Each partition reads `maxRowsPerSecond` at most,
-in small pages, so that workers are hardly slowed.
+in pages, so that workers are hardly slowed.
 """
 
 from __future__ import annotations

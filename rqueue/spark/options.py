@@ -33,7 +33,7 @@ EVERY: tuple[str, ...] = ()
 
 READ_RATE = 6_000.0
 """Jobs a second that a partition reads at most, where nothing else is said. A job costs Redis 6 us,
-Python 8 and the JVM 5: one partition for each core takes about a tenth of the machine."""
+Python 8 and the JVM 5: one partition for each core takes a tenth to a seventh of all."""
 
 JOB_STATES = ("ready", "scheduled", "parked", "held", "blocked", "dead")
 

@@ -27,7 +27,7 @@ if not queue then return failure end
 local value = redis.call('HGET', base .. 'jobs', id)
 local head, own = '', ''
 if value then
-  head = string.match(value, '^(%d+,%d+[%d,]*);')
+  head = string.match(value, '^(%d+,%-?%d+[%d,]*);')
   if head then
     local job = value_parse(head .. ';')
     own = job.position and redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id)) or ''

@@ -55,7 +55,7 @@ local dead = redis.call('EXISTS', base .. 'dead') == 1 and redis.call('ZMSCORE',
 local heads, seats = {}, {}
 for i, id in ipairs(ids) do
   local value = values[i]
-  heads[i] = value and string.match(value, '^(%d+,%d+[%d,]*);')
+  heads[i] = value and string.match(value, '^(%d+,%-?%d+[%d,]*);')
   local job = heads[i] and value_parse(heads[i] .. ';')
   seats[i] = job and job.position and seat_of(job, id) or ''
 end

@@ -8,6 +8,7 @@
 --- ERRORS: SCHEMA
 --- @include "queue"
 --- @include "levels"
+--- @include "epoch"
 
 local meta = KEYS[1]
 local waiting = ARGV[1]
@@ -26,8 +27,9 @@ for _, level in ipairs(levels_list(queue.levels)) do
       local ids = redis.call('LRANGE', key, 0, 99)
       if #ids > 0 then
         for _, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(ids))) do
-          local enqueued = value and tonumber(string.match(value, '^%d+,(%d+)'))
+          local enqueued = value and tonumber(string.match(value, '^%d+,(-?%d+)'))
           if enqueued then
+            enqueued = enqueued + EPOCH
             if oldest == 0 or enqueued < oldest then oldest = enqueued end
             break
           end

@@ -10,6 +10,7 @@
 --- @include "clock"
 --- @include "schema"
 --- @include "wake_max"
+--- @include "epoch"
 
 local meta = KEYS[1]
 local how = ARGV[1]
@@ -93,7 +94,7 @@ if plan then
   --- @include "runs"
   lists, scheduled, ready = runs_lay(plan, ids, position, now, stored, ARGV, FIRST)
 else
-  local tail, waiting = string.format(',%d;', now), accepted == total and ids or {}
+  local tail, waiting = string.format(',%d;', now - EPOCH), accepted == total and ids or {}
   for i = 1, total do
     local id = ids[i]
     if id then

@@ -28,7 +28,7 @@ if step ~= 'place' and step ~= 'take' then return redis.error_reply('BADARGS rep
 
 local value = redis.call('HGET', base .. 'jobs', id)
 local marked = value and string.byte(value) == 33
-if value and not marked and not string.match(value, '^%d+,%d+[%d,]*;') then
+if value and not marked and not string.match(value, '^%d+,%-?%d+[%d,]*;') then
   -- no header: nothing could settle it; the bytes are kept, as a dead letter
   local job = { id = id, position = redis.call('HINCRBY', meta, 'seq', 1), enqueued = queue.now, level = 4, deliveries = 0,
     attempts = 0, max = 0, due = 0, envelope = value }

@@ -1,8 +1,9 @@
 """A job as it is stored, handed out and ended: states, outcomes, deliveries, records.
 
-Stored in the hash `jobs` as `header;envelope`. The header is text, `position,enqueued_ms` or, once
-anything differs from the defaults, `position,enqueued_ms,level,deliveries,attempts,max_deliveries,
-due_ms`. Scripts rewrite the header and never look into the envelope.
+Stored in the hash `jobs` as `header;envelope`. The header is text, `position,enqueued` or, once
+anything differs from the defaults, `position,enqueued,level,deliveries,attempts,max_deliveries,
+due_ms`; `enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header and never look into the
+envelope.
 
 Nothing here is parsed before somebody asks: a worker builds thousands of deliveries a second.
 """
@@ -17,6 +18,7 @@ from rqueue.errors import Undecodable
 
 __all__ = [
     "DEFAULT_LEVEL",
+    "EPOCH_MS",
     "Delivery",
     "Header",
     "JobInfo",
@@ -86,6 +88,9 @@ class Header(NamedTuple):
     due_ms: int = 0
 
 
+EPOCH_MS = 1_735_689_600_000
+"""What `enqueued` counts from in a stored header: the first of January 2025."""
+
 _new = tuple.__new__
 _DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0)
 
@@ -102,8 +107,9 @@ def parse_value(value: bytes) -> tuple[Header, bytes]:
     try:
         if semicolon:
             if len(fields) == 2:  # nearly all jobs; past Header's own constructor: half the time
-                return _new(Header, (int(fields[0]), int(fields[1]), *_DEFAULTS)), body
-            return Header(*map(int, fields)), body
+                return _new(Header, (int(fields[0]), int(fields[1]) + EPOCH_MS, *_DEFAULTS)), body
+            header = Header(*map(int, fields))
+            return header._replace(enqueued_ms=header.enqueued_ms + EPOCH_MS), body
     except (ValueError, TypeError):
         pass  # named below, together with a missing semicolon
     raise Undecodable("not a stored job (no header)", value)

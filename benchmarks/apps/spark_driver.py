@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.lab.processes import ROOT
 
@@ -54,7 +54,7 @@ def main(url: str, master: str, folder: Path, jobs: int) -> None:
     from rqueue.pipeline.archive import archive
     from rqueue.spark import session
 
-    more = {
+    more: dict[str, Any] = {
         "spark.executorEnv.PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "workers"))),
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -15,6 +15,7 @@ from orjson import loads
 from benchmarks.apps import board
 from rqueue import scripts, store
 from rqueue.history import pack
+from rqueue.job import EPOCH_MS
 from rqueue.keys import QueueKeys
 from rqueue.store.settle import Window
 from rqueue.subscription import consumer_name
@@ -54,7 +55,9 @@ def main(url: str, queue: str, window: int, history: bool) -> None:
                     "id": [id_.decode() for id_ in ids],
                     "task": "hit",
                     "queue": queue,
-                    "enqueued": [int(v[v.index(b",") + 1 : v.index(b";")]) for v in values],
+                    "enqueued": [
+                        int(v[v.index(b",") + 1 : v.index(b";")]) + EPOCH_MS for v in values
+                    ],
                     "acquired": reply[0],
                     "started": reply[0],
                     "finished": reply[0],

@@ -22,7 +22,10 @@ def spark_here() -> SparkSession:
     from rqueue.spark import session
 
     folder = tempfile.gettempdir()
-    more = {"spark.sql.shuffle.partitions": "2", "spark.sql.warehouse.dir": folder}
+    more: dict[str, Any] = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": folder,
+    }
     return session(MASTER, "rqueue-bench", **more)
 
 

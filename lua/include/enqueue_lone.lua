@@ -1,3 +1,5 @@
+--- @include "epoch"
+
 --- The enqueue of one ordinary job, as a web app does it all day: into the queue, or into the hands of the consumer that
 --- waits for it. The steps are those of `enqueue`, without its lists.
 
@@ -18,7 +20,7 @@ local function enqueue_lone(base, now, taker, timer, id, envelope)
     room = (tonumber(window[1]) or 0) - holds
     if room < 1 or holds > 0 and window[2] ~= '0' then return nil end
   end
-  local value = string.format('%d,%d;', redis.call('HINCRBY', base .. 'meta', 'seq', '1'), now) .. envelope
+  local value = string.format('%d,%d;', redis.call('HINCRBY', base .. 'meta', 'seq', '1'), now - EPOCH) .. envelope
   if redis.call('HSETNX', base .. 'jobs', id, value) == 0 then
     -- a live job has this id, and the position is not taken
     redis.call('HINCRBY', base .. 'meta', 'seq', '-1')

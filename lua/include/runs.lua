@@ -1,3 +1,5 @@
+--- @include "epoch"
+
 --- Jobs that are not all ordinary, in runs of consecutive ones that share level, due time and limit.
 
 --- `text`: "<priority>,<when>,<max>,<count>;..." as runs {level=, due=, max=, count=}, due 0 where that is now or past;
@@ -29,9 +31,9 @@ local function runs_lay(plan, ids, position, now, stored, arguments, first)
     local level, due = run.level, run.due
     local tail
     if level == 4 and run.max == 0 and due == 0 then
-      tail = string.format(',%d;', now)
+      tail = string.format(',%d;', now - EPOCH)
     else
-      tail = string.format(',%d,%d,0,0,%d,%d;', now, level, run.max, due)
+      tail = string.format(',%d,%d,0,0,%d,%d;', now - EPOCH, level, run.max, due)
     end
     for i = index + 1, index + run.count do
       local id = ids[i]

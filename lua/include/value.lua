@@ -1,3 +1,5 @@
+--- @include "epoch"
+
 --- A job's value: "<position>,<enqueued>[,<level>,<deliveries>,<attempts>,<max>,<due>];<envelope>".
 --- The short form stands for level 4 and zeros, so that an ordinary job carries no more than it needs.
 --- `due` 0: the job stands in its ready list, among the others by position. Else it is in the schedule until then, and
@@ -6,10 +8,10 @@
 local function value_parse(value)
   local head, body = string.match(value, '^([^;]*);()')
   local position, enqueued, level, deliveries, attempts, max, due =
-    string.match(head, '^(%d+),(%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
+    string.match(head, '^(%d+),(-?%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
   return {
     position = tonumber(position),
-    enqueued = tonumber(enqueued),
+    enqueued = tonumber(enqueued) + EPOCH,
     level = tonumber(level) or 4,
     deliveries = tonumber(deliveries) or 0,
     attempts = tonumber(attempts) or 0,
@@ -21,9 +23,9 @@ end
 
 local function value_header(job)
   if job.level == 4 and job.deliveries == 0 and job.attempts == 0 and job.max == 0 and job.due == 0 then
-    return string.format('%d,%d;', job.position, job.enqueued)
+    return string.format('%d,%d;', job.position, job.enqueued - EPOCH)
   end
-  return string.format('%d,%d,%d,%d,%d,%d,%d;', job.position, job.enqueued, job.level, job.deliveries,
+  return string.format('%d,%d,%d,%d,%d,%d,%d;', job.position, job.enqueued - EPOCH, job.level, job.deliveries,
     job.attempts, job.max, job.due)
 end
 

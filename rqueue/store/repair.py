@@ -43,7 +43,8 @@ def order_in(head: str) -> tuple[int, int] | None:
     """Due time and position in a header or a mark (`!<position>,<due>`), None where there is no
     such thing."""
     fields = head.removeprefix("!").split(",")
-    if not all(field.isascii() and field.isdigit() for field in fields):
+    # a job may have been enqueued before times in headers begin: below zero
+    if not all(field.isascii() and field.removeprefix("-").isdigit() for field in fields):
         return None
     if head[:1] == "!":
         return (int(fields[1]), int(fields[0])) if len(fields) == 2 else None

@@ -34,9 +34,7 @@ def graves(queue: Queue, consumer: Make) -> list[str]:
         "d3": ("app.make", {"type": "", "kind": "crash", "message": "signal 9"}),
         "d4": ("app.make", {"type": "ValueError", "traceback": "line 7, in f\nValueError: 'x'"}),
     }
-    queue.enqueue_puts(
-        [store.Put(id_, orjson.dumps([task])) for id_, (task, _) in causes.items()]
-    )
+    queue.enqueue_puts([store.Put(id_, orjson.dumps([task])) for id_, (task, _) in causes.items()])
     for job in one.pull():
         one.settle(reject=[(job, causes[job.id][1])])
     one.close()

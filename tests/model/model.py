@@ -9,6 +9,8 @@ from __future__ import annotations
 from bisect import bisect
 from dataclasses import dataclass, field
 
+from rqueue.job import EPOCH_MS
+
 NOTIFIED_MS = 5000
 DEFAULT_MAX = 10
 
@@ -35,7 +37,7 @@ class Job:
         """As it is stored."""
         rest = (self.level, self.deliveries, self.attempts, self.max, self.due)
         shown = "" if rest == (4, 0, 0, 0, 0) else "".join(f",{number}" for number in rest)
-        return f"{self.position},{self.enqueued}{shown};".encode() + self.body
+        return f"{self.position},{self.enqueued - EPOCH_MS}{shown};".encode() + self.body
 
 
 @dataclass

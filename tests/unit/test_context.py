@@ -7,7 +7,7 @@ def test_there_is_none_outside_a_job() -> None:
 
 
 def test_what_a_job_knows_of_itself() -> None:
-    delivery = Delivery("j", b'5,1700000000000,9,2,1,10,0;["t"]')
+    delivery = Delivery("j", b'5,-35689600000,9,2,1,10,0;["t"]')
     opts = {"headers": {"trace": "x"}, "labels": {"gpu": True}}
     job = JobContext(delivery, "t", "q", opts, 1700000000009, "w", 12.5)
     token = current.set(job)

@@ -3,7 +3,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rqueue.errors import Undecodable
-from rqueue.job import Delivery, Header, JobState, Outcome, is_mark, parse_record, parse_value
+from rqueue.job import (
+    EPOCH_MS,
+    Delivery,
+    Header,
+    JobState,
+    Outcome,
+    is_mark,
+    parse_record,
+    parse_value,
+)
 
 NUMBER = st.integers(min_value=-(2**53), max_value=2**53)
 
@@ -11,7 +20,7 @@ NUMBER = st.integers(min_value=-(2**53), max_value=2**53)
 @given(NUMBER, NUMBER, st.binary())
 def test_the_short_header_means_defaults(position: int, enqueued: int, body: bytes) -> None:
     header, rest = parse_value(b"%d,%d;" % (position, enqueued) + body)
-    assert header == Header(position, enqueued, 4, 0, 0, 0, 0)
+    assert header == Header(position, EPOCH_MS + enqueued, 4, 0, 0, 0, 0)
     assert type(header) is Header
     assert rest == body
 
@@ -19,7 +28,7 @@ def test_the_short_header_means_defaults(position: int, enqueued: int, body: byt
 @given(st.lists(NUMBER, min_size=7, max_size=7), st.binary())
 def test_the_long_header(numbers: list[int], body: bytes) -> None:
     header, rest = parse_value(",".join(map(str, numbers)).encode() + b";" + body)
-    assert header == Header(*numbers)
+    assert header == Header(numbers[0], EPOCH_MS + numbers[1], *numbers[2:])
     assert rest == body
 
 
@@ -46,7 +55,7 @@ def test_a_delivery() -> None:
     assert delivery.id == "j\0é"
     assert delivery.body == b"[1;2]"
     assert delivery.position == -3
-    assert delivery.enqueued_ms == 1700000000000
+    assert delivery.enqueued_ms == EPOCH_MS + 1700000000000
     assert delivery.level == 9
     assert delivery.deliveries == 2
     assert delivery.attempts == 1

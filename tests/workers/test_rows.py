@@ -1,28 +1,52 @@
 """History rows from what the lanes leave."""
 
+from typing import Any
+
 from orjson import loads
 
 from rqueue.codec import pack
 from rqueue.history import pack as pack_columns
 from rqueue.history import unpack
 from rqueue.ids import new_id
+from rqueue.job import EPOCH_MS
 from rqueue.store.settle import Retried
 from rqueue_workers.rows import Row, pack_rows
 
 BODY = pack("t.ask", (1,))
 
 
+EPOCH = float(EPOCH_MS)
+
+
+def told(packed: bytes) -> list[dict[str, Any]]:
+    """Rows with their times from `EPOCH_MS` on; 0 where there is none."""
+    rows = unpack(packed)
+    for one in rows:
+        for name in ("enqueued", "acquired", "started", "finished"):
+            one[name] = one[name] and one[name] - EPOCH_MS
+    return rows
+
+
 def row(id_: str, head: bytes, started: float, finished: float, *rest: object) -> Row:
-    return (id_.encode(), head + b";" + BODY, head, "t.ask", 1_000, started, finished, *rest)
+    return (
+        id_.encode(),
+        head + b";" + BODY,
+        head,
+        "t.ask",
+        EPOCH_MS + 1_000,
+        started,
+        finished,
+        *rest,
+    )
 
 
 def test_rows_stand_in_the_order_of_the_settle_call() -> None:
     ids = [new_id() for _ in range(4)]
-    rows = unpack(
+    rows = told(
         pack_rows(
             "q",
             "w",
-            0.0,
+            EPOCH,
             [row(ids[0], b"1,900", 1.0, 1.25)],
             [row(ids[1], b"2,901", 1.25, 1.5, None, b"[1,2]")],
             [
@@ -47,11 +71,11 @@ def test_envelopes_are_recorded_where_they_are_asked_for() -> None:
     acks = [row(new_id(), b"1,900", 1.0, 1.25)]
     others = [
         row(new_id(), b"3,902", 2.0, 2.5, "retry", "E", Retried("x", 0, "old", True, b"")),
-        (b"x", b"\xff;\xff\xfe", b"\xff", "", 1_000, 2.5, 2.5, "reject", "F", b"{}"),
+        (b"x", b"\xff;\xff\xfe", b"\xff", "", EPOCH_MS + 1_000, 2.5, 2.5, "reject", "F", b"{}"),
     ]
 
     def bodies(of: str, *groups: list[Row]) -> list[str]:
-        return [r["body"] for r in unpack(pack_rows("q", "w", 0.0, *groups, bodies=of))]
+        return [r["body"] for r in told(pack_rows("q", "w", EPOCH, *groups, bodies=of))]
 
     assert bodies("none", acks, [], others) == ["", "", ""]
     assert bodies("failed", acks, [], others) == ["", BODY.decode(), ""]
@@ -61,9 +85,9 @@ def test_envelopes_are_recorded_where_they_are_asked_for() -> None:
 
 
 def test_any_id_and_any_header_has_a_row() -> None:
-    rows = unpack(
+    rows = told(
         pack_rows(
-            "q", "w", 0.0, [row("a\nü", b"1,900", 1.0, 1.0), row("b", b"x", 1.0, 1.0)], [], []
+            "q", "w", EPOCH, [row("a\nü", b"1,900", 1.0, 1.0), row("b", b"x", 1.0, 1.0)], [], []
         )
     )
     assert [r["id"] for r in rows] == ["a\nü", "b"]
@@ -90,7 +114,7 @@ def test_headers_of_all_kinds_stand_together() -> None:
         (heads, [(900, 4, 0), (903, 7, 950), *[(0, 4, 0)] * 4, (904, 4, 0)]),
     ):
         acks = [row(new_id(), head, 1.0, 1.0) for head in some]
-        rows = unpack(pack_rows("q", "w", 0.0, acks, [], []))
+        rows = told(pack_rows("q", "w", EPOCH, acks, [], []))
         assert [(r["enqueued"], r["level"], r["due"]) for r in rows] == expected
 
 
@@ -108,12 +132,12 @@ def test_a_job_alone_is_packed_as_it_would_be_in_company() -> None:
     queue, worker = '10 % of "q"', "%d ü"
     for one in [result, *[(*other, None, b"") for other in [plain, *others]]]:
         dones = [one]
-        (alone,) = unpack(pack_rows(queue, worker, 0.0, [], dones, []))
-        both = unpack(pack_rows(queue, worker, 0.0, [plain], dones, []))
+        (alone,) = told(pack_rows(queue, worker, EPOCH, [], dones, []))
+        both = told(pack_rows(queue, worker, EPOCH, [plain], dones, []))
         assert alone == both[1]
-        (without,) = unpack(pack_rows(queue, worker, 0.0, [one[:7]], [], []))
+        (without,) = told(pack_rows(queue, worker, EPOCH, [one[:7]], [], []))
         assert without == {**alone, "result_size": 0}
-    packed = pack_rows(queue, worker, 0.0, [plain], [], [])
+    packed = pack_rows(queue, worker, EPOCH, [plain], [], [])
     assert packed == pack_columns(unpack_one(packed)), "byte for byte"
 
 
@@ -124,7 +148,7 @@ def unpack_one(packed: bytes) -> dict[str, object]:
 
 def test_no_time_is_before_the_one_that_it_follows() -> None:
     """Redis's clock and ours differ by a reply's way: that is no reason to write nonsense."""
-    (only,) = unpack(pack_rows("q", "w", 0.0, [row("a", b"1,1002", 1.0, 1.001)], [], []))
+    (only,) = told(pack_rows("q", "w", EPOCH, [row("a", b"1,1002", 1.0, 1.001)], [], []))
     times = [only[name] for name in ("enqueued", "acquired", "started", "finished")]
     assert times == [1002] * 4
     assert loads(BODY)[0] == only["task"]

@@ -10,6 +10,7 @@ from typing import Any
 from orjson import loads
 
 from rqueue.history import pack, pack_single
+from rqueue.job import EPOCH_MS
 
 BODIES = ("none", "failed", "all")
 """Whose envelopes are recorded: nobody's, those of attempts that did not succeed, or all."""
@@ -23,8 +24,8 @@ _HEADER = ("", "enqueued", "level", "deliveries", "attempts", "", "due")
 """The columns of a job's whole header; "" for what no row tells."""
 
 _SHORT = b",4,0,0,0,0"
-_NONE = b"0,0" + _SHORT
-_READABLE = re.compile(rb"\d+(?:,\d+){6}")
+_NONE = b"0,%d" % -EPOCH_MS + _SHORT
+_READABLE = re.compile(rb"\d+,-?\d+(?:,\d+){5}")
 
 
 def pack_rows(
@@ -68,7 +69,7 @@ def pack_rows(
     }
     fields = _fields(heads)
     if fields is not None and len(fields) == 2 * count:  # plain jobs on their first way
-        columns["enqueued"] = fields[1::2]
+        columns["enqueued"] = [at + EPOCH_MS for at in fields[1::2]]
     else:
         _headers(columns, heads)
     enqueued = columns["enqueued"]
@@ -104,7 +105,7 @@ def _single(queue: str, worker: str, offset: float, row: Row) -> bytes | None:
     _, _, field = head.partition(b",")
     if not field.isdigit() or len(field) > 15:
         return None
-    enqueued = int(field)
+    enqueued = int(field) + EPOCH_MS
     # two clocks, as below
     got = acquired if acquired > enqueued else enqueued
     begun = int(started * 1000 + offset)
@@ -137,7 +138,7 @@ def _headers(columns: dict[str, Any], heads: Sequence[bytes]) -> None:
         if all(head.endswith(end) for head in heads):
             fields = _fields([head[: -len(end)] for head in heads])
             if fields is not None and len(fields) == 2 * len(heads):
-                columns["enqueued"] = fields[1::2]
+                columns["enqueued"] = [at + EPOCH_MS for at in fields[1::2]]
                 columns |= zip(_HEADER[2:], map(int, rest.split(b",")), strict=True)
                 del columns[""]
                 return
@@ -152,3 +153,4 @@ def _headers(columns: dict[str, Any], heads: Sequence[bytes]) -> None:
     for index, name in enumerate(_HEADER):
         if name:
             columns[name] = fields[index::7]
+    columns["enqueued"] = [at + EPOCH_MS for at in columns["enqueued"]]

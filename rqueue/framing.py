@@ -44,7 +44,10 @@ class Framing:
     def send(self, *commands: tuple[str | bytes | int | float, ...]) -> None:
         """Send commands and do not wait."""
         try:
-            self._sock.sendall(b"".join([_pack(command) for command in commands]))
+            if len(commands) == 1:
+                self._sock.sendall(_pack(commands[0]))
+            else:
+                self._sock.sendall(b"".join(map(_pack, commands)))
         except BlockingIOError:
             raise rx.TimeoutError("Timeout writing to socket") from None
 

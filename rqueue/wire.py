@@ -121,7 +121,7 @@ class Wire:
 
     def begin(self, call: Call[Any]) -> None:
         """Send a script call and do not wait: `finish` reads its reply, before any other call."""
-        self.send("EVALSHA", scripts.script(call.script).sha, 1, call.key, *call.args)
+        self._send(("EVALSHA", scripts.script(call.script).sha, 1, call.key, *call.args))
 
     def finish(self, call: Call[R], *, queue: str = "", consumer: str = "") -> R:
         """Read the reply of the call that was begun."""

@@ -244,7 +244,7 @@ def spark_read(bench: Bench) -> list[Figure]:
     from benchmarks.lab import spark as lab
 
     waiting = bench.size.of(2_000, 300_000, 1_000_000)
-    ahead = bench.size.of(60_000, 1_300_000, 3_000_000)
+    ahead = bench.size.of(60_000, 3_000_000, 7_000_000)
     window = bench.size.of(1, 50, 120) / 10
     spark = lab.spark_here()
     found: dict[str, list[float]] = {"while": [], "before": [], "read": []}

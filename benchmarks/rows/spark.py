@@ -244,8 +244,8 @@ def spark_read(bench: Bench) -> list[Figure]:
     from benchmarks.lab import spark as lab
 
     waiting = bench.size.of(2_000, 300_000, 1_000_000)
-    ahead = bench.size.of(60_000, 3_000_000, 7_000_000)
-    window = bench.size.of(1, 50, 120) / 10
+    ahead = bench.size.of(60_000, 2_200_000, 6_000_000)
+    window = bench.size.of(1, 40, 120) / 10
     spark = lab.spark_here()
     found: dict[str, list[float]] = {"while": [], "before": [], "read": []}
     for _ in range(bench.rounds):

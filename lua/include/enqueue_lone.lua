@@ -9,14 +9,13 @@ local function enqueue_lone(base, now, taker, timer, id, envelope)
   if redis.call('HEXISTS', base .. 'ended', id) + redis.call('HEXISTS', base .. 'ended:old', id) > 0 then
     return { now, 0, { 0 }, '' }
   end
-  local held, room, window
+  local room, window
   if taker then
     if taker == timer or redis.call('EXISTS', base .. 'ready:4', base .. 'due:4', base .. 'scheduled') > 0 then
       return nil
     end
-    held = base .. 'held:' .. taker
     window = redis.call('HMGET', base .. 'consumer:' .. taker, 'jobs', 'bytes', 'priority')
-    local holds = redis.call('LLEN', held)
+    local holds = redis.call('LLEN', base .. 'held:' .. taker)
     room = (tonumber(window[1]) or 0) - holds
     if room < 1 or holds > 0 and window[2] ~= '0' then return nil end
   end
@@ -30,10 +29,7 @@ local function enqueue_lone(base, now, taker, timer, id, envelope)
     redis.call('RPUSH', base .. 'ready:4', id)
     return { now, 1, {}, '' }
   end
-  --- @include "move"
-  redis.call('RPUSH', held, id)
-  consumer_move(base, now, taker, 'interested', room == 1 and 'not_interested' or 'notified', window[3],
-    window[2] ~= '0' and string.format('%d', #value))
-  redis.call('RPUSH', base .. 'wake:' .. taker, 'J' .. struct.pack('>I4', #id) .. id .. value)
+  --- @include "into_hands"
+  into_hands(base, now, taker, window[3], room == 1, window[2] ~= '0' and string.format('%d', #value), id, value)
   return { now, 1, {}, taker }
 end

@@ -1,4 +1,5 @@
 --- @include "consumers"
+--- @include "into_hands"
 
 --- A job that arrives while nothing waits goes straight into the hands of a waiting consumer with credit for it.
 
@@ -28,13 +29,10 @@ local function hand_over_taker(base, now, levels, ranked, waiters, size)
   return nil
 end
 
---- Into its hands, and into its wake list with all it needs to begin.
+--- Hand it over to the `taker` that was found.
 local function hand_over(base, now, taker, timer, id, value)
-  redis.call('RPUSH', base .. 'held:' .. taker.name, id)
   local account
   if taker.bytes > 0 then account = string.format('%d', (taker.held > 0 and taker.held_bytes or 0) + #value) end
-  consumer_move(base, now, taker.name, 'interested', taker.last and 'not_interested' or 'notified', taker.priority,
-    account)
-  redis.call('RPUSH', base .. 'wake:' .. taker.name, 'J' .. struct.pack('>I4', #id) .. id .. value)
+  into_hands(base, now, taker.name, taker.priority, taker.last, account, id, value)
   if taker.name == timer then consumer_pass_timer(base, now) end
 end

@@ -127,8 +127,8 @@ FAULTS = [
     ),
     Fault(
         "a job handed over is in nobody's hands",
-        "include/hand_over.lua",
-        "  redis.call('RPUSH', base .. 'held:' .. taker.name, id)\n",
+        "include/into_hands.lua",
+        "  redis.call('RPUSH', base .. 'held:' .. consumer, id)\n",
         "",
     ),
     Fault(
@@ -148,8 +148,8 @@ FAULTS = [
     Fault(
         "a lone job is handed over and its bytes are not counted",
         "include/enqueue_lone.lua",
-        "window[2] ~= '0' and string.format('%d', #value))",
-        "nil)",
+        "window[2] ~= '0' and string.format('%d', #value), id, value)",
+        "nil, id, value)",
     ),
     Fault(
         "a lone job is handed over twice",

@@ -35,12 +35,17 @@ for _, level in ipairs(levels_list(queue.levels)) do
       if #ids == 0 then break end
       local values = redis.call('HMGET', jobs_key, unpack(ids))
       for i, id in ipairs(ids) do
-        if values[i] then
-          seen[level .. kind] = order_read(values[i]) or seen[level .. kind]
-          if string.byte(values[i]) ~= 33 then
-            out[#out + 1] = id
-            out[#out + 1] = values[i]
-          end
+        if values[i] and string.byte(values[i]) ~= 33 then
+          out[#out + 1] = id
+          out[#out + 1] = values[i]
+        end
+      end
+      -- how far this list was seen: the last element that says its place
+      for i = #ids, 1, -1 do
+        local place = order_read(values[i])
+        if place then
+          seen[level .. kind] = place
+          break
         end
       end
       index = index + #ids

@@ -69,10 +69,10 @@ def pack_rows(
     }
     fields = _fields(heads)
     if fields is not None and len(fields) == 2 * count:  # plain jobs on their first way
-        columns["enqueued"] = [at + EPOCH_MS for at in fields[1::2]]
+        columns["enqueued"] = fields[1::2]
     else:
         _headers(columns, heads)
-    enqueued = columns["enqueued"]
+    columns["enqueued"] = enqueued = [at + EPOCH_MS for at in columns["enqueued"]]
     if count and min(acquired) < max(enqueued):
         # two clocks: what we make of Redis's may be a little late, and no job is older than it is
         columns["acquired"] = got = list(map(max, acquired, enqueued))
@@ -138,7 +138,7 @@ def _headers(columns: dict[str, Any], heads: Sequence[bytes]) -> None:
         if all(head.endswith(end) for head in heads):
             fields = _fields([head[: -len(end)] for head in heads])
             if fields is not None and len(fields) == 2 * len(heads):
-                columns["enqueued"] = [at + EPOCH_MS for at in fields[1::2]]
+                columns["enqueued"] = fields[1::2]
                 columns |= zip(_HEADER[2:], map(int, rest.split(b",")), strict=True)
                 del columns[""]
                 return
@@ -153,4 +153,3 @@ def _headers(columns: dict[str, Any], heads: Sequence[bytes]) -> None:
     for index, name in enumerate(_HEADER):
         if name:
             columns[name] = fields[index::7]
-    columns["enqueued"] = [at + EPOCH_MS for at in columns["enqueued"]]

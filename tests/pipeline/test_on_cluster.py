@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from rqueue.pipeline import lake as lakes
 from rqueue.pipeline.archive import Batch, archive
 from tests.pipeline.test_archive_kill import QUEUES, traffic
 from tests.support.command_line import program
-from tests.support.history import plain_rows, write
+from tests.support.history import archived_once, write
 from tests.support.spark import QUICK_START, ROOT, Sparks
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
@@ -103,11 +102,4 @@ def test_processes_are_killed_while_it_archives(
             )
             killer.join()
         archive(cluster_spark, str(path), source, once=True)
-        expected = Counter(
-            (queue, row["entry"], row["id"])
-            for queue in QUEUES
-            for row in plain_rows(client, QueueKeys(queue))
-        )
-    rows = lakes.read(cluster_spark, str(path))
-    assert Counter(tuple(row) for row in rows.select("queue", "entry", "id").collect()) == expected
-    assert rows.select("queue", "entry", "row").distinct().count() == expected.total()
+        archived_once(client, QUEUES, lakes.read(cluster_spark, str(path)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import redis
 
@@ -11,6 +12,9 @@ from rqueue.client import Queue
 from rqueue.history import NAMES, pack, read_entry
 from rqueue.keys import QueueKeys
 from rqueue.packing import Call
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 T0 = 1_700_000_000_000
 
@@ -88,3 +92,15 @@ def plain_rows(client: redis.Redis, keys: QueueKeys) -> list[Mapping[str, Any]]:
             rows.append({"cause": None, **row, "entry": id.decode(), "queue": keys.queue})
     assert all(name in row for row in rows for name in NAMES)
     return rows
+
+
+def archived_once(client: redis.Redis, queues: Iterable[str], lake: DataFrame) -> int:
+    """A lake holds the rows of these queues' history, each once; how many there are."""
+    expected = Counter(
+        (queue, row["entry"], row["id"])
+        for queue in queues
+        for row in plain_rows(client, QueueKeys(queue))
+    )
+    assert Counter(tuple(row) for row in lake.select("queue", "entry", "id").collect()) == expected
+    assert lake.select("queue", "entry", "row").distinct().count() == expected.total()
+    return expected.total()

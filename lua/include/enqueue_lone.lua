@@ -9,15 +9,14 @@ local function enqueue_lone(base, now, taker, timer, id, envelope)
   if redis.call('HEXISTS', base .. 'ended', id) + redis.call('HEXISTS', base .. 'ended:old', id) > 0 then
     return { now, 0, { 0 }, '' }
   end
-  local room, window
+  local window
   if taker then
     if taker == timer or redis.call('EXISTS', base .. 'ready:4', base .. 'due:4', base .. 'scheduled') > 0 then
       return nil
     end
-    window = redis.call('HMGET', base .. 'consumer:' .. taker, 'jobs', 'bytes', 'priority')
-    local holds = redis.call('LLEN', base .. 'held:' .. taker)
-    room = (tonumber(window[1]) or 0) - holds
-    if room < 1 or holds > 0 and window[2] ~= '0' then return nil end
+    window = redis.call('HMGET', base .. 'consumer:' .. taker, 'jobs', 'bytes', 'priority', 'held_bytes')
+    -- who waits has room for a job; where bytes count too, and there are some, they are added up elsewhere
+    if not window[1] or window[2] ~= '0' and (window[4] or '0') ~= '0' then return nil end
   end
   local value = string.format('%d,%d;', redis.call('HINCRBY', base .. 'meta', 'seq', '1'), now - EPOCH) .. envelope
   if redis.call('HSETNX', base .. 'jobs', id, value) == 0 then
@@ -30,6 +29,6 @@ local function enqueue_lone(base, now, taker, timer, id, envelope)
     return { now, 1, {}, '' }
   end
   --- @include "into_hands"
-  into_hands(base, now, taker, window[3], room == 1, window[2] ~= '0' and string.format('%d', #value), id, value)
+  into_hands(base, now, taker, window[3], window[1], window[2] ~= '0' and string.format('%d', #value), id, value)
   return { now, 1, {}, taker }
 end

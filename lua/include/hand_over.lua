@@ -22,8 +22,8 @@ local function hand_over_taker(base, now, levels, ranked, waiters, size)
     local held = redis.call('LLEN', base .. 'held:' .. name)
     local jobs, bytes = tonumber(row[2]), tonumber(row[3]) or 0
     if jobs > held and (bytes == 0 or held == 0 or (tonumber(row[4]) or 0) + size <= bytes) then
-      return { name = name, priority = row[1], bytes = bytes, held = held, held_bytes = tonumber(row[4]) or 0,
-        last = jobs == held + 1 }
+      return { name = name, priority = row[1], jobs = row[2], bytes = bytes, held = held,
+        held_bytes = tonumber(row[4]) or 0 }
     end
   end
   return nil
@@ -33,6 +33,6 @@ end
 local function hand_over(base, now, taker, timer, id, value)
   local account
   if taker.bytes > 0 then account = string.format('%d', (taker.held > 0 and taker.held_bytes or 0) + #value) end
-  into_hands(base, now, taker.name, taker.priority, taker.last, account, id, value)
+  into_hands(base, now, taker.name, taker.priority, taker.jobs, account, id, value)
   if taker.name == timer then consumer_pass_timer(base, now) end
 end

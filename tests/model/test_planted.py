@@ -128,8 +128,8 @@ FAULTS = [
     Fault(
         "a job handed over is in nobody's hands",
         "include/into_hands.lua",
-        "  redis.call('RPUSH', base .. 'held:' .. consumer, id)\n",
-        "",
+        "redis.call('RPUSH', base .. 'held:' .. consumer, id) >=",
+        "1 >=",
     ),
     Fault(
         "a job handed over goes past one that waits",
@@ -150,6 +150,13 @@ FAULTS = [
         "include/enqueue_lone.lua",
         "window[2] ~= '0' and string.format('%d', #value), id, value)",
         "nil, id, value)",
+    ),
+    Fault(
+        "a lone job is handed over and the bytes in hand before are forgotten",
+        "include/enqueue_lone.lua",
+        "or window[2] ~= '0' and (window[4] or '0') ~= '0' then return nil",
+        "then return nil",
+        (begin((3, 500)), enqueue(), HEAR, PULL, enqueue()),
     ),
     Fault(
         "a lone job is handed over twice",

@@ -8,7 +8,7 @@ from redis import exceptions as rx
 
 from rqueue.awire import AsyncWire, end
 from rqueue.errors import RedisTimeout, ServerError
-from rqueue.listener import LISTEN_S, SLACK_S, Wake, read_wake
+from rqueue.listener import LISTEN_S, RECONNECTED, SLACK_S, Wake
 
 
 class AsyncListener:
@@ -20,19 +20,19 @@ class AsyncListener:
 
     def __init__(self, wire: AsyncWire) -> None:
         self._wire = wire
-        self._keys: dict[str, str] = {}
+        self._keys: dict[bytes, str] = {}
         self._reader: asyncio.Task[list[Wake]] | None = None
         self._stale = False
         self._kept: list[Wake] = []
 
     def add(self, consumer: str, wake_key: str) -> None:
         """Listen for this consumer too."""
-        self._keys[wake_key] = consumer
+        self._keys[wake_key.encode()] = consumer
         self._disarm()
 
     def remove(self, wake_key: str) -> None:
         """Do not listen for it any more."""
-        if self._keys.pop(wake_key, None) is not None:
+        if self._keys.pop(wake_key.encode(), None) is not None:
             self._disarm()
 
     async def close(self) -> None:
@@ -63,14 +63,14 @@ class AsyncListener:
             self._reader = asyncio.create_task(self._read(dict(self._keys)))
         if self._stale:
             self._stale = False
-            return [Wake(consumer, "reconnected") for consumer in self._keys.values()]
+            return [Wake(consumer, RECONNECTED) for consumer in self._keys.values()]
         done, _ = await asyncio.wait({self._reader}, timeout=timeout)
         if not done:
             return []
         reader, self._reader = self._reader, None
         return reader.result()
 
-    async def _read(self, keys: dict[str, str]) -> list[Wake]:
+    async def _read(self, keys: dict[bytes, str]) -> list[Wake]:
         try:
             async with asyncio.timeout(LISTEN_S + SLACK_S):
                 reply = await self._wire.read()
@@ -85,7 +85,7 @@ class AsyncListener:
         if reply is None:
             return []
         key, element = reply
-        return [read_wake(keys[key.decode()], element)]
+        return [Wake(keys[key], element)]
 
     def _disarm(self) -> asyncio.Task[list[Wake]] | None:
         """Take the blocked command back, which names the old keys: by closing the connection."""

@@ -7,7 +7,6 @@ with an event `reconnected`, and whoever hears it pulls.
 from __future__ import annotations
 
 import select
-import struct
 from typing import Any, NamedTuple
 
 from redis import exceptions as rx
@@ -24,26 +23,43 @@ SLACK_S = 10.0
 """Seconds that its answer may be late before the connection counts as dead."""
 
 
+RECONNECTED = b"R"
+"""Stands for an element where the connection was lost."""
+
+_JOB, _REVOKED = b"J", b"X"
+_KINDS = {_JOB: "job", _REVOKED: "revoked", RECONNECTED: "reconnected"}
+
+
 class Wake(NamedTuple):
-    """What a consumer is told. kind: "pull" (work waits), "job" (handed over directly), "revoked"
-    (`id` was cancelled in its hands), "reconnected" (wake-ups may be lost: pull, with recall)."""
+    """What a consumer is told: an element of its wake list, taken apart when it is asked."""
 
     consumer: str
-    kind: str
-    job: Delivery | None = None
-    id: str = ""
+    element: bytes
+
+    @property
+    def kind(self) -> str:
+        """What it says: "pull" (work waits), "job" (one was handed over), "revoked" (`id` was
+        cancelled in its hands), "reconnected" (wake-ups may be lost: pull, with recall)."""
+        return _KINDS.get(self.element[:1], "pull")
+
+    @property
+    def job(self) -> Delivery | None:
+        """The job that was handed over."""
+        handed = handed_over(self.element)
+        return None if handed is None else Delivery(*handed)
+
+    @property
+    def id(self) -> str:
+        """Of the job that was cancelled; "" else."""
+        return self.element[1:].decode() if self.element[:1] == _REVOKED else ""
 
 
-def read_wake(consumer: str, element: bytes) -> Wake:
-    """Read one element of a wake list."""
-    kind = element[:1]
-    if kind == b"J":
-        (size,) = struct.unpack_from(">I", element, 1)
-        id_ = element[5 : 5 + size]
-        return Wake(consumer, "job", Delivery(id_, element[5 + size :]))
-    if kind == b"X":
-        return Wake(consumer, "revoked", id=element[1:].decode())
-    return Wake(consumer, "pull")
+def handed_over(element: bytes) -> tuple[bytes, bytes] | None:
+    """Id and value of the job in an element of a wake list, None where there is none."""
+    if element[:1] != _JOB:
+        return None
+    end = 5 + int.from_bytes(element[1:5], "big")
+    return element[5:end], element[end:]
 
 
 class Listener:
@@ -51,18 +67,18 @@ class Listener:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._keys: dict[str, str] = {}
+        self._keys: dict[bytes, str] = {}
         self._armed = False
         self._stale = False
 
     def add(self, consumer: str, wake_key: str) -> None:
         """Listen for this consumer too."""
-        self._keys[wake_key] = consumer
+        self._keys[wake_key.encode()] = consumer
         self._disarm()
 
     def remove(self, wake_key: str) -> None:
         """Do not listen for it any more."""
-        if self._keys.pop(wake_key, None) is not None:
+        if self._keys.pop(wake_key.encode(), None) is not None:
             self._disarm()
 
     def close(self) -> None:
@@ -91,7 +107,7 @@ class Listener:
                 raise
         if self._stale:
             self._stale = False
-            return [Wake(consumer, "reconnected") for consumer in self._keys.values()]
+            return [Wake(consumer, RECONNECTED) for consumer in self._keys.values()]
         if not self._readable(timeout, interrupt):
             return []
         return self._read()
@@ -133,4 +149,4 @@ class Listener:
         if reply is None:
             return []
         key, element = reply
-        return [read_wake(self._keys[key.decode()], element)]
+        return [Wake(self._keys[key], element)]

@@ -207,10 +207,11 @@ class Subscription:
 
     def hear(self, wake: Wake) -> bool:
         """Take note of a wake-up; False if it says nothing new (a job a recall named before)."""
-        if wake.job is not None:
-            if wake.job.id in self._held:
+        job = wake.job
+        if job is not None:
+            if job.id in self._held:
                 return False
-            self._keep(wake.job.id, len(wake.job.value))
+            self._keep(job.id, len(job.value))
         elif wake.kind == "revoked":
             self._drop(wake.id)
         return True

@@ -12,7 +12,7 @@ from threading import Lock
 from time import monotonic
 
 from rqueue.errors import RegistrationLost, ServerError
-from rqueue.listener import Listener, Wake
+from rqueue.listener import Listener, Wake, handed_over
 from rqueue_workers.executor import Executor, Unfit
 from rqueue_workers.hand import CHUNK, Hand
 from rqueue_workers.lane import Job, Lane
@@ -204,7 +204,7 @@ class Desk:
 
     # -- jobs in -----------------------------------------------------------------------------------
 
-    def deal(self, hand: Hand, jobs: list[bytes], acquired: int) -> None:
+    def deal(self, hand: Hand, jobs: Sequence[bytes], acquired: int) -> None:
         """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
         if not self.lanes:
             hand.add(jobs, acquired)
@@ -269,14 +269,14 @@ class Desk:
         hand = self._by_name.get(wake.consumer)
         if hand is None:
             return
-        if wake.job is not None:
-            id_, value = wake.job.id.encode(), wake.job.value
-            if (id_, value) in hand.recalled:
+        handed = handed_over(wake.element)
+        if handed is not None:
+            if hand.recalled and handed in hand.recalled:
                 return
-            hand.ids.add(id_)
+            hand.ids.add(handed[0])
             if hand.state == "interested":
                 hand.state = "notified"
-            self.deal(hand, [id_, value], hand.ms(monotonic()))
+            self.deal(hand, handed, hand.ms(monotonic()))
         elif wake.kind == "revoked":
             hand.ids.discard(wake.id.encode())
             self._revoke(hand, wake.id.encode())

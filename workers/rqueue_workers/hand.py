@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from time import monotonic
 from typing import NamedTuple, TypeVar
@@ -384,7 +384,7 @@ class Hand:
         self.hold_s = min(2.0, max(0.02, 2 * self.hold_s))
         self.hold_until = now + self.hold_s
 
-    def add(self, jobs: list[bytes], acquired: int) -> None:
+    def add(self, jobs: Sequence[bytes], acquired: int) -> None:
         """Put jobs, [id, value, ...], into `todo`. acquired: ms, Redis's clock."""
         if len(jobs) == 2:
             self.todo.append((jobs[0], jobs[1], acquired))

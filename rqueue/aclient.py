@@ -23,7 +23,7 @@ from rqueue.ids import check_id
 from rqueue.keys import QueueKeys
 from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
-from rqueue.packing import Call, Packer, as_put, configuration, lease_of
+from rqueue.packing import Call, Packer, configuration, lease_of, terms_of
 from rqueue.settings import Settings, redact
 from rqueue.store.consumers import Mode
 from rqueue.store.enqueue import Accepted, Put
@@ -96,9 +96,10 @@ class AsyncQueue:
         """
         if isinstance(task, str):
             return await self.send(task, args, kwargs)
-        task.check_call(args, kwargs)
+        check = task.check
+        check(args, kwargs)
         return await self.enqueue_task(
-            self.name, task.name, args, kwargs, task.defaults, task.parameters
+            self.name, task.name, args, kwargs, task.defaults, check.positional
         )
 
     async def send(
@@ -123,8 +124,9 @@ class AsyncQueue:
         """What tasks call (`rqueue.sender.AsyncSender`). `queue` may be another than this one."""
         target = self if queue == self.name else self.at(queue)
         id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
-        put = as_put(id_, body, options)
-        answer = await target._run(store.enqueue(target.keys, (put,), immediate=options.immediate))
+        terms = terms_of(options)
+        call = store.enqueue_one(target.keys, id_, body, terms, immediate=options.immediate)
+        answer = await target._run(call)
         # the connection may have sent it twice: an id made here was not known before that
         created = own or answer.accepted == 1
         return AsyncJobHandle(target, id_, created=created, handed_to=answer.handed_to)

@@ -20,7 +20,7 @@ from rqueue.keys import QueueKeys
 from rqueue.lines import Flight, Lines
 from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
-from rqueue.packing import Call, Packer, as_put, configuration, lease_of
+from rqueue.packing import Call, Packer, configuration, lease_of, terms_of
 from rqueue.puts import BackgroundPuts
 from rqueue.settings import Settings, parse_when, redact
 from rqueue.store.consumers import Mode
@@ -98,8 +98,11 @@ class Queue:
         """
         if isinstance(task, str):
             return self.send(task, args, kwargs)
-        task.check_call(args, kwargs)
-        return self.enqueue_task(self.name, task.name, args, kwargs, task.defaults, task.parameters)
+        check = task.check
+        check(args, kwargs)
+        return self.enqueue_task(
+            self.name, task.name, args, kwargs, task.defaults, check.positional
+        )
 
     def send(
         self,
@@ -123,8 +126,9 @@ class Queue:
         """What tasks call (`rqueue.sender.Sender`). `queue` may be another than this one."""
         target = self if queue == self.name else self.at(queue)
         id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
-        put = as_put(id_, body, options)
-        answer = target._run(store.enqueue(target.keys, (put,), immediate=options.immediate))
+        terms = terms_of(options)
+        call = store.enqueue_one(target.keys, id_, body, terms, immediate=options.immediate)
+        answer = target._run(call)
         # the connection may have sent it twice: an id made here was not known before that
         created = own or answer.accepted == 1
         return JobHandle(target, id_, created=created, handed_to=answer.handed_to)
@@ -150,7 +154,8 @@ class Queue:
         self, batch: list[tuple[Put, bool]], flight: Flight[Accepted]
     ) -> list[JobHandle[Any]]:
         known = set(self._lines.finish(flight, queue=self.name).known)
-        self._look_once()
+        if not self._looked:
+            self._look_once()
         return [
             JobHandle(self, put.id, created=own or index not in known)
             for index, (put, own) in enumerate(batch)
@@ -184,13 +189,13 @@ class Queue:
 
     def _run(self, call: store.Call[T]) -> T:
         answer = self._lines.run(call, queue=self.name)
-        self._look_once()
+        if not self._looked:
+            self._look_once()
         return answer
 
     def _look_once(self) -> None:
-        if not self._looked:
-            self._looked = True
-            first_look(self.redis)
+        self._looked = True
+        first_look(self.redis)
 
     # -- jobs --------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from rqueue import store
 from rqueue.errors import ConfigError, ConnectionLost, RedisTimeout
 from rqueue.keys import QueueKeys
 from rqueue.options import Options
-from rqueue.packing import Packer, as_put
+from rqueue.packing import Packer, terms_of
 from rqueue.store.call import Arg
 from rqueue.store.enqueue import BATCH_MAX, NORMAL_TERMS, Accepted, Put
 
@@ -139,7 +139,7 @@ class Outbox:
         if options is not known:
             if options.immediate:
                 raise ConfigError("immediate", "a background put cannot be refused at once")
-            terms = as_put(id_, b"", options).terms
+            terms = terms_of(options)
             self._memo = options, terms
         return Item(handle, body, terms, own)
 

@@ -119,8 +119,9 @@ class BackgroundPuts:
         is full. Raises BadArguments, NotEncodable, BufferFull, BufferClosed."""
         if isinstance(task, str):
             return self._put(task, args, kwargs, NO_OPTIONS, (), self.timeout)
-        task.check_call(args, kwargs)
-        return self._put(task.name, args, kwargs, task.defaults, task.parameters, self.timeout)
+        check = task.check
+        check(args, kwargs)
+        return self._put(task.name, args, kwargs, task.defaults, check.positional, self.timeout)
 
     def put_call(self, call: Call, *, timeout: float | None = None) -> PutHandle[Any]:
         """Put one call; with `timeout`, block at most so many seconds in all (0: not at all)."""

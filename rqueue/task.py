@@ -70,7 +70,8 @@ class BoundTask(Generic[P, R]):
     name: str
     queue: str
     defaults: Options
-    _check: CallChecker
+    check: CallChecker
+    """Raises BadArguments unless the function takes the arguments that it is called with."""
     _sender: Sender | None = None
     _async_sender: AsyncSender | None = None
 
@@ -128,7 +129,7 @@ class BoundTask(Generic[P, R]):
         bound: BoundTask[P, R] = BoundTask()
         bound.name = self.name
         bound.queue = self.queue if queue is None else check_queue(queue)
-        bound._check = self._check
+        bound.check = self.check
         bound._sender = self._sender if sender is None else sender
         bound._async_sender = self._async_sender if async_sender is None else async_sender
         if max_deliveries is None and retry is not None:
@@ -150,27 +151,18 @@ class BoundTask(Generic[P, R]):
         )
         return bound
 
-    def check_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise BadArguments unless the function takes these arguments."""
-        self._check(args, kwargs)
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Names of the positional parameters; the last one begins with `*` if it takes the rest."""
-        return self._check.positional
-
     def _due(self, when: datetime | timedelta | float) -> Options:
         at_ms, delay_ms = parse_when(when)
         return replace(self.defaults, at_ms=at_ms, delay_ms=delay_ms)
 
     def _send(self, options: Options, args: Any, kwargs: Any) -> Handle[R]:
-        check = self._check
+        check = self.check
         check(args, kwargs)
         sender = self._sender or default_sender(self.name)
         return sender.enqueue_task(self.queue, self.name, args, kwargs, options, check.positional)
 
     async def _asend(self, options: Options, args: Any, kwargs: Any) -> AsyncHandle[R]:
-        check = self._check
+        check = self.check
         check(args, kwargs)
         sender = self._async_sender or default_async_sender(self.name)
         return await sender.enqueue_task(
@@ -196,7 +188,7 @@ class Task(BoundTask[P, R]):
         self.queue = queue
         self.defaults = calls
         self.runs = runs
-        self._check = CallChecker(name, function)
+        self.check = CallChecker(name, function)
         # The function's own attributes stay its own: one called `name` would replace ours.
         update_wrapper(cast(Any, self), function, updated=())
 

@@ -38,7 +38,7 @@ from rqueue.errors import ConfigError, NotEncodable, RQueueError
 from rqueue.ids import check_id
 from rqueue.names import check_queue
 from rqueue.options import Options
-from rqueue.packing import as_put
+from rqueue.packing import terms_of
 from rqueue.settings import parse_duration, parse_when
 from rqueue.store.enqueue import NORMAL_TERMS
 
@@ -322,7 +322,7 @@ def _terms(level: int | None, delay: Any, at: Any, max_deliveries: int | None) -
     options = Options(
         priority=level, at_ms=at_ms, delay_ms=delay_ms, max_deliveries=max_deliveries or None
     )
-    return as_put("", b"", options).terms
+    return terms_of(options)
 
 
 def _opts(

@@ -22,6 +22,7 @@ from rqueue.store.enqueue import (
     enqueue,
     enqueue_alike,
     enqueue_flat,
+    enqueue_one,
 )
 from rqueue.store.read import (
     Awaited,
@@ -66,6 +67,7 @@ __all__ = [
     "enqueue",
     "enqueue_alike",
     "enqueue_flat",
+    "enqueue_one",
     "interest",
     "pause",
     "promote",

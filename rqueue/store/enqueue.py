@@ -101,12 +101,23 @@ def enqueue(keys: QueueKeys, puts: Sequence[Put], *, immediate: bool = False) ->
     """
     if len(puts) == 1:
         put = puts[0]
-        how = "1" if immediate else "0"
-        return Call("enqueue", keys.meta, (how, f"{put.terms}1", put.id, put.envelope), _read)
+        return enqueue_one(keys, put.id, put.envelope, put.terms, immediate=immediate)
     flat: list[Arg] = []
     for put in puts:
         flat += (put.id, put.envelope)
     return enqueue_flat(keys, flat, [put.terms for put in puts], immediate=immediate)
+
+
+def enqueue_one(
+    keys: QueueKeys,
+    id: str,
+    envelope: bytes,
+    terms: str = NORMAL_TERMS,
+    *,
+    immediate: bool = False,
+) -> Call[Accepted]:
+    """Enqueue one job; see `enqueue`."""
+    return Call("enqueue", keys.meta, ("1" if immediate else "0", terms + "1", id, envelope), _read)
 
 
 def enqueue_flat(

@@ -91,6 +91,11 @@ SAMPLES: dict[str, list[Sample]] = {
             ["i1", b"e1"],
         ),
         Sample(
+            store.enqueue_one(K, "i1", b"e1"),
+            {"how": "0", "runs": "4,,0,1"},
+            ["i1", b"e1"],
+        ),
+        Sample(
             store.enqueue_flat(
                 K, ["i1", b"e1", "i2", b"e2", "i3", b"e3"], ["4,,0,", "9,,0,", "9,,0,"]
             ),
@@ -195,7 +200,7 @@ def test_every_script_has_a_sample() -> None:
 
 def test_every_function_of_the_store_has_a_sample() -> None:
     functions = {n for n in store.__all__ if inspect.isfunction(getattr(store, n))}
-    aliases = {"enqueue_alike", "enqueue_flat"}
+    aliases = {"enqueue_alike", "enqueue_flat", "enqueue_one"}
     assert functions - aliases == set(SAMPLES)
 
 

@@ -176,14 +176,15 @@ def _mine_busy(begin: int) -> None:
         words[at + FIRST] = begin
 
 
-def started(number: int) -> None:
-    """A numbered job began."""
+def started(number: int) -> int:
+    """A numbered job began. Returns when."""
     _mine()
     words = _board.words  # type: ignore[union-attr]
     at = MARKS_AT + number * MARK_WORDS
     words[at + RUNNER] = os.getpid()
-    words[at + STARTED] = time.monotonic_ns()
+    words[at + STARTED] = now = time.monotonic_ns()
     words[at + STARTS] += 1
+    return now
 
 
 def ended(number: int) -> None:

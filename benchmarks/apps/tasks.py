@@ -44,6 +44,16 @@ def work(number: int, seconds: float) -> None:
     board.ended(number)
 
 
+@task(name="spin")
+def spin(number: int, seconds: float) -> None:
+    """Compute between the marks: unlike a sleep it takes as long as it says."""
+    begin = board.started(number)
+    end = begin + int(1e9 * seconds)
+    while time.monotonic_ns() < end:
+        pass
+    board.ended(number)
+
+
 @task(name="adoze")
 async def adoze(number: int, seconds: float) -> None:
     """Sleep on the event loop."""

@@ -1,4 +1,8 @@
-"""Processes of the bench: started in a session of their own, ended with all their children."""
+"""Processes of the bench: started in a group of their own, ended with all their children.
+
+Not in a session of their own: Linux gives each session its share of a core (autogroup), and a pool
+of many processes is not to be set back against a program of one.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ class Program:
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
+            process_group=0,
         )
 
     @property

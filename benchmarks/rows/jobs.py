@@ -11,6 +11,7 @@ from benchmarks.lab.rounds import spread
 from benchmarks.rows.row import Figure, Target, Unmeasured, row
 
 ASYNC_S, ASYNC_SLOTS = 0.1, 100
+SHORT_S = 0.001
 
 
 def _busy_share(bench: Bench, jobs: int) -> float:
@@ -56,41 +57,52 @@ def async_jobs(bench: Bench) -> list[Figure]:
 
 @dataclass(frozen=True)
 class _Shorts:
-    """Seconds until the short jobs were done, and seconds that they spent running. `captive`: those
-    that ran only after the long one, in its process."""
+    """Seconds from the start until the short jobs were done. `captive`: those that ran only after
+    the long one, in its process."""
 
     took: float
-    inside: float
     captive: int
 
 
 def _shorts(bench: Bench, jobs: int, long_s: float) -> _Shorts:
-    """With a long job first among them and two processes; or without it and with one."""
+    """With a long job first among them and two processes; or without it and with one. All begin
+    in one instant, in workers that have run such jobs before."""
     bench.empty()
-    board = bench.board(marks=jobs + 1)
-    bodies = [envelope("work", number, 0.001) for number in range(jobs)]
+    before = 50
+    board = bench.board(marks=jobs + 1 + before)
+    bodies = [envelope("spin", number, SHORT_S) for number in range(jobs)]
     if long_s:
         bodies.insert(0, envelope("work", jobs, long_s))
+    processes = 2 if long_s else 1
 
     def done() -> bool:
-        return board.total() - board.mark(jobs, marks.ENDS) >= jobs
+        return board.total() - before - board.mark(jobs, marks.ENDS) >= jobs
 
-    with bench.queue() as queue:
+    with bench.queue() as queue, bench.pool(processes, "--drain", "0s") as pool:
+        bench.ready(pool, queue, processes)
+        load_each(
+            bench.redis,
+            queue.keys,
+            [envelope("spin", jobs + 1 + number, SHORT_S) for number in range(before)],
+        )
+        bench.watch(pool, lambda: board.total() >= before, 30, "the first jobs")
+        bench.ready(pool, queue, processes)
+        queue.pause()
         load_each(bench.redis, queue.keys, bodies)
-        with bench.pool(2 if long_s else 1, "--drain", "0s") as pool:
-            bench.watch(pool, done, 120, f"{jobs} short jobs")
-            pool.kill()
+        queue.resume()
+        bench.watch(pool, done, 120, f"{jobs} short jobs")
+        pool.kill()
     begins, ends = board.column(marks.STARTED, jobs), board.column(marks.ENDED, jobs)
     first = min([*begins, board.mark(jobs, marks.STARTED)]) if long_s else min(begins)
     released = board.mark(jobs, marks.ENDED)
     captive = sum(begin >= released for begin in begins) if released else 0
-    return _Shorts((max(ends) - first) / 1e9, (sum(ends) - sum(begins)) / 1e9, captive)
+    return _Shorts((max(ends) - first) / 1e9, captive)
 
 
 @row("long-among-short", "one long job among 1 ms jobs, 2 processes")
 def long_among_short(bench: Bench) -> list[Figure]:
-    """The short ones against one process that runs them alone. A sleep of 1 ms is never exactly
-    that, so what the jobs themselves took is set off, and the rest is compared."""
+    """The short ones against one process that runs them alone. They compute: a sleep of 1 ms is
+    never exactly that."""
     jobs = bench.size.of(200, 2_000, 10_000)
     long_s = float(bench.size.of(3, 10, 30))
     later = []
@@ -103,7 +115,7 @@ def long_among_short(bench: Bench) -> list[Figure]:
                 f"{jobs} short jobs take {alone.took:.1f} s: the long one is too short"
             )
         beside = _shorts(bench, jobs, long_s)
-        later.append(1000 * (beside.took - alone.took * beside.inside / alone.inside))
+        later.append(1000 * (beside.took - alone.took))
         shares.append(beside.took / alone.took)
         captive.append(float(beside.captive))
     return [

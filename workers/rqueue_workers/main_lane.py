@@ -19,7 +19,7 @@ from rqueue_workers.hand import Hand
 from rqueue_workers.loading import MAIN, Plan
 from rqueue_workers.shared import Shared
 
-SETTLE_S = 0.005
+SETTLE_S = 0.01
 """Seconds after which an ended job is settled, whatever else is in hand."""
 
 BATCH = 512

@@ -19,7 +19,7 @@ from rqueue.demo import tenants
 from rqueue.demo.archiver import QUICK_START, Archiver
 from rqueue.demo.comparison import Comparison, RowKey, print_comparison
 from rqueue.demo.modules import library_files
-from rqueue.demo.pool import running_pool
+from rqueue.demo.pool import Pool, running_pool
 from rqueue.demo.traffic import Traffic
 from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import RQueueError
@@ -111,15 +111,17 @@ class Show:
         """All of it, in order."""
         outage = {tenants.VARIABLE: str(self.folder / "outage")}
         log = self.logs / "pool.log"
-        with running_pool(self.url, tenants.__name__, tenants.QUEUES, log, variables=outage):
-            self._work()
+        with running_pool(
+            self.url, tenants.__name__, tenants.QUEUES, log, variables=outage
+        ) as pool:
+            self._work(pool)
             from rqueue.spark import session
 
             self.say("starting Spark here, for the report")
             spark = session("local[2]", "rqueue-demo", quiet=True, **SMALL)
             try:
                 self._report(spark)
-                self._replay(spark)
+                self._replay(spark, pool)
                 self._archive_again(spark)
                 return self._compare(spark)
             finally:
@@ -127,7 +129,7 @@ class Show:
 
     # -- the pool, and its work --------------------------------------------------------------------
 
-    def _work(self) -> None:
+    def _work(self, pool: Pool) -> None:
         """Enqueue in waves, while an archiver works; kill it, and start another one."""
         log = self.logs / "archiver.log"
         archiver = Archiver(self.url, self.lake, log, self._archived)
@@ -135,11 +137,16 @@ class Show:
             self.say(f"started the archiver, process {archiver.pid}")
             traffic = Traffic(self.url, self.paths, self.folder / "outage", self.say)
             traffic.start()
-            wait_until(lambda: archiver.batches >= 1, "the first batch of the archive", archiver)
+            wait_until(
+                lambda: archiver.batches >= 1, "the first batch of the archive", pool, archiver
+            )
             self.say(f"tenants alpha and beta send {len(traffic):,} jobs, alpha evenly")
             traffic.go()
             wait_until(
-                lambda: archiver.batches >= 2 and traffic.half_sent, "half of the jobs", archiver
+                lambda: archiver.batches >= 2 and traffic.half_sent,
+                "half of the jobs",
+                pool,
+                archiver,
             )
             archiver.kill()
             self.say(f"[bold]killed the archiver with SIGKILL[/] after {archiver.batches} batches")
@@ -147,8 +154,8 @@ class Show:
             self.say(f"started it again, process {archiver.pid}")
             traffic.join()
             self.jobs |= traffic.jobs
-            wait_until(lambda: archiver.batches >= 1, "a batch of the archive", archiver)
-            self._wait_for_jobs(archiver)
+            wait_until(lambda: archiver.batches >= 1, "a batch of the archive", pool, archiver)
+            self._wait_for_jobs(pool, archiver)
             self.say(f"all {len(self.jobs):,} jobs ended")
         finally:
             archiver.stop()
@@ -161,7 +168,7 @@ class Show:
                 f" this archiver; {lag:,} wait in Redis"
             )
 
-    def _wait_for_jobs(self, archiver: Archiver | None = None) -> None:
+    def _wait_for_jobs(self, *needed: Pool | Archiver) -> None:
         """Until nothing waits, is held or scheduled."""
         queues = [Queue(name, self.url) for name in tenants.QUEUES]
 
@@ -170,7 +177,7 @@ class Show:
             return not any(one.ready + one.scheduled + one.held for one in counts)
 
         try:
-            wait_until(idle, "the end of all jobs", archiver)
+            wait_until(idle, "the end of all jobs", *needed)
         finally:
             for queue in queues:
                 queue.close()
@@ -199,7 +206,7 @@ class Show:
             found.close()
         self.say(f"wrote the report: {self.page}")
 
-    def _replay(self, spark: SparkSession) -> None:
+    def _replay(self, spark: SparkSession, pool: Pool) -> None:
         from rqueue.pipeline.ledger import Ledger
         from rqueue.pipeline.replay import choose_dead, replay
 
@@ -218,7 +225,7 @@ class Show:
         done = replay(chosen, access, REPLAY)
         self.jobs |= {row["replayed_as"] for row in ledger.done().collect()}
         self.say(f"replayed the {done.jobs:,} that the storage had failed")
-        self._wait_for_jobs()
+        self._wait_for_jobs(pool)
         self.say("they ended")
 
     def _archive_again(self, spark: SparkSession) -> None:
@@ -263,13 +270,14 @@ def _error() -> Column:
     return F.substring_index(kind, ".", -1).alias("error")
 
 
-def wait_until(true: Callable[[], object], what: str, archiver: Archiver | None = None) -> None:
-    """Look until it is true. Raises RQueueError after too long, and if the archiver ends."""
+def wait_until(true: Callable[[], object], what: str, *needed: Pool | Archiver) -> None:
+    """Look until it is true. Raises RQueueError after too long, and if one of the programs that
+    are needed for it ends."""
     end = time.monotonic() + DONE_S
     pause = threading.Event()
     while not true():
-        if archiver is not None:
-            archiver.check()
+        for program in needed:
+            program.check()
         if time.monotonic() > end:
             raise RQueueError(f"{what}: not within {DONE_S:g} s")
         pause.wait(0.1)

@@ -12,6 +12,10 @@ import pytest
 from rich.console import Console
 
 from rqueue.demo.comparison import Comparison, RowKey, print_comparison
+from rqueue.demo.pipeline import wait_until
+from rqueue.demo.pool import running_pool
+from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import RQueueError
 
 
 @pytest.mark.long
@@ -42,6 +46,14 @@ C: RowKey = ("q", "2-0", "c", "dead")
 
 def compare(lake: list[tuple[RowKey, int]], jobs: set[str] | None = None) -> Comparison:
     return Comparison.of([A, B, C], lake, {"a", "c"} if jobs is None else jobs)
+
+
+def test_a_pool_that_ended_is_told_with_its_words(server: EmbeddedRedis, tmp_path: Path) -> None:
+    with (
+        running_pool(server.url, "no.such.app", ["q"], tmp_path / "log") as pool,
+        pytest.raises(RQueueError, match=r"(?s)the pool ended with 1: .*no module 'no\.such\.app'"),
+    ):
+        wait_until(lambda: False, "what never comes", pool)
 
 
 def test_what_agrees_is_right() -> None:

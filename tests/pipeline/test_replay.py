@@ -88,7 +88,8 @@ TIMEOUTS = ("--where", "error = 'TimeoutError'")
 
 
 def test_without_yes_it_only_says(run: Run, read: Read, graves: Queue, away: Path) -> None:
-    said = run("replay", "-q", graves.name, *TIMEOUTS, "--rate", "50")
+    namespace = graves.settings.namespace
+    said = run("replay", "-q", graves.name, *TIMEOUTS, "--rate", "50", "--namespace", namespace)
     assert "would enqueue 5 jobs again" in said.stdout
     assert f"5 of task app.send in queue '{graves.name}'" in said.stdout
     shown = [line.split()[1] for line in said.stdout.splitlines() if line.startswith(graves.name)]
@@ -96,6 +97,7 @@ def test_without_yes_it_only_says(run: Run, read: Read, graves: Queue, away: Pat
     command = said.stdout.splitlines()[-1]
     assert "--where 'error = '\"'\"'TimeoutError'\"'\"''" in command
     assert command.endswith("--yes") and "--rate 50" in command and "--name auto-" in command
+    assert f"--namespace {namespace}" in command
     assert graves.counts().ready == 0 and not (away / "rqueue-replays").exists()
     found = read("replay", "-q", graves.name, *TIMEOUTS)
     assert (found["replayable"], found["dry_run"]) == (5, True)

@@ -132,7 +132,8 @@ def replay(
             chosen.rows.persist()
             summary = chosen.summary()
             if not yes:
-                return _dry_run(chosen, summary, run, _command(run, name), as_json)
+                command = _command(run, name, target.namespace)
+                return _dry_run(chosen, summary, run, command, as_json)
             with Meter("jobs", summary.replayable, quiet=as_json) as meter:
                 try:
                     done = again(
@@ -156,8 +157,8 @@ def replay(
     return NEGATIVE if refused else OK
 
 
-def _command(run: str, name: str | None) -> str:
-    """The command line that does it; without what may hold a password."""
+def _command(run: str, name: str | None, namespace: str | None) -> str:
+    """The command line that does it; without the server, whose address may hold a password."""
     context = click.get_current_context()
     given = ["rqueue", "pipeline", "replay"]
     for parameter in context.command.params:
@@ -171,6 +172,8 @@ def _command(run: str, name: str | None) -> str:
         else:
             for one in value if parameter.multiple else (value,):
                 given += [option, f"{one:g}" if isinstance(one, float) else str(one)]
+    if namespace is not None:
+        given += ["--namespace", namespace]
     if name is None:
         given += ["--name", run]
     return shlex.join([*given, "--yes"])

@@ -4,8 +4,8 @@
 ---   jobs, bytes: the consumer's whole window after this call (bytes 0: no limit); jobs "-1": settle only, no pull
 ---   freed: bytes of the settled jobs' values; batch, rows: packed history rows of the items, in their order
 ---   groups: "<ack>" or "<ack>,<done>,<retry>,<reject>,<release>": counts of items, in this order:
----   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail, park), charge, error
----   reject: id, cause | release: id
+---   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail, park), charge,
+---   how often it was handed out before this time ("" = not said), error | reject: id, cause | release: id
 --- REPLY: {now, state, timer, {ids refused because this consumer does not hold them}, id, value, ...}
 ---   timer: ms until the next due job where this consumer is to watch it, else -1
 --- ERRORS: BADARGS | GONE | SCHEMA
@@ -50,7 +50,7 @@ if not n_ack then
   n_reject, n_release = tonumber(n_reject), tonumber(n_release)
 end
 if not (n_ack and tonumber(jobs) and tonumber(bytes) and tonumber(freed) and tonumber(rows))
-  or #ARGV ~= FIRST - 1 + n_ack + 3 * n_done + 5 * n_retry + 2 * n_reject + n_release then
+  or #ARGV ~= FIRST - 1 + n_ack + 3 * n_done + 6 * n_retry + 2 * n_reject + n_release then
   return redis.error_reply('BADARGS settle: the arguments do not fit the groups ' .. groups)
 end
 local total = n_ack + n_done + n_retry + n_reject + n_release
@@ -61,14 +61,25 @@ local ids = {}
 for i = 1, n_ack do ids[i] = ARGV[FIRST - 1 + i] end
 local at_done = FIRST + n_ack
 local at_retry = at_done + 3 * n_done
-local at_reject = at_retry + 5 * n_retry
+local at_reject = at_retry + 6 * n_retry
 local at_release = at_reject + 2 * n_reject
 for at = at_done, at_retry - 1, 3 do ids[#ids + 1] = ARGV[at] end
-for at = at_retry, at_reject - 1, 5 do
-  ids[#ids + 1] = ARGV[at]
-  local delay, place = tonumber(ARGV[at + 1]), ARGV[at + 2]
-  if not delay or not (place == 'old' or place == 'head' or place == 'tail' or (place == 'park' and delay > 0)) then
-    return redis.error_reply('BADARGS settle: a retry needs a delay in ms and a place')
+local earlier = false
+for at = at_retry, at_reject - 1, 6 do
+  local id, delay, place, before = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 4]
+  ids[#ids + 1] = id
+  if not delay or not (place == 'old' or place == 'head' or place == 'tail' or (place == 'park' and delay > 0))
+    or before ~= '' and not tonumber(before) then
+    return redis.error_reply('BADARGS settle: a retry needs a delay in ms, a place and a number of deliveries')
+  end
+  if before ~= '' then
+    --- @include "value"
+    -- said again because its reply was lost, while the job came back into these hands: this one is not charged (H-18)
+    local value = redis.call('HGET', base .. 'jobs', id)
+    if value and value_parse(value).deliveries ~= tonumber(before) then
+      earlier = earlier or {}
+      earlier[#ids] = true
+    end
   end
 end
 for at = at_reject, at_release - 1, 2 do ids[#ids + 1] = ARGV[at] end
@@ -78,17 +89,17 @@ for at = at_release, #ARGV do ids[#ids + 1] = ARGV[at] end
 -- script's first write if that could grow the data, and lets the later ones pass (H-10).
 local gone, stale, refused, in_order, alone = ids, {}, '', false, false
 if total > 0 then
-  if n_release == 0 then in_order, alone = hands_take(base, consumer, ids) end
+  if n_release == 0 and not earlier then in_order, alone = hands_take(base, consumer, ids) end
   if not in_order then
     --- @include "hands_apart"
     local mine, settled, stale_rows = hands_find(base, consumer, ids), {}, {}
     for i = 1, total do
       local id = ids[i]
-      if mine[id] then
+      if mine[id] and not (earlier and earlier[i]) then
         mine[id] = nil
         if i <= total - n_release then settled[#settled + 1] = id end
       else
-        -- not in these hands, or named twice in one call
+        -- not in these hands, named twice in one call, or of an earlier delivery
         stale[#stale + 1] = id
         stale_rows[#stale_rows + 1] = i - 1
         ids[i] = false
@@ -154,14 +165,14 @@ if n_retry + n_reject > 0 then
   for i = n_ack + n_done + 1, total - n_release do
     local id = ids[i]
     local retry = i <= n_ack + n_done + n_retry
-    local at = retry and at_retry + 5 * (i - n_ack - n_done - 1) or at_reject + 2 * (i - n_ack - n_done - n_retry - 1)
+    local at = retry and at_retry + 6 * (i - n_ack - n_done - 1) or at_reject + 2 * (i - n_ack - n_done - n_retry - 1)
     local value = id and redis.call('HGET', base .. 'jobs', id)
     if value then
       local job = value_parse(value)
       job.id = id
       job.deliveries = job.deliveries + 1
       if retry then
-        local delay, place, charge, error_ = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+        local delay, place, charge, error_ = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3], ARGV[at + 5]
         if charge ~= '0' then job.attempts = job.attempts + 1 end
         local max = job.max > 0 and job.max or tonumber(queue.max)
         if charge ~= '0' and max > 0 and job.attempts >= max then

@@ -18,7 +18,7 @@ import orjson
 from rqueue import store
 from rqueue.codec import encode_result
 from rqueue.credit import Credit, SharedCredit
-from rqueue.errors import ConfigError, LifecycleError, NotRegistered
+from rqueue.errors import ConfigError, LifecycleError, NotRegistered, Undecodable
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.listener import Wake
@@ -342,13 +342,25 @@ def retried(
     """A retry in `delay` seconds. place: as in `Consumer.retry`."""
     where = place or ("head" if delay > 0 else "old")
     return Retried(
-        _id(job), round(delay * 1000), where, charge, orjson.dumps(error) if error else b""
+        _id(job),
+        round(delay * 1000),
+        where,
+        charge,
+        orjson.dumps(error) if error else b"",
+        None if isinstance(job, str) else _deliveries_before(job),
     )
 
 
 def in_order(job: Delivery) -> tuple[int, bool, int, int]:
     """Sort key: the queue's order. Those that were due come first in their level, by due time."""
     return -job.level, not job.due_ms, job.due_ms, job.position
+
+
+def _deliveries_before(job: Delivery) -> int | None:
+    try:
+        return job.deliveries
+    except Undecodable:
+        return None  # nothing to compare with
 
 
 def _deliveries(flat: Sequence[bytes]) -> list[Delivery]:

@@ -38,6 +38,8 @@ class Retried(NamedTuple):
     """A job that failed and comes again. place: "old" (its position), "head" (with a delay: the
     head of its level when due), "tail", "park" (aside until a worker knows its task or the delay is
     over; it keeps its place; error says why). charge: whether it counts as an attempt. error: JSON.
+    deliveries: how often the job had been handed out before this time (`Header.deliveries`): an
+    outcome of an earlier time, said again because its reply was lost, is refused; None: any time.
     """
 
     id: str | bytes
@@ -45,6 +47,7 @@ class Retried(NamedTuple):
     place: str
     charge: bool
     error: bytes
+    deliveries: int | None = None
 
 
 def read_pulled(reply: Any) -> Pulled:
@@ -90,8 +93,9 @@ def settle(
     ]
     for id_, keep, result in done:
         args += (id_, "" if keep is None else keep, result)
-    for id_, delay, place, charge, error in retry:
-        args += (id_, delay, place, "1" if charge else "0", error)
+    for id_, delay, place, charge, error, deliveries in retry:
+        before = "" if deliveries is None else deliveries
+        args += (id_, delay, place, "1" if charge else "0", before, error)
     for id_, cause in reject:
         args += (id_, cause)
     args += release

@@ -4,6 +4,7 @@ import pytest
 
 from rqueue.errors import LifecycleError, NotRegistered, RegistrationLost
 from rqueue.job import JobState
+from rqueue.subscription import retried
 from tests.support import invariants
 from tests.support.bench import Bench, ids
 
@@ -121,6 +122,23 @@ def test_a_job_that_fails_once_runs_twice(bench: Bench) -> None:
             consumer.ack(jobs[0])
     assert calls == 2
     assert not bench.look().hash("errors")
+
+
+def test_a_retry_that_is_said_again_does_not_charge_the_next_delivery(bench: Bench) -> None:
+    """H-18: its reply was lost, and the job was in these hands again."""
+    bench.put("A")
+    consumer = bench.join(1)
+    (job,) = consumer.pull()
+    said = retried(job, 0, {"type": "ValueError"}, "", True)
+    (again,) = consumer.settle(retry=[said], pull=True)
+    assert (again.deliveries, again.attempts) == (1, 1)
+    consumer.settle(retry=[said])
+    assert consumer.refused == ["A"]
+    (seen,) = consumer.pull(recall=True)
+    assert (seen.deliveries, seen.attempts) == (1, 1)
+    assert consumer.retry(seen)
+    (third,) = consumer.pull()
+    assert (third.deliveries, third.attempts) == (2, 2)
 
 
 def test_a_retried_job_keeps_its_level(bench: Bench) -> None:

@@ -271,7 +271,9 @@ class Machine(RuleBasedStateMachine):
         outcomes=st.lists(
             st.tuples(
                 some,
-                st.sampled_from(["ack", "ack", "done", "retry", "retry", "reject", "release"]),
+                st.sampled_from(
+                    ["ack", "ack", "done", "retry", "retry", "retry before", "reject", "release"]
+                ),
                 st.sampled_from([0, 800]),
                 st.sampled_from(["old", "head", "tail", "park"]),
                 st.sampled_from([True, True, False]),
@@ -329,24 +331,34 @@ class Machine(RuleBasedStateMachine):
         strangers = [id for id in self.model.accepted if id not in mine and id not in c.held]
         foreign = strangers[-others:] if others else []
         ack, done, retry, reject, release, freed = [], [], [], [], [], 0
+        stays = {}
         for place, outcome, delay, seat, charge in outcomes:
             options = list(mine) + foreign
             if not options:
                 break
             id = options[place % len(options)]
-            freed += mine.pop(id, 0)
+            size = mine.pop(id, 0)
+            freed += size
             foreign = [other for other in foreign if other != id]
             if outcome == "ack":
                 ack.append(id)
             elif outcome == "done":
                 done.append((id, None, b"1"))
-            elif outcome == "retry":
+            elif outcome.startswith("retry"):
                 delay, charge = (800, False) if seat == "park" else (delay, charge)
-                retry.append(Retried(id, delay, seat, charge, ERROR))
+                job = self.model.jobs.get(id)
+                before = job.deliveries if job else 0
+                if outcome == "retry before":
+                    # the reply to this was lost, and the job came back into these hands meanwhile
+                    before += 1
+                    if size:
+                        stays[id] = size
+                retry.append(Retried(id, delay, seat, charge, ERROR, before))
             elif outcome == "reject":
                 reject.append((id, CAUSE))
             else:
                 release.append(id)
+        mine |= stays
         named = [*ack, *(id for id, _, _ in done), *(r.id for r in retry), *(r[0] for r in reject)]
         words = ["ack"] * (len(ack) + len(done)) + ["retry"] * len(retry) + ["reject"] * len(reject)
         wanted = (window or (c.jobs, c.room)) if pull else None
@@ -368,7 +380,7 @@ class Machine(RuleBasedStateMachine):
         refused, taken, timer = self.model.settle(
             c,
             ack + [id for id, _, _ in done],
-            [(str(r.id), r.delay_ms, r.place, r.charge) for r in retry],
+            [(str(r.id), r.delay_ms, r.place, r.charge, r.deliveries) for r in retry],
             [id for id, _ in reject],
             release,
             wanted,

@@ -427,14 +427,20 @@ class Model:
         self,
         c: Consumer,
         ack: list[str],
-        retry: list[tuple[str, int, str, bool]],
+        retry: list[tuple[str, int, str, bool, int | None]],
         reject: list[str],
         release: list[str],
         window: tuple[int, int] | None,
     ) -> tuple[list[str], list[str], int]:
         """Returns ids refused, what it acquired, and the timer."""
         named = [*ack, *(r[0] for r in retry), *reject, *release]
-        mine = [id for id in c.held if id in named]
+        earlier = {
+            id
+            for id, *_, before in retry
+            if id in self.jobs and before not in (None, self.jobs[id].deliveries)
+        }
+        retry = [one for one in retry if one[0] not in earlier]
+        mine = [id for id in c.held if id in named and id not in earlier]
         refused = [id for i, id in enumerate(named) if id not in mine or id in named[:i]]
         for id in ack:
             if id in mine:
@@ -445,7 +451,7 @@ class Model:
         lines: list[tuple[str, str]] = []
         later: list[int] = []
         back = 0
-        for id, delay, seat, charge in retry:
+        for id, delay, seat, charge, _ in retry:
             if id not in c.held:
                 continue
             job = self.jobs[id]

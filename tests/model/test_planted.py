@@ -107,6 +107,13 @@ FAULTS = [
         "if false then",
     ),
     Fault(
+        "an outcome of an earlier delivery counts",
+        "settle.lua",
+        "if value and value_parse(value).deliveries ~= tonumber(before) then",
+        "if false then",
+        (begin((1, 0)), enqueue(), HEAR, settle("retry before")),
+    ),
+    Fault(
         "a retry at the tail is no arrival",
         "settle.lua",
         "            back = back + 1\n",
@@ -150,6 +157,7 @@ FAULTS = [
         "include/enqueue_lone.lua",
         "window[2] ~= '0' and string.format('%d', #value), id, value)",
         "nil, id, value)",
+        (begin((3, 100)), enqueue(), HEAR, NEXT, enqueue(60), HEAR, enqueue(60), PULL),
     ),
     Fault(
         "a lone job is handed over and the bytes in hand before are forgotten",

@@ -28,7 +28,7 @@ class Sample:
     """What goes into the variadic rest."""
 
 
-RETRIED = Retried("i3", 7, "tail", True, b"e")
+RETRIED = Retried("i3", 7, "tail", True, b"e", 2)
 
 SAMPLES: dict[str, list[Sample]] = {
     "await_result": [
@@ -178,7 +178,7 @@ SAMPLES: dict[str, list[Sample]] = {
             {"groups": "1,2,1,1,3"},
             [
                 *["i1", "i2", "", b"r", "i9", 60, b"s"],
-                *["i3", 7, "tail", "1", b"e", "i4", b"c", "i5", "i6", "i7"],
+                *["i3", 7, "tail", "1", 2, b"e", "i4", b"c", "i5", "i6", "i7"],
             ],
         ),
         Sample(

@@ -168,7 +168,7 @@ class Executor:
         if isinstance(error, Snooze):
             delay = round(error.seconds * 1000)
             place = "head" if delay else "old"
-            return (*row, "snooze", "", Retried(id, delay, place, False, b""))
+            return (*row, "snooze", "", Retried(id, delay, place, False, b"", header.deliveries))
         if isinstance(error, Reject):
             cause = self._error(error, "rejected", at_ms, attempt)
             log.warning("job %s of %s rejected itself: %s", text(id), plan.name, error.reason)
@@ -194,7 +194,8 @@ class Executor:
             "job %s of %s failed, attempt %d; again in %g s: %s",
             text(id), plan.name, attempt, delay / 1000, cause["message"] or name,
         )  # fmt: skip
-        return (*row, "retry", name, Retried(id, delay, place, True, dumps(cause)))
+        retried = Retried(id, delay, place, True, dumps(cause), header.deliveries)
+        return (*row, "retry", name, retried)
 
     def _error(self, error: BaseException, kind: str, at_ms: int, attempt: int) -> dict[str, Any]:
         """An error as it is kept and shown."""

@@ -8,6 +8,7 @@ import pytest
 from rqueue import store
 from rqueue.connection import execute
 from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import JobFailed, RedisOutOfMemory
 from rqueue.testing import move_time
 from tests.workers.children import Bench, eventually
 
@@ -42,6 +43,46 @@ def test_a_job_that_ends_while_redis_is_gone_is_settled_when_it_is_back(
     assert child.log.count("Redis is back") == 1
     rows = [row for row in frail.history() if row["id"] == job.id]
     assert [(row["outcome"], row["attempts"]) for row in rows] == [("ack", 0)]
+
+
+@pytest.mark.each_server
+def test_a_server_that_loads_its_data_is_waited_for(
+    frail: Bench, lone: EmbeddedRedis, make_server: Callable[..., EmbeddedRedis]
+) -> None:
+    child = frail.child()
+    assert frail.result("c.echo", 1) == 1
+    job = frail.send("c.echo", 2, delay_ms=1)
+    frail.redis.mset({f"ballast:{n}": n for n in range(3_000)})
+    frail.redis.bgrewriteaof()
+    eventually(lambda: not frail.redis.info()["aof_rewrite_in_progress"], "the rewritten file")
+    lone.stop()
+    make_server(directory=lone.directory, config={"key-load-delay": 500})
+    assert frail.redis.info("errorstats")["errorstat_LOADING"]["count"] > 0
+    assert job.result(15) == 2
+    assert frail.result("c.echo", 3) == 3
+    assert child.log.count("Redis is gone") == 1
+    assert child.log.count("Redis is back") == 1
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.each_server
+def test_a_server_that_is_full_is_drained(frail: Bench, threads: int) -> None:
+    """H-10: nothing is taken in, everything else goes on."""
+    jobs = [frail.send("c.echo", n) for n in range(40)]
+    failing = frail.send("c.fail_once_at_most")
+    frail.redis.config_set("maxmemory", 1)
+    with pytest.raises(RedisOutOfMemory):
+        frail.send("c.echo", 1)
+    with pytest.raises(RedisOutOfMemory):
+        jobs[0].result(15)  # who waits says so in Redis
+    child = frail.child(threads=threads)
+    frail.settled()
+    assert [job.result(0) for job in jobs] == list(range(40))
+    with pytest.raises(JobFailed):
+        failing.result(0)
+    assert "Redis is gone" not in child.log
+    frail.redis.config_set("maxmemory", 0)
+    assert frail.result("c.echo", 1) == 1
 
 
 @pytest.mark.parametrize("threads", [0, 2])

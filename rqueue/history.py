@@ -74,7 +74,7 @@ COLUMNS = (
     Column("attempts", int, "", "attempts charged before this one"),
     Column("deliveries", int, "", "times handed out before this one"),
     Column("enqueued", int, "ms", "when the queue accepted the job"),
-    Column("due", int, "ms", "when it was last scheduled for; 0 = never"),
+    Column("due", int, "ms", "when it was last scheduled for; 0 = never, or at the tail since"),
     Column("acquired", int, "ms", "when the worker got it; 0 = never"),
     Column("started", int, "ms", "when the task began to run; 0 = it did not"),
     Column("finished", int, "ms", "when the task, or else the job, ended"),

@@ -116,7 +116,7 @@ class Wire:
 
     def run(self, call: Call[R], *, queue: str = "", consumer: str = "") -> R:
         """Run a script call; a server that forgot the script is taught it (restart, flush)."""
-        self._send(("EVALSHA", scripts.script(call.script).sha, 1, call.key, *call.args))
+        self.begin(call)
         return self.finish(call, queue=queue, consumer=consumer)
 
     def begin(self, call: Call[Any]) -> None:

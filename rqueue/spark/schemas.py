@@ -57,7 +57,7 @@ _TIMES = ("enqueued", "due", "acquired", "started", "finished")
 _TYPES = dict.fromkeys(_TIMES, _TIME) | dict.fromkeys(("level", "attempts", "deliveries"), _INT)
 _MEANINGS = {
     "group": "the job's group; null without one",
-    "due": "when it was last scheduled for; null = never",
+    "due": "when it was last scheduled for; null = never, or at the tail since",
     "acquired": "when the worker got it; null = never",
     "started": "when the task began to run; null = it did not",
     "worker": "the worker's name; null if none had it",
@@ -99,7 +99,7 @@ JOBS_COLUMNS = (
     TableColumn("labels", _MAP, "", "the job's labels; null without any"),
     TableColumn("headers", _MAP, "", "the job's headers; null without any"),
     TableColumn("enqueued", _TIME, "", "when the queue accepted the job"),
-    TableColumn("due", _TIME, "", "when it is, or was last, scheduled for; null = never"),
+    TableColumn("due", _TIME, "", "when it is, or was last, due; null = never, or at the tail"),
     TableColumn("deliveries", _INT, "", "times it was handed out"),
     TableColumn("attempts", _INT, "", "attempts charged"),
     TableColumn("max_deliveries", _INT, "", "attempts it may have; null = the queue's limit"),

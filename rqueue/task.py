@@ -32,7 +32,7 @@ from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
-from rqueue.call import CallChecker
+from rqueue.call_checker import CallChecker
 from rqueue.errors import ConfigError, TaskAlreadyRegistered, UnknownTask
 from rqueue.names import check_queue
 from rqueue.options import NO_OPTIONS, Options

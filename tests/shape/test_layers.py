@@ -24,7 +24,7 @@ LAYERS: list[tuple[str, set[str]]] = [
             "rqueue.retry",
             "rqueue.control",
             "rqueue.options",
-            "rqueue.call",
+            "rqueue.call_checker",
             "rqueue.context",
             "rqueue.sender",
             "rqueue.task",

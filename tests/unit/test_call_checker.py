@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rqueue.call import CallChecker
+from rqueue.call_checker import CallChecker
 from rqueue.errors import BadArguments
 
 

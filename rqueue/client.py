@@ -248,7 +248,7 @@ class Queue:
         priorities: how many levels (1 to 100, default 10; Q-11), not to be changed once jobs are
         there. max_deliveries: attempts of a job that says nothing else (default 10; 0: no limit).
         keep: how long records and results of ended jobs last (default 10 minutes).
-        history_rows_max: rows that the history keeps (default 200,000). Raises ScriptError.
+        history_rows_max: rows that the history keeps (default 200,000). Raises ConfigError.
         """
         options = configuration(priorities, max_deliveries, keep, history_rows_max)
         self._run(store.configure(self.keys, options))

@@ -113,6 +113,8 @@ def translate(
             return errors.NoConsumer(queue)
         if word == "GONE":
             return errors.ConsumerGone(consumer, queue=queue)
+        if word == "CONFLICT":
+            return errors.ConfigError("priorities", said.partition(" ")[2])
         if word == "SCHEMA":
             return errors.WrongServer(said.partition(" ")[2], url=url)
         if script:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from rqueue.codec import pack
-from rqueue.errors import NotEncodable
+from rqueue.errors import ConfigError, NotEncodable
 from rqueue.ids import check_id, new_id
 from rqueue.keys import QueueKeys
 from rqueue.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
@@ -25,6 +25,14 @@ __all__ = [
     "lease_of",
     "terms_of",
 ]
+
+LIMITS = {
+    "priorities": (1, 100),
+    "max_deliveries": (0, 1_000_000),
+    "keep_ms": (1_000, 31_536_000_000),
+    "history_rows_max": (0, 1_000_000_000),
+}
+"""What a queue's own options may be; the script knows the same."""
 
 _new = tuple.__new__
 
@@ -142,7 +150,10 @@ def configuration(
     keep: float | str | timedelta | None,
     history_rows_max: int | None,
 ) -> dict[str, int]:
-    """The queue's own options as the store takes them; see `Queue.configure`."""
+    """The queue's own options as the store takes them; see `Queue.configure`.
+
+    Raises ConfigError.
+    """
     options: dict[str, int] = {}
     if priorities is not None:
         options["priorities"] = priorities
@@ -152,4 +163,8 @@ def configuration(
         options["keep_ms"] = round(parse_duration(keep, "keep") * 1000)
     if history_rows_max is not None:
         options["history_rows_max"] = history_rows_max
+    for name, value in options.items():
+        least, most = LIMITS[name]
+        if not least <= value <= most:
+            raise ConfigError(name, f"{value} is not from {least} to {most}")
     return options

@@ -53,6 +53,7 @@ COMMANDS = {
     "dead": Entry("Steer", "dead", "List, requeue or purge dead letters."),
     "pause": Entry("Steer", "pause", "Hand out no more jobs of a queue."),
     "resume": Entry("Steer", "pause", "Hand out a paused queue's jobs again."),
+    "configure": Entry("Steer", "configure", "Set a queue's own options, and show them."),
     "purge": Entry("Steer", "purge", "End a queue's waiting jobs."),
     "pipeline": Entry("Data", "pipeline", "Archive, report, replay, plan and load, on Spark."),
     "doctor": Entry("Check", "doctor", "Check a live server's queues, and repair them."),

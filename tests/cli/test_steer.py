@@ -41,6 +41,49 @@ def graves(queue: Queue, consumer: Make) -> list[str]:
     return list(causes)
 
 
+# -- configure -------------------------------------------------------------------------------------
+
+
+def test_configure(run: Run, read: Read, queue: Queue) -> None:
+    run("configure", queue.name, code=3)
+    assert read("configure", queue.name, "--keep", "1h") == {
+        "queue": queue.name,
+        "keep_ms": 3_600_000,
+    }
+    said = read("configure", queue.name, "--max-deliveries", "5", "--history-rows", "0")
+    assert said == {
+        "queue": queue.name,
+        "keep_ms": 3_600_000,
+        "max_deliveries": 5,
+        "history_rows_max": 0,
+    }
+    assert read("configure", queue.name) == said, "without an option nothing changes"
+    shown = run("configure", queue.name).stdout
+    assert "1h" in shown and "not set: the default" in shown
+    assert read("queues", queue.name)["settings"] == {
+        name: value for name, value in said.items() if name != "queue"
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--priorities", "0"], "priorities: 0 is not from 1 to 100"),
+        (["--keep", "soon"], "keep: 'soon' is no duration"),
+        (["--keep", "1ms"], "keep_ms: 1 is not from 1000 to"),
+        (["--max-deliveries", "some"], "Invalid value for '--max-deliveries'"),
+        (["--priorities", "3"], "priorities: this queue has jobs and 10 priorities"),
+    ],
+)
+def test_what_configure_refuses_changes_nothing(
+    run: Run, read: Read, queue: Queue, options: list[str], problem: str
+) -> None:
+    fill(queue, 1)
+    said = run("configure", queue.name, "--history-rows", "7", *options, code=2)
+    assert problem in said.stderr
+    assert read("configure", queue.name) == {"queue": queue.name}
+
+
 # -- enqueue ---------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,8 @@
 --- stays right while jobs come and go: nothing is shown twice, a new job is shown in its turn.
 --- KEYS: meta
 --- ARGV: cursor, limit
----   cursor: "" or what the last page gave: "<level><d|r><position>.<due>,..."; limit: at most 500
+---   cursor: "" or what the last page gave: "<level><d|r><position>.<due>@<index>,...", the index only to find the place
+---   sooner; "<level><d|r>-": a list that is not looked at; limit: at most 500
 --- REPLY: {now, cursor, id, value, ...}; fewer than limit: the tail, for now
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
@@ -20,15 +21,24 @@ limit = tonumber(limit)
 if not limit or limit < 1 or limit > 500 then return redis.error_reply('BADARGS browse: a limit from 1 to 500') end
 
 local seen, out, jobs_key = {}, {}, base .. 'jobs'
-for level, kind, position, due in string.gmatch(cursor, '(%d+)([dr])(%d+)%.(%d+)') do
-  seen[level .. kind] = { due = tonumber(due), position = tonumber(position) }
+for list, place in string.gmatch(cursor, '(%d+[dr])([^,]*)') do
+  local position, due, index = string.match(place, '^(%d+)%.(%d+)@?(%d*)$')
+  if position then
+    seen[list] = { due = tonumber(due), position = tonumber(position), index = tonumber(index) }
+  elseif place == '-' then
+    seen[list] = 'left out'
+  end
 end
 
 for _, level in ipairs(levels_list(queue.levels)) do
   for _, kind in ipairs({ 'd', 'r' }) do
-    local key = base .. (kind == 'd' and 'due:' or 'ready:') .. level
-    local last, index, rounds = seen[level .. kind], 0, 0
-    if last then index = place_index(base, key, { due = last.due, position = last.position + 1 }) end
+    local key, list = base .. (kind == 'd' and 'due:' or 'ready:') .. level, level .. kind
+    local last, index, rounds = seen[list], 0, 0
+    if last == 'left out' or #out == 2 * limit then
+      rounds = 20
+    elseif last then
+      index = place_index(base, key, { due = last.due, position = last.position + 1 }, last.index)
+    end
     while #out < 2 * limit and rounds < 20 do
       rounds = rounds + 1
       local ids = redis.call('LRANGE', key, index, index + limit - #out / 2 - 1)
@@ -40,19 +50,23 @@ for _, level in ipairs(levels_list(queue.levels)) do
           out[#out + 1] = values[i]
         end
       end
+      index = index + #ids
       -- how far this list was seen: the last element that says its place
       for i = #ids, 1, -1 do
         local place = order_read(values[i])
         if place then
-          seen[level .. kind] = place
+          place.index = index
+          seen[list] = place
           break
         end
       end
-      index = index + #ids
     end
   end
 end
 local parts = {}
-for list, place in pairs(seen) do parts[#parts + 1] = string.format('%s%d.%d', list, place.position, place.due) end
+for list, place in pairs(seen) do
+  parts[#parts + 1] = list .. (place == 'left out' and '-'
+    or string.format('%d.%d', place.position, place.due) .. (place.index and string.format('@%d', place.index) or ''))
+end
 table.sort(parts)
 return { queue.now, table.concat(parts, ','), unpack(out) }

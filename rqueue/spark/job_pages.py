@@ -19,8 +19,7 @@ from rqueue.store.repair import order_in
 __all__ = ["Found", "Part", "pages", "plan"]
 
 _LISTS = {"d": "due", "r": "ready"}
-_CURSOR = re.compile(r"(\d+)([dr])(\d+)\.(\d+)")
-_BEYOND = "9007199254740990.9007199254740991"
+_PLACE = re.compile(r"\d+[dr](\d+)\.(\d+)(?:@\d+)?")
 _SHIFT = 53
 _LEVELS = 10
 
@@ -149,23 +148,20 @@ def pages(
 
 def _ready(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Iterator[list[Found]]:
     mine = f"{part.level}{part.list}"
-    # The other lists are told to be read to the end already.
     others = ",".join(
-        f"{level}{list_}{_BEYOND}"
+        f"{level}{list_}-"
         for level in range(part.levels)
         for list_ in _LISTS
         if f"{level}{list_}" != mine
     )
-    at = part.after
+    at, place = part.after, f"{mine}{part.after & (1 << _SHIFT) - 1}.{part.after >> _SHIFT}"
     while at < part.until:
-        cursor = f"{others},{mine}{at & (1 << _SHIFT) - 1}.{at >> _SHIFT}"
-        page = execute(client, store.browse(keys, cursor, size), queue=keys.queue)
+        page = execute(client, store.browse(keys, f"{others},{place}", size), queue=keys.queue)
         found = [Found("ready", job) for job in page.jobs]
-        reached = {
-            level + list_: int(due) << _SHIFT | int(position)
-            for level, list_, position, due in _CURSOR.findall(page.cursor)
-        }
-        before, at = at, reached.get(mine, at)
+        before = at
+        for token in page.cursor.split(","):
+            if (reached := _PLACE.fullmatch(token)) is not None:
+                place, at = token, int(reached[2]) << _SHIFT | int(reached[1])
         if at > part.until:
             found = [one for one in found if place_of(one.job.value) <= part.until]
         yield found

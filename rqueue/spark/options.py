@@ -31,7 +31,7 @@ __all__ = [
 EVERY: tuple[str, ...] = ()
 """Of `queues` and `states`: all there are."""
 
-READ_RATE = 5_000.0
+READ_RATE = 4_000.0
 """Jobs a second that a partition reads at most, where nothing else is said: with one partition for
 each core, on the very machine of Redis and the workers, these lose less than a fifth."""
 

@@ -14,6 +14,9 @@ local meta = KEYS[1]
 local cursor = ARGV[1]
 local limit = ARGV[2]
 
+--- Looks at one list, which may be full of what was cancelled while it waited.
+local ROUNDS = 20
+
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
@@ -32,16 +35,13 @@ end
 
 for _, level in ipairs(levels_list(queue.levels)) do
   for _, kind in ipairs({ 'd', 'r' }) do
-    local key, list = base .. (kind == 'd' and 'due:' or 'ready:') .. level, level .. kind
-    local last, index, rounds = seen[list], 0, 0
-    if last == 'left out' or #out == 2 * limit then
-      rounds = 20
-    elseif last then
+    local key, list, index = base .. (kind == 'd' and 'due:' or 'ready:') .. level, level .. kind, 0
+    local last = seen[list]
+    if last and last ~= 'left out' and #out < 2 * limit then
       index = place_index(base, key, { due = last.due, position = last.position + 1 }, last.index)
     end
-    while #out < 2 * limit and rounds < 20 do
-      rounds = rounds + 1
-      local ids = redis.call('LRANGE', key, index, index + limit - #out / 2 - 1)
+    for _ = 1, last == 'left out' and 0 or ROUNDS do
+      local ids = #out < 2 * limit and redis.call('LRANGE', key, index, index + limit - #out / 2 - 1) or {}
       if #ids == 0 then break end
       local values = redis.call('HMGET', jobs_key, unpack(ids))
       for i, id in ipairs(ids) do

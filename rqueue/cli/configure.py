@@ -56,28 +56,28 @@ def configure(
       rqueue configure mail
       rqueue configure mail --max-deliveries 5 --keep 1h
     """  # noqa: D301
-    given = {
-        "priorities": priorities,
-        "max_deliveries": max_deliveries,
-        "keep": keep,
-        "history_rows_max": history_rows,
-    }
+    nothing = all(one is None for one in (priorities, max_deliveries, keep, history_rows))
     with target.queue(queue) as (client, inspector):
-        if any(value is not None for value in given.values()):
-            client.configure(**given)  # type: ignore[arg-type]
-        else:
+        if nothing:
             inspector.require_queue(queue)
+        else:
+            client.configure(
+                priorities=priorities,
+                max_deliveries=max_deliveries,
+                keep=keep,
+                history_rows_max=history_rows,
+            )
         settings = inspector.queue(queue).settings
     if as_json:
         print_json({"queue": queue, **settings})
         return
-    said = {name: f"{value:,}" for name, value in settings.items()}
-    if "keep_ms" in settings:
-        said["keep_ms"] = span(settings["keep_ms"])
-    names = {
-        "priorities": "priorities",
-        "max deliveries": "max_deliveries",
-        "keep": "keep_ms",
-        "history rows": "history_rows_max",
-    }
-    print_facts({"queue": queue, **{k: said.get(name, DEFAULT) for k, name in names.items()}})
+    keep_ms = settings.get("keep_ms")
+    print_facts(
+        {
+            "queue": queue,
+            "priorities": settings.get("priorities", DEFAULT),
+            "max deliveries": settings.get("max_deliveries", DEFAULT),
+            "keep": DEFAULT if keep_ms is None else span(keep_ms),
+            "history rows": settings.get("history_rows_max", DEFAULT),
+        }
+    )

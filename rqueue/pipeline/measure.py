@@ -2,7 +2,8 @@
 
 Counted are visits: each time that a job ran, retries too, for each of them keeps a worker busy. A
 visit arrives when the job was enqueued, when it was due, or when its run before ended, whatever was
-last. A run that crashed is not one of them: nobody wrote down when it began. The range is divided
+last. A run that was killed is one of them where it is known when it began
+(`rqueue.pipeline.times`); where not, it is counted apart. The range is divided
 into windows of equal length; the busiest one, by the work that arrived in it (seconds of runs), is
 what capacity is for.
 """
@@ -19,6 +20,7 @@ from pyspark.sql.window import Window
 
 from rqueue.errors import RQueueError
 from rqueue.pipeline.queueing import Load
+from rqueue.pipeline.times import begun
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -78,11 +80,12 @@ def visits(history: DataFrame) -> DataFrame:
     order = (entry[0].cast("long"), entry[1].cast("long"), F.col("row"))
     before = F.lag("finished").over(Window.partitionBy("queue", "id").orderBy(*order))
     arrived = F.unix_millis(F.greatest("enqueued", "due", before))
-    started, finished = F.unix_millis("started"), F.unix_millis("finished")
+    started, finished = F.unix_millis("began"), F.unix_millis("finished")
     # clocks of hosts are compared with Redis's here: what comes out negative is nothing
     return (
         history.withColumn("arrived", arrived)
-        .where("started IS NOT NULL AND finished IS NOT NULL AND arrived IS NOT NULL")
+        .withColumn("began", begun())
+        .where("began IS NOT NULL AND finished IS NOT NULL AND arrived IS NOT NULL")
         .select(
             "queue",
             "id",

@@ -8,7 +8,9 @@ shares are from 0 to 1.
   is a `retry` with a `dead` beside it; it counts once.) It **failed** unless it is an `ack`.
 - **wait** is from the moment at which a job could run, the later of `enqueued` and `due`, to its
   start. For a job that came back at once (no delay, or after a crash) it spans the tries before.
-- **run** is from start to finish. A crashed attempt has neither: nobody was there to note them.
+- **run** is from start to finish. Of an attempt that was killed the supervisor says when it began;
+  where it did not, one killed at its hard limit ran for the limit (`rqueue.pipeline.times`), and
+  one that crashed has no times: it is counted as **untimed**.
 - A job **ended** done (`ack`), failed (`reject`, `dead`) or removed (`cancelled`, `purged`,
   `expired`).
 - **Amplification** is attempts per job, over jobs that ended done or failed: 1 is no retry at all.
@@ -20,6 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from rqueue.errors import ConfigError
+from rqueue.pipeline.times import BEGUN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,15 +54,15 @@ HISTOGRAM_EDGES = tuple(
 )  # ms: 1, 2, 5, 10, ... 5·10⁹ (58 days)
 """Upper ends of the bins of `histogram`, exclusive; a last bin holds what is beyond."""
 
-_PREPARED = """
+_PREPARED = f"""
 WITH timed AS (
   SELECT *, CAST(split_part(entry, '-', 1) AS BIGINT) AS at_ms,
-    unix_millis(started) AS started_ms, unix_millis(finished) AS finished_ms,
+    unix_millis({BEGUN}) AS started_ms, unix_millis(finished) AS finished_ms,
     unix_millis(acquired) AS acquired_ms,
     unix_millis(greatest(enqueued, due)) AS could_run_ms,
     get_json_object(cause, '$.kind') AS cause_kind,
     get_json_object(cause, '$.message') AS cause_message
-  FROM {rows}
+  FROM {{rows}}
 ), sorted AS (
   SELECT *, coalesce(outcome IN ('ack', 'retry', 'reject', 'crash')
     OR (outcome = 'dead' AND cause_kind IN ('crash', 'time_limit')), false) AS attempt
@@ -85,7 +88,8 @@ FROM classed
 _COUNTS = """
   count_if(ended = 'done') AS done, count_if(ended = 'failed') AS failed,
   count_if(ended = 'removed') AS removed, count_if(attempt) AS attempts,
-  count_if(failed_attempt) AS failed_attempts, count_if(again) AS retries,
+  count_if(failed_attempt) AS failed_attempts,
+  count_if(attempt AND run_ms IS NULL) AS untimed, count_if(again) AS retries,
   coalesce(sum(run_ms), 0) AS run_ms,
   coalesce(sum(CASE WHEN failed_attempt THEN run_ms END), 0) AS wasted_ms,
   sum(tries) / count(tries) AS amplification

@@ -9,7 +9,8 @@ import pytest
 
 from rqueue.errors import ConfigError
 from rqueue.pipeline import metrics
-from tests.pipeline.history_rows import SCENARIO, T0, frame
+from rqueue.pipeline.measure import visits
+from tests.pipeline.history_rows import PDF, SCENARIO, T0, frame
 from tests.support.spark import Sparks
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def test_totals(rows: DataFrame) -> None:
     assert pick(row, "done", "failed", "removed") == (2, 3, 1)
     # one of m1, two of m2, one of p1, two of p2, one of p3; two of them succeeded
     assert pick(row, "attempts", "failed_attempts", "retries") == (7, 5, 3)
+    assert row["untimed"] == 2  # those of p2: nobody knows when they began
     assert pick(row, "run_ms", "wasted_ms") == (200 + 400 + 100 + 2000 + 500, 400 + 2000 + 500)
     assert row["amplification"] == pytest.approx((1 + 2 + 1 + 2 + 1) / 5)
     # waits 100 100 300 500 3000; runs 100 200 400 500 2000: the third, and the fifth of five
@@ -54,6 +56,32 @@ def test_percentiles_are_nearest_rank(spark: SparkSession) -> None:
     [row] = found(metrics.totals(metrics.prepare(frame(spark, many), START, END)))
     assert pick(row, "wait_p50_ms", "wait_p95_ms", "wait_p99_ms") == (50, 95, 99)
     assert pick(row, "run_p50_ms", "run_p95_ms", "run_p99_ms") == (50, 95, 99)
+
+
+def test_killed_attempts_take_time(spark: SparkSession) -> None:
+    """One whose beginning the supervisor noted, one for which there is the limit only, and one that
+    the worker got later than the limit before its end."""
+    limit = '{"kind":"time_limit","type":"HardTimeLimit","limit":1.5}'
+    slow = PDF | {"task": "slow", "enqueued": 1000, "error": "HardTimeLimit", "cause": limit}
+    rows = [
+        slow | {"id": "1", "outcome": "crash", "at": 4000, "attempts": 1}
+        | {"acquired": 1900, "started": 2000, "finished": 4000},
+        slow | {"id": "2", "outcome": "dead", "at": 5000, "attempts": 1, "finished": 5000},
+        slow | {"id": "3", "outcome": "crash", "at": 6000, "acquired": 5000, "finished": 6000},
+    ]  # fmt: skip
+    prepared = metrics.prepare(frame(spark, rows), START, END)
+    [row] = found(metrics.totals(prepared))
+    assert pick(row, "attempts", "untimed") == (3, 0)
+    assert pick(row, "run_ms", "wasted_ms", "run_max_ms") == (4500, 4500, 2000)
+    assert pick(row, "wait_p50_ms", "wait_max_ms") == (2500, 4000)
+    [task] = found(metrics.breaches(prepared, None, 1200))
+    assert pick(task, "task", "attempts", "run_breaches") == ("slow", 3, 2)
+    [error] = found(metrics.errors(prepared))
+    assert pick(error, "error", "attempts", "wasted_ms") == ("HardTimeLimit", 3, 4500)
+    [worker] = found(metrics.workers(prepared, START, END))
+    assert pick(worker, "worker", "busy_ms", "crashes") == ("w2", 4500, 3)
+    assert [row["id"] for row in found(metrics.slowest(prepared))] == ["1", "2", "3"]
+    assert [row["run"] for row in found(visits(frame(spark, rows)))] == [2.0, 1.5, 1.0]
 
 
 def test_nothing_in_the_range(rows: DataFrame) -> None:

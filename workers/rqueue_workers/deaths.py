@@ -48,9 +48,9 @@ def crash_cause(death: Death, worker: str, at: int, out_of_memory: bool) -> byte
 
 
 def limit_cause(seconds: float, worker: str, at: int) -> bytes:
-    """The cause JSON of a job that ran past its hard limit of `seconds`."""
+    """The cause JSON of a job that ran past its hard limit of `seconds`, which are its `limit`."""
     said = f"the job ran longer than its hard limit of {seconds:g} s; its process was killed"
-    return _cause("time_limit", "HardTimeLimit", said, worker, at)
+    return _cause("time_limit", "HardTimeLimit", said, worker, at, limit=seconds)
 
 
 def quiet_cause(worker: str, at: int) -> bytes:
@@ -58,7 +58,7 @@ def quiet_cause(worker: str, at: int) -> bytes:
     return _cause("crash", "", "", worker, at)
 
 
-def _cause(kind: str, type_: str, message: str, worker: str, at: int) -> bytes:
+def _cause(kind: str, type_: str, message: str, worker: str, at: int, **more: float) -> bytes:
     return orjson.dumps(
         {
             "kind": kind,
@@ -67,6 +67,7 @@ def _cause(kind: str, type_: str, message: str, worker: str, at: int) -> bytes:
             "traceback": "",
             "at": at,
             "worker": worker,
+            **more,
         }
     )
 

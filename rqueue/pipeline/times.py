@@ -1,0 +1,28 @@
+"""When an attempt began, also where nobody who ran it could say so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = ["BEGUN", "begun"]
+
+BEGUN = """coalesce(started, CASE WHEN outcome IN ('crash', 'dead')
+  AND get_json_object(cause, '$.kind') = 'time_limit' THEN least(finished, greatest(
+    timestamp_millis(unix_millis(finished)
+      - CAST(1000 * CAST(get_json_object(cause, '$.limit') AS DOUBLE) AS BIGINT)),
+    acquired, enqueued, due)) END)"""
+"""SQL over a row of history: when the attempt began; null where that is not known.
+
+What was killed at its hard limit and has no start ran for the limit: it began that long before its
+end, though not before the worker had it. Where the limit is not known either, nothing is guessed.
+"""
+
+
+def begun() -> Column:
+    """`BEGUN` as a column."""
+    return F.expr(BEGUN)

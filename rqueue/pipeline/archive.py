@@ -39,9 +39,11 @@ from rqueue.pipeline.lake import (
     day_column,
     entry_id,
 )
+from rqueue.pipeline.missing import note_gap, trimmed
 from rqueue.pipeline.staging import Staged, StagingSource
 from rqueue.spark import register
 from rqueue.spark.access import Access
+from rqueue.spark.entries import look
 from rqueue.spark.options import HistoryStream, read_options
 
 if TYPE_CHECKING:
@@ -162,7 +164,7 @@ class _Run:
         with self.between:
             try:
                 began = time.monotonic()
-                made = self._add(rows)
+                made = self._add(rows, number)
                 if not made:
                     return
                 self.batches += 1
@@ -196,10 +198,11 @@ class _Run:
         offsets: dict[str, str] = json.loads(text.splitlines()[-1])
         return offsets
 
-    def _add(self, rows: DataFrame) -> list[LakeFile]:
+    def _add(self, rows: DataFrame, number: int) -> list[LakeFile]:
         lake = self.lake
         before = lake.snapshot()
         marks = before.marks()
+        self._note_gaps(sorted(self._offsets(number)), before, marks)
         if self._staging is None:
             new = rows.where(_beyond(marks)).withColumn("date", day_column("entry"))
             made = lake.stage(new)
@@ -208,6 +211,18 @@ class _Run:
         if made:
             self._commit(before, made)
         return made
+
+    def _note_gaps(
+        self, queues: list[str], before: Snapshot, marks: Mapping[str, Entry]
+    ) -> None:
+        """Note what Redis has trimmed behind what the lake holds: a batch that is read from here
+        on comes after it. Noted before the batch is there, so that a kill does not forget it."""
+        held = before.rows_of_queues()
+        with self._access.client() as client:
+            for queue, ends in look(client, self._access, queues).items():
+                gap = trimmed(queue, ends, marks.get(queue), held.get(queue, 0))
+                if gap is not None:
+                    note_gap(self.lake, gap)
 
     def _take(self, folder: str, rows: DataFrame, marks: Mapping[str, Entry]) -> list[LakeFile]:
         """Let tasks write a batch into files, and take over what the lake does not hold yet."""

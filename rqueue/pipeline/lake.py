@@ -30,6 +30,7 @@ import json
 import re
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -134,6 +135,13 @@ class Snapshot:
     def rows(self) -> int:
         """How many rows it holds."""
         return sum(file.rows for file in self.files)
+
+    def rows_of_queues(self) -> dict[str, int]:
+        """How many rows of each queue it holds."""
+        rows: Counter[str] = Counter()
+        for file in self.files:
+            rows[file.queue] += file.rows
+        return rows
 
     def marks(self) -> dict[str, Entry]:
         """The newest entry of each queue."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rqueue.errors import ConfigError
 from rqueue.pipeline import metrics
+from rqueue.pipeline.missing import Missing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,12 +86,14 @@ def report(
     sources: Sequence[str] = (),
     queues: Sequence[str] = (),
     access: Access | None = None,
+    missing: Sequence[Missing] = (),
 ) -> Report:
     """Count what happened in [start_ms, end_ms).
 
     rows: history (see `rqueue.pipeline.table`). by: a dimension of `metrics.DIMENSIONS`. sources:
     where the rows come from, in words; queues: those that were asked for. access: of the Redis that
-    is asked for what killed jobs whose cause history does not hold. Raises ConfigError.
+    is asked for what killed jobs whose cause history does not hold. missing: what the rows lack
+    (`rqueue.pipeline.missing`), which the document then says. Raises ConfigError.
     """
     if by not in metrics.DIMENSIONS:
         raise ConfigError("by", f"'{by}' is not one of {', '.join(metrics.DIMENSIONS)}")
@@ -99,10 +102,25 @@ def report(
     objectives = objectives or Objectives()
     prepared = metrics.prepare(rows, start_ms, end_ms).cache()
     try:
-        return _counted(prepared, (start_ms, end_ms), by, objectives, sources, queues, access)
+        made = _counted(prepared, (start_ms, end_ms), by, objectives, sources, queues, access)
     except BaseException:
         prepared.unpersist()
         raise
+    made.document["missing"] = [asdict(gap) for gap in missing]
+    made.document["warnings"] = _warnings(made.document["figures"], missing)
+    return made
+
+
+def _warnings(figures: Mapping[str, Any], missing: Sequence[Missing]) -> list[str]:
+    """What the figures do not know, a sentence each."""
+    said = [str(gap) for gap in missing]
+    if untimed := figures["untimed"]:
+        attempts = "attempt was" if untimed == 1 else "attempts were"
+        said.append(
+            f"{untimed:,} {attempts} killed, and nobody noted when they began: they count as "
+            "attempts, their time is in no figure"
+        )
+    return said
 
 
 def _counted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import json
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -11,13 +11,11 @@ from pyspark.sql import functions as F
 
 from rqueue.pipeline.lake import Entry, Lake, day_of, entry_id
 from rqueue.spark import register
-from rqueue.spark.access import Access
-from rqueue.spark.options import EVERY, HistoryRead, read_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["history"]
+__all__ = ["history", "named"]
 
 
 def history(
@@ -33,7 +31,8 @@ def history(
 
     lake: its path. live: options of `rqueue-history` for the Redis that has the newest rows; of
     each queue those are read that come after what the lake holds. At least one of both. queues:
-    only these. Raises ConfigError, LakeError, and what Redis fails with.
+    only these. What is missing in it tells `rqueue.pipeline.missing`. Raises ConfigError,
+    LakeError, and what Redis fails with.
     """
     parts: list[DataFrame] = []
     marks: Mapping[str, Entry] = {}
@@ -44,11 +43,14 @@ def history(
         written = entry_id("entry")["ms"]
         frame = frame.where(days & (written >= start_ms) & (written < end_ms)).drop("date")
         parts.append(frame.where(F.col("queue").isin(*queues)) if queues else frame)
-    if live is not None:
+    if live is not None and start_ms < end_ms:
         register(spark)
-        for since, names in _missing(live, queues, marks, start_ms, end_ms).items():
-            given = {**live, "since": since, "until": str(end_ms - 1), "queues": _names(names)}
-            parts.append(spark.read.format("rqueue-history").options(**given).load())
+        given = {**live, "since": str(start_ms), "until": str(end_ms - 1)}
+        if marks:
+            given["after"] = json.dumps({queue: str(mark) for queue, mark in marks.items()})
+        if queues:
+            given["queues"] = named(queues)
+        parts.append(spark.read.format("rqueue-history").options(**given).load())
     if not parts:
         from rqueue.spark.schemas import HISTORY
 
@@ -56,29 +58,6 @@ def history(
     return reduce(lambda one, other: one.unionByName(other), parts)
 
 
-def _missing(
-    live: Mapping[str, str],
-    queues: Sequence[str],
-    marks: Mapping[str, Entry],
-    start_ms: int,
-    end_ms: int,
-) -> dict[str, list[str]]:
-    """The queues to be read from Redis, by the entry from which on."""
-    options = read_options(HistoryRead, live)
-    names = list(queues or options.queues)
-    if not queues and options.queues == EVERY:
-        access = Access.of(options)
-        with access.client() as client:
-            names = access.queue_names(client)
-    found: dict[str, list[str]] = defaultdict(list)
-    for name in names:
-        mark = marks.get(name)
-        if mark is None or mark.ms < start_ms:
-            found[str(start_ms)].append(name)
-        elif mark.ms < end_ms:
-            found[f"{mark.ms}-{mark.number + 1}"].append(name)
-    return found
-
-
-def _names(queues: Sequence[str]) -> str:
+def named(queues: Sequence[str]) -> str:
+    """Names of queues as the option `queues` takes them."""
     return ",".join(name.replace(",", "\\,") for name in queues)

@@ -69,7 +69,7 @@ class HistoryReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Slices of about `partitionRows`."""
         since, until = self.options.since, self.options.until
-        after = BEGIN if since == "-" else before(since)
+        begin = BEGIN if since == "-" else before(since)
         step = self.options.partition_rows
         with self.access.client() as client:
             queues = self.options.queues
@@ -79,6 +79,7 @@ class HistoryReader(DataSourceReader):
                 names = [name for name in names if name in asked]
             ranges: list[Range] = []
             for name, ends in look(client, self.access, names).items():
+                after = max(begin, self.options.after.get(name, BEGIN), key=order)
                 last = ends.last if until == "+" else _earlier(until, ends.last)
                 first = ends.trimmed if ends.lost_after(after) else after
                 if order(last) > order(first):

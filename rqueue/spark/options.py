@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -63,6 +64,7 @@ class HistoryRead(Place):
 
     queues: tuple[str, ...]
     since: str
+    after: Mapping[str, str]
     until: str
     partition_rows: int
     push_filters: bool
@@ -190,6 +192,20 @@ def _queues(text: str) -> tuple[str, ...]:
     return names
 
 
+def _offsets(text: str) -> Mapping[str, str]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError as error:
+        raise ValueError(f"not JSON ({error})") from None
+    if type(found) is not dict:
+        raise ValueError(f"{text!r} is no JSON object of queues and ids of entries")
+    for queue, entry in found.items():
+        check_queue(queue)
+        if type(entry) is not str or not _ENTRY.fullmatch(entry):
+            raise ValueError(f"{entry!r} of queue '{queue}' is not the id of an entry")
+    return found
+
+
 def _run(text: str) -> str | None:
     if text and not _RUN.fullmatch(text):
         raise ValueError(f"{text!r} is not 1 to 100 letters, digits, '.', '_' or '-'")
@@ -274,6 +290,11 @@ OPTIONS = (
         "since", "time or entry", "-", _moment, _HISTORY,
         "first entry: an ISO 8601 time with its zone, ms since the epoch, or the id of an entry, "
         "all inclusive; `-` for the oldest there is; a new stream may begin with `latest`",
+    ),
+    Option(
+        "after", "JSON object", "", _offsets, (HistoryRead,),
+        "for each queue in it the id of an entry: of that queue only what was written after it, "
+        'and not before `since`; `{"mail": "1767225600000-0"}`',
     ),
     Option(
         "until", "time or entry", "+", _moment, (HistoryRead,),

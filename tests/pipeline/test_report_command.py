@@ -19,9 +19,10 @@ from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import ConfigError
 from rqueue.keys import QueueKeys
 from rqueue.pipeline.archive import archive
+from rqueue.pipeline.missing import missing
 from rqueue.pipeline.table import history
 from rqueue.spark.schemas import HISTORY
-from tests.support.history import plain_rows, settle, write
+from tests.support.history import plain_rows, settle, trim, write
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -141,6 +142,47 @@ def _dies(queue: Queue) -> str:
     consumer.settle(reject=[(job.id, cause)], batch=pack(row), rows=1)
     consumer.close()
     return job.id
+
+
+def test_what_redis_trimmed_is_said(
+    spark: SparkSession,
+    run: Callable[..., Result],
+    server: EmbeddedRedis,
+    client: redis.Redis,
+    namespace: str,
+    tmp_path: Path,
+) -> None:
+    """In text, JSON and page, from Redis alone, behind a lake, and in a lake that has a gap."""
+    keys, lake = QueueKeys("busy", namespace), str(tmp_path / "lake")
+    source = {"url": server.url, "namespace": namespace}
+    write(client, keys, 1, 10)
+    write(client, QueueKeys("calm", namespace), 1, 10)
+    archive(spark, lake, source, once=True)
+    assert missing(spark, 0, NOW, lake=lake, live=source) == []
+    write(client, keys, 3, 10, first=10)
+    until = trim(client, keys, 3)
+
+    said = run("report", "--out", "page.html")
+    assert "warning: queue 'busy': Redis trimmed 30 rows of history before" in said.stderr
+    assert "Redis trimmed 30 rows" in (tmp_path / "page.html").read_text()
+    document = json.loads(run("report", "--json").stdout)
+    assert document["figures"]["rows"] == 20
+    [gap] = document["missing"]
+    assert (gap["queue"], gap["rows"], gap["until"]) == ("busy", 30, until)
+    [warning] = document["warnings"]
+    assert "'busy'" in warning
+
+    def lacking(**more: Any) -> list[tuple[str, int | None, bool]]:
+        found = missing(spark, more.pop("start", 0), NOW, **more)
+        return [(gap.queue, gap.rows, gap.in_lake) for gap in found]
+
+    # the lake has the first ten of them
+    assert lacking(lake=lake, live=source) == [("busy", 20, False)]
+    assert lacking(lake=lake) == []
+    assert lacking(lake=lake, live=source, queues=["calm"]) == []
+    assert lacking(live=source, start=int(until.split("-")[0]) + 1) == []
+    archive(spark, lake, {**source, "failOnDataLoss": "false"}, once=True)
+    assert lacking(lake=lake) == lacking(lake=lake, live=source) == [("busy", 20, True)]
 
 
 @pytest.mark.long

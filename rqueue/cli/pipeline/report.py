@@ -105,6 +105,7 @@ def report(
     with contextlib.ExitStack() as stack:
         server = _server(target, cluster, stack, lake, live)
         spark = stack.enter_context(spark_session(master, conf))
+        from rqueue.pipeline.missing import missing
         from rqueue.pipeline.report import Objectives
         from rqueue.pipeline.report import report as make
         from rqueue.pipeline.table import history
@@ -112,6 +113,7 @@ def report(
         from rqueue.spark.options import JobsRead, read_options
 
         rows = history(spark, start_ms, end_ms, lake=lake, live=server, queues=queues)
+        lacking = missing(spark, start_ms, end_ms, lake=lake, live=server, queues=queues)
         made = make(
             rows,
             start_ms,
@@ -121,6 +123,7 @@ def report(
             sources=_sources(lake, server),
             queues=queues,
             access=None if server is None else Access.of(read_options(JobsRead, server)),
+            missing=lacking,
         )
         if parquet is not None:
             made.write_parquet(parquet)
@@ -185,3 +188,5 @@ def _summary(made: Report, page: str | None, parquet: str | None) -> None:
         "tables": parquet or "",
     }
     print_facts(facts)
+    for warning in made.document["warnings"]:
+        click.echo(f"warning: {warning}", err=True)

@@ -212,9 +212,7 @@ class _Run:
             self._commit(before, made)
         return made
 
-    def _note_gaps(
-        self, queues: list[str], before: Snapshot, marks: Mapping[str, Entry]
-    ) -> None:
+    def _note_gaps(self, queues: list[str], before: Snapshot, marks: Mapping[str, Entry]) -> None:
         """Note what Redis has trimmed behind what the lake holds: a batch that is read from here
         on comes after it. Noted before the batch is there, so that a kill does not forget it."""
         held = before.rows_of_queues()

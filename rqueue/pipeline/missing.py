@@ -98,9 +98,7 @@ def missing(
                 if gap is not None:
                     found.append(gap)
     found = [
-        gap
-        for gap in found
-        if gap.within(start_ms, end_ms) and (not queues or gap.queue in queues)
+        gap for gap in found if gap.within(start_ms, end_ms) and (not queues or gap.queue in queues)
     ]
     return sorted(found, key=lambda gap: (gap.queue, order(gap.after)))
 

@@ -31,6 +31,7 @@ def test_causes() -> None:
     assert other["type"] == "SIGSEGV"
     limit = orjson.loads(limit_cause(1.5, "w", 7))
     assert (limit["kind"], limit["type"]) == ("time_limit", "HardTimeLimit")
+    assert limit["limit"] == 1.5
     assert "1.5 s" in limit["message"]
 
 

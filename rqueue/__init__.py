@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from rqueue.ahandle import AsyncJobHandle
     from rqueue.aputs import AsyncBackgroundPuts
     from rqueue.client import Queue
+    from rqueue.codec import Envelope
     from rqueue.consumer import Consumer
     from rqueue.credit import UNLIMITED, GrantCredit, SharedCredit, WindowCredit
     from rqueue.defaults import aqueue, configure, connect, disconnect, queue
@@ -79,6 +80,7 @@ __all__ = [
     "ConfigError",
     "Consumer",
     "Delivery",
+    "Envelope",
     "GrantCredit",
     "Inspector",
     "JobCancelled",
@@ -135,6 +137,7 @@ _LAZY = {
     "BackgroundPuts": "rqueue.puts",
     "Call": "rqueue.packing",
     "Consumer": "rqueue.consumer",
+    "Envelope": "rqueue.codec",
     "GrantCredit": "rqueue.credit",
     "Inspector": "rqueue.inspector",
     "JobHandle": "rqueue.handle",

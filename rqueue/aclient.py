@@ -11,6 +11,7 @@ from rqueue import outbox, store
 from rqueue.aconsumer import AsyncConsumer
 from rqueue.ahandle import AsyncJobHandle
 from rqueue.aputs import AsyncBackgroundPuts
+from rqueue.codec import Envelope
 from rqueue.connection import (
     aexecute,
     afirst_look,
@@ -20,6 +21,7 @@ from rqueue.connection import (
 from rqueue.credit import Credit, SharedCredit
 from rqueue.dev_server import with_url
 from rqueue.ids import check_id
+from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
@@ -125,6 +127,7 @@ class AsyncQueue:
         target = self if queue == self.name else self.at(queue)
         id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
         terms = terms_of(options)
+        body = target._packer.signed(id_, body, terms)
         call = store.enqueue_one(target.keys, id_, body, terms, immediate=options.immediate)
         answer = await target._run(call)
         # the connection may have sent it twice: an id made here was not known before that
@@ -144,7 +147,7 @@ class AsyncQueue:
 
     async def enqueue_puts(self, puts: Sequence[Put]) -> Accepted:
         """Enqueue jobs that are packed already, at most 1000."""
-        return await self._run(store.enqueue(self.keys, puts))
+        return await self._run(store.enqueue(self.keys, self._packer.signed_puts(puts)))
 
     def putter(
         self,
@@ -180,14 +183,33 @@ class AsyncQueue:
         """The handle of a job enqueued before, here or elsewhere."""
         return AsyncJobHandle(self, check_id(id))
 
+    def envelope(self, job: Delivery) -> Envelope:
+        """What a job in a consumer's hands carries: its task, arguments and options.
+
+        Where the settings have signing keys, the signature is verified, and that the job is what
+        was signed. Raises Undecodable, Unsigned, Forged.
+        """
+        return self._packer.envelope(job)
+
     async def cancel(self, id: str, *, held: bool = True) -> bool:
         """Cancel a job; True if it had not ended; as `Queue.cancel`."""
         was = await self._run(store.cancel(self.keys, id, held=held))
         return was in ("ready", "scheduled", "held")
 
     async def promote(self, *ids: str) -> int:
-        """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many."""
-        return await self._run(store.promote(self.keys, ids)) if ids else 0
+        """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many.
+
+        Signed jobs are signed anew, for now. Raises Forged for one whose signature does not hold.
+        """
+        if not ids:
+            return 0
+        if self._packer.signs:
+            for id_ in ids:
+                shown = await self._run(store.show(self.keys, id_))
+                job = Delivery(id_, shown.value)
+                if shown.state == "scheduled" and (fresh := self._packer.signed_for_now(job)):
+                    await self._run(store.resign(self.keys, id_, job.body, fresh))
+        return await self._run(store.promote(self.keys, ids))
 
     # -- the queue ---------------------------------------------------------------------------------
 

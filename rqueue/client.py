@@ -10,12 +10,14 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 import redis
 
 from rqueue import outbox, store
+from rqueue.codec import Envelope
 from rqueue.connection import first_look, open_client, patience_of, require_bytes
 from rqueue.consumer import Consumer
 from rqueue.credit import Credit, SharedCredit
 from rqueue.dev_server import with_url
 from rqueue.handle import JobHandle
 from rqueue.ids import check_id
+from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.lines import Flight, Lines
 from rqueue.options import NO_OPTIONS, Options
@@ -127,6 +129,7 @@ class Queue:
         target = self if queue == self.name else self.at(queue)
         id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
         terms = terms_of(options)
+        body = target._packer.signed(id_, body, terms)
         call = store.enqueue_one(target.keys, id_, body, terms, immediate=options.immediate)
         answer = target._run(call)
         # the connection may have sent it twice: an id made here was not known before that
@@ -164,7 +167,7 @@ class Queue:
     def enqueue_puts(self, puts: Sequence[Put]) -> Accepted:
         """Enqueue jobs that are packed already, at most 1000: for pipelines, and for what
         background puts could not store."""
-        return self._run(store.enqueue(self.keys, puts))
+        return self._run(store.enqueue(self.keys, self._packer.signed_puts(puts)))
 
     def putter(
         self,
@@ -203,6 +206,14 @@ class Queue:
         """The handle of a job enqueued before, here or elsewhere."""
         return JobHandle(self, check_id(id))
 
+    def envelope(self, job: Delivery) -> Envelope:
+        """What a job in a consumer's hands carries: its task, arguments and options.
+
+        Where the settings have signing keys, the signature is verified, and that the job is what
+        was signed. Raises Undecodable, Unsigned, Forged.
+        """
+        return self._packer.envelope(job)
+
     def cancel(self, id: str, *, held: bool = True) -> bool:
         """Cancel a job; True if it had not ended. held=False leaves a job alone that a worker has
         in its hands (C-25)."""
@@ -210,8 +221,19 @@ class Queue:
         return was in ("ready", "scheduled", "held")
 
     def promote(self, *ids: str) -> int:
-        """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many."""
-        return self._run(store.promote(self.keys, ids)) if ids else 0
+        """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many.
+
+        Signed jobs are signed anew, for now. Raises Forged for one whose signature does not hold.
+        """
+        if not ids:
+            return 0
+        if self._packer.signs:
+            for id_ in ids:
+                shown = self._run(store.show(self.keys, id_))
+                job = Delivery(id_, shown.value)
+                if shown.state == "scheduled" and (fresh := self._packer.signed_for_now(job)):
+                    self._run(store.resign(self.keys, id_, job.body, fresh))
+        return self._run(store.promote(self.keys, ids))
 
     # -- the queue ---------------------------------------------------------------------------------
 

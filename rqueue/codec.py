@@ -1,9 +1,8 @@
 """What a job carries, as bytes: a JSON array, never pickle.
 
 `["task", args, kwargs, opts]`, empty trailing parts left out (a later version would begin with its
-number); packed once by the client and never rewritten. With signing keys it is preceded by
-`S<key id>.<mac>.`: HMAC-SHA256, as unpadded base64url, over queue NUL job id NUL json, so that a
-signed job can be neither altered nor moved to another queue or id.
+number); packed once by the client and never rewritten. With signing keys a signature stands before
+it, see `rqueue.signing`.
 
 Encodable are None, bool, int up to 64 bits, finite float, str, list, tuple, dict with str keys, and
 what has one obvious JSON form: Enum (its value), datetime, date, time, UUID (text) and dataclasses
@@ -14,9 +13,6 @@ argument's name.
 
 from __future__ import annotations
 
-import hmac
-import re
-from binascii import b2a_base64
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
@@ -27,14 +23,13 @@ from uuid import UUID
 
 from orjson import OPT_PASSTHROUGH_DATACLASS, JSONDecodeError, dumps, loads
 
-from rqueue.errors import ConfigError, Forged, NotEncodable, Undecodable, Unsigned
+from rqueue.errors import NotEncodable, Undecodable
+from rqueue.signing import split_signature
 
 __all__ = [
     "Envelope",
-    "Signer",
     "decode_result",
     "encode_result",
-    "key_id_of",
     "pack",
     "unpack",
 ]
@@ -136,7 +131,7 @@ def unpack(body: bytes) -> tuple[str, list[Any], dict[str, Any], dict[str, Any]]
         parts = loads(body)
     except JSONDecodeError as error:
         if body[:1] == b"S":
-            return unpack(_split_signature(body)[2])
+            return unpack(split_signature(body).json)
         raise Undecodable(f"not an envelope ({error})", body) from None
     if type(parts) is list:
         size = len(parts)
@@ -180,98 +175,6 @@ def decode_result(payload: bytes) -> Any:
         return loads(payload)
     except JSONDecodeError as error:
         raise Undecodable(f"not a result ({error})", payload) from None
-
-
-# -- signatures ------------------------------------------------------------------------------------
-
-_KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_URL_SAFE = bytes.maketrans(b"+/", b"-_")
-_MIN_SECRET = 16
-
-
-def _split_signature(body: bytes) -> tuple[str, bytes, bytes]:
-    """Key id, mac and JSON of a signed body. Raises Undecodable."""
-    parts = body.split(b".", 2)
-    if body[:1] != b"S" or len(parts) != 3:
-        raise Undecodable("not a signed envelope", body)
-    # A key id that is not ASCII is nobody's; shown as well as can be.
-    return parts[0][1:].decode("ascii", "backslashreplace"), parts[1], parts[2]
-
-
-def key_id_of(body: bytes) -> str:
-    """The id of the key that a body says it was signed with; "" when unsigned. Not verified."""
-    if body[:1] != b"S":
-        return ""
-    return _split_signature(body)[0]
-
-
-class Signer:
-    """Signs with the first of its keys, accepts any of them: keys can be rotated without a pause.
-
-    To rotate: add the new key as the last one everywhere, then make it the first, then drop the old
-    one when no job signed with it is left.
-
-    `keys` maps key ids (letters, digits, `_`, `-`) to secrets of at least 16 bytes, in order.
-    Raises ConfigError.
-    """
-
-    __slots__ = ("_first", "_keys", "_prefix")
-
-    def __init__(self, keys: Mapping[str, str | bytes]) -> None:
-        if not keys:
-            raise ConfigError("signing keys", "at least one is needed")
-        self._keys: dict[str, bytes] = {}
-        for key_id, secret in keys.items():
-            if not _KEY_ID.fullmatch(key_id):
-                raise ConfigError(
-                    "signing keys", f"{key_id!r} is no key id: 1 to 64 letters, digits, '_' or '-'"
-                )
-            raw = secret.encode() if isinstance(secret, str) else bytes(secret)
-            if len(raw) < _MIN_SECRET:
-                raise ConfigError(
-                    "signing keys",
-                    f"the secret of '{key_id}' is shorter than {_MIN_SECRET} bytes",
-                )
-            self._keys[key_id] = raw
-        first = next(iter(self._keys))
-        self._first = self._keys[first]
-        self._prefix = f"S{first}.".encode()
-
-    @property
-    def key_ids(self) -> tuple[str, ...]:
-        """The ids of the keys, the signing one first."""
-        return tuple(self._keys)
-
-    def __repr__(self) -> str:
-        return f"<Signer with keys {', '.join(self._keys)}>"
-
-    def sign(self, queue: str, id: str, body: bytes) -> bytes:
-        """`body` (unsigned JSON) with the signature that ties it to this queue and job id."""
-        return b"%b%b.%b" % (self._prefix, _mac(self._first, queue, id, body), body)
-
-    def verify(self, queue: str, id: str, body: bytes) -> bytes:
-        """The JSON of a signed body. Raises Unsigned or Forged."""
-        if body[:1] != b"S":
-            raise Unsigned(id)
-        try:
-            key_id, mac, json = _split_signature(body)
-        except Undecodable:
-            raise Forged(id, "it is cut short") from None
-        secret = self._keys.get(key_id)
-        if secret is None:
-            raise Forged(id, f"key '{key_id}' is not known here", key_id)
-        if not hmac.compare_digest(mac, _mac(secret, queue, id, json)):
-            raise Forged(id, f"not made with key '{key_id}' for this job and queue", key_id)
-        return json
-
-
-def _mac(secret: bytes, queue: str, id: str, json: bytes) -> bytes:
-    # Unambiguous although an id may hold NULs: a queue name holds none, and neither does JSON.
-    message = b"%b\0%b\0%b" % (queue.encode(), id.encode(), json)
-    digest = hmac.digest(secret, message, "sha256")
-    return b2a_base64(digest, newline=False).translate(_URL_SAFE)[
-        :-1
-    ]  # 32 bytes: one "=" at the end
 
 
 # -- what is wrong with a value --------------------------------------------------------------------

@@ -17,7 +17,8 @@ from rqueue.keys import QueueKeys
 from rqueue.options import Options
 from rqueue.packing import Packer, terms_of
 from rqueue.store.call import Arg
-from rqueue.store.enqueue import BATCH_MAX, NORMAL_TERMS, Accepted, Put
+from rqueue.store.enqueue import BATCH_MAX, Accepted, Put
+from rqueue.terms import NORMAL_TERMS
 
 __all__ = ["ErrorListener", "Item", "Listeners", "Outbox", "PutTarget", "backoff"]
 
@@ -45,7 +46,8 @@ class PutTarget(Protocol):
 
 
 class Item(NamedTuple):
-    """One job in the buffer. `own`: its id was made here; `terms`: see `store.enqueue.Put`."""
+    """One job in the buffer, not signed yet. `own`: its id was made here; `terms`: see
+    `rqueue.terms`."""
 
     handle: PutTarget
     body: bytes
@@ -170,8 +172,9 @@ class Outbox:
         """The call that stores the batch."""
         flat: list[Arg] = []
         alike = True
+        signed = self._packer.signed
         for handle, body, terms, _ in self.sending:
-            flat += (handle.id, body)
+            flat += (handle.id, signed(handle.id, body, terms))
             if terms != NORMAL_TERMS:
                 alike = False
         if alike:

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from rqueue.codec import pack
+from rqueue.codec import Envelope, pack, unpack
 from rqueue.errors import ConfigError, NotEncodable
 from rqueue.ids import check_id, new_id
+from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
 from rqueue.settings import Settings, parse_duration
-from rqueue.store.enqueue import BATCH, NORMAL_TERMS, Put
+from rqueue.store.enqueue import BATCH, Put
 from rqueue.task import BoundTask
+from rqueue.terms import NORMAL_TERMS
 
 __all__ = [
     "Call",
@@ -75,7 +77,11 @@ class Packed(NamedTuple):
 
 
 class Packer:
-    """Packs the jobs of one queue, signed where the settings have keys."""
+    """Packs the jobs of one queue, and signs them where the settings have keys.
+
+    Signing is a step of its own, to be made when a job is sent: a signature holds for an enqueue
+    soon after it was made.
+    """
 
     __slots__ = ("_max_body", "_queue", "_signer")
 
@@ -83,6 +89,39 @@ class Packer:
         self._queue = keys.queue
         self._signer = settings.signer
         self._max_body = settings.max_body
+
+    def signed(self, id: str, body: bytes, terms: str) -> bytes:
+        """The envelope as it is to be sent now; what is signed already stays as it is."""
+        if self._signer is None or body[:1] == b"S":
+            return body
+        return self._signer.sign(self._queue, id, body, terms)
+
+    @property
+    def signs(self) -> bool:
+        """Whether there are keys to sign with."""
+        return self._signer is not None
+
+    def signed_for_now(self, job: Delivery) -> bytes | None:
+        """The envelope of a scheduled job that is to run now, where its signature would not let it;
+        None where nothing has to change. Raises Forged, Undecodable."""
+        if self._signer is None or job.body[:1] != b"S":
+            return None
+        fresh = self._signer.without_due(self._queue, job.id, job.body)
+        return None if fresh == job.body else fresh
+
+    def envelope(self, job: Delivery) -> Envelope:
+        """What a job carries, verified where there are keys. Raises Undecodable, Unsigned,
+        Forged."""
+        body = job.body
+        if self._signer is not None:
+            body = self._signer.verify(self._queue, job.id, body, job.header).json
+        return Envelope(*unpack(body))
+
+    def signed_puts(self, puts: Sequence[Put]) -> Sequence[Put]:
+        """`signed` for jobs that are enqueued together."""
+        if self._signer is None:
+            return puts
+        return [put._replace(envelope=self.signed(put.id, put.envelope, put.terms)) for put in puts]
 
     def pack(
         self,
@@ -92,7 +131,7 @@ class Packer:
         options: Options,
         parameters: Sequence[str],
     ) -> Packed:
-        """The id and envelope of one job. Raises NotEncodable, InvalidName."""
+        """The id and envelope, not signed yet, of one job. Raises NotEncodable, InvalidName."""
         id_ = options.id
         own = id_ is None
         id_ = new_id() if id_ is None else check_id(id_)
@@ -104,17 +143,19 @@ class Packer:
                 f"{len(body)} bytes of arguments; at most {self._max_body}: "
                 "store the data elsewhere and pass a reference",
             )
-        if self._signer is not None:
-            body = self._signer.sign(self._queue, id_, body)
         return _new(Packed, (id_, body, own))  # past its own constructor: half the time
 
     def batches(self, calls: Iterable[Call]) -> Iterator[list[tuple[Put, bool]]]:
-        """Many jobs in batches for one step each; with every job whether its id is its own."""
+        """Many jobs, signed, in batches for one step each; with every job whether its id is its
+        own."""
         batch: list[tuple[Put, bool]] = []
         for call in calls:
             resolved = call.resolve()
             id_, body, own = self.pack(*resolved)
-            batch.append((as_put(id_, body, resolved.options), own))
+            put = as_put(id_, body, resolved.options)
+            if self._signer is not None:
+                put = put._replace(envelope=self.signed(id_, body, put.terms))
+            batch.append((put, own))
             if len(batch) == BATCH:
                 yield batch
                 batch = []

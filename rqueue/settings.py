@@ -25,9 +25,9 @@ from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from rqueue.codec import Signer
 from rqueue.errors import ConfigError, InvalidName
 from rqueue.names import check_namespace
+from rqueue.signing import Signer
 
 __all__ = [
     "Settings",

@@ -11,13 +11,14 @@ import orjson
 import redis
 
 from rqueue import store
-from rqueue.codec import decode_result, key_id_of, unpack
+from rqueue.codec import decode_result, unpack
 from rqueue.connection import execute, translated
 from rqueue.errors import ConfigError, RQueueError, Undecodable, UnknownJob, WrongServer
 from rqueue.inspector.queues import server_now
 from rqueue.job import Delivery, JobInfo, JobState, Record, parse_record
 from rqueue.keys import QueueKeys
 from rqueue.results import NOT_KEPT
+from rqueue.signing import key_id_of
 
 PAGE_MAX = store.read.PAGE_MAX
 

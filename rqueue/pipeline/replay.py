@@ -30,11 +30,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark.sql import functions as F
 
 from rqueue import store
-from rqueue.codec import Signer, pack, unpack
+from rqueue.codec import pack, unpack
 from rqueue.connection import execute
 from rqueue.errors import CodecError, ConfigError
 from rqueue.job import Delivery
 from rqueue.pipeline.ledger import Done, Ledger
+from rqueue.signing import Signer
 from rqueue.spark.rows import Job
 from rqueue.spark.sink import Sink, Task
 from rqueue.store.admin import SLICE
@@ -352,7 +353,7 @@ class _Replay:
             else:
                 body = body.encode()
             if self._signer is not None:
-                body = self._signer.verify(queue, old, body)
+                body = self._signer.verify(queue, old, body).json
             elif body[:1] == b"S":
                 return NO_KEYS
             task, args, kwargs, opts = unpack(body)

@@ -40,7 +40,7 @@ from rqueue.names import check_queue
 from rqueue.options import Options
 from rqueue.packing import terms_of
 from rqueue.settings import parse_duration, parse_when
-from rqueue.store.enqueue import NORMAL_TERMS
+from rqueue.terms import NORMAL_TERMS
 
 __all__ = ["Bad", "Job", "Table", "text_of"]
 

@@ -33,15 +33,16 @@ from typing import NamedTuple, TypeVar, cast
 import redis
 
 from rqueue import store
-from rqueue.codec import Signer
 from rqueue.connection import execute, translated
 from rqueue.errors import LifecycleError, RedisUnavailable, ScriptError
 from rqueue.keys import QueueKeys
 from rqueue.lines import Flight, Lines
 from rqueue.outbox import BATCH_BYTES, backoff
+from rqueue.signing import Signer
 from rqueue.spark.rows import Job
 from rqueue.store.call import Arg
-from rqueue.store.enqueue import NORMAL_TERMS, Accepted, Note
+from rqueue.store.enqueue import Accepted, Note
+from rqueue.terms import NORMAL_TERMS
 
 __all__ = ["Counts", "Progress", "Sink", "Task", "progress"]
 
@@ -183,7 +184,7 @@ class _Lane:
         self.length += len(more)
 
     def add(self, job: Job) -> None:
-        _, queue, id_, body, terms = job
+        _, _, id_, body, terms = job
         if id_ is None:
             id_, mark = self.ids.derive(body, terms)
         else:
@@ -191,9 +192,6 @@ class _Lane:
         if mark in self.written:
             self.sink.counts.repeated += 1
             return
-        signer = self.sink.signer
-        if signer is not None:
-            body = signer.sign(queue, id_, body)
         step = self.step
         step.flat += (id_, body)
         step.terms.append(terms)
@@ -266,10 +264,21 @@ class _Lane:
         keep_ms = round(task.remember * 1000)
         marks = b"".join(step.marks)
         note = Note(task.run, task.epoch, task.partition, self.length, keep_ms, marks)
+        flat = self.signed(step) if self.sink.signer else step.flat
         terms = step.terms[0]
         if step.terms.count(terms) == len(step.terms):
-            return store.enqueue_alike(self.keys, step.flat, terms, note=note)
-        return store.enqueue_flat(self.keys, step.flat, step.terms, note=note)
+            return store.enqueue_alike(self.keys, flat, terms, note=note)
+        return store.enqueue_flat(self.keys, flat, step.terms, note=note)
+
+    def signed(self, step: _Step) -> list[Arg]:
+        """Its jobs with signatures made now: an outage may have passed since they were packed."""
+        signer = self.sink.signer
+        assert signer is not None
+        flat: list[Arg] = []
+        for id_, body, terms in zip(step.flat[::2], step.flat[1::2], step.terms, strict=True):
+            job, envelope = cast("str", id_), cast("bytes", body)
+            flat += (job, signer.sign(self.keys.queue, job, envelope, terms))
+        return flat
 
 
 # -- all queues ------------------------------------------------------------------------------------

@@ -27,11 +27,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import Row, StructType
 
 from rqueue import store
-from rqueue.codec import Signer
 from rqueue.connection import execute
 from rqueue.errors import ConfigError, LifecycleError, RedisUnavailable
 from rqueue.ids import new_id
 from rqueue.settings import Settings
+from rqueue.signing import Signer
 from rqueue.spark.access import Access
 from rqueue.spark.bad_rows import BadRow, SideOutput
 from rqueue.spark.options import JobsWrite

@@ -9,6 +9,7 @@ from rqueue.store.admin import (
     purge,
     purge_dead,
     requeue,
+    resign,
     resume,
     unpark,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "repair_leftovers",
     "repair_meta",
     "requeue",
+    "resign",
     "resume",
     "settle",
     "show",

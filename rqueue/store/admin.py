@@ -47,6 +47,12 @@ def promote(keys: QueueKeys, ids: Sequence[str] = ()) -> Call[int]:
     return Call("promote", keys.meta, ids, _read_count)
 
 
+def resign(keys: QueueKeys, id: str, envelope: bytes, fresh: bytes) -> Call[bool]:
+    """Put another envelope, signed anew, into a scheduled job; False where its envelope is not the
+    given one any more, or it is not scheduled."""
+    return Call("resign", keys.meta, (id, envelope, fresh), _read_flag)
+
+
 def unpark(keys: QueueKeys, cursor: str, tasks: Sequence[str]) -> Call[tuple[str, int]]:
     """Put parked jobs of these tasks back into their places: a worker knows them now. Call again
     with the cursor it returns until that is "0" (and begin with "0")."""

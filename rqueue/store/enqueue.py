@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from rqueue.job import DEFAULT_LEVEL
 from rqueue.keys import QueueKeys
 from rqueue.store.call import Arg, Call, text
+from rqueue.terms import NORMAL_TERMS, Terms
 
 BATCH_MAX = 1000
 """Jobs that one enqueue call may carry; clients send less, see `BATCH`."""
@@ -36,20 +37,13 @@ class Put(NamedTuple):
 
     @property
     def terms(self) -> str:
-        """The part of a run that jobs side by side share."""
-        if self.at_ms > 0:
-            return f"{self.priority},@{self.at_ms},{self.max_deliveries},"
-        if self.delay_ms > 0:
-            return f"{self.priority},+{self.delay_ms},{self.max_deliveries},"
-        return f"{self.priority},,{self.max_deliveries},"
+        """The part of a run that jobs side by side share; see `rqueue.terms`."""
+        return Terms(*self[2:]).text
 
     @classmethod
     def of_terms(cls, id: str, envelope: bytes, terms: str) -> Put:
         """The job whose `terms` these are."""
-        priority, when, most, _ = terms.split(",")
-        kind, number = when[:1], int(when[1:] or 0)
-        due, delay = (number, 0) if kind == "@" else (0, number)
-        return cls(id, envelope, int(priority), delay, due, int(most))
+        return cls(id, envelope, *Terms.parse(terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +83,6 @@ class Accepted(NamedTuple):
 def _read(reply: Any) -> Accepted:
     now, accepted, known, handed_to = reply
     return Accepted(now, accepted, tuple(known), text(handed_to) if handed_to else "")
-
-
-NORMAL_TERMS = f"{DEFAULT_LEVEL},,0,"
 
 
 def enqueue(keys: QueueKeys, puts: Sequence[Put], *, immediate: bool = False) -> Call[Accepted]:

@@ -16,6 +16,8 @@ import rqueue
 from rqueue.client import Queue
 from rqueue.codec import unpack
 from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import Unsigned
+from rqueue.packing import Call
 from rqueue.task import registry
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -80,6 +82,23 @@ def test_the_page_of_the_client(namespace: dict[str, Any], private_server: Embed
         assert queue.job("welcome-7").result(20)
         namespace["putter"].flush()
     assert namespace["work_off"](queue.at("empty")) == 0
+
+
+def test_the_page_of_security(namespace: dict[str, Any], private_server: EmbeddedRedis) -> None:
+    names: dict[str, Any] = {**namespace, "Queue": Queue}
+    run_page("security.md", names)
+    keys = {"k1": "0123456789abcdef"}
+    with Queue("signed", private_server.url, signing_keys=keys) as queue:
+        queue.send("shop.first")
+        queue.enqueue_many([Call("shop.second"), Call("shop.third")])
+        with queue.putter() as putter:
+            putter.put("shop.fourth")
+        assert names["work_off_signed"](queue) == [
+            f"shop.{name}" for name in ("first", "second", "third", "fourth")
+        ]
+        Queue("signed", private_server.url).send("shop.unsigned")
+        with pytest.raises(Unsigned):
+            names["work_off_signed"](queue)
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, **names: Any) -> None:
@@ -157,7 +176,7 @@ def test_the_page_of_web_applications(
         assert queue.counts().ready == 1
 
 
-@pytest.mark.parametrize("page", ["client.md", "web.md"])
+@pytest.mark.parametrize("page", ["client.md", "web.md", "security.md"])
 def test_pages_name_what_there_is(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     for name in re.findall(r"`rqueue\.([a-z]+)\(", text):

@@ -19,6 +19,8 @@ LAYERS: list[tuple[str, set[str]]] = [
             "rqueue.ids",
             "rqueue.job",
             "rqueue.keys",
+            "rqueue.terms",
+            "rqueue.signing",
             "rqueue.codec",
             "rqueue.settings",
             "rqueue.retry",

@@ -23,6 +23,7 @@ PUBLIC = [
     "ConfigError",
     "Consumer",
     "Delivery",
+    "Envelope",
     "GrantCredit",
     "Inspector",
     "JobCancelled",

@@ -12,15 +12,15 @@ import pytest
 import redis
 
 from rqueue import store
-from rqueue.codec import Signer
 from rqueue.connection import execute
 from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import LifecycleError, RedisUnavailable
 from rqueue.inspector.jobs import all_jobs
 from rqueue.keys import QueueKeys
+from rqueue.signing import Signer
 from rqueue.spark.rows import Job
 from rqueue.spark.sink import Counts, Sink, Task, progress
-from rqueue.store.enqueue import NORMAL_TERMS
+from rqueue.terms import NORMAL_TERMS
 from tests.support.snapshot import take_snapshot
 
 TASK = Task("run", 3, 0, batch_size=10, rows_per_second=0, patience=5, remember=3600)
@@ -213,7 +213,7 @@ def test_signed_envelopes(client: redis.Redis, keys: QueueKeys) -> None:
     signer = Signer({"k1": "0123456789abcdef"})
     write(client, jobs(keys.queue, ["a"]), signer=signer)
     (job,) = execute(client, store.browse(keys)).jobs
-    assert orjson.loads(signer.verify(keys.queue, job.id, job.body)) == ["t", ["a"]]
+    assert orjson.loads(signer.verify(keys.queue, job.id, job.body).json) == ["t", ["a"]]
     # another key signs the same row: it is the same job
     other = Signer({"k2": "fedcba9876543210"})
     assert write(client, jobs(keys.queue, ["a"]), signer=other) == Counts(repeated=1)

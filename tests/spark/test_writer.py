@@ -16,10 +16,10 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
 from rqueue import Queue
-from rqueue.codec import Signer
 from rqueue.embedded import EmbeddedRedis
 from rqueue.inspector.jobs import all_jobs
 from rqueue.keys import QueueKeys
+from rqueue.signing import Signer
 from rqueue.spark.sink import progress
 from rqueue.spark.writer import batches
 from tests.support.redis_cluster import SmallCluster
@@ -156,7 +156,7 @@ def test_envelopes_are_signed(spark: SparkSession, queue: Queue, tmp_path: Path)
     value = queue.redis.hget(queue.keys.jobs, info.id)
     body = value.partition(b";")[2]
     signer = Signer({"k1": "0123456789abcdef"})
-    assert orjson.loads(signer.verify(queue.name, info.id, body)) == ["t", [0]]
+    assert orjson.loads(signer.verify(queue.name, info.id, body).json) == ["t", [0]]
 
 
 def test_queues_of_a_redis_cluster(

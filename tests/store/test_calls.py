@@ -115,6 +115,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "interest": [Sample(store.interest(K, "consumer", "term", W))],
     "pause": [Sample(store.pause(K))],
+    "resign": [Sample(store.resign(K, "id", b"a", b"b"), {"envelope": b"a", "fresh": b"b"})],
     "promote": [Sample(store.promote(K)), Sample(store.promote(K, ["i1"]), rest=["i1"])],
     "pull": [
         Sample(store.pull(K, "consumer", "term", W), {"recall": "0"}),

@@ -8,9 +8,13 @@ import pytest
 from rqueue.codec import pack
 from rqueue.errors import JobFailed
 from rqueue.ids import new_id
+from rqueue.job import parse_value
+from rqueue.options import Options
 from rqueue.retry import RetryPolicy
 from rqueue.settings import Settings
+from rqueue.signing import SIGNED_WITHIN_MS
 from rqueue.store.enqueue import Put
+from rqueue.testing import move_time
 from tests.workers.children import Bench, eventually
 
 
@@ -161,6 +165,32 @@ def test_signed_jobs_run_and_all_others_are_refused(bench: Bench) -> None:
     assert (cause["kind"], cause["type"]) == ("forged", "rqueue.errors.Forged")
     signing = type(bench.queue)(bench.name, redis=bench.redis, settings=settings)
     assert signing.send("c.echo", (3,)).result(10) == 3
+
+
+def test_a_signature_covers_what_the_queue_knows_of_a_job(bench: Bench) -> None:
+    """Whoever writes to Redis cannot move a signed job forward, or run it again or early."""
+    settings = Settings(url=bench.url, lease_ms=7_200_000, signing_keys={"k1": "0123456789abcdef"})
+    signing = type(bench.queue)(bench.name, redis=bench.redis, settings=settings)
+    jobs = bench.queue.keys.jobs
+    lifted = signing.send("c.echo", (1,), options=Options(priority=3))
+    value = bench.redis.hget(jobs, lifted.id)
+    bench.redis.hset(jobs, lifted.id, value.replace(b",3,", b",9,", 1))
+    copied = signing.send("c.echo", (2,))
+    _, envelope = parse_value(bench.redis.hget(jobs, copied.id))
+    later = signing.send("c.echo", (4,), options=Options(delay_ms=3_600_000))
+    bench.child(settings=settings)
+    assert "it is for priority 3, the job has 9" in dead(bench, lifted.id)["message"]
+    assert copied.result(10) == 2
+    # all that is left of it goes, as it would in ten minutes; then the copy is put in again
+    bench.redis.delete(bench.queue.keys.ended, bench.queue.keys.ended_old)
+    move_time(bench.queue, SIGNED_WITHIN_MS + 1000)
+    bench.queue.enqueue_puts([Put(copied.id, envelope)])
+    assert "enqueued again from a copy" in dead(bench, copied.id)["message"]
+    # promoted by somebody without keys it goes back, by somebody who has them it runs
+    assert bench.queue.promote(later.id) == 1
+    eventually(lambda: bench.counts().scheduled == 1, "the job to wait again")
+    assert signing.promote(later.id) == 1
+    assert later.result(10) == 4
 
 
 def test_an_unknown_task_waits_for_a_worker_that_knows_it(bench: Bench, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from orjson import dumps
 
-from rqueue.codec import Signer, encode_result, unpack
+from rqueue.codec import encode_result, unpack
 from rqueue.control import Control, Reject, Retry, Snooze
 from rqueue.errors import (
     ConfigError,
@@ -22,6 +22,7 @@ from rqueue.errors import (
 )
 from rqueue.job import Header, parse_value
 from rqueue.retry import error_name
+from rqueue.signing import Signer
 from rqueue.store.settle import Retried
 from rqueue.task import registry
 from rqueue_workers.loading import Plan
@@ -33,6 +34,8 @@ log = logging.getLogger("rqueue.worker")
 LONGEST_TEXT = 16_384
 PARK_FIRST_S, PARK_MOST_S = 1.0, 60.0
 PASS_S = 0.5
+EARLY_MS = 1000
+"""So much a worker's idea of Redis's clock may be wrong where it looks at a signed due time."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -68,13 +71,18 @@ class Executor:
         self, queue: str, most: int, id: bytes, value: bytes, acquired: int, now: float, at_ms: int
     ) -> tuple[bytes, Plan, list[Any], dict[str, Any], Mapping[str, Any]]:
         """Head, plan, args, kwargs and options of a job; raises Unfit with the row of one that
-        cannot run: not decodable, not signed well, or of a task that nobody here knows."""
+        cannot run: not decodable, not signed well, not due yet by its signature, or of a task that
+        nobody here knows."""
         head, _, body = value.partition(b";")
         name = ""
         try:
-            parse_value(value)
+            header, _ = parse_value(value)
             if self.signer is not None:
-                body = self.signer.verify(queue, id.decode(), body)
+                verified = self.signer.verify(queue, id.decode(), body, header)
+                early = verified.not_before_ms(header.enqueued_ms) - at_ms
+                if early > EARLY_MS:
+                    raise Unfit(self._early(id, value, head, acquired, now, early, header))
+                body = verified.json
             name, args, kwargs, opts = unpack(body)
             plan = self.plans.get(name)
             if plan is None:
@@ -90,6 +98,22 @@ class Executor:
         cause = self._error(problem, kind, at_ms, attempt_of(value) + 1)
         log.warning("job %s: %s; it goes to the dead letters", text(id), problem)
         raise Unfit((id, value, head, name, acquired, now, now, "reject", kind, dumps(cause)))
+
+    def _early(
+        self,
+        id: bytes,
+        value: bytes,
+        head: bytes,
+        acquired: int,
+        now: float,
+        early: int,
+        header: Header,
+    ) -> Row:
+        """A job whose signature says a later time than the queue does: it waits until then, not
+        charged. Who signs may promote it (`Queue.promote`)."""
+        log.warning("job %s came %.1f s before the time it is signed for", text(id), early / 1000)
+        later = Retried(id, early, "head", False, b"", header.deliveries)
+        return (id, value, head, "", acquired, now, now, "snooze", "", later)
 
     def _unknown(
         self, id: bytes, value: bytes, head: bytes, name: str, acquired: int, now: float, at_ms: int

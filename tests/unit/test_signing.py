@@ -1,0 +1,142 @@
+"""Signatures: what they cover, and what does not get through."""
+
+import base64
+import hashlib
+import hmac
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rqueue.codec import unpack
+from rqueue.errors import ConfigError, Forged, Unsigned
+from rqueue.job import EPOCH_MS, Header
+from rqueue.signing import SIGNED_WITHIN_MS, Signer, key_id_of, split_signature
+from rqueue.terms import NORMAL_TERMS, Terms
+
+OLD = "an old secret of enough bytes"
+NEW = "a new secret of enough bytes!"
+BODY = b'["t",["a.b"]]'
+SIGNER = Signer({"k1": OLD})
+
+
+def header(**more: int) -> Header:
+    return Header(**{"position": 1, "enqueued_ms": time.time_ns() // 1_000_000, **more})
+
+
+def test_a_signed_body_is_verified_and_readable() -> None:
+    signed = SIGNER.sign("q", "j", BODY)
+    assert signed.startswith(b"Sk1.")
+    assert signed.endswith(b"." + BODY)
+    assert SIGNER.verify("q", "j", signed).json == BODY
+    assert unpack(signed) == ("t", ["a.b"], {}, {})
+    assert key_id_of(signed) == "k1"
+    assert key_id_of(BODY) == ""
+
+
+def test_the_mac_is_what_the_format_says() -> None:
+    terms = Terms(priority=9, at_ms=5, max_deliveries=2).text
+    before = time.time_ns() // 1_000_000
+    signed = SIGNER.sign("q", "j", BODY, terms)
+    _, mac, stamp, json = split_signature(signed)
+    ms, _, said = stamp.partition(b";")
+    assert before <= int(ms) + EPOCH_MS <= time.time_ns() // 1_000_000
+    assert (said, json) == (b"9,@5,2,", BODY)
+    digest = hmac.new(OLD.encode(), b"q\0j\0" + stamp + b"\0" + BODY, hashlib.sha256).digest()
+    assert mac == base64.urlsafe_b64encode(digest).rstrip(b"=")
+
+
+def test_keys_rotate() -> None:
+    between = Signer({"k1": OLD, "k2": NEW})
+    after = Signer({"k2": NEW, "k1": OLD})
+    for signer in (SIGNER, between, after):
+        signed = signer.sign("q", "j", BODY)
+        assert between.verify("q", "j", signed).json == BODY
+        assert after.verify("q", "j", signed).json == BODY
+    assert key_id_of(after.sign("q", "j", BODY)) == "k2"
+    with pytest.raises(Forged, match="key 'k2' is not known here"):
+        SIGNER.verify("q", "j", after.sign("q", "j", BODY))
+
+
+def test_a_signature_holds_for_one_queue_and_job_only() -> None:
+    signed = SIGNER.sign("q", "j", BODY)
+    for queue, id in (("p", "j"), ("q", "i"), ("q\0j", ""), ("", "q\0j")):
+        with pytest.raises(Forged):
+            SIGNER.verify(queue, id, signed)
+    with pytest.raises(Unsigned):
+        SIGNER.verify("q", "j", BODY)
+    for broken in (b"S", b"Sk1.", b"Sk1.x", b"Sk1.x." + BODY, b"S.x.1." + BODY, b"S\xff.x.1."):
+        with pytest.raises(Forged):
+            SIGNER.verify("q", "j", broken)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [Terms(), Terms(priority=9), Terms(delay_ms=5), Terms(at_ms=1), Terms(max_deliveries=3)],
+    ids=str,
+)
+def test_a_signature_holds_for_the_terms_of_the_job(terms: Terms) -> None:
+    signed = SIGNER.sign("q", "j", BODY, terms.text)
+    asked = header(level=terms.priority, max_deliveries=terms.max_deliveries)
+    assert SIGNER.verify("q", "j", signed, asked).terms == terms
+    for changed in (
+        asked._replace(level=terms.priority - 1),
+        asked._replace(max_deliveries=terms.max_deliveries + 1),
+    ):
+        with pytest.raises(Forged, match="the job has"):
+            SIGNER.verify("q", "j", signed, changed)
+
+
+def test_the_due_time_is_signed() -> None:
+    def not_before(terms: Terms) -> int:
+        return SIGNER.verify("q", "j", SIGNER.sign("q", "j", BODY, terms.text)).not_before_ms(1000)
+
+    assert not_before(Terms()) == 0
+    assert not_before(Terms(delay_ms=5)) == 1005
+    assert not_before(Terms(at_ms=7)) == 7
+    signed = SIGNER.sign("q", "j", BODY, Terms(9, at_ms=7, max_deliveries=3).text)
+    now = SIGNER.without_due("q", "j", signed)
+    first, second = SIGNER.verify("q", "j", signed), SIGNER.verify("q", "j", now)
+    assert second == first._replace(terms=Terms(9, max_deliveries=3))
+    with pytest.raises(Forged):
+        SIGNER.without_due("q", "i", signed)
+
+
+@pytest.mark.parametrize("ms", [-SIGNED_WITHIN_MS - 5000, SIGNED_WITHIN_MS + 5000])
+def test_a_signature_holds_for_an_enqueue_soon_after_it(ms: int) -> None:
+    signed = SIGNER.sign("q", "j", BODY)
+    now = header()
+    for near in (0, ms // 2):
+        SIGNER.verify("q", "j", signed, now._replace(enqueued_ms=now.enqueued_ms + near))
+    with pytest.raises(Forged, match=r"60\d s (before|after) the job was enqueued"):
+        SIGNER.verify("q", "j", signed, now._replace(enqueued_ms=now.enqueued_ms + ms))
+
+
+@given(st.data())
+def test_no_changed_byte_gets_through(data: st.DataObject) -> None:
+    terms = data.draw(st.sampled_from([NORMAL_TERMS, Terms(1, delay_ms=3).text]))
+    signed = bytearray(SIGNER.sign("q", "j", BODY, terms))
+    at = data.draw(st.integers(0, len(signed) - 1))
+    signed[at] ^= data.draw(st.integers(1, 255))
+    with pytest.raises((Forged, Unsigned)):
+        SIGNER.verify("q", "j", bytes(signed))
+
+
+@given(st.integers(0, 9), st.integers(0, 2**53), st.integers(0, 2**53), st.integers(0, 10**6))
+def test_terms_survive_as_text(priority: int, delay: int, at: int, most: int) -> None:
+    terms = Terms(priority, 0 if at else delay, at, most)
+    assert Terms.parse(terms.text) == terms
+    signed = SIGNER.sign("q", "j", BODY, terms.text)
+    assert SIGNER.verify("q", "j", signed).terms == terms
+
+
+@pytest.mark.parametrize("keys", [{}, {"a.b": OLD}, {"": OLD}, {"k": "short"}, {"k" * 65: OLD}])
+def test_bad_keys_are_refused(keys: dict[str, str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Signer(keys)
+    assert "short'" not in str(caught.value)
+
+
+def test_secrets_are_not_shown() -> None:
+    assert OLD not in repr(SIGNER)

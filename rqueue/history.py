@@ -10,15 +10,14 @@ column whose values are all equal is that one value instead of a list; the last 
 out where nobody records it. Times are differences: of
 `enqueued`, `due` and `acquired` to the row before; of `started` to the `finished` of the row
 before, which is nothing when a worker runs one job after the other; of `finished` to its own
-`started`. Ids that are UUIDs are 16 bytes each, stored byte by byte across the rows (all first
-bytes, all second bytes, ...), which puts their common time together; if any id is something else,
-all stay text.
+`started`. Ids that are ASCII of one length are stored byte by byte across the rows (all first
+characters, all second characters, ...), which puts what they have in common together: then the
+length stands where otherwise the list of the ids does, and they follow the NUL.
 """
 
 from __future__ import annotations
 
 import zlib
-from binascii import hexlify, unhexlify
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, compress
@@ -41,7 +40,6 @@ __all__ = [
     "unpack_columns",
     "unpack_packed",
     "unpack_rows",
-    "uuid_text",
 ]
 
 VERSION = b"\x01"
@@ -110,12 +108,12 @@ def pack(columns: Mapping[str, Any]) -> bytes:
     for name, column in columns.items():
         if type(column) is list and len(column) != count:
             raise ValueError(f"history column '{name}' has {len(column)} rows, not {count}")
-    raw = _pack_uuids(ids)
+    width, raw = _pack_ids(ids)
     started = _full(columns.get("started", 0), count)
     finished = _full(columns.get("finished", 0), count)
     packed: list[Any] = [
         count,
-        [_text(id_) for id_ in ids] if raw is None else 0,
+        width or [_text(id_) for id_ in ids],
         *[_differences(columns.get(name, 0)) for name in ("enqueued", "due", "acquired")],
         started[0] if count else 0,
         _collapse(list(map(sub, started[1:], finished))),
@@ -124,7 +122,7 @@ def pack(columns: Mapping[str, Any]) -> bytes:
     ]
     if packed[-1] == "":
         packed.pop()
-    text = dumps(packed) + b"\0" + (raw or b"")
+    text = dumps(packed) + b"\0" + raw
     return UNZIPPED + text if count < ZIPPED else VERSION + zlib.compress(text, 1)
 
 
@@ -137,8 +135,8 @@ def _single(task: str, queue: str, worker: str) -> bytes:
     head, size, body_size = plain.rsplit(b",", 2)
     if (size, body_size) != (b"0", b"0"):
         raise AssertionError("the sizes are not the last columns")
-    # count, no ids, enqueued, due, acquired, started, no gaps, how long it ran, ...
-    return UNZIPPED + b"[1,0,%d,0,%d,%d,0,%d," + head + b",%d,%d]\0"
+    # count, length of the id, enqueued, due, acquired, started, no gaps, how long it ran, ...
+    return UNZIPPED + b"[1,%d,%d,0,%d,%d,0,%d," + head + b",%d,%d]\0"
 
 
 def pack_single(
@@ -155,28 +153,29 @@ def pack_single(
 ) -> bytes | None:
     """`pack` for one row of a plain job that succeeded at its first attempt, in a tenth of the
     time: what a worker that settles each job by itself needs. None: `pack` has to do it (the id is
-    no UUID)."""
-    digits = id.replace(b"-", b"")
-    if len(id) != 36 or len(digits) != 32 or not id[8] == id[13] == id[18] == id[23] == 45:
-        return None
-    try:
-        raw = unhexlify(digits)
-    except ValueError:
-        return None
-    if hexlify(raw) != digits:
+    not ASCII)."""
+    if not id or not id.isascii():
         return None
     return (
         _single(task, queue, worker)
-        % (enqueued, acquired, started, finished - started, result_size, body_size)
-        + raw
+        % (
+            len(id),
+            enqueued,
+            acquired,
+            started,
+            finished - started,
+            result_size,
+            body_size,
+        )
+        + id
     )
 
 
 class Packed(NamedTuple):
     """The columns of a packed batch, as they are: what is the same in all rows stands once.
 
-    ids: text, or of UUIDs 16 bytes each, byte by byte across the rows (see `uuid_text`). columns:
-    all others, in no order; each a list with a value for each row, or one value.
+    ids: a list, or the text of all of them, one behind the other, where all are ASCII of one
+    length. columns: all others, in no order; each a list with a value for each row, or one value.
     """
 
     rows: int
@@ -187,7 +186,7 @@ class Packed(NamedTuple):
 def unpack_columns(data: bytes) -> dict[str, list[Any]]:
     """The columns of a packed batch, in the order of `COLUMNS`. Raises Undecodable."""
     count, ids, columns = unpack_packed(data)
-    columns["id"] = ids if isinstance(ids, list) else _unpack_uuids(ids, count)
+    columns["id"] = ids if isinstance(ids, list) else _cut(ids, count)
     return {name: _full(columns[name], count) for name in NAMES}
 
 
@@ -202,10 +201,12 @@ def unpack_packed(data: bytes) -> Packed:
         # Before anything is spread over `count` rows, as many ids must be there.
         if type(count) is not int:
             raise ValueError(f"{count!r} is no number of rows")
-        if type(ids) is not list:
-            ids = raw
-            if len(raw) != 16 * count:
-                raise ValueError(f"{len(raw)} bytes are not {count} ids")
+        if type(ids) is int:
+            if count < 1 or ids < 1 or len(raw) != ids * count or not raw.isascii():
+                raise ValueError(f"{len(raw)} bytes are not {count} ids of {ids} characters")
+            ids = _along(raw, ids)
+        elif type(ids) is not list:
+            raise ValueError("no ids")
         elif len(ids) != count:
             raise Undecodable("history columns differ in length", data)
         columns = {
@@ -323,51 +324,43 @@ def _sums(packed: Any, count: int) -> Any:
 
 # -- ids -------------------------------------------------------------------------------------------
 
-_DASHES = (8, 13, 18, 23)
-_DIGITS = [at for at in range(36) if at not in _DASHES]
-_PLACES = list(zip(_DIGITS[::2], _DIGITS[1::2], strict=True))
-"""Where in the text the two digits of each byte stand."""
-
-_HEX = bytes(range(256)).hex().encode()
-_HIGH, _LOW = _HEX[::2], _HEX[1::2]
-
 
 def _text(id_: str | bytes) -> str:
     return id_ if isinstance(id_, str) else id_.decode()
 
 
-def _pack_uuids(ids: Sequence[str | bytes]) -> bytes | None:
-    """The ids as 16 bytes each, transposed; None unless all are UUIDs in canonical spelling."""
+def _pack_ids(ids: Sequence[str | bytes]) -> tuple[int, bytes]:
+    """The length of each id, and byte by byte across the rows what they are; 0 and nothing unless
+    all are ASCII of one length."""
     count = len(ids)
-    if not count or set(map(len, ids)) != {36}:
-        return None
+    if not count or len(lengths := set(map(len, ids))) != 1:
+        return 0, b""
     try:
         text = b"".join(ids)  # type: ignore[arg-type]
     except TypeError:
         text = "".join(map(_text, ids)).encode()
-    dashes = b"-" * count
-    if len(text) != 36 * count or any(text[at::36] != dashes for at in _DASHES):
-        return None
-    digits = text.translate(None, b"-")
-    try:
-        raw = unhexlify(digits)
-    except ValueError:
-        return None
-    if len(raw) != 16 * count or hexlify(raw) != digits:  # more dashes, or upper case
-        return None
-    return b"".join([raw[at::16] for at in range(16)])
+    (width,) = lengths
+    if not width or len(text) != width * count or not text.isascii():
+        return 0, b""
+    return width, _across(text, width)
 
 
-def _unpack_uuids(raw: bytes, count: int) -> list[str]:
-    text = uuid_text(raw, count).decode()
-    return [text[at : at + 36] for at in range(0, 36 * count, 36)]
+def _across(text: bytes, width: int) -> bytes:
+    """Ids that stand one behind the other: all first characters, all second ones, and so on."""
+    return b"".join([text[at::width] for at in range(width)])
 
 
-def uuid_text(raw: bytes, count: int) -> bytearray:
-    """UUIDs that lie byte by byte across the rows, 36 characters each, one behind the other."""
-    text = bytearray(b"-") * (36 * count)
-    for at, (high, low) in enumerate(_PLACES):
-        across = raw[at * count : (at + 1) * count]
-        text[high::36] = across.translate(_HIGH)
-        text[low::36] = across.translate(_LOW)
-    return text
+def _along(across: bytes, width: int) -> bytes:
+    """And back."""
+    count = len(across) // width
+    text = bytearray(len(across))
+    for at in range(width):
+        text[at::width] = across[at * count : (at + 1) * count]
+    return bytes(text)
+
+
+def _cut(text: bytes, count: int) -> list[str]:
+    """The ids that stand one behind the other in a text."""
+    width = len(text) // count
+    whole = text.decode()
+    return [whole[at : at + width] for at in range(0, len(whole), width)]

@@ -1,42 +1,65 @@
 """Job ids: chosen by the client, so that an enqueue that is sent twice is one job.
 
-`new_id` makes UUIDv7 text (RFC 9562): 48 bits of milliseconds, then 74 bits of which 26 are drawn
-afresh for each millisecond and 48 count up from a random start (section 6.2, a counter with a fresh
-random seed in each tick). Ids of one process therefore sort in the order in which they were made,
-also within one millisecond and when the clock steps back, and ids of a burst differ in their last
-bytes only, which history compresses away.
+`new_id` makes 14 letters and digits, such as `VQnD2l80gXc3Tk`, in the base 62 whose digits sort as
+their characters do: 7 for the milliseconds since 1970 (they suffice until 2081; the first one is a
+letter), 7 for a number that begins at random in each millisecond and counts up. Ids of one process
+therefore sort in the order in which they were made, also within a millisecond and when the clock
+steps back; those of several processes as their clocks go.
+
+Why 14: an id stands twice in each waiting job, as the field of a hash and as the element of a list.
+With its header and its end, a field of 14 characters fills 16 bytes of Redis's allocator; one of 16
+takes 24 or 32, the 36 of a UUID 40 or 48.
+
+Whether two jobs can get one id: only if two processes make one in the same millisecond, and then
+with a chance of 1 in 62**7, 3.5 * 10**12. A fleet that enqueues r jobs a second one by one makes
+r * r / 2000 such pairs a second; at r = 1,000 all day long one pair agrees in 220 years, at 10,000
+in 2.2 years (a batch counts on, and is no more likely to meet another than its jobs are). It must
+also be the same queue: ids are compared nowhere else. Ids are no secrets: whoever knows one can
+guess its neighbours.
 """
 
 from __future__ import annotations
 
 import os
+import string
 from threading import Lock
 from time import time_ns
 
 from rqueue.errors import InvalidName
 
-__all__ = ["MAX_ID_BYTES", "check_id", "new_id"]
+__all__ = ["ID_CHARACTERS", "MAX_ID_BYTES", "check_id", "digits62", "new_id", "shortened"]
 
 MAX_ID_BYTES = 512
 
-_DRAW = 10  # random bytes for one millisecond
-_BUFFER = _DRAW * 256  # drawn at once: a call to the kernel costs more than the rest of an id
+ID_CHARACTERS = 14
+"""Of an id that is made here."""
+
+_DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
+_BASE = len(_PAIRS)
+_TIMES = 62**7  # milliseconds that 7 digits tell apart
+_STEMS = 62**5  # starts of an id within a millisecond; what follows one is a pair
+
+_DRAW = 6  # random bytes for one millisecond
+_BUFFER = _DRAW * 500  # drawn at once: a call to the kernel costs more than the rest of an id
 
 _lock = Lock()
 _random = b""
 _used = 0
 _last_ms = -1
+_stem = 0
 _prefix = ""
-_count = 0
+_pair = 0
 
 
 def _forget() -> None:
     """Start over in a forked child: it must not continue its parent's random bytes or counter."""
-    global _lock, _random, _used, _last_ms
+    global _lock, _random, _used, _last_ms, _pair
     _lock = Lock()  # the parent may have held it at the fork
     _random = b""
     _used = 0
     _last_ms = -1
+    _pair = 0
 
 
 if hasattr(os, "register_at_fork"):
@@ -44,33 +67,65 @@ if hasattr(os, "register_at_fork"):
 
 
 def _tick(ms: int) -> None:
-    """Begin a new millisecond: fixed part from fresh random bits, counter at a random start."""
-    global _random, _used, _last_ms, _prefix, _count
+    """Begin a new millisecond, with a number drawn at random."""
+    global _random, _used, _last_ms, _stem, _pair
     if _used >= len(_random):
         _random = os.urandom(_BUFFER)
         _used = 0
-    bits = int.from_bytes(_random[_used : _used + _DRAW], "big")
+    drawn = int.from_bytes(_random[_used : _used + _DRAW], "big")
     _used += _DRAW
-    rand_a = bits & 0xFFF
-    rand_b = bits >> 12 & 0x3FFF | 0x8000  # variant 0b10, then the upper 14 of 62 bits
-    # The top bit of the counter starts at zero: room for 2**47 ids before it could overflow.
-    _count = bits >> 26 & 0x7FFFFFFFFFFF
-    _prefix = f"{ms >> 16:08x}-{ms & 0xFFFF:04x}-7{rand_a:03x}-{rand_b:04x}-"
+    # 2**48 draws spread over 62**7 numbers: each has its share to within 2 %
+    _stem, _pair = divmod(drawn * (_STEMS * _BASE) >> 8 * _DRAW, _BASE)
     _last_ms = ms
+    _begin()
+
+
+def _begin() -> None:
+    """The first 12 characters of the ids to come."""
+    global _prefix
+    _prefix = digits62(_last_ms % _TIMES, 7) + digits62(_stem, 5)
 
 
 def new_id() -> str:
-    """A new UUIDv7 as text: unique, and greater than every id made before in this process.
+    """A new id of 14 letters and digits, greater than every id made before in this process.
 
     Safe in threads and after a fork.
     """
-    global _count
+    global _pair, _stem
     ms = time_ns() // 1_000_000
     with _lock:
         if ms > _last_ms:
             _tick(ms)
-        _count += 1
-        return f"{_prefix}{_count:012x}"
+        elif _pair == _BASE:
+            _pair = 0
+            _stem += 1
+            if _stem == _STEMS:
+                _tick(_last_ms + 1)  # this millisecond has no more
+            else:
+                _begin()
+        made = _prefix + _PAIRS[_pair]
+        _pair += 1
+        return made
+
+
+def digits62(number: int, width: int) -> str:
+    """The last `width` digits of a number in base 62, with leading zeros."""
+    text = ""
+    while width > 1:
+        number, pair = divmod(number, _BASE)
+        text = _PAIRS[pair] + text
+        width -= 2
+    return _DIGITS[number % 62] + text if width else text
+
+
+def shortened(digest: bytes) -> str:
+    """A digest as an id: letters and digits, as many as its bits need, a letter first."""
+    number = int.from_bytes(digest, "big")
+    width = 1
+    while 52 * 62 ** (width - 1) < 256 ** len(digest):
+        width += 1
+    first, rest = divmod(number, 62 ** (width - 1))
+    return _DIGITS[10 + first] + digits62(rest, width - 1)
 
 
 def check_id(id: str) -> str:

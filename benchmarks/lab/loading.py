@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
-
 import orjson
 import redis
 
 from rqueue import store
+from rqueue.ids import new_id
 from rqueue.keys import QueueKeys
 from rqueue.wire import Wire
 
@@ -23,13 +22,12 @@ def envelope(task: str, *args: object) -> bytes:
 def load(
     client: redis.Redis, keys: QueueKeys, body: bytes, count: int, terms: str = NORMAL
 ) -> None:
-    """Enqueue `count` jobs with the same envelope. Ids look like UUIDs in order of time."""
+    """Enqueue `count` jobs with the same envelope."""
     wire = Wire(client, timeout=120)
-    run = secrets.token_hex(4)
     for first in range(0, count, BATCH):
         flat: list[str | bytes] = []
-        for number in range(first, min(first + BATCH, count)):
-            flat += (f"{run}-0000-7000-8000-{number:012x}", body)
+        for _ in range(first, min(first + BATCH, count)):
+            flat += (new_id(), body)
         wire.run(store.enqueue_alike(keys, flat, terms), queue=keys.queue)
     wire.close()
 
@@ -39,10 +37,9 @@ def load_each(
 ) -> None:
     """Enqueue one job for every envelope."""
     wire = Wire(client, timeout=120)
-    run = secrets.token_hex(4)
     for first in range(0, len(bodies), BATCH):
         flat: list[str | bytes] = []
-        for number, body in enumerate(bodies[first : first + BATCH], first):
-            flat += (f"{run}-0000-7000-8000-{number:012x}", body)
+        for body in bodies[first : first + BATCH]:
+            flat += (new_id(), body)
         wire.run(store.enqueue_alike(keys, flat, terms), queue=keys.queue)
     wire.close()

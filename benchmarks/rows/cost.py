@@ -11,6 +11,7 @@ from benchmarks.lab.loading import envelope, load
 from benchmarks.lab.rounds import spread
 from benchmarks.lab.server import memory, usage
 from benchmarks.rows.row import Figure, Target, row
+from rqueue.ids import ID_CHARACTERS
 
 
 @row("memory", "memory per waiting job, 100-byte payload")
@@ -28,8 +29,10 @@ def memory_per_job(bench: Bench) -> list[Figure]:
     ended = _ended(bench, bench.size.of(2_000, 50_000, 100_000))
     bench.empty()
     return [
-        Figure("a job", spread(found), "bytes", Target(260, 200, more=False)),
-        Figure("of it the envelope and the id", spread([float(len(body) + 36)]), "bytes"),
+        Figure("a job", spread(found), "bytes", Target(250, 222, more=False)),
+        Figure(
+            "of it the envelope and the id", spread([float(len(body) + ID_CHARACTERS)]), "bytes"
+        ),
         Figure("a job that ended: its record and its row of history", spread([ended]), "bytes"),
     ]
 

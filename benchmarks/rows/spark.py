@@ -13,7 +13,6 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from benchmarks.apps.board import Board
 from benchmarks.floors import enqueue_loop
@@ -23,6 +22,7 @@ from benchmarks.lab.processes import Program, module
 from benchmarks.lab.rounds import interleave, ratios, spread
 from benchmarks.rows.row import Figure, Target, row
 from rqueue.history import pack
+from rqueue.ids import digits62
 from rqueue.job import Delivery
 from rqueue.options import NO_OPTIONS
 from rqueue.packing import Call
@@ -360,9 +360,8 @@ def _row_bytes(bench: Bench, batches: int, seed: int, *, apart: bool) -> float:
             options = None
             if apart:
                 ms = time.time_ns() // 1_000_000
-                bits = dice.getrandbits(12) << 64 | 1 << 63 | dice.getrandbits(62)
-                id_ = UUID(int=ms << 80 | 7 << 76 | bits)
-                options = NO_OPTIONS.merged(id=str(id_))
+                id_ = digits62(ms, 7) + digits62(dice.getrandbits(48), 7)
+                options = NO_OPTIONS.merged(id=id_)
             calls.append(Call("weigh", ("x" * dice.randrange(200),), None, options))
         queue.enqueue_many(calls)
 

@@ -26,7 +26,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
 
     \b
     Examples:
-      rqueue show 0197a3c2-5b1e-7c55-8d3f-2a6b1c9e4f70
+      rqueue show Vbh2Z7Gd4nnVLs
       rqueue show order-42 -q default --json
     """  # noqa: D301
     with target.inspector() as inspector:

@@ -33,6 +33,7 @@ from rqueue import store
 from rqueue.codec import pack, unpack
 from rqueue.connection import execute
 from rqueue.errors import CodecError, ConfigError
+from rqueue.ids import shortened
 from rqueue.job import Delivery
 from rqueue.pipeline.ledger import Done, Ledger
 from rqueue.signing import Signer
@@ -285,10 +286,9 @@ def check_name(name: str) -> str:
 
 
 def derived_id(name: str, queue: str, id: str) -> str:
-    """The id of a replayed job, a UUID of version 8."""
+    """The id of a replayed job: 22 letters and digits, 128 bits of the name and the old id."""
     digest = blake2b(f"{name}\0{queue}\0{id}".encode(), digest_size=16, person=b"rqueue-replay")
-    text = digest.hexdigest()
-    return f"{text[:8]}-{text[8:12]}-8{text[13:16]}-8{text[17:20]}-{text[20:]}"
+    return shortened(digest.digest())
 
 
 class _Replay:

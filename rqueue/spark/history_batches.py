@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from orjson import dumps
 
 from rqueue.errors import Undecodable
-from rqueue.history import NAMES, Packed, read_entry, unpack_columns, unpack_packed, uuid_text
+from rqueue.history import NAMES, Packed, read_entry, unpack_columns, unpack_packed
 from rqueue.spark.access import Access
 from rqueue.spark.entries import Slice, pages
 from rqueue.spark.schemas import TableColumn, arrow_schema
@@ -163,15 +163,20 @@ class _Ids:
 
     def __init__(self) -> None:
         self._arrays: list[pa.Array] = []
-        self._texts: list[bytearray] = []
+        self._texts: list[bytes] = []
+        self._width = 0
 
     def add(self, ids: list[str] | bytes, count: int) -> None:
-        """So many more: texts, or packed UUIDs."""
+        """So many more: a list, or texts of one length, one behind the other."""
         if isinstance(ids, list):
             self._close()
             self._arrays.append(pa.array(ids, pa.string()))
-        else:
-            self._texts.append(uuid_text(ids, count))
+            return
+        width = len(ids) // count
+        if width != self._width:
+            self._close()
+            self._width = width
+        self._texts.append(ids)
 
     def array(self) -> pa.Array:
         """All of them."""
@@ -183,8 +188,8 @@ class _Ids:
     def _close(self) -> None:
         if self._texts:
             text = pa.py_buffer(b"".join(self._texts))
-            count = text.size // 36
-            offsets = _offsets(count.bit_length()).slice(0, 4 * (count + 1))
+            count = text.size // self._width
+            offsets = _offsets(count.bit_length(), self._width).slice(0, 4 * (count + 1))
             self._arrays.append(pa.StringArray.from_buffers(count, offsets, text))
             self._texts = []
 
@@ -215,9 +220,9 @@ def _written(rows: list[dict[str, Any]]) -> tuple[Packed, memoryview]:
 
 
 @lru_cache
-def _offsets(bits: int) -> pa.Buffer:
-    """Where texts of 36 characters begin and the last one ends: less than 2**bits of them."""
-    return pa.py_buffer(array("i", range(0, 36 * 2**bits, 36)))
+def _offsets(bits: int, width: int) -> pa.Buffer:
+    """Where texts of one length begin and the last one ends: less than 2**bits of them."""
+    return pa.py_buffer(array("i", range(0, width * 2**bits, width)))
 
 
 def _upto(count: int) -> memoryview:

@@ -35,6 +35,7 @@ import redis
 from rqueue import store
 from rqueue.connection import execute, translated
 from rqueue.errors import LifecycleError, RedisUnavailable, ScriptError
+from rqueue.ids import digits62, shortened
 from rqueue.keys import QueueKeys
 from rqueue.lines import Flight, Lines
 from rqueue.outbox import BATCH_BYTES, backoff
@@ -99,8 +100,8 @@ def progress(client: redis.Redis, keys: QueueKeys, run: str) -> Progress:
 class _Ids:
     """Derives ids and marks of the rows that one task writes into one queue.
 
-    An id is a UUID of version 8: 48 bits of the write and 72 of the row. A mark is the first 8
-    bytes of the latter.
+    An id is 22 letters and digits: 9 for 48 bits of the write, 13 for 72 of the row. A mark is the
+    first 8 bytes of the latter.
     """
 
     __slots__ = ("_equal", "_person", "_prefix", "_salt", "_seen")
@@ -109,8 +110,7 @@ class _Ids:
         text = f"{run}\0{epoch}\0{partition}\0{queue}".encode()
         seed = blake2b(text, digest_size=38).digest()
         self._salt, self._person = seed[:16], seed[16:32]
-        prefix = seed[32:].hex()
-        self._prefix = f"{prefix[:8]}-{prefix[8:]}-8"
+        self._prefix = shortened(seed[32:])
         self._seen: set[bytes] = set()
         self._equal: dict[bytes, int] = {}
 
@@ -127,8 +127,7 @@ class _Ids:
                 digest = self._digest(b"%d %b" % (number, said))
                 mark = digest[:MARK]
         seen.add(mark)
-        text = digest.hex()
-        return f"{self._prefix}{text[:3]}-8{text[3:6]}-{text[6:18]}", mark
+        return self._prefix + digits62(int.from_bytes(digest[:9], "big"), 13), mark
 
     def mark(self, id_: str) -> bytes:
         """The mark of a row that brings its id."""

@@ -13,6 +13,7 @@ from orjson import dumps, loads
 
 from rqueue.errors import Undecodable
 from rqueue.history import COLUMNS, pack, read_entry
+from rqueue.ids import new_id
 from rqueue.spark.history_batches import HistoryBatches
 from rqueue.spark.schemas import HISTORY_COLUMNS, arrow_schema
 
@@ -22,14 +23,17 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     **{c.name: st.integers(0, 2) for c in COLUMNS if c.type is int},
     **{name: st.sampled_from([0, 1_700_000_000_000, 1_700_000_000_001]) for name in TIMES},
 }
-IDS = st.one_of(st.uuids().map(str), st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+MADE = st.builds(new_id)
+IDS = st.one_of(
+    MADE, st.uuids().map(str), st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+)
 
 
 @st.composite
 def packed(draw: st.DrawFn) -> dict[bytes, bytes]:
     """An entry of a worker, of which some rows were refused."""
     count = draw(st.integers(0, 12))
-    ids = draw(st.sampled_from([st.uuids().map(str), IDS]))
+    ids = draw(st.sampled_from([MADE, st.uuids().map(str), IDS]))
     columns: dict[str, Any] = {"id": draw(st.lists(ids, min_size=count, max_size=count))}
     for column in COLUMNS[1:]:
         values = VALUES[column.name]

@@ -19,7 +19,7 @@ from rqueue.history import (
     unpack_columns,
     unpack_rows,
 )
-from rqueue.ids import new_id
+from rqueue.ids import digits62, new_id
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 UUIDS = st.uuids().map(str)
@@ -28,9 +28,10 @@ ODD_IDS = st.one_of(
     UUIDS.map(lambda id: id.replace("-", "")),
     UUIDS.map(lambda id: id[:8] + " " + id[9:]),
     UUIDS.map(lambda id: id[:7] + "-" + id[7] + id[9:]),
-    UUIDS.map(lambda id: "  " + id[2:]),
+    UUIDS.map(lambda id: "é" + id[2:]),
     st.just("-" * 36),
 )
+MADE = st.builds(new_id)
 INTS = st.integers(0, 2**53)
 VALUES = {str: TEXT, int: INTS}
 
@@ -38,7 +39,8 @@ VALUES = {str: TEXT, int: INTS}
 @st.composite
 def batches(draw: st.DrawFn) -> dict[str, Any]:
     count = draw(st.integers(0, 12))
-    kind = draw(st.sampled_from([UUIDS, TEXT, UUIDS | TEXT, UUIDS | ODD_IDS]))
+    same = st.text(min_size=2, max_size=2)
+    kind = draw(st.sampled_from([UUIDS, TEXT, UUIDS | TEXT, UUIDS | ODD_IDS, MADE, same]))
     columns: dict[str, Any] = {"id": draw(st.lists(kind, min_size=count, max_size=count))}
     for column in COLUMNS[1:]:
         values = VALUES[column.type]
@@ -93,11 +95,9 @@ def realistic(count: int) -> dict[str, Any]:
         columns["finished"].append(finish)
         columns["task"].append(draw.choice(["app.mail.welcome", "app.mail.remind", "app.sums.add"]))
         columns["body_size"].append(draw.randrange(90, 300))
-    # The worst case for ids: each made in a millisecond of its own, so nearly all bits are random.
+    # The worst case for ids: each made in a millisecond of its own, so half of each is random.
     columns["id"] = [
-        f"{ms >> 16:08x}-{ms & 0xFFFF:04x}-7{draw.getrandbits(12):03x}-"
-        f"{draw.getrandbits(14) | 0x8000:04x}-{draw.getrandbits(48):012x}"
-        for ms in columns["enqueued"]
+        digits62(ms, 7) + digits62(draw.getrandbits(48), 7) for ms in columns["enqueued"]
     ]
     columns.update(queue="default", outcome="ack", level=4, acquired=columns["started"][0])
     columns.update(worker="host-12:34567")
@@ -149,7 +149,13 @@ def packed(parts: Any, raw: bytes = b"") -> bytes:
         packed(1),
         packed([1, ["a"], 0, 0, 0, 0, 0, 0]),
         packed([10**12, ["a"], *[0] * 17]),
-        packed([10**12, 0, *[0] * 17], b"x" * 16),
+        packed([10**12, 16, *[0] * 17], b"x" * 16),
+        packed([2, 3, *[0] * 17], b"abcde"),
+        packed([0, 3, *[0] * 17]),
+        packed([1, 0, *[0] * 17]),
+        packed([1, -1, *[0] * 17], b"a"),
+        packed([1, 1, *[0] * 17], b"\xe9"),
+        packed([1, None, *[0] * 17], b"a"),
         packed(["1", ["a"], *[0] * 17]),
         packed([1, ["a"], [1], *[0] * 16]),
         packed([2, ["a", "b"], [1, [1, 1]], *[0] * 16]),

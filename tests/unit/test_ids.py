@@ -1,7 +1,8 @@
 import os
+import re
+import string
 import threading
 import time
-import uuid
 import warnings
 
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 
 from rqueue import ids
 from rqueue.errors import InvalidName
-from rqueue.ids import MAX_ID_BYTES, check_id, new_id
+from rqueue.ids import ID_CHARACTERS, MAX_ID_BYTES, check_id, digits62, new_id, shortened
+
+DIGITS = string.digits + string.ascii_letters.swapcase()
 
 
 def fork() -> int:
@@ -20,15 +23,75 @@ def fork() -> int:
         return os.fork()
 
 
-def test_an_id_is_a_canonical_uuid7_of_this_moment() -> None:
+def ms_of(id: str) -> int:
+    """The time in an id that was made here."""
+    ms = 0
+    for digit in id[:7]:
+        ms = 62 * ms + DIGITS.index(digit)
+    return ms
+
+
+def test_an_id_is_short_plain_text_and_of_this_moment() -> None:
     before = time.time_ns() // 1_000_000
-    text = new_id()
+    made = new_id()
     after = time.time_ns() // 1_000_000
-    made = uuid.UUID(text)
-    assert str(made) == text
-    assert made.version == 7
-    assert made.variant == uuid.RFC_4122
-    assert before <= made.int >> 80 <= after
+    assert re.fullmatch(r"[A-Za-z][A-Za-z0-9]{13}", made)
+    assert before <= ms_of(made) <= after
+    assert check_id(made) == made
+
+
+def test_a_field_of_redis_holds_an_id_in_16_bytes() -> None:
+    header, end = 1, 1
+    assert header + ID_CHARACTERS + end == 16
+
+
+def test_a_digit_is_greater_where_its_character_is() -> None:
+    texts = [digits62(number, 3) for number in range(0, 62**3, 7)]
+    assert texts == sorted(texts)
+    assert (digits62(0, 5), digits62(61, 1), digits62(62**5 - 1, 5)) == ("00000", "z", "zzzzz")
+    assert digits62(62**5 + 1, 5) == "00001", "the last digits"
+
+
+def test_within_a_millisecond_ids_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = time.time_ns() + 10**15
+    monkeypatch.setattr(ids, "time_ns", lambda: moment)
+    made = [new_id() for _ in range(10_000)]
+    assert made == sorted(set(made))
+    assert len({id[:7] for id in made}) == 1
+    monkeypatch.setattr(ids, "_stem", 62**5 - 1)
+    monkeypatch.setattr(ids, "_pair", 62**2 - 1)
+    ids._begin()
+    last, later = new_id(), new_id()
+    assert (last[7:], last < later) == ("zzzzzzz", True), "the next millisecond is begun early"
+    assert ms_of(later) == ms_of(last) + 1
+    ids._forget()  # back to the present for the tests that follow
+
+
+def test_numbers_begin_all_over_the_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All 7 digits are drawn: a quarter of the starts lies in each quarter of the range."""
+    moment = time.time_ns() + 10**15
+    quarters = [0] * 4
+    for step in range(4000):
+        monkeypatch.setattr(ids, "time_ns", lambda step=step: moment + step * 1_000_000)
+        new_id()
+        quarters[4 * (ids._stem * 62**2 + ids._pair) // 62**7] += 1
+    assert min(quarters) > 850
+    ids._forget()
+
+
+@given(st.lists(st.binary(min_size=16, max_size=16), min_size=2, max_size=2, unique=True))
+def test_a_digest_has_an_id_of_its_own(digests: list[bytes]) -> None:
+    one, other = map(shortened, digests)
+    assert one != other
+    assert re.fullmatch(r"[A-Za-z][A-Za-z0-9]{21}", one)
+
+
+@pytest.mark.parametrize("size", range(1, 20))
+def test_a_digest_is_as_short_as_its_bits_allow(size: int) -> None:
+    least, most = shortened(b"\0" * size), shortened(b"\xff" * size)
+    assert len(least) == len(most)
+    assert 52 * 62 ** (len(most) - 1) >= 256**size > 52 * 62 ** (len(most) - 2)
+    assert least[0].isalpha() and most[0].isalpha()
 
 
 def test_ids_grow_and_never_repeat() -> None:
@@ -49,7 +112,7 @@ def test_ids_of_different_milliseconds_share_no_random_part(
     tails = set()
     for step in range(1000):
         monkeypatch.setattr(ids, "time_ns", lambda step=step: moment + step * 1_000_000)
-        tails.add(new_id()[14:])
+        tails.add(new_id()[7:])
     assert len(tails) == 1000
     ids._forget()  # back to the present for the tests that follow
 

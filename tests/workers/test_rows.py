@@ -122,7 +122,7 @@ def test_a_job_alone_is_packed_as_it_would_be_in_company() -> None:
     plain = row(new_id(), b"1,900", 1.25, 1.5)
     result = (*row(new_id(), b"1,900", 1.25, 1.5), None, b"[1,2]")
     others = [
-        row("no UUID", b"1,900", 1.25, 1.5),
+        row("no id of ours ü", b"1,900", 1.25, 1.5),
         row("-" * 36, b"1,900", 1.25, 1.5),
         row(new_id().upper(), b"1,900", 1.25, 1.5),
         row(new_id(), b"4,903,7,3,2,5,950", 1.25, 1.5),

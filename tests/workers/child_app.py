@@ -72,6 +72,11 @@ async def apush(key: str, value: object) -> None:
     say(key, value)
 
 
+@task(name="c.nap")
+def nap(seconds: float) -> None:
+    threading.Event().wait(seconds)
+
+
 @task(name="c.asleep")
 async def asleep(seconds: float) -> None:
     await asyncio.sleep(seconds)

@@ -2,6 +2,7 @@
 
 import time
 
+from rqueue.client import Call
 from tests.workers.children import Bench, eventually
 
 
@@ -113,3 +114,14 @@ def test_without_async_slots_async_tasks_wait_elsewhere(bench: Bench) -> None:
     eventually(lambda: bench.counts().parked == 1, "a parked job")
     bench.child()
     bench.settled()
+
+
+def test_an_unknown_task_disturbs_no_thread(bench: Bench) -> None:
+    """It is passed on while jobs end that nobody has waited for yet."""
+    child = bench.child(threads=2)
+    calls = [Call("c.nope"), *[Call("c.nap", (0.02,)) for _ in range(40)]]
+    bench.queue.enqueue_many(calls)
+    eventually(lambda: bench.counts().parked == 1, "a parked job")
+    eventually(lambda: bench.counts().meta.get("acked") == "40", "the end of the others")
+    assert child.leave() == 0
+    assert bench.counts().dead == 0

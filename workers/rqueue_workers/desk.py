@@ -195,7 +195,9 @@ class Desk:
         return state == "not_interested" and not hand.tight
 
     def _lingers(self, hand: Hand, now: float) -> bool:
-        if not self.lanes or hand.others or hand.back or hand.dones or self.closing:
+        if not self.lanes or self.closing:
+            return False
+        if hand.others or hand.back or hand.passing or hand.dones or not hand.acks:
             return False
         if not any(lane.todo for lane in self.lanes.values()):
             return False
@@ -206,6 +208,10 @@ class Desk:
 
     def deal(self, hand: Hand, jobs: Sequence[bytes], acquired: int) -> None:
         """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
+        if self.closing:
+            # a lane would begin them at once
+            hand.back.extend((jobs[i], len(jobs[i + 1])) for i in range(0, len(jobs), 2))
+            return
         if not self.lanes:
             hand.add(jobs, acquired)
             return

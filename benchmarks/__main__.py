@@ -33,7 +33,7 @@ SPARK = (
     "spark-kill",
 )
 """Rows that are measured only when they are named, or all of them by `spark`: they need Java."""
-PARTS = ("drain-2", "drain-10", "memory", "idle", "losses")
+PARTS = ("drain-2", "drain-10", "record-2", "memory", "idle", "losses")
 
 
 def measure(row: Row, bench: Bench) -> Outcome:
@@ -164,7 +164,9 @@ def peers(
             elif part == "idle":
                 outcomes.append(compare.idles(bench, there))
             else:
-                outcomes.append(compare.drains(bench, there, int(part.removeprefix("drain-"))))
+                task, processes = part.split("-")
+                task = "record" if task == "record" else "hit"
+                outcomes.append(compare.drains(bench, there, int(processes), task))
     table.show(console, facts, outcomes)
     written = results.write(facts, outcomes, "peers")
     if summary:

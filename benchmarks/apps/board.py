@@ -123,6 +123,7 @@ class _Slot(threading.local):
 
 _board: Board | None = None
 _slot: _Slot | None = None
+_records: int | None = None
 
 
 def _opened() -> Board:
@@ -156,6 +157,16 @@ def hit() -> None:
     words[at + LAST] = now
     if not words[at + FIRST]:
         words[at + FIRST] = now
+
+
+def record() -> None:
+    """One job is done, and has written so to a file: 64 bytes, as a line of an audit log."""
+    global _records
+    if _records is None:
+        path = f"{os.environ[VARIABLE]}.records"
+        _records = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(_records, b"%-55d%8d\n" % (time.monotonic_ns(), os.getpid()))
+    hit()
 
 
 def timed(seconds: float) -> None:

@@ -9,6 +9,7 @@ from benchmarks.apps import board
 from rqueue.task import task
 
 task(name="hit")(board.hit)
+task(name="record")(board.record)
 
 
 @task(name="weigh")

@@ -2,8 +2,9 @@
 
 `python -m benchmarks.peers.adapters.<name> fill hit 1000` enqueues 1000 jobs of a task, and
 `... work 2` becomes a worker with two processes. The server's address and the board are in the
-environment. Tasks, the same for everybody: `hit` (nothing but being counted), `weigh <bytes>` (the
-same, with a payload), `work <seconds>` (numbered jobs that sleep between two marks).
+environment. Tasks, the same for everybody: `hit` (nothing but being counted), `record` (a record
+of 64 bytes written to a file), `weigh <bytes>` (nothing again, with a payload), `work <seconds>`
+(numbered jobs that sleep between two marks).
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ def hit() -> None:
     board.hit()
 
 
+def record() -> None:
+    """A job that writes a record of 64 bytes to a file."""
+    board.record()
+
+
 def weigh(payload: str) -> None:
     """The same with a payload."""
     board.hit()
@@ -49,6 +55,11 @@ def work(number: int, seconds: float) -> None:
 async def ahit() -> None:
     """A no-op job."""
     board.hit()
+
+
+async def arecord() -> None:
+    """A job that writes a record of 64 bytes to a file."""
+    board.record()
 
 
 async def aweigh(payload: str) -> None:

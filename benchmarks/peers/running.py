@@ -104,11 +104,13 @@ def _best(seen: list[tuple[float, int]], quarter: int) -> float:
     return best
 
 
-def drain(bench: Bench, peer: Peer, processes: int, jobs: int, seconds: float = 120) -> Pace:
+def drain(
+    bench: Bench, peer: Peer, processes: int, jobs: int, task: str, seconds: float = 120
+) -> Pace:
     """Fill, start the worker, wait until all are done."""
     bench.empty()
     board = bench.board()
-    fill(bench, peer, "hit", jobs)
+    fill(bench, peer, task, jobs)
     with work(bench, peer, processes) as program:
         return watch(bench, board, program.check, jobs, seconds)
 

@@ -1,8 +1,9 @@
-"""Puts the summary into docs/performance.md, between its markers."""
+"""Puts the summary into docs/performance.md, between its markers: servers stand side by side."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.lab.processes import ROOT
@@ -11,26 +12,37 @@ from benchmarks.report.table import number
 
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- results -->\n", "<!-- /results -->"
-SIGNS = {"aim": "✓ aim", "reached": "✓", "missed": "**✗**", "info": ""}
+SIGNS = {"aim": " ✓ aim", "reached": " ✓", "missed": " **✗**", "info": ""}
+
+Runs = dict[str, dict[str, Any]]
+"""What is kept of one kind of run, by server."""
 
 
-def _rows(run: dict[str, Any]) -> list[str]:
-    lines = ["| row | figure | median | min – max | |", "| --- | --- | ---: | ---: | --- |"]
-    for name, row in run["rows"].items():
-        shown = f"`{name}`"
-        if row["failure"]:
-            lines.append(f"| {shown} | **not measured:** {row['failure'][:160]} | | | **?** |")
-            shown = ""
-        for what, (middle, low, high, unit, verdict) in row["figures"].items():
-            between = "" if low == high else f"{number(low, unit)} – {number(high, unit)}"
-            space = "" if unit in ("×", "%") else " "
-            value = f"{number(middle, unit)}{space}{unit}"
-            lines.append(f"| {shown} | {what} | {value} | {between} | {SIGNS[verdict]} |")
-            shown = ""
+def publish() -> None:
+    """Write the tables of the runs that are kept."""
+    summary = json.loads(SUMMARY.read_text())
+    parts: list[str] = []
+    for name, runs in summary.items():
+        parts += ["", f"### {name.capitalize()}", "", *_head(runs), "", *_table(runs)]
+    text = PAGE.read_text()
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    PAGE.write_text(before + BEGIN + "\n".join(parts) + "\n\n" + END + after)
+
+
+def _head(runs: Runs) -> list[str]:
+    lines = []
+    for server, run in runs.items():
+        about = run["about"]
+        machine = f"Python {about['python']}; {about['system']}; {about['cores']} cores"
+        lines.append(f"- **{server}**; {machine}. {_when(run['rows'])}")
+        if peers := about.get("peers", {}):
+            versions = ", ".join(f"{name} {version}" for name, version in peers.items())
+            lines[-1] += f" Versions: {versions}."
     return lines
 
 
-def _when(rows: dict[str, Any]) -> list[str]:
+def _when(rows: dict[str, Any]) -> str:
     """Which rows were measured when, on which commit, under which load."""
     runs: dict[str, list[str]] = {}
     for name, row in rows.items():
@@ -38,29 +50,39 @@ def _when(rows: dict[str, Any]) -> list[str]:
         when += f", size {row['size']}, {row['rounds']} rounds"
         runs.setdefault(when, []).append(f"`{name}`")
     if len(runs) == 1:
-        return [f"Measured {next(iter(runs))}."]
-    return [f"Measured {when}: {', '.join(names)}." for when, names in runs.items()]
+        return f"Measured {next(iter(runs))}."
+    return " ".join(f"Measured {when}: {', '.join(names)}." for when, names in runs.items())
 
 
-def _head(name: str, run: dict[str, Any]) -> list[str]:
-    about = run["about"]
-    facts = (
-        f"{about['server']}; Python {about['python']}; {about['system']}; {about['cores']} cores"
-    )
-    peers = about.get("peers", {})
-    lines = [f"### {name.capitalize()}", "", f"{facts}.", *_when(run["rows"])]
-    if peers:
-        lines.append("Versions: " + ", ".join(f"{n} {v}" for n, v in peers.items()) + ".")
+def _table(runs: Runs) -> list[str]:
+    servers = [server.partition(",")[0] for server in runs]
+    lines = [
+        f"| row | figure | {' | '.join(servers)} |",
+        f"| --- | --- | {' | '.join('---:' for _ in servers)} |",
+    ]
+    for name in _union(run["rows"] for run in runs.values()):
+        rows = [run["rows"].get(name) for run in runs.values()]
+        shown = f"`{name}`"
+        if any(row and row["failure"] for row in rows):
+            cells = [f"**not measured:** {row['failure'][:160]}" if row else "" for row in rows]
+            lines.append(f"| {shown} | | {' | '.join(cells)} |")
+            shown = ""
+        for what in _union(row["figures"] for row in rows if row):
+            cells = [_cell(row["figures"].get(what)) if row else "" for row in rows]
+            lines.append(f"| {shown} | {what} | {' | '.join(cells)} |")
+            shown = ""
     return lines
 
 
-def publish() -> None:
-    """Write the tables of the runs that are kept."""
-    runs = json.loads(SUMMARY.read_text())
-    parts: list[str] = []
-    for name, run in runs.items():
-        parts += ["", *_head(name, run), "", *_rows(run)]
-    text = PAGE.read_text()
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    PAGE.write_text(before + BEGIN + "\n".join(parts) + "\n\n" + END + after)
+def _union(groups: Iterable[Iterable[str]]) -> list[str]:
+    """All names, in the order in which they first come."""
+    return list(dict.fromkeys(name for group in groups for name in group))
+
+
+def _cell(figure: list[Any] | None) -> str:
+    if figure is None:
+        return ""
+    middle, low, high, unit, verdict = figure
+    space = "" if unit in ("×", "%") else " "
+    text = f"{number(middle, unit)}{space}{unit}{SIGNS[verdict]}"
+    return text if low == high else f"{text} ({number(low, unit)} – {number(high, unit)})"

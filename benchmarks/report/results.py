@@ -47,8 +47,11 @@ def write(facts: dict[str, Any], outcomes: Sequence[Outcome], name: str) -> Path
 
 
 def summarize(facts: dict[str, Any], outcomes: Sequence[Outcome], name: str) -> None:
-    """Put the run into the summary: its rows take the places of those of earlier runs."""
+    """Put the run into the summary, which is kept for each server apart: its rows take the places
+    of those of earlier runs on the same server."""
     known = json.loads(SUMMARY.read_text()) if SUMMARY.exists() else {}
+    runs = known.setdefault(name, {})
+    server = facts["server"]
     rows = {}
     for outcome in outcomes:
         rows[outcome.row] = {
@@ -63,8 +66,8 @@ def summarize(facts: dict[str, Any], outcomes: Sequence[Outcome], name: str) -> 
                 for figure in outcome.figures
             },
         }
-    earlier = known.get(name, {}).get("rows", {})
-    known[name] = {"about": facts, "rows": {**earlier, **rows}}
+    earlier = runs.get(server, {}).get("rows", {})
+    runs[server] = {"about": facts, "rows": {**earlier, **rows}}
     SUMMARY.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
 
 

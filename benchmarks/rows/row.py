@@ -16,11 +16,13 @@ class Unmeasured(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """What must be reached, and what is aimed at. `more`: more is better."""
+    """What must be reached, and what is aimed at. `more`: more is better. `every`: by each single
+    round, not by the median alone."""
 
     must: float
     aim: float | None = None
     more: bool = True
+    every: bool = False
 
     def reached(self, value: float) -> bool:
         return value >= self.must if self.more else value <= self.must
@@ -32,7 +34,8 @@ class Target:
 
     def __str__(self) -> str:
         sign = "≥" if self.more else "≤"
-        return f"{sign} {self.must:g}" + ("" if self.aim is None else f" ({self.aim:g})")
+        text = f"{sign} {self.must:g}" + ("" if self.aim is None else f" ({self.aim:g})")
+        return f"{text}, every round" if self.every else text
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,12 @@ class Figure:
         """aim, reached, missed, or info."""
         if self.target is None:
             return "info"
-        if self.target.aimed(self.spread.middle):
+        counts = self.spread.middle
+        if self.target.every:
+            counts = self.spread.low if self.target.more else self.spread.high
+        if self.target.aimed(counts):
             return "aim"
-        return "reached" if self.target.reached(self.spread.middle) else "missed"
+        return "reached" if self.target.reached(counts) else "missed"
 
     def to_json(self) -> dict[str, Any]:
         """All of it, for the results' file."""

@@ -115,6 +115,9 @@ def test_verdicts() -> None:
     more, less = Target(0.5, 0.7), Target(6, 4, more=False)
     assert [verdict(v, more) for v in (0.4, 0.5, 0.7)] == ["missed", "reached", "aim"]
     assert [verdict(v, less) for v in (7, 6, 4)] == ["missed", "reached", "aim"]
+    every = Target(15, 25, every=True)
+    assert Figure("", spread([16, 14, 30]), target=every).verdict == "missed"
+    assert Figure("", spread([16, 15, 30]), target=every).verdict == "reached"
 
 
 def test_measurements_take_turns_and_are_compared_round_by_round() -> None:
@@ -149,8 +152,9 @@ def test_the_summary_keeps_other_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     results.summarize({**facts, "at": "now"}, [outcome], "two")
     results.summarize({**facts, "at": "now"}, [Outcome("s", "another row")], "one")
     kept = json.loads((tmp_path / "summary.json").read_text())
-    assert [kept["one"]["rows"][row]["at"] for row in "rs"] == ["then", "now"]
-    assert kept["two"]["rows"]["r"]["figures"]["x"] == [1.5, 1.0, 2.0, "×", "info"]
+    one, two = kept["one"]["a server"], kept["two"]["a server"]
+    assert [one["rows"][row]["at"] for row in "rs"] == ["then", "now"]
+    assert two["rows"]["r"]["figures"]["x"] == [1.5, 1.0, 2.0, "×", "info"]
 
 
 def test_every_peer_has_an_adapter() -> None:

@@ -16,6 +16,10 @@ async def hit(_context):
     await adapter.ahit()
 
 
+async def record(_context):
+    await adapter.arecord()
+
+
 async def weigh(_context, payload):
     await adapter.aweigh(payload)
 
@@ -25,7 +29,7 @@ async def work(_context, number, seconds):
 
 
 class WorkerSettings:
-    functions = (hit, weigh, work)
+    functions = (hit, record, weigh, work)
     redis_settings = RedisSettings.from_dsn(adapter.URL)
     max_jobs = adapter.CONCURRENCY
     keep_result = 0

@@ -26,6 +26,7 @@ if os.environ.get("BENCH_CELERY_LATE"):
 
 TASKS = {
     "hit": app.task(adapter.hit, name="hit"),
+    "record": app.task(adapter.record, name="record"),
     "weigh": app.task(adapter.weigh, name="weigh"),
     "work": app.task(adapter.work, name="work"),
 }

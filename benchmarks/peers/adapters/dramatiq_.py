@@ -15,6 +15,7 @@ dramatiq.set_broker(broker)
 
 TASKS = {
     "hit": dramatiq.actor(adapter.hit),
+    "record": dramatiq.actor(adapter.record),
     "weigh": dramatiq.actor(adapter.weigh),
     "work": dramatiq.actor(adapter.work),
 }

@@ -13,6 +13,7 @@ huey = RedisHuey("bench", url=adapter.URL)
 
 TASKS = {
     "hit": huey.task()(adapter.hit),
+    "record": huey.task()(adapter.record),
     "weigh": huey.task()(adapter.weigh),
     "work": huey.task()(adapter.work),
 }

@@ -17,6 +17,10 @@ async def hit(_context):
     await adapter.ahit()
 
 
+async def record(_context):
+    await adapter.arecord()
+
+
 async def weigh(_context, *, payload):
     await adapter.aweigh(payload)
 
@@ -27,10 +31,10 @@ async def work(_context, *, number, seconds):
 
 settings = {
     "queue": queue,
-    "functions": [hit, weigh, work],
+    "functions": [hit, record, weigh, work],
     "concurrency": adapter.CONCURRENCY,
 }
-NAMES = {"hit": (), "weigh": ("payload",), "work": ("number", "seconds")}
+NAMES = {"hit": (), "record": (), "weigh": ("payload",), "work": ("number", "seconds")}
 
 
 async def _enqueue(task, arguments):

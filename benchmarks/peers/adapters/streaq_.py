@@ -14,6 +14,7 @@ worker_ = Worker(redis_url=adapter.URL, concurrency=adapter.CONCURRENCY, queue_n
 
 TASKS = {
     "hit": worker_.task(name="hit", ttl=0)(adapter.ahit),
+    "record": worker_.task(name="record", ttl=0)(adapter.arecord),
     "weigh": worker_.task(name="weigh", ttl=0)(adapter.aweigh),
     "work": worker_.task(name="work", ttl=0)(adapter.awork),
 }

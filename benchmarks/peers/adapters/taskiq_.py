@@ -14,6 +14,7 @@ broker = RedisStreamBroker(adapter.URL)
 
 TASKS = {
     "hit": broker.task(task_name="hit")(adapter.ahit),
+    "record": broker.task(task_name="record")(adapter.arecord),
     "weigh": broker.task(task_name="weigh")(adapter.aweigh),
     "work": broker.task(task_name="work")(adapter.awork),
 }

@@ -60,6 +60,11 @@ class Bench:
         self._folder.cleanup()
 
     @property
+    def valkey(self) -> bool:
+        """Whether the server is Valkey; else it is Redis."""
+        return self.about.startswith("valkey")
+
+    @property
     def server_pid(self) -> int:
         return self._server.pid
 

@@ -30,8 +30,11 @@ def rqueue_drain(bench: Bench, processes: int, jobs: int, task: str) -> Pace:
 
 
 def drains(bench: Bench, peers: Sequence[Peer], processes: int, task: str = "hit") -> Outcome:
-    """Throughput, Redis's CPU and commands per job; `task` as adapters have it. A peer drains as many jobs as it does in a few
-    seconds, and counts with its best quarter; rqueue with all of its jobs."""
+    """Throughput, Redis's CPU and commands per job; `task` as adapters have it.
+
+    A peer drains as many jobs as it does in a few seconds, and counts with its best quarter; rqueue
+    with all of its jobs.
+    """
     name, jobs_ = f"peers-drain-{processes}", "no-op jobs"
     if task == "record":
         name, jobs_ = f"peers-record-{processes}", "jobs that write 64 bytes to a file"
@@ -65,9 +68,8 @@ def drains(bench: Bench, peers: Sequence[Peer], processes: int, task: str = "hit
     if paces:
         best = [max(p[i].best for p in paces.values()) for i in range(bench.rounds)]
         ratio = ratios([one.whole for one in ours], best)
-        outcome.figures.append(
-            Figure("of the fastest peer", ratio, target=Target(15, 25, every=True))
-        )
+        target = Target(15, 25, every=True)
+        outcome.figures.append(Figure("of the fastest peer", ratio, target=target))
     outcome.figures += _about("rqueue", ours, whole=True)
     for name, found in sorted(paces.items(), key=lambda pair: -max(p.best for p in pair[1])):
         outcome.figures += _about(name, found, whole=False)

@@ -23,9 +23,10 @@ from rqueue.dev_server import with_url
 from rqueue.ids import check_id
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
+from rqueue.names import check_queue
 from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
-from rqueue.packing import Call, Packer, configuration, lease_of, terms_of
+from rqueue.packing import Call, Packer, by_name, configuration, lease_of, terms_of
 from rqueue.settings import Settings, redact
 from rqueue.store.consumers import Mode
 from rqueue.store.enqueue import Accepted, Put
@@ -64,7 +65,7 @@ class AsyncQueue:
     ) -> None:
         given = settings or Settings.load(url=url, namespace=namespace, signing_keys=signing_keys)
         self.settings = given
-        self.keys = QueueKeys(name, given.namespace)
+        self.keys = QueueKeys(check_queue(name), given.namespace)
         self.name = name
         self._packer = Packer(self.keys, given)
         self._siblings: dict[str, AsyncQueue] = {name: self}
@@ -96,7 +97,7 @@ class AsyncQueue:
 
         Cancelled while it waits for the answer, it may have stored the job.
         """
-        if isinstance(task, str):
+        if not isinstance(task, BoundTask):
             return await self.send(task, args, kwargs)
         check = task.check
         check(args, kwargs)
@@ -112,16 +113,21 @@ class AsyncQueue:
         options: Options = NO_OPTIONS,
     ) -> AsyncJobHandle[Any]:
         """Enqueue one call of a task by name, with options."""
-        return await self.enqueue_task(self.name, task, tuple(args), kwargs or {}, options, ())
+        return await self.enqueue_task(self.name, *by_name(task, args, kwargs, options))
+
+    @property
+    def target(self) -> str:
+        """The queue's name: where a task's jobs go with `task.options(async_sender=...)`."""
+        return self.name
 
     async def enqueue_task(
         self,
         queue: str,
         task: str,
-        args: tuple[Any, ...],
+        args: Sequence[Any],
         kwargs: dict[str, Any],
         options: Options,
-        parameters: tuple[str, ...],
+        parameters: Sequence[str],
     ) -> AsyncJobHandle[Any]:
         """What tasks call (`rqueue.sender.AsyncSender`). `queue` may be another than this one."""
         target = self if queue == self.name else self.at(queue)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,6 +16,7 @@ from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.leases import renewal_interval
 from rqueue.listener import Wake
+from rqueue.logs import logger
 from rqueue.store.consumers import Mode
 from rqueue.store.settle import Retried
 from rqueue.subscription import DEFAULT_LEASE_MS, Subscription, consumer_name, in_order, retried
@@ -24,7 +24,7 @@ from rqueue.subscription import DEFAULT_LEASE_MS, Subscription, consumer_name, i
 if TYPE_CHECKING:
     import redis.asyncio
 
-log = logging.getLogger("rqueue")
+log = logger("rqueue")
 
 
 class AsyncConsumer(Subscription):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue import store
 from rqueue.connection import aexecute, patience_of, translated
+from rqueue.escape import escaped
 from rqueue.job import JobState, parse_record
 from rqueue.results import ResultWait, read_result, read_state, slice_for
 
@@ -64,4 +65,4 @@ class AsyncJobHandle(Generic[R]):
         return await self._queue.cancel(self.id, held=held)
 
     def __repr__(self) -> str:
-        return f"<job {self.id} of queue {self.queue!r}>"
+        return f"<job {escaped(self.id)} of queue {self.queue!r}>"

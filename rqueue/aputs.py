@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from time import monotonic
 from types import TracebackType
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 from rqueue.awire import AsyncWire, end
 from rqueue.errors import BufferClosed, BufferFull, LifecycleError, RedisUnavailable
+from rqueue.logs import logger
 from rqueue.options import Options
 from rqueue.outbox import (
     BATCH,
@@ -23,7 +23,7 @@ from rqueue.outbox import (
     Outbox,
     backoff,
 )
-from rqueue.packing import Call, Packer
+from rqueue.packing import Call, Packer, call_of
 from rqueue.put_handle import AsyncPutHandle
 from rqueue.store.enqueue import Put
 from rqueue.task import BoundTask
@@ -38,7 +38,7 @@ R = TypeVar("R")
 
 AsyncPutListener = Callable[[AsyncPutHandle[Any]], object]
 
-log = logging.getLogger("rqueue")
+log = logger("rqueue")
 
 
 class AsyncBackgroundPuts:
@@ -89,16 +89,23 @@ class AsyncBackgroundPuts:
 
     async def put_call(self, call: Call, *, timeout: float | None = None) -> AsyncPutHandle[Any]:
         """Put one call; with `timeout`, wait at most so many seconds in all (0: not at all)."""
-        return await self._put(*call.resolve(), self.timeout if timeout is None else timeout)
+        return await self._put(
+            *call_of(call).resolve(), self.timeout if timeout is None else timeout
+        )
+
+    @property
+    def target(self) -> str:
+        """The queue's name: where a task's jobs go with `task.options(async_sender=...)`."""
+        return self.queue.name
 
     async def enqueue_task(
         self,
         queue: str,
         task: str,
-        args: tuple[Any, ...],
+        args: Sequence[Any],
         kwargs: dict[str, Any],
         options: Options,
-        parameters: tuple[str, ...],
+        parameters: Sequence[str],
     ) -> AsyncPutHandle[Any]:
         """Put what a task enqueues: `task.options(async_sender=putter).aenqueue(...)`."""
         if queue != self.queue.name:

@@ -20,9 +20,10 @@ from rqueue.ids import check_id
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.lines import Flight, Lines
+from rqueue.names import check_queue
 from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
-from rqueue.packing import Call, Packer, configuration, lease_of, terms_of
+from rqueue.packing import Call, Packer, by_name, configuration, lease_of, terms_of
 from rqueue.puts import BackgroundPuts
 from rqueue.settings import Settings, parse_when, redact
 from rqueue.store.consumers import Mode
@@ -60,7 +61,7 @@ class Queue:
     ) -> None:
         given = settings or Settings.load(url=url, namespace=namespace, signing_keys=signing_keys)
         self.settings = given
-        self.keys = QueueKeys(name, given.namespace)
+        self.keys = QueueKeys(check_queue(name), given.namespace)
         self.name = name
         self._packer = Packer(self.keys, given)
         self._siblings: dict[str, Queue] = {name: self}
@@ -98,7 +99,7 @@ class Queue:
         server errors; what raises has stored nothing, but for RedisTimeout and ConnectionLost:
         then it is not known, and enqueueing again under the same id is safe.
         """
-        if isinstance(task, str):
+        if not isinstance(task, BoundTask):
             return self.send(task, args, kwargs)
         check = task.check
         check(args, kwargs)
@@ -114,16 +115,21 @@ class Queue:
         options: Options = NO_OPTIONS,
     ) -> JobHandle[Any]:
         """Enqueue one call of a task by name, with options."""
-        return self.enqueue_task(self.name, task, tuple(args), kwargs or {}, options, ())
+        return self.enqueue_task(self.name, *by_name(task, args, kwargs, options))
+
+    @property
+    def target(self) -> str:
+        """The queue's name: where a task's jobs go with `task.options(sender=...)`."""
+        return self.name
 
     def enqueue_task(
         self,
         queue: str,
         task: str,
-        args: tuple[Any, ...],
+        args: Sequence[Any],
         kwargs: dict[str, Any],
         options: Options,
-        parameters: tuple[str, ...],
+        parameters: Sequence[str],
     ) -> JobHandle[Any]:
         """What tasks call (`rqueue.sender.Sender`). `queue` may be another than this one."""
         target = self if queue == self.name else self.at(queue)

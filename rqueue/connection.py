@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.retry import Retry
 
 from rqueue import errors, scripts
+from rqueue.logs import logger
 from rqueue.store.call import Call
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-log = logging.getLogger("rqueue")
+log = logger("rqueue")
 
 OLDEST = (6, 2)
 """The oldest server that has what the scripts use (ZMSCORE, LPOP with a count, BLMOVE)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -149,14 +149,16 @@ def disconnect() -> None:
 class DefaultSender:
     """What tasks enqueue through where they name no sender."""
 
+    target = ""
+
     def enqueue_task(
         self,
         queue: str,
         task: str,
-        args: tuple[Any, ...],
+        args: Sequence[Any],
         kwargs: dict[str, Any],
         options: Options,
-        parameters: tuple[str, ...],
+        parameters: Sequence[str],
     ) -> JobHandle[Any]:
         """Store one job in the process's queue of this name."""
         return _queue(queue).enqueue_task(queue, task, args, kwargs, options, parameters)
@@ -165,14 +167,16 @@ class DefaultSender:
 class DefaultAsyncSender:
     """The same for asyncio."""
 
+    target = ""
+
     async def enqueue_task(
         self,
         queue: str,
         task: str,
-        args: tuple[Any, ...],
+        args: Sequence[Any],
         kwargs: dict[str, Any],
         options: Options,
-        parameters: tuple[str, ...],
+        parameters: Sequence[str],
     ) -> AsyncJobHandle[Any]:
         """Store one job in the running loop's queue of this name."""
         target = aqueue(queue)

@@ -7,13 +7,13 @@ given no URL use it, so that development needs no settings.
 from __future__ import annotations
 
 import json
-import logging
 import re
 import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rqueue.errors import ConfigError
+from rqueue.logs import logger
 from rqueue.settings import Settings
 
 __all__ = [
@@ -33,7 +33,7 @@ STATE_FILE = "server.json"
 
 _PROCESS_ID = re.compile(rb"^process_id:(\d+)\r?$", re.MULTILINE)
 
-log = logging.getLogger("rqueue")
+log = logger("rqueue")
 
 
 def with_url(settings: Settings) -> Settings:

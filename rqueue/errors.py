@@ -18,7 +18,7 @@
     ├── ScriptSourceError            the Lua sources are missing or broken (installation)
     ├── EmbeddedRedisError           the embedded server cannot be found, started or kept
     ├── ConfigError                  a setting or option is wrong (also a ValueError)
-    ├── InvalidName                  a job id or queue name that cannot be used (also a ValueError)
+    ├── InvalidName                  an id or a name that cannot be used (also a ValueError)
     ├── LifecycleError               used before it was opened, or after it was closed
     ├── QueueError
     │   ├── UnknownQueue
@@ -53,13 +53,17 @@
 What a job raises to say "later" or "never" (`Retry`, `Reject`, `Snooze`) is not an error of rqueue:
 see `rqueue.control`.
 
-Errors carry their facts as attributes, and survive pickling (they may cross a process pool).
+Errors carry their facts as attributes, and survive pickling (they may cross a process pool). What
+they say is fit to be printed: control characters in ids, names and texts of jobs are escaped in the
+message, not in the attributes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+
+from rqueue.escape import escaped, escaped_lines, shown
 
 __all__ = [
     "AuthenticationFailed",
@@ -122,7 +126,8 @@ def _rebuild(kind: type[RQueueError], args: tuple[Any, ...], state: dict[str, An
 class RQueueError(Exception):
     """Base of everything that rqueue raises on purpose."""
 
-    def __init__(self, message: str = "") -> None:
+    def __init__(self, message: str = "", *, lines: bool = False) -> None:
+        message = escaped_lines(message) if lines else escaped(message)
         super().__init__(message)
         self.message = message
 
@@ -210,9 +215,15 @@ class ScriptError(RQueueError):
 class ScriptSourceError(RQueueError):
     """The Lua sources are missing or broken: a fault of the installation, not of a queue."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message, lines=True)  # the trail of includes
+
 
 class EmbeddedRedisError(RQueueError):
     """The embedded server cannot be found, started or kept; says what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, lines=True)  # the end of the server's log
 
 
 # -- wrong use -------------------------------------------------------------------------------------
@@ -228,13 +239,10 @@ class ConfigError(RQueueError, ValueError):
 
 
 class InvalidName(RQueueError, ValueError):
-    """A job id, queue name or namespace that cannot be used. `what` is one of these three."""
+    """A name that cannot be used. `what` says of what: "job id", "queue name", "task name", ..."""
 
     def __init__(self, what: str, value: object, problem: str) -> None:
-        shown = repr(value)
-        if len(shown) > 80:
-            shown = shown[:77] + "..."
-        super().__init__(f"{what} {shown} {problem}")
+        super().__init__(f"{what} {shown(value)} {problem}")
         self.what = what
         self.value = value
         self.problem = problem
@@ -370,11 +378,12 @@ class CodecError(RQueueError):
 
 
 class NotEncodable(CodecError, TypeError):
-    """A value has no JSON form. `argument` names it with the path to it, `problem` says why."""
+    """A value has no JSON form, or is too large. `argument` names it with the path to it ("" for
+    `what` as a whole: the "result" or all "arguments"), `problem` says why."""
 
-    def __init__(self, argument: str, task: str, problem: str) -> None:
-        where = f" of task '{task}'" if task else ""
-        subject = f"argument '{argument}'" if argument else "result"
+    def __init__(self, argument: str, task: str, problem: str, *, what: str = "result") -> None:
+        where = f" of task '{escaped(task)}'" if task else ""
+        subject = f"argument '{escaped(argument)}'" if argument else what
         super().__init__(f"{subject}{where}: {problem}")
         self.argument = argument
         self.task = task
@@ -415,8 +424,8 @@ class Forged(CodecError):
 class ResultError(RQueueError):
     """There is no result to return. `id` is the job's."""
 
-    def __init__(self, message: str, *, id: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, id: str = "", lines: bool = False) -> None:
+        super().__init__(message, lines=lines)
         self.id = id
 
 
@@ -464,11 +473,12 @@ class JobFailed(ResultError):
         worker: str = "",
     ) -> None:
         tries = f" after {attempts} attempt{'' if attempts == 1 else 's'}" if attempts else ""
-        what = f"{type}: {remote_message}" if remote_message else type
-        text = f"job '{id}' failed{tries}: {what}"
+        name = escaped(type)
+        what = f"{name}: {remote_message}" if remote_message else name
+        text = f"job '{escaped(id)}' failed{tries}: {what}"
         if remote_traceback:
             text += "\n\nin the worker:\n" + remote_traceback.rstrip("\n")
-        super().__init__(text, id=id)
+        super().__init__(text, id=id, lines=True)
         self.type = type
         self.remote_message = remote_message
         self.remote_traceback = remote_traceback

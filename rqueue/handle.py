@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue import store
+from rqueue.escape import escaped
 from rqueue.job import JobState, parse_record
 from rqueue.results import (
     ResultWait,
@@ -61,7 +62,7 @@ class JobHandle(Generic[R]):
         return self._queue.cancel(self.id, held=held)
 
     def __repr__(self) -> str:
-        return f"<job {self.id} of queue {self.queue!r}>"
+        return f"<job {escaped(self.id)} of queue {self.queue!r}>"
 
 
 def await_record(queue: Queue, id: str, timeout: float | None) -> Any:

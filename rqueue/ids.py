@@ -26,6 +26,7 @@ from threading import Lock
 from time import time_ns
 
 from rqueue.errors import InvalidName
+from rqueue.names import refuse_control
 
 __all__ = ["ID_CHARACTERS", "MAX_ID_BYTES", "check_id", "digits62", "new_id", "shortened"]
 
@@ -129,13 +130,13 @@ def shortened(digest: bytes) -> str:
 
 
 def check_id(id: str) -> str:
-    """Return `id` when it may name a job: 1 to 512 bytes of UTF-8, any characters at all.
+    """Return `id` when it may name a job: 1 to 512 bytes of UTF-8, no control characters.
 
     Raises InvalidName.
     """
     if type(id) is str and id.isascii():
         if 0 < len(id) <= MAX_ID_BYTES:
-            return id
+            return id if id.isprintable() else refuse_control("job id", id)
         size = len(id)
     elif isinstance(id, str):
         try:
@@ -143,7 +144,7 @@ def check_id(id: str) -> str:
         except UnicodeEncodeError:
             raise InvalidName("job id", id, "has a lone surrogate: no UTF-8") from None
         if 0 < size <= MAX_ID_BYTES:
-            return str(id)
+            return refuse_control("job id", str(id))
     else:
         raise InvalidName("job id", id, f"must be a str, not {type(id).__name__}")
     if not size:

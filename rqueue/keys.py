@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rqueue.names import check_namespace, check_queue, tag
+from rqueue.names import check_namespace, check_stored_queue, tag
 
 SCHEMA = 1
 """Version of the data model; scripts refuse a queue written by another one (H-13)."""
@@ -23,7 +23,7 @@ class QueueKeys:
     meta: str = field(init=False)
 
     def __post_init__(self) -> None:
-        check_queue(self.queue)
+        check_stored_queue(self.queue)
         check_namespace(self.namespace)
         base = f"{self.namespace}:{{{tag(self.queue)}}}:"
         object.__setattr__(self, "base", base)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 
 from rqueue import store
 from rqueue.errors import ServerError
 from rqueue.keys import QueueKeys
+from rqueue.logs import logger
 from rqueue.wire import Wire
 
-log = logging.getLogger("rqueue")
+log = logger("rqueue")
 
 
 def renewal_interval(lease_ms: int) -> float:

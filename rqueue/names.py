@@ -1,4 +1,6 @@
-"""Names of queues, and the form in which they stand in a Redis key.
+"""Names: of queues and how they stand in a Redis key, of tasks, of consumers.
+
+None may hold a control character: names are printed and logged, one to a line.
 
 Every key of a queue carries `{tag}`: Redis Cluster places a key by what stands between its first
 `{` and the `}` that follows. A `}` in a queue's name would end the tag early, so it is written as
@@ -10,18 +12,49 @@ from __future__ import annotations
 import re
 
 from rqueue.errors import InvalidName
+from rqueue.escape import steering
 
-__all__ = ["MAX_NAME", "check_namespace", "check_queue", "tag", "untag"]
+__all__ = [
+    "MAX_NAME",
+    "check_consumer",
+    "check_namespace",
+    "check_queue",
+    "check_stored_queue",
+    "check_task",
+    "refuse_control",
+    "tag",
+    "untag",
+]
 
 MAX_NAME = 200
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
 
 
+def refuse_control(what: str, value: str) -> str:
+    """Return `value` unless it holds a control character, a line break or a mark of direction.
+
+    Raises InvalidName, which says that this `what` cannot be used.
+    """
+    found = steering(value)
+    if found:
+        raise InvalidName(what, value, f"holds the control character U+{ord(found):04X}")
+    return value
+
+
 def check_queue(name: str) -> str:
-    """Return `name` when it may name a queue: 1 to 200 characters of any text, without NUL.
+    """Return `name` when it may name a queue: 1 to 200 characters of any language.
 
     Raises InvalidName.
+    """
+    return refuse_control("queue name", check_stored_queue(name))
+
+
+def check_stored_queue(name: str) -> str:
+    """Return `name` when there can be keys of such a queue.
+
+    That is more than `check_queue` lets in: what somebody wrote into Redis by hand has to be looked
+    at and removed too. Raises InvalidName.
     """
     if not isinstance(name, str):
         raise InvalidName("queue name", name, f"must be a str, not {type(name).__name__}")
@@ -39,14 +72,40 @@ def check_queue(name: str) -> str:
     return name
 
 
-def check_namespace(name: str) -> str:
+def check_namespace(name: object) -> str:
     """Return `name` when it may begin every key: 1 to 64 of letters, digits and `_ . : / -`.
 
     Raises InvalidName.
     """
-    if not _NAMESPACE.fullmatch(name):
+    if not isinstance(name, str) or not _NAMESPACE.fullmatch(name):
         raise InvalidName("namespace", name, "must be 1 to 64 of letters, digits and _ . : / -")
     return name
+
+
+def check_task(name: str) -> str:
+    """Return `name` when it may name a task: 1 to 200 characters of any language.
+
+    Raises InvalidName.
+    """
+    return _check_label("task name", name)
+
+
+def check_consumer(name: str) -> str:
+    """Return `name` when it may name a consumer: 1 to 200 characters of any language.
+
+    Raises InvalidName.
+    """
+    return _check_label("consumer name", name)
+
+
+def _check_label(what: str, name: str) -> str:
+    if not isinstance(name, str):
+        raise InvalidName(what, name, f"must be a str, not {type(name).__name__}")
+    if not name:
+        raise InvalidName(what, name, "is empty")
+    if len(name) > MAX_NAME:
+        raise InvalidName(what, name, f"has {len(name)} characters; at most {MAX_NAME} fit")
+    return name if name.isprintable() else refuse_control(what, name)
 
 
 def tag(name: str) -> str:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rqueue.errors import ConfigError
+from rqueue.expect import expect, shown
 from rqueue.ids import check_id
-from rqueue.retry import RetryPolicy
+from rqueue.names import refuse_control
+from rqueue.retry import RetryPolicy, check_retry
 
 __all__ = ["DEFAULT_PRIORITY", "NO_OPTIONS", "Options"]
 
@@ -20,13 +22,17 @@ def _seconds(name: str, value: object) -> None:
         return
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value <= 1e9:  # type: ignore[operator]
-        raise ConfigError(name, f"{value!r} is not a positive number of seconds")
+        raise ConfigError(name, f"{shown(value)} is not a positive number of seconds")
 
 
 def _mapping(name: str, mapping: Mapping[Any, Any], kinds: tuple[type, ...], what: str) -> None:
+    if not mapping:
+        return
+    expect(name, mapping, Mapping, f"a dict of text to {what}")
     for key, value in mapping.items():
         if type(key) is not str or type(value) not in kinds:
-            raise ConfigError(name, f"{key!r}: {value!r} is not a text with {what}")
+            raise ConfigError(name, f"{shown(key)}: {shown(value)} is not a text with {what}")
+        refuse_control(f"name in {name}", key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +67,22 @@ class Options:
         if self.priority is not None and (
             type(self.priority) is not int or not 0 <= self.priority <= 9
         ):
-            raise ConfigError("priority", f"{self.priority!r} is not a whole number from 0 to 9")
+            raise ConfigError("priority", f"{shown(self.priority)} is no whole number from 0 to 9")
         for name in ("at_ms", "delay_ms"):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not 0 <= value < 2**53):
-                raise ConfigError(name, f"{value!r} is not a number of ms")
+                raise ConfigError(name, f"{shown(value)} is not a whole number of ms")
         if self.at_ms is not None and self.delay_ms is not None:
             raise ConfigError("delay_ms", "a job is due at a time or after a delay, not both")
         if self.max_deliveries is not None:
             RetryPolicy(max_deliveries=self.max_deliveries)
+        if self.retry is not None:
+            check_retry(self.retry)
         for name in ("limit", "soft_limit", "keep"):
             _seconds(name, getattr(self, name))
         if self.limit and self.soft_limit and self.soft_limit >= self.limit:
             raise ConfigError("soft_limit", f"{self.soft_limit:g} s is not below limit")
+        expect("immediate", self.immediate, bool, "True or False")
         _mapping("headers", self.headers, (str,), "text")
         _mapping("labels", self.labels, (str, int, bool), "text, a whole number or a bool")
 

@@ -6,7 +6,6 @@ refused, so that it can be sent again after an outage: with the same ids, so not
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from rqueue import store
 from rqueue.errors import ConfigError, ConnectionLost, RedisTimeout
 from rqueue.keys import QueueKeys
+from rqueue.logs import logger
 from rqueue.options import Options
 from rqueue.packing import Packer, terms_of
 from rqueue.store.call import Arg
@@ -24,7 +24,7 @@ __all__ = ["ErrorListener", "Item", "Listeners", "Outbox", "PutTarget", "backoff
 
 ErrorListener = Callable[[Exception, list[Put]], object]
 
-log = logging.getLogger("rqueue")
+log = logger("rqueue")
 
 BATCH = 500
 LINGER_S = 0.003
@@ -79,7 +79,7 @@ class Listeners:
                 try:
                     listener(item.handle)
                 except Exception:
-                    log.exception("put listener %r failed for job %s", listener, item.handle.id)
+                    log.exception("put listener %s failed for job %s", listener, item.handle.id)
 
     def tell_failed(self, error: Exception, batch: list[Item]) -> list[Put]:
         """These cannot be stored; returns them as they are told."""
@@ -91,7 +91,7 @@ class Listeners:
             try:
                 listener(error, puts)
             except Exception:
-                log.exception("error listener %r failed for %d jobs", listener, len(puts))
+                log.exception("error listener %s failed for %d jobs", listener, len(puts))
         return puts
 
 

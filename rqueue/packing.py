@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from rqueue.codec import Envelope, pack, unpack
 from rqueue.errors import ConfigError, NotEncodable
+from rqueue.expect import expect, shown
 from rqueue.ids import check_id, new_id
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
+from rqueue.names import check_task
 from rqueue.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
 from rqueue.settings import Settings, parse_duration
 from rqueue.store.enqueue import BATCH, Put
@@ -23,9 +25,12 @@ __all__ = [
     "Packer",
     "Resolved",
     "as_put",
+    "by_name",
+    "call_of",
     "configuration",
     "lease_of",
     "terms_of",
+    "too_large",
 ]
 
 LIMITS = {
@@ -51,11 +56,51 @@ class Call(NamedTuple):
     def resolve(self) -> Resolved:
         """The name, arguments and options that go into the job. Raises BadArguments."""
         task, args, kwargs, options = self
-        if isinstance(task, str):
-            return Resolved(task, args, kwargs or {}, options or NO_OPTIONS, ())
+        if not isinstance(task, BoundTask):
+            return by_name(task, args, kwargs, options)
+        check_arguments(args, kwargs, options)
         check = task.check
         check(tuple(args), kwargs or {})
         return Resolved(task.name, args, kwargs or {}, options or task.defaults, check.positional)
+
+
+def by_name(
+    task: object,
+    args: Sequence[Any] = (),
+    kwargs: dict[str, Any] | None = None,
+    options: Options | None = None,
+) -> Resolved:
+    """A call of a task by its name. Raises ConfigError and InvalidName for anything else."""
+    if isinstance(task, str):
+        check_task(task)
+    elif isinstance(task, BoundTask):
+        raise ConfigError("task", f"{task!r} is no name; pass it to enqueue, or its .name")
+    elif callable(task):
+        name = getattr(task, "__qualname__", shown(task))
+        raise ConfigError("task", f"function '{name}' is no task: put @task above it")
+    else:
+        raise ConfigError("task", f"{shown(task)} is neither a task nor a task's name")
+    check_arguments(args, kwargs, options)
+    return Resolved(task, args, kwargs or {}, options or NO_OPTIONS, ())
+
+
+def check_arguments(args: object, kwargs: object, options: object) -> None:
+    """Raise ConfigError unless these are a call's arguments and options."""
+    if type(args) is not tuple and type(args) is not list:
+        expect("args", args, Sequence, "a list or tuple; one argument alone is [argument]")
+        if isinstance(args, str | bytes):
+            raise ConfigError("args", f"{shown(args)} is no list; pass [{shown(args)}]")
+    if kwargs is not None:
+        expect("kwargs", kwargs, dict, "a dict of arguments by name")
+    if options is not None:
+        expect("options", options, Options, "an Options")
+
+
+def call_of(value: object) -> Call:
+    """Return `value` when it is a Call. Raises ConfigError, which shows how to make one."""
+    if isinstance(value, Call):
+        return value
+    raise ConfigError("call", f"{shown(value)} is not a Call; pass Call(task, args, kwargs)")
 
 
 class Resolved(NamedTuple):
@@ -137,12 +182,7 @@ class Packer:
         id_ = new_id() if id_ is None else check_id(id_)
         body = pack(task, args, kwargs, options.to_opts(), parameters)
         if len(body) > self._max_body:
-            raise NotEncodable(
-                "",
-                task,
-                f"{len(body)} bytes of arguments; at most {self._max_body}: "
-                "store the data elsewhere and pass a reference",
-            )
+            raise NotEncodable("", task, too_large(len(body), self._max_body), what="arguments")
         return _new(Packed, (id_, body, own))  # past its own constructor: half the time
 
     def batches(self, calls: Iterable[Call]) -> Iterator[list[tuple[Put, bool]]]:
@@ -150,7 +190,7 @@ class Packer:
         own."""
         batch: list[tuple[Put, bool]] = []
         for call in calls:
-            resolved = call.resolve()
+            resolved = call_of(call).resolve()
             id_, body, own = self.pack(*resolved)
             put = as_put(id_, body, resolved.options)
             if self._signer is not None:
@@ -161,6 +201,14 @@ class Packer:
                 batch = []
         if batch:
             yield batch
+
+
+def too_large(size: int, most: int) -> str:
+    """What is wrong with arguments of so many bytes."""
+    return (
+        f"{size:,} bytes, at most {most:,} fit (setting max_body): "
+        "store the data elsewhere and pass a reference"
+    )
 
 
 def terms_of(options: Options) -> str:

@@ -14,7 +14,6 @@ caller must know before it goes on.
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import socket
 import threading
@@ -26,7 +25,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 from rqueue.errors import BufferClosed, BufferFull, LifecycleError, RedisUnavailable
-from rqueue.options import NO_OPTIONS, Options
+from rqueue.logs import logger
+from rqueue.options import Options
 from rqueue.outbox import (
     BATCH,
     CLOSE_S,
@@ -38,7 +38,7 @@ from rqueue.outbox import (
     Outbox,
     backoff,
 )
-from rqueue.packing import Call, Packer
+from rqueue.packing import Call, Packer, by_name, call_of
 from rqueue.put_handle import PutHandle
 from rqueue.store.enqueue import Accepted, Put
 from rqueue.task import BoundTask
@@ -57,7 +57,7 @@ PutListener = Callable[[PutHandle[Any]], object]
 IDLE_S = 30.0
 """Seconds without work after which the thread ends; the next put starts another one."""
 
-log = logging.getLogger("rqueue")
+log = logger("rqueue")
 
 
 class BackgroundPuts:
@@ -117,24 +117,29 @@ class BackgroundPuts:
     def put(self, task: BoundTask[..., Any] | str, /, *args: Any, **kwargs: Any) -> PutHandle[Any]:
         """Put one call of a task, given as the task or by name; returns at once unless the buffer
         is full. Raises BadArguments, NotEncodable, BufferFull, BufferClosed."""
-        if isinstance(task, str):
-            return self._put(task, args, kwargs, NO_OPTIONS, (), self.timeout)
+        if not isinstance(task, BoundTask):
+            return self._put(*by_name(task, args, kwargs), self.timeout)
         check = task.check
         check(args, kwargs)
         return self._put(task.name, args, kwargs, task.defaults, check.positional, self.timeout)
 
     def put_call(self, call: Call, *, timeout: float | None = None) -> PutHandle[Any]:
         """Put one call; with `timeout`, block at most so many seconds in all (0: not at all)."""
-        return self._put(*call.resolve(), self.timeout if timeout is None else timeout)
+        return self._put(*call_of(call).resolve(), self.timeout if timeout is None else timeout)
+
+    @property
+    def target(self) -> str:
+        """The queue's name: where a task's jobs go with `task.options(sender=...)`."""
+        return self.queue.name
 
     def enqueue_task(
         self,
         queue: str,
         task: str,
-        args: tuple[Any, ...],
+        args: Sequence[Any],
         kwargs: dict[str, Any],
         options: Options,
-        parameters: tuple[str, ...],
+        parameters: Sequence[str],
     ) -> PutHandle[Any]:
         """Put what a task enqueues: `task.options(sender=putter).enqueue(...)`. Raises
         LifecycleError for a task of another queue."""

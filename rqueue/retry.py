@@ -23,8 +23,9 @@ from math import isfinite
 from typing import Any, Literal
 
 from rqueue.errors import ConfigError
+from rqueue.expect import shown
 
-__all__ = ["DEFAULT_RETRY", "NO_RETRY", "RetryPolicy", "error_name"]
+__all__ = ["DEFAULT_RETRY", "NO_RETRY", "RetryPolicy", "check_retry", "error_name"]
 
 Backoff = Literal["exponential", "linear", "fixed"]
 Rule = type[BaseException] | str
@@ -143,6 +144,16 @@ class RetryPolicy:
             if name not in _DEFAULTS:
                 raise ConfigError("retry", f"there is no field {name!r}")
         return cls(**data)
+
+
+def check_retry(retry: object) -> RetryPolicy:
+    """Return `retry` when it is a policy. Raises ConfigError, which shows one for a number."""
+    if isinstance(retry, RetryPolicy):
+        return retry
+    times = type(retry) is int and 0 <= retry <= 1_000_000
+    example = f"RetryPolicy(max_deliveries={retry + 1 if times else 4})"  # type: ignore[operator]
+    means = f", for {retry} retries after the first attempt" if times else ""
+    raise ConfigError("retry", f"{shown(retry)} is not a RetryPolicy; pass {example}{means}")
 
 
 _DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(RetryPolicy)}

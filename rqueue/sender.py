@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from rqueue.errors import LifecycleError
+from rqueue.job import JobState
 from rqueue.options import Options
 
 __all__ = [
@@ -23,7 +24,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Handle(Protocol[R_co]):
-    """What `enqueue` returns: the job's id, and its result when it has one."""
+    """What `enqueue` returns: the job's id, where it is, and its result when it has one."""
 
     @property
     def id(self) -> str:
@@ -40,8 +41,21 @@ class Handle(Protocol[R_co]):
         """False when a job of this id had been accepted before, so that nothing was stored."""
         ...
 
+    @property
+    def handed_to(self) -> str:
+        """The consumer that got the job at once, "" if none."""
+        ...
+
+    def state(self) -> JobState:
+        """Where the job is now."""
+        ...
+
     def result(self, timeout: float | None = None) -> R_co:
         """Wait for the job's result; see the client."""
+        ...
+
+    def cancel(self, *, held: bool = True) -> bool:
+        """Cancel the job; True if it had not ended."""
         ...
 
 
@@ -63,22 +77,40 @@ class AsyncHandle(Protocol[R_co]):
         """False when a job of this id had been accepted before, so that nothing was stored."""
         ...
 
+    @property
+    def handed_to(self) -> str:
+        """The consumer that got the job at once, "" if none."""
+        ...
+
+    async def state(self) -> JobState:
+        """Where the job is now."""
+        ...
+
     async def result(self, timeout: float | None = None) -> R_co:
         """Wait for the job's result; see the client."""
+        ...
+
+    async def cancel(self, *, held: bool = True) -> bool:
+        """Cancel the job; True if it had not ended."""
         ...
 
 
 class Sender(Protocol):
     """Who stores a job: implemented by the client, or by a test."""
 
+    @property
+    def target(self) -> str:
+        """The queue that its jobs go to when nobody names one; "" when that is the task's."""
+        ...
+
     def enqueue_task(
         self,
         queue: str,
         task: str,
-        args: tuple[Any, ...],
+        args: Sequence[Any],
         kwargs: dict[str, Any],
         options: Options,
-        parameters: tuple[str, ...],
+        parameters: Sequence[str],
     ) -> Handle[Any]:
         """Store one job. `parameters` names the positional arguments, for `codec.pack`."""
         ...
@@ -87,14 +119,19 @@ class Sender(Protocol):
 class AsyncSender(Protocol):
     """The same for asyncio."""
 
+    @property
+    def target(self) -> str:
+        """The queue that its jobs go to when nobody names one; "" when that is the task's."""
+        ...
+
     async def enqueue_task(
         self,
         queue: str,
         task: str,
-        args: tuple[Any, ...],
+        args: Sequence[Any],
         kwargs: dict[str, Any],
         options: Options,
-        parameters: tuple[str, ...],
+        parameters: Sequence[str],
     ) -> AsyncHandle[Any]:
         """Store one job. `parameters` names the positional arguments, for `codec.pack`."""
         ...

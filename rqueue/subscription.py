@@ -19,9 +19,11 @@ from rqueue import store
 from rqueue.codec import encode_result
 from rqueue.credit import Credit, SharedCredit
 from rqueue.errors import ConfigError, LifecycleError, NotRegistered, Undecodable
+from rqueue.expect import expect_number, shown
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.listener import Wake
+from rqueue.names import check_consumer
 from rqueue.store.consumers import Mode, Registered
 from rqueue.store.settle import Pulled, Retried, Window
 
@@ -57,14 +59,21 @@ class Subscription:
         worker: str = "",
     ) -> None:
         self.keys = keys
-        self.name = name or consumer_name()
+        for setting, value, least in (("jobs", jobs, 0), ("bytes", bytes, 0), ("slots", slots, 1)):
+            expect_number(setting, value, "a whole number", least=least, whole=True)
+        expect_number("priority", priority, "a whole number", least=-(2**31), whole=True)
+        if mode not in ("acquire", "browse"):
+            raise ConfigError("mode", f"{shown(mode)} is neither 'acquire' nor 'browse'")
+        if not (credit is None or isinstance(credit, SharedCredit) or hasattr(credit, "take")):
+            raise ConfigError("credit", f"{shown(credit)} is not WindowCredit(...) or another kind")
+        self.name = check_consumer(name) if name else consumer_name()
         self.credit: Credit | None = credit.join() if isinstance(credit, SharedCredit) else credit
         self.window = Window(jobs, bytes) if credit is None else NO_CREDIT
         self.priority = priority
         self.mode: Mode = mode
         self.lease_ms = lease_ms
         self.slots = slots
-        self.worker = worker or self.name
+        self.worker = check_consumer(worker) if worker else self.name
         self.term = ""
         self.state = ""
         self.timer_ms = -1

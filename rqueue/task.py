@@ -34,9 +34,10 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from rqueue.call_checker import CallChecker
 from rqueue.errors import ConfigError, TaskAlreadyRegistered, UnknownTask
-from rqueue.names import check_queue
+from rqueue.expect import expect, expect_number, shown
+from rqueue.names import check_queue, check_task
 from rqueue.options import NO_OPTIONS, Options
-from rqueue.retry import RetryPolicy
+from rqueue.retry import RetryPolicy, check_retry
 from rqueue.sender import (
     AsyncHandle,
     AsyncSender,
@@ -87,7 +88,7 @@ class BoundTask(Generic[P, R]):
 
     def delay(self, seconds: float, /, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
         """Enqueue one call that becomes ready in `seconds`, by Redis's clock."""
-        return self._send(self._due(timedelta(seconds=seconds)), args, kwargs)
+        return self._send(self._due(_delay(seconds)), args, kwargs)
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> AsyncHandle[R]:
         """`enqueue` for asyncio."""
@@ -101,7 +102,7 @@ class BoundTask(Generic[P, R]):
 
     async def adelay(self, seconds: float, /, *args: P.args, **kwargs: P.kwargs) -> AsyncHandle[R]:
         """`delay` for asyncio."""
-        return await self._asend(self._due(timedelta(seconds=seconds)), args, kwargs)
+        return await self._asend(self._due(_delay(seconds)), args, kwargs)
 
     def options(
         self,
@@ -124,16 +125,17 @@ class BoundTask(Generic[P, R]):
         """The same task with other options for its calls, which take the same arguments.
 
         `limit`, `soft_limit`, `keep` are seconds; see `rqueue.options.Options` for all of them.
-        Headers and labels are added to those that are there. Raises ConfigError and InvalidName.
+        Headers and labels are added to those that are there. With a `sender` the calls go to its
+        queue, unless `queue` says otherwise. Raises ConfigError and InvalidName.
         """
         bound: BoundTask[P, R] = BoundTask()
         bound.name = self.name
-        bound.queue = self.queue if queue is None else check_queue(queue)
+        bound.queue = _goes_to(queue, sender, async_sender) or self.queue
         bound.check = self.check
         bound._sender = self._sender if sender is None else sender
         bound._async_sender = self._async_sender if async_sender is None else async_sender
         if max_deliveries is None and retry is not None:
-            max_deliveries = retry.max_deliveries or None
+            max_deliveries = check_retry(retry).max_deliveries or None
         due = parse_when(at) if at is not None else None
         bound.defaults = self.defaults.merged(
             id=id,
@@ -168,6 +170,23 @@ class BoundTask(Generic[P, R]):
         return await sender.enqueue_task(
             self.queue, self.name, args, kwargs, options, check.positional
         )
+
+
+def _delay(seconds: float) -> timedelta:
+    expect_number("delay", seconds, "a number of seconds; the task's arguments come after it")
+    return timedelta(seconds=seconds)
+
+
+def _goes_to(queue: str | None, sender: object, async_sender: object) -> str | None:
+    """The queue that these options name, or None. Raises ConfigError and InvalidName."""
+    for name, who in (("sender", sender), ("async_sender", async_sender)):
+        if who is not None and not hasattr(who, "enqueue_task"):
+            kind = "a Queue or a putter" if name == "sender" else "an AsyncQueue or its putter"
+            raise ConfigError(name, f"{shown(who)} is not {kind}")
+    if queue is not None:
+        return check_queue(queue)
+    chosen = sender if sender is not None else async_sender
+    return getattr(chosen, "target", None) or None
 
 
 class Task(BoundTask[P, R]):
@@ -309,7 +328,7 @@ def task(function: Callable[P, R], /) -> SyncTask[P, R]: ...
 def task(
     *,
     name: str | None = None,
-    queue: str = "default",
+    queue: str | None = None,
     priority: int | None = None,
     max_deliveries: int | None = None,
     retry: RetryPolicy | None = None,
@@ -327,7 +346,7 @@ def task(
     /,
     *,
     name: str | None = None,
-    queue: str = "default",
+    queue: str | None = None,
     priority: int | None = None,
     max_deliveries: int | None = None,
     retry: RetryPolicy | None = None,
@@ -343,16 +362,24 @@ def task(
     """Register a function as a task: `@task`, or `@task(queue="mail", ...)`.
 
     `name`: what jobs call it by; default `module.qualname`, so name tasks that may move. `queue`:
-    where its calls go. `priority`: 0 to 9, higher first, default 4 (Q-11). `max_deliveries`:
-    attempts in all, default those of `retry`. `retry`: a RetryPolicy. `limit`, `soft_limit`:
-    seconds one attempt may take, hard and soft. `keep`: seconds the result is kept. `headers`,
-    `labels`: added to each job. `sender`, `async_sender`: who stores them.
+    where its calls go, default the sender's, else "default". `priority`: 0 to 9, higher first,
+    default 4 (Q-11). `max_deliveries`: attempts in all, default those of `retry`. `retry`: a
+    RetryPolicy. `limit`, `soft_limit`: seconds one attempt may take, hard and soft. `keep`: seconds
+    the result is kept. `headers`, `labels`: added to each job. `sender`, `async_sender`: who stores
+    them.
 
     Raises ConfigError, InvalidName, TaskAlreadyRegistered.
     """
-    check_queue(queue)
+    if function is not None and not callable(function):
+        raise ConfigError(
+            "task", f"{shown(function)} is no function; options are named: @task(queue='mail')"
+        )
+    expect("registry", registry, Registry, "a Registry")
+    where = _goes_to(queue, sender, async_sender) or "default"
+    if name is not None:
+        check_task(name)
     if max_deliveries is None and retry is not None:
-        max_deliveries = retry.max_deliveries or None
+        max_deliveries = check_retry(retry).max_deliveries or None
     calls = NO_OPTIONS.merged(
         priority=priority, max_deliveries=max_deliveries, headers=headers, labels=labels
     )
@@ -362,7 +389,7 @@ def task(
 
     def register(function: Callable[..., Any]) -> Task[Any, Any]:
         kind = AsyncTask if inspect.iscoroutinefunction(function) else SyncTask
-        made: Task[Any, Any] = kind(function, name or _default_name(function), queue, calls, runs)
+        made: Task[Any, Any] = kind(function, name or _default_name(function), where, calls, runs)
         made._sender = sender
         made._async_sender = async_sender
         registry.add(made)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from rqueue.cli.exits import confirm
-from rqueue.cli.output import json_option, many, print_json, print_line, yes_option
+from rqueue.cli.output import echo, json_option, many, print_json, print_line, yes_option
 from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target
 
@@ -96,7 +96,7 @@ def list_(
         now = inspector.queue(queue).now
     print_jobs(shown, "dead", now, empty=f"no such dead letters in queue '{queue}'")
     if more:
-        click.echo("there are more: --all, or a larger --limit", err=True)
+        echo("there are more: --all, or a larger --limit", err=True)
 
 
 @dead.command()
@@ -167,6 +167,6 @@ def _steer(
     if as_json:
         print_json({"queue": queue, "jobs": count if dry_run else done, "dry_run": dry_run})
     elif dry_run:
-        click.echo(f"would {verb} {many(count, 'dead letter')} of queue '{queue}'")
+        echo(f"would {verb} {many(count, 'dead letter')} of queue '{queue}'")
     else:
-        click.echo(f"{verb}d {many(done, 'dead letter')} of '{queue}'")
+        echo(f"{verb}d {many(done, 'dead letter')} of '{queue}'")

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from rqueue.cli.exits import NOT_FOUND, OK, SERVER, Failure
-from rqueue.cli.output import json_option, print_json
+from rqueue.cli.output import echo, json_option, print_json
 
 START_S = 30.0
 STOP_S = 30.0
@@ -62,7 +62,7 @@ def _say(url: str | None, as_json: bool, otherwise: str) -> int:
     elif url is None:
         raise Failure(otherwise, NOT_FOUND)
     else:
-        click.echo(url)
+        echo(url)
     return OK if url is not None else NOT_FOUND
 
 
@@ -81,9 +81,9 @@ def _serve(directory: Path, port: int | None, as_json: bool) -> int:
             if as_json:
                 print_json({"running": True, "url": url, "pid": server.pid})
             else:
-                click.echo(f"{server.binary}, data in {server.directory}")
-                click.echo(f"export RQUEUE_URL={url}")
-                click.echo("Ctrl-C ends it.")
+                echo(f"{server.binary}, data in {server.directory}")
+                echo(f"export RQUEUE_URL={url}")
+                echo("Ctrl-C ends it.")
             sys.stdout.flush()
             while not ended.wait(0.5):
                 if not server.alive:
@@ -183,5 +183,5 @@ def _stop(directory: Path, as_json: bool) -> int:
     if as_json:
         print_json({"running": False, "url": None})
     else:
-        click.echo("stopped")
+        echo("stopped")
     return OK

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rqueue.cli.exits import NEGATIVE, OK, confirm
-from rqueue.cli.output import json_option, many, print_json, yes_option
+from rqueue.cli.output import echo, json_option, many, print_json, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def doctor(
         if repair and remedies:
             if not as_json:
                 _print(found)
-                click.echo()
+                echo()
             confirm(f"Repair {many(len(remedies), 'finding')}?", yes)
             left = [finding for finding in found if finding.invariant == "server"]
             for name in names:
@@ -75,15 +75,15 @@ def doctor(
         )
         return NEGATIVE if problems else OK
     if repaired:
-        click.echo(f"repaired {many(len(repaired), 'finding')}")
+        echo(f"repaired {many(len(repaired), 'finding')}")
     _print(found)
     checked = f"{many(len(names), 'queue')}, {many(physician.looked_at, 'entry')}"
     checked = checked.replace("entrys", "entries")
     verdict = many(len(problems), "problem") if problems else "no problems"
     left_ = " left" if repaired and problems else ""
-    click.echo(f"{verdict}{left_} ({checked} looked at)")
+    echo(f"{verdict}{left_} ({checked} looked at)")
     if problems and not repair and any(finding.remedy for finding in problems):
-        click.echo("'rqueue doctor --repair' does what is said after 'repair:'", err=True)
+        echo("'rqueue doctor --repair' does what is said after 'repair:'", err=True)
     return NEGATIVE if problems else OK
 
 
@@ -103,6 +103,6 @@ def _print(found: list[Finding]) -> None:
         head = click.style(f"{finding.severity}: ", bold=True, fg="red" if red else "yellow")
         place = f"queue '{finding.queue}': " if finding.queue else ""
         text = textwrap.fill(place + finding.says, 96, subsequent_indent="  ")
-        click.echo(f"{head}{text} [{finding.invariant}]")
+        echo(f"{head}{text} [{finding.invariant}]")
         if finding.remedy:
-            click.echo(f"  repair: {finding.remedy}")
+            echo(f"  repair: {finding.remedy}")

@@ -9,7 +9,7 @@ import orjson
 
 from rqueue.cli.exits import OK
 from rqueue.cli.failures import say
-from rqueue.cli.output import json_option, print_json
+from rqueue.cli.output import echo, json_option, print_json
 from rqueue.cli.target import Target, connection_options, pass_target
 
 
@@ -83,15 +83,15 @@ def enqueue(
                 document["error"] = str(error)
                 code = exit_code(error)
                 if not as_json:
-                    click.echo(handle.id)
+                    echo(handle.id)
                     say(str(error) if code == 1 else describe(error))
                     return code
     if as_json:
         print_json(document)
     elif seconds is not None:
-        click.echo(orjson.dumps(document["result"], option=orjson.OPT_INDENT_2))
+        print_json(document["result"], indent=True)
     else:
-        click.echo(handle.id)
+        echo(handle.id)
         if not handle.created:
             say("a job of this id is known already: nothing was stored")
     return code

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from rqueue.escape import escaped
+
 OK, NEGATIVE, USAGE, NOT_FOUND, SERVER, NOT_YET, MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 """What `rqueue --help` lists."""
 
@@ -24,7 +26,7 @@ def confirm(question: str, yes: bool) -> None:
         return
     if not _is_terminal():
         raise Failure(f"{question} Not asked, for this is no terminal: pass --yes", USAGE)
-    if not click.confirm(question, err=True):
+    if not click.confirm(escaped(question), err=True):
         raise Failure("nothing was changed")
 
 

@@ -6,6 +6,7 @@ import click
 
 from rqueue import errors
 from rqueue.cli.exits import INTERRUPTED, NEGATIVE, NOT_FOUND, NOT_YET, SERVER, USAGE, Failure
+from rqueue.cli.output import echo
 
 
 def exit_code(error: BaseException) -> int:
@@ -62,7 +63,7 @@ def report(error: Exception) -> int:
     What nobody expected is raised again: a traceback is what helps with a bug.
     """
     if isinstance(error, click.Abort):
-        click.echo("stopped", err=True)
+        echo("stopped", err=True)
         return INTERRUPTED
     if isinstance(error, click.UsageError):
         error.show()
@@ -85,4 +86,4 @@ def report(error: Exception) -> int:
 
 def say(line: str) -> None:
     """A line for people, beside the output proper."""
-    click.echo(f"rqueue: {line}", err=True)
+    echo(f"rqueue: {line}", err=True)

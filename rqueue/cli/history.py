@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rqueue.cli.output import clock, json_option, print_line, shorten, span
+from rqueue.cli.output import clock, echo, json_option, print_line, shorten, span
 from rqueue.cli.target import Target, connection_options, pass_target
 
 Row = dict[str, Any]
@@ -68,7 +68,7 @@ def history(
                 line(row)
 
     def as_text(row: Row) -> None:
-        click.echo(text_of(row))
+        echo(text_of(row))
 
     def as_line(row: Row) -> None:
         print_line(row_document(row))
@@ -77,7 +77,7 @@ def history(
     with target.inspector() as inspector:
         keys = inspector.require_queue(queue)
         if not as_json:
-            click.echo(click.style(HEAD, bold=True))
+            echo(HEAD, bold=True)
         after = "$"
         if since is not None:
             for row in inspector.history(queue, str(moment(since, "since"))):

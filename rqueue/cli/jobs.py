@@ -10,6 +10,7 @@ import orjson
 from rqueue.cli.output import (
     Column,
     age,
+    echo,
     json_option,
     print_json,
     print_line,
@@ -76,7 +77,7 @@ def jobs(
             if not after:
                 return
             if not every:
-                click.echo(f"more: --after {after}", err=True)
+                echo(f"more: --after {after}", err=True)
                 return
 
 

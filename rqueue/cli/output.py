@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import click
 import orjson
 
+from rqueue.escape import escaped, escaped_json
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -29,15 +31,24 @@ def yes_option(command: F) -> F:
     return decorate(command)
 
 
-def print_json(document: Any) -> None:
-    """One JSON document: indented for a terminal, one line for a pipe."""
-    option = orjson.OPT_INDENT_2 if sys.stdout.isatty() else 0
-    click.echo(orjson.dumps(document, option=option | orjson.OPT_NON_STR_KEYS))
+# What comes out of jobs and Redis shall steer no terminal: these three print, nobody else.
+
+
+def echo(line: str = "", *, err: bool = False, bold: bool = False) -> None:
+    """One line of text."""
+    text = escaped(line)
+    click.echo(click.style(text, bold=True) if bold else text, err=err)
+
+
+def print_json(document: Any, *, indent: bool | None = None) -> None:
+    """One JSON document: indented for a terminal (or if told), one line for a pipe."""
+    option = orjson.OPT_INDENT_2 if indent or (indent is None and sys.stdout.isatty()) else 0
+    click.echo(escaped_json(orjson.dumps(document, option=option | orjson.OPT_NON_STR_KEYS)))
 
 
 def print_line(document: Any) -> None:
     """One line of JSON of a stream."""
-    click.echo(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS))
+    click.echo(escaped_json(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)))
     sys.stdout.flush()
 
 
@@ -135,7 +146,7 @@ def print_table(
     """A table: by rich on a terminal, as aligned text otherwise. `empty` is said of no rows."""
     cells = [[_plain(value) for value in row] for row in rows]
     if not cells:
-        click.echo(empty, err=not sys.stdout.isatty())
+        echo(empty, err=not sys.stdout.isatty())
         return
     widths = [
         max(len(column.head), *(len(row[i]) for row in cells)) for i, column in enumerate(columns)
@@ -153,7 +164,7 @@ def print_table(
         for number, row in enumerate(cells):
             # too narrow for a table: below each other
             if number:
-                click.echo()
+                echo()
             print_facts(dict(zip(heads, row, strict=True)))
         return
     for line in ([column.head for column in columns], *cells):
@@ -161,7 +172,7 @@ def print_table(
             text.rjust(width) if column.right else text.ljust(width)
             for text, width, column in zip(line, widths, columns, strict=True)
         ]
-        click.echo("  ".join(parts).rstrip())
+        echo("  ".join(parts).rstrip())
 
 
 def rich_table(columns: Sequence[Column], cells: Iterable[Sequence[object]]) -> Any:
@@ -201,17 +212,11 @@ def console() -> Any:
 
 
 def print_facts(facts: Mapping[str, object], *, indent: str = "") -> None:
-    """Names and values below each other; empty values are left out, long texts go below."""
+    """Names and values below each other; empty values are left out."""
     shown = {name: _plain(value) for name, value in facts.items() if _plain(value)}
     width = max((len(name) for name in shown), default=0)
     for name, value in shown.items():
-        lines = value.splitlines()
-        if len(lines) == 1:
-            click.echo(f"{indent}{click.style(name.ljust(width), bold=True)}  {value}")
-        else:
-            click.echo(f"{indent}{click.style(name, bold=True)}")
-            for line in lines:
-                click.echo(f"{indent}  {line}")
+        click.echo(f"{indent}{click.style(name.ljust(width), bold=True)}  {value}")
 
 
 def _plain(value: object) -> str:
@@ -221,5 +226,4 @@ def _plain(value: object) -> str:
         return "yes" if value else ""
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 100_000 else str(value)
-    # what comes out of jobs shall not steer the terminal
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in str(value))
+    return escaped(str(value))

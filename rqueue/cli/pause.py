@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rqueue.cli.output import json_option, print_json
+from rqueue.cli.output import echo, json_option, print_json
 from rqueue.cli.target import Target, connection_options, pass_target
 
 
@@ -53,4 +53,4 @@ def _say(queue: str, state: str, changed: bool, as_json: bool) -> None:
     if as_json:
         print_json({"queue": queue, "paused": state == "paused", "changed": changed})
     else:
-        click.echo(f"queue '{queue}' is {state}" + ("" if changed else " (it was before)"))
+        echo(f"queue '{queue}' is {state}" + ("" if changed else " (it was before)"))

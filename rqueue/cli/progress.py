@@ -6,6 +6,8 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
+from rqueue.escape import escaped
+
 
 class Counter:
     """Shows how far a command is, on stderr, where that is a terminal and `quiet` is not set."""
@@ -18,7 +20,7 @@ class Counter:
             from rich.progress import Progress
 
             self._bar = Progress(*self._columns(), console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(what, total=total, rate="")
+            self._task = self._bar.add_task(escaped(what), total=total, rate="")
 
     def _columns(self) -> tuple[Any, ...]:
         """What the line is made of."""

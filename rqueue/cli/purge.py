@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rqueue.cli.exits import confirm
-from rqueue.cli.output import json_option, many, print_json, yes_option
+from rqueue.cli.output import echo, json_option, many, print_json, yes_option
 from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target
 
@@ -55,6 +55,6 @@ def purge(
     if as_json:
         print_json({"queue": queue, "jobs": count if dry_run else done, "dry_run": dry_run})
     elif dry_run:
-        click.echo(f"would purge {many(count, 'job')} of queue '{queue}'")
+        echo(f"would purge {many(count, 'job')} of queue '{queue}'")
     else:
-        click.echo(f"purged {many(done, 'job')} of queue '{queue}'")
+        echo(f"purged {many(done, 'job')} of queue '{queue}'")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import click
-import orjson
 
 from rqueue.cli.exits import NEGATIVE, OK
-from rqueue.cli.output import json_option, print_json
+from rqueue.cli.output import echo, json_option, print_json
 from rqueue.cli.target import Target, connection_options, pass_target
 
 
@@ -68,7 +67,7 @@ def result(target: Target, /, id: str, queue: str | None, timeout: str, as_json:
     if as_json:
         print_json({**document, "state": "done", "result": value})
     else:
-        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+        print_json(value, indent=True)
     return OK
 
 
@@ -76,5 +75,5 @@ def _refused(document: dict[str, object], error: Exception, as_json: bool) -> in
     if as_json:
         print_json(document)
     else:
-        click.echo(f"rqueue: {error}", err=True)
+        echo(f"rqueue: {error}", err=True)
     return NEGATIVE

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import orjson
 
-from rqueue.cli.output import age, iso, json_option, print_facts, print_json, size, span
+from rqueue.cli.output import age, echo, iso, json_option, print_facts, print_json, size, span
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.job import JobInfo, JobState
 
@@ -79,14 +79,14 @@ def print_job(job: JobInfo, place: int, now: int) -> None:
     )
     errors = job.errors or ([job.cause] if job.cause and job.state is JobState.DEAD else [])
     for number, error in enumerate(errors, 1):
-        click.echo()
+        echo()
         attempt = error.get("attempt") or number
         head = f"error of attempt {attempt}" + (
             f", {span(now - error['at'])} ago" if error.get("at") else ""
         )
-        click.echo(click.style(head, bold=True))
+        echo(head, bold=True)
         for line in describe_error(error).splitlines():
-            click.echo(f"  {line}")
+            echo(f"  {line}")
 
 
 def describe_error(error: dict[str, Any]) -> str:

@@ -21,7 +21,6 @@ from rqueue.inspector.consumers import ConsumerInfo, list_consumers
 from rqueue.inspector.doctor import Doctor
 from rqueue.job import JobInfo
 from rqueue.keys import QueueKeys
-from rqueue.names import check_queue
 from rqueue.settings import Settings
 
 PURGE_SLICE = 250
@@ -61,7 +60,7 @@ class Inspector:
 
     def keys(self, queue: str) -> QueueKeys:
         """The keys of a queue of this namespace. Raises InvalidName."""
-        return QueueKeys(check_queue(queue), self.settings.namespace)
+        return QueueKeys(queue, self.settings.namespace)
 
     # -- queues ------------------------------------------------------------------------------------
 

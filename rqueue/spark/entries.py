@@ -6,7 +6,6 @@ queue with many rows, or several queues with few.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import redis
 from pyspark.sql.datasource import InputPartition
 
 from rqueue.keys import QueueKeys
+from rqueue.logs import logger
 from rqueue.spark.access import Access
 from rqueue.spark.errors import HistoryLost
 
@@ -32,7 +32,7 @@ __all__ = [
     "slices",
 ]
 
-log = logging.getLogger("rqueue.spark")
+log = logger("rqueue.spark")
 
 BEGIN = "0-0"
 """Stands before every entry."""

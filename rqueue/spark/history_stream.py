@@ -7,7 +7,6 @@ stream has still to read is one too.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ import redis
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from rqueue.logs import logger
 from rqueue.spark import schemas
 from rqueue.spark.access import Access
 from rqueue.spark.entries import BEGIN, Ends, Range, Slice, before, cut, look, order, sizes, slices
@@ -54,7 +54,7 @@ R = TypeVar("R")
 
 __all__ = ["HistoryStreamReader", "Offset", "backlog"]
 
-log = logging.getLogger("rqueue.spark")
+log = logger("rqueue.spark")
 
 WAIT_MS = 500
 """How long a stream that has read all waits for news before it tells Spark that there are none."""

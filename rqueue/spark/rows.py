@@ -36,9 +36,9 @@ from pyspark.sql import types as st
 from rqueue.codec import pack
 from rqueue.errors import ConfigError, NotEncodable, RQueueError
 from rqueue.ids import check_id
-from rqueue.names import check_queue
+from rqueue.names import check_queue, check_task
 from rqueue.options import Options
-from rqueue.packing import terms_of
+from rqueue.packing import terms_of, too_large
 from rqueue.settings import parse_duration, parse_when
 from rqueue.terms import NORMAL_TERMS
 
@@ -284,6 +284,7 @@ class _Reader:
             self._queues.add(check_queue(queue))
         if not task:
             raise ValueError(f"task: {'is null' if task is None else 'is empty'}")
+        check_task(task)
         if ids:
             if id_ is None:
                 raise ValueError("id: is null")
@@ -295,9 +296,8 @@ class _Reader:
         opts = None if travels is None else _opts(*travels)
         body = pack(task, args or (), kwargs, opts)
         if len(body) > self._max_body:
-            raise NotEncodable(
-                "args", task, f"{len(body)} bytes of arguments; at most {self._max_body}"
-            )
+            problem = too_large(len(body), self._max_body)
+            raise NotEncodable("", task, problem, what="arguments")
         return Job(row, queue, id_, body, NORMAL_TERMS if when is None else self._terms(when))
 
     def _terms(self, when: tuple[Any, ...]) -> str:

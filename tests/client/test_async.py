@@ -428,10 +428,11 @@ def test_puts(arun: Runs, queue: Queue) -> None:
             handles.append(await putter.put_call(Call("t", options=Options(priority=0))))
             assert not handles[-1].stored
             assert await handles[-1].wait_stored(20)
-            bound = add.options(queue=mine.name, async_sender=putter, priority=0)
+            bound = add.options(async_sender=putter, priority=0)
+            assert bound.queue == mine.name
             last = await bound.aenqueue(1)
             with pytest.raises(LifecycleError):
-                await add.options(async_sender=putter).aenqueue(1)
+                await add.options(async_sender=putter, queue="other").aenqueue(1)
             with pytest.raises(NotEncodable):
                 await putter.put("t", {1})
             assert await putter.flush(20)

@@ -98,13 +98,14 @@ def test_options_travel(queue: Queue, putter: BackgroundPuts) -> None:
     putter.put(add, 2)
     putter.put_call(Call("t", options=Options(delay_ms=60_000, id="later", max_deliveries=2)))
     putter.put_call(Call(add, (3,)))
-    handle = add.options(sender=putter, queue=queue.name).enqueue(4)
+    handle = add.options(sender=putter).enqueue(4)
+    assert handle.queue == queue.name
     assert putter.flush(20)
     counts = queue.counts()
     assert (counts.scheduled, counts.levels) == (1, {9: 1, 4: 3})
     assert handle.id in waiting(queue)
-    with pytest.raises(LifecycleError, match="goes to queue 'default'"):
-        add.options(sender=putter).enqueue(4)
+    with pytest.raises(LifecycleError, match="goes to queue 'other'"):
+        add.options(sender=putter, queue="other").enqueue(4)
 
 
 def test_what_cannot_be_packed_is_refused_at_once(putter: BackgroundPuts) -> None:

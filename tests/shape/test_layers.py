@@ -14,7 +14,10 @@ LAYERS: list[tuple[str, set[str]]] = [
     (
         "vocabulary",
         {
+            "rqueue.escape",
+            "rqueue.logs",
             "rqueue.errors",
+            "rqueue.expect",
             "rqueue.names",
             "rqueue.ids",
             "rqueue.job",

@@ -4,6 +4,7 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any, assert_type
 
+from rqueue.job import JobState
 from rqueue.sender import AsyncHandle, Handle
 from rqueue.task import AsyncTask, SyncTask, task
 
@@ -38,6 +39,10 @@ coroutine: Coroutine[Any, Any, bytes] = fetch("x")
 assert_type(fetch.enqueue("x"), Handle[bytes])
 assert_type(ping.enqueue().result(), float)
 welcome.enqueue("ann", language="fr")
+assert_type(add.enqueue(1).cancel(), bool)
+assert_type(add.enqueue(1).cancel(held=False), bool)
+assert_type(add.enqueue(1).state(), JobState)
+assert_type(add.enqueue(1).handed_to, str)
 
 
 async def web() -> None:
@@ -45,6 +50,8 @@ async def web() -> None:
     handle = await fetch.aenqueue("x")
     assert_type(handle, AsyncHandle[bytes])
     assert_type(await handle.result(), bytes)
+    assert_type(await handle.cancel(), bool)
+    assert_type(await handle.state(), JobState)
     assert_type(await add.adelay(1, 2), AsyncHandle[int])
     await add.aenqueue("x")  # error: arg-type
     await add.options(priority=1).aenqueue()  # error: call-arg

@@ -45,10 +45,12 @@ assert_type(mail.enqueue("other.task", 1, x=2), JobHandle[Any])
 assert_type(mail.enqueue_many([Call(add, (1,)), Call("t")]), list[JobHandle[Any]])
 sender: Sender = mail
 handle: Handle[int] = mail.enqueue(add, 1)
+assert_type(handle.cancel(), bool)
 
 with mail.putter(limit=10) as putter:
     assert_type(putter.put(add, 1), PutHandle[int])
     assert_type(putter.put(add, 1).result(), int)
+    handle = putter.put(add, 1)
     assert_type(putter.flush(5), bool)
     sender = putter
     assert_type(add.options(sender=putter).enqueue(1), Handle[int])
@@ -68,6 +70,8 @@ async def web() -> None:
         assert_type(await box.enqueue("other.task", 1), AsyncJobHandle[Any])
         async_sender: AsyncSender = box
         async_handle: AsyncHandle[int] = await box.enqueue(add, 1)
+        async_handle = await add.aenqueue(1)
+        assert_type(await async_handle.cancel(), bool)
         print(async_sender, async_handle)
         async with box.putter() as put:
             assert_type(await put.put(add, 1), AsyncPutHandle[int])

@@ -1,9 +1,20 @@
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rqueue.errors import InvalidName
-from rqueue.names import check_namespace, check_queue, tag, untag
+from rqueue.escape import steering
+from rqueue.names import (
+    check_consumer,
+    check_namespace,
+    check_queue,
+    check_stored_queue,
+    check_task,
+    tag,
+    untag,
+)
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 
@@ -27,24 +38,34 @@ def test_two_names_never_share_a_tag(names: list[str]) -> None:
 
 
 @given(NAMES.filter(lambda name: len(name) <= 200))
-def test_any_text_may_name_a_queue(name: str) -> None:
-    assert check_queue(name) == name
+def test_any_text_without_control_characters_is_a_name(name: str) -> None:
+    assert check_stored_queue(name) == name, "what is stored can be looked at"
+    for check in (check_queue, check_task, check_consumer):
+        if steering(name):
+            with pytest.raises(InvalidName, match=r"control character U\+") as caught:
+                check(name)
+            assert not steering(str(caught.value))
+        else:
+            assert check(name) == name
 
 
+@pytest.mark.parametrize("check", [check_queue, check_task, check_consumer])
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
         ("", "is empty"),
         ("x" * 201, "has 201 characters"),
-        ("a\0b", "NUL"),
-        ("\ud800", "lone surrogate"),
+        ("a\0b", "NUL|U\\+0000"),
+        ("a\nb", "U\\+000A"),
+        ("a\u2066b", "U\\+2066"),
+        ("\ud800", "lone surrogate|U\\+D800"),
         (b"q", "not bytes"),
         (None, "not NoneType"),
     ],
 )
-def test_names_that_do_not_fit(name: str, problem: str) -> None:
+def test_names_that_do_not_fit(check: Callable[[str], str], name: str, problem: str) -> None:
     with pytest.raises(InvalidName, match=problem):
-        check_queue(name)
+        check(name)
 
 
 def test_namespaces() -> None:

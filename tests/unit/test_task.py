@@ -41,7 +41,8 @@ class AsyncSent:
 class Calls:
     """A sender that remembers."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: str = "") -> None:
+        self.target = target
         self.calls: list[tuple[Any, ...]] = []
 
     def enqueue_task(self, *call: Any) -> Sent:
@@ -119,6 +120,27 @@ def test_later(registry: Registry, calls: Calls) -> None:
         (((4,), {}), None, 2000),
     ]
     assert add.defaults is NO_OPTIONS
+
+
+def test_calls_go_to_the_sender_s_queue_unless_another_is_named(registry: Registry) -> None:
+    mail = Calls("mail")
+
+    @task(name="add", registry=registry, queue="sums")
+    def add(a: int) -> int:
+        return a
+
+    @task(name="sub", registry=registry, sender=mail)
+    def sub(a: int) -> int:
+        return a
+
+    assert add.options(sender=mail).queue == "mail"
+    assert add.options(sender=mail, queue="fast").queue == "fast"
+    assert add.options(sender=mail).options(priority=9).queue == "mail"
+    assert add.options(sender=Calls()).queue == "sums"
+    assert add.options(async_sender=AsyncCalls("post")).queue == "post"
+    assert sub.queue == "mail"
+    sub.enqueue(1)
+    assert mail.calls[0][:2] == ("mail", "sub")
 
 
 def test_options_bind_a_variant(registry: Registry, calls: Calls) -> None:

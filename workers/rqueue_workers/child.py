@@ -7,7 +7,6 @@ threads and the event loop run jobs beside it.
 
 from __future__ import annotations
 
-import logging
 import os
 from time import monotonic
 
@@ -16,6 +15,7 @@ from rqueue.connection import open_client
 from rqueue.errors import RegistrationLost, ScriptError, ServerError, UnusableServer
 from rqueue.keys import QueueKeys
 from rqueue.listener import Listener
+from rqueue.logs import logger
 from rqueue.wire import Wire
 from rqueue_workers.aio import AsyncLane
 from rqueue_workers.courier import Courier
@@ -32,7 +32,7 @@ from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.stopping import Stop
 from rqueue_workers.threads import ThreadLane
 
-log = logging.getLogger("rqueue.worker")
+log = logger("rqueue.worker")
 
 
 def run(spec: WorkerSpec, shared: Shared, base: str, parent_pid: int) -> int:

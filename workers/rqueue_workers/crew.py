@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 import os
 import signal
 import socket
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 
 from rqueue import scripts
+from rqueue.logs import logger
 from rqueue_workers.deaths import Death
 from rqueue_workers.exits import Exit
 from rqueue_workers.shared import (
@@ -32,7 +32,7 @@ from rqueue_workers.shared import (
 from rqueue_workers.signals import Inbox, Lifeline
 from rqueue_workers.spec import WorkerSpec
 
-log = logging.getLogger("rqueue.pool")
+log = logger("rqueue.pool")
 
 Body = Callable[[WorkerSpec, Shared, str, int], int]
 """What runs in a forked worker: (spec, its page, its name, the supervisor's pid) -> exit code."""

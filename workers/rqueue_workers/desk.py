@@ -6,13 +6,13 @@ lock is taken for each batch, none for a job.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from threading import Lock
 from time import monotonic
 
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.listener import Listener, Wake, handed_over
+from rqueue.logs import logger
 from rqueue_workers.executor import Executor, Unfit
 from rqueue_workers.hand import CHUNK, Hand
 from rqueue_workers.lane import Job, Lane
@@ -24,7 +24,7 @@ from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.threads import ThreadLane
 from rqueue_workers.turns import Turns
 
-log = logging.getLogger("rqueue.worker")
+log = logger("rqueue.worker")
 
 LINGER_S = 0.002
 """Seconds that ended jobs of busy lanes wait for company, to be settled together."""

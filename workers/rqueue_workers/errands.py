@@ -6,7 +6,6 @@ time limits; what it had to say is said when Redis is back.
 
 from __future__ import annotations
 
-import logging
 import random
 from collections import deque
 from typing import Any, Protocol
@@ -22,10 +21,11 @@ from rqueue.errors import (
     RQueueError,
     ServerError,
 )
+from rqueue.logs import logger
 from rqueue.store import Call
 from rqueue.wire import Wire
 
-log = logging.getLogger("rqueue.pool")
+log = logger("rqueue.pool")
 
 FIRST_DELAY, LONGEST_DELAY = 0.05, 5.0
 """Seconds between attempts to reach a server that is gone: doubled from the first to the second."""

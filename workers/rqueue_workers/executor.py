@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +20,7 @@ from rqueue.errors import (
     Unsigned,
 )
 from rqueue.job import Header, parse_value
+from rqueue.logs import logger
 from rqueue.retry import error_name
 from rqueue.signing import Signer
 from rqueue.store.settle import Retried
@@ -29,7 +29,7 @@ from rqueue_workers.loading import Plan
 from rqueue_workers.rows import Row
 from rqueue_workers.spec import WorkerSpec
 
-log = logging.getLogger("rqueue.worker")
+log = logger("rqueue.worker")
 
 LONGEST_TEXT = 16_384
 PARK_FIRST_S, PARK_MOST_S = 1.0, 60.0

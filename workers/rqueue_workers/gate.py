@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import select
 import signal
 import time
@@ -12,10 +11,11 @@ from redis.retry import Retry
 
 from rqueue.connection import open_client, server_facts
 from rqueue.errors import RedisLoading, RedisUnavailable
+from rqueue.logs import logger
 from rqueue.settings import Settings
 from rqueue_workers.signals import Inbox
 
-log = logging.getLogger("rqueue.pool")
+log = logger("rqueue.pool")
 
 PAUSE = 0.2
 """Seconds between attempts."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
@@ -12,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from rqueue import store
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.keys import QueueKeys
+from rqueue.logs import logger
 from rqueue.store.settle import Pulled, Window
 from rqueue.wire import Wire
 from rqueue_workers.adaptive import Credit
@@ -19,7 +19,7 @@ from rqueue_workers.rows import Row, pack_rows
 
 T = TypeVar("T")
 
-log = logging.getLogger("rqueue.worker")
+log = logger("rqueue.worker")
 
 BYTES_WINDOW = 64 * 1024 * 1024
 CHUNK = 500

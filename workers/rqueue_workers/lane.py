@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from rqueue.context import JobContext
 from rqueue.job import Delivery
+from rqueue.logs import logger
 from rqueue_workers.adaptive import Credit
 from rqueue_workers.executor import NOTHING, Executor, text
 from rqueue_workers.exits import Exit
@@ -18,7 +19,7 @@ from rqueue_workers.hand import Hand
 from rqueue_workers.loading import Plan
 from rqueue_workers.shared import Shared
 
-log = logging.getLogger("rqueue.worker")
+log = logger("rqueue.worker")
 
 WAVE_S = 0.2
 """Up to this many seconds a job, what waits may wait for a whole one: jobs that began together end

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from rqueue import store
 from rqueue.errors import RegistrationLost, RQueueError
 from rqueue.keys import QueueKeys
+from rqueue.logs import logger
 from rqueue.store import Call
 from rqueue.store.consumers import Left, Renewed
 
-log = logging.getLogger("rqueue.pool")
+log = logger("rqueue.pool")
 
 
 class RedisClock:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from random import random
 from time import monotonic
 
 from rqueue.errors import ServerError
+from rqueue.logs import logger
 
-log = logging.getLogger("rqueue.worker")
+log = logger("rqueue.worker")
 
 FIRST_S, LONGEST_S = 0.05, 5.0
 

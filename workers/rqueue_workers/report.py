@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-
+from rqueue.logs import logger
 from rqueue_workers.crew import Crew, Member
 from rqueue_workers.shared import READY, STARTING
 from rqueue_workers.spec import WorkerSpec
 
-log = logging.getLogger("rqueue.pool")
+log = logger("rqueue.pool")
 
 
 def report(crew: Crew, spec: WorkerSpec, now: float, gone: bool) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
+from rqueue.logs import logger
 from rqueue_workers.crew import Crew, Member
 
-log = logging.getLogger("rqueue.pool")
+log = logger("rqueue.pool")
 
 
 class Rolling:

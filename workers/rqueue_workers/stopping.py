@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 import os
 import select
 import signal
@@ -12,9 +11,10 @@ import threading
 from time import monotonic
 from types import FrameType
 
+from rqueue.logs import logger
 from rqueue_workers.shared import CONTINUE, DRAIN, STOP, Shared
 
-log = logging.getLogger("rqueue.worker")
+log = logger("rqueue.worker")
 
 _PR_SET_PDEATHSIG = 1
 

@@ -7,7 +7,6 @@ One thread, one select: a signal, an answer of Redis, or the next thing that is 
 
 from __future__ import annotations
 
-import logging
 import select
 import signal
 import time
@@ -19,6 +18,7 @@ from rqueue.connection import open_client
 from rqueue.errors import ConfigError, ServerError
 from rqueue.keys import QueueKeys
 from rqueue.leases import renewal_interval
+from rqueue.logs import logger
 from rqueue.settings import redact
 from rqueue.wire import Wire
 from rqueue_workers import gate, logs
@@ -35,7 +35,7 @@ from rqueue_workers.shared import STOP
 from rqueue_workers.signals import Inbox, Lifeline
 from rqueue_workers.spec import PoolSpec
 
-log = logging.getLogger("rqueue.pool")
+log = logger("rqueue.pool")
 
 LOOK = 0.5
 """Seconds between looks at the workers' pages: how late a hard limit may be noticed."""

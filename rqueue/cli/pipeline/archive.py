@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rqueue.cli.output import json_option, many, print_line, rate, span
+from rqueue.cli.output import echo, json_option, many, print_line, rate, span
 from rqueue.cli.pipeline.shared import (
     cluster_option,
     lake_option,
@@ -113,7 +113,7 @@ def archive(
     if as_json:
         print_line({"event": "end", "rows": done.rows, "batches": done.batches})
     else:
-        click.echo(f"archived {many(done.rows, 'row')}")
+        echo(f"archived {many(done.rows, 'row')}")
 
 
 @contextlib.contextmanager
@@ -143,7 +143,7 @@ def batch_text(batch: Batch) -> None:
     """A batch, for people."""
     speed = rate(batch.rows / batch.seconds) if batch.seconds else ""
     lag = f"{many(batch.lag.rows, 'row')}, {span(batch.lag.seconds * 1000)}"
-    click.echo(
+    echo(
         f"{datetime.now():%H:%M:%S}  batch {batch.number}  {many(batch.rows, 'row')}  {speed}  "
         f"lag {lag if batch.lag.rows else 'none'}  total {batch.total:,}"
     )
@@ -167,7 +167,7 @@ def batch_line(batch: Batch) -> None:
 
 def merged_text(merged: Merged) -> None:
     """A folder that was compacted, for people."""
-    click.echo(
+    echo(
         f"{datetime.now():%H:%M:%S}  compacted {merged.date} of '{merged.queue}': "
         f"{many(merged.before, 'file')} to {merged.after}, {many(merged.rows, 'row')}"
     )

@@ -11,7 +11,7 @@ import click
 from rqueue.cli.enqueue import pairs
 from rqueue.cli.exits import NEGATIVE, OK
 from rqueue.cli.failures import say
-from rqueue.cli.output import json_option, many, print_json
+from rqueue.cli.output import echo, json_option, many, print_json, print_line
 from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.pipeline.shared import (
     cluster_option,
@@ -180,7 +180,7 @@ def load(
             said += f", {done.repeated:,} were loaded before"
         if done.known:
             said += f", {done.known:,} have ids that the queue knew"
-        click.echo(said)
+        echo(said)
         if done.bad:
             say(f"{many(done.bad, 'row')} {'is' if done.bad == 1 else 'are'} no jobs: {bad_rows}")
     return NEGATIVE if done.bad else OK
@@ -210,9 +210,9 @@ def _show(jobs: DataFrame, as_json: bool) -> int:
     if as_json:
         print_json({"rows": rows, "jobs": some, "dry_run": True})
         return OK
-    click.echo(f"would enqueue {many(rows, 'job')}, for instance:")
+    echo(f"would enqueue {many(rows, 'job')}, for instance:")
     for one in some:
-        click.echo(orjson.dumps(one))
+        print_line(one)
     return OK
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import click
-
-from rqueue.cli.output import rate
+from rqueue.cli.output import echo, rate
 from rqueue.cli.progress import Counter
 
 EVERY_S = 1.0
@@ -47,4 +45,4 @@ class Meter(Counter):
         ):
             self._said, self._shown = now, done
             of = "" if self._total is None else f" of {self._total:,}"
-            click.echo(f"{self._what}: {done:,}{of}{', ' if speed else ''}{speed}", err=True)
+            echo(f"{self._what}: {done:,}{of}{', ' if speed else ''}{speed}", err=True)

@@ -9,6 +9,7 @@ import click
 
 from rqueue.cli.output import (
     Column,
+    echo,
     iso,
     json_option,
     many,
@@ -160,7 +161,7 @@ def plan(
     else:
         for index, pair in enumerate(zip(plans, numbers, strict=True)):
             if index:
-                click.echo()
+                echo()
             _show(*pair, growth)
 
 
@@ -247,7 +248,7 @@ def _ms(seconds: float) -> float | None:
 def _show(one: Plan, numbers: Scaling, growth: float) -> None:
     measured, load = one.measured, one.measured.load
     share = f"p{one.goal.quantile * 100:g}"
-    click.echo(
+    echo(
         f"queue '{measured.queue}': {many(one.workers, 'worker')} hold {share} of the wait"
         f" within {span(one.goal.target * 1000)}"
         + (f"; {one.by_load[growth]} at {growth:g} times the load" if growth != 1 else "")
@@ -291,11 +292,11 @@ def _show(one: Plan, numbers: Scaling, growth: float) -> None:
             for point in one.curve()
         ],
     )
-    click.echo(
+    echo(
         "workers at the load times "
         + ", ".join(f"{load:g}: {workers}" for load, workers in one.by_load.items())
     )
-    click.echo(
+    echo(
         f"autoscaler ({many(numbers.slots, 'worker')} a replica): {numbers.least} to"
         f" {many(numbers.most, 'replica')}, target {many(numbers.waiting, 'waiting job')} or"
         f" {numbers.in_system:.1f} jobs in the system for each; the rule: --keda"

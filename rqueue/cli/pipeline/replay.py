@@ -11,7 +11,7 @@ import click
 from rqueue.cli.dead import moment
 from rqueue.cli.exits import NEGATIVE, OK
 from rqueue.cli.failures import say
-from rqueue.cli.output import Column, json_option, many, print_json, print_table
+from rqueue.cli.output import Column, echo, json_option, many, print_json, print_table
 from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.pipeline.shared import (
     cluster_option,
@@ -194,18 +194,19 @@ def _dry_run(chosen: Chosen, summary: Summary, run: str, command: str, as_json: 
             }
         )
         return OK
-    click.echo(f"would enqueue {many(summary.replayable, 'job')} again")
+    echo(f"would enqueue {many(summary.replayable, 'job')} again")
     for (queue, task), count in sorted(summary.kinds.items(), key=lambda kind: -kind[1]):
-        click.echo(f"  {count:,} of task {task or '?'} in queue '{queue}'")
+        echo(f"  {count:,} of task {task or '?'} in queue '{queue}'")
     if summary.replayed:
-        click.echo(f"  {summary.replayed:,} more were replayed before as '{run}'")
+        echo(f"  {summary.replayed:,} more were replayed before as '{run}'")
     _refusals(summary.refused)
     if sample:
-        click.echo()
+        echo()
         heads = [Column("queue"), Column("id"), Column("task"), Column("error")]
         print_table(heads, [[one[head.head] for head in heads] for one in sample])
-        click.echo()
-        click.echo(f"nothing was enqueued; to do it:\n  {command}")
+        echo()
+        echo("nothing was enqueued; to do it:")
+        echo(f"  {command}")
     return OK
 
 
@@ -236,7 +237,7 @@ def _told(
         said += f", {before:,} were before"
     if done.purged:
         said += f", {many(done.purged, 'dead letter')} dropped"
-    click.echo(said)
+    echo(said)
     _refusals(refused)
 
 

@@ -11,7 +11,7 @@ import click
 
 from rqueue.cli.dead import moment
 from rqueue.cli.exits import USAGE, Failure
-from rqueue.cli.output import json_option, many, print_facts, print_json, rate, span
+from rqueue.cli.output import echo, json_option, many, print_facts, print_json, rate, span
 from rqueue.cli.pipeline.shared import (
     cluster_option,
     lake_option,
@@ -170,7 +170,7 @@ def _summary(made: Report, page: str | None, parquet: str | None) -> None:
     """The key figures, for people."""
     figures = made.document["figures"]
     if not figures["rows"]:
-        click.echo("no history in this range", err=True)
+        echo("no history in this range", err=True)
 
     def times(name: str) -> str:
         known = figures[f"{name}_p50_ms"], figures[f"{name}_p95_ms"]

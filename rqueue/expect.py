@@ -1,0 +1,23 @@
+"""What callers pass, checked where they pass it: a wrong type is told with what to pass instead."""
+
+from __future__ import annotations
+
+from rqueue.errors import ConfigError
+from rqueue.escape import shown
+
+__all__ = ["expect", "expect_number", "shown"]
+
+
+def expect(setting: str, value: object, kinds: type | tuple[type, ...], what: str) -> None:
+    """Raise ConfigError unless `value` is of one of these kinds; `what` says what to pass."""
+    if not isinstance(value, kinds):
+        raise ConfigError(setting, f"{shown(value)} is not {what}")
+
+
+def expect_number(
+    setting: str, value: object, what: str, *, least: float = 0, whole: bool = False
+) -> None:
+    """Raise ConfigError unless `value` is a number of at least `least`; a bool is none."""
+    kinds = int if whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not value >= least:
+        raise ConfigError(setting, f"{shown(value)} is not {what}")

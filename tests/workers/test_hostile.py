@@ -1,0 +1,35 @@
+"""What stands in Redis, and what jobs raise, reaches no log as control characters."""
+
+from __future__ import annotations
+
+import orjson
+
+from rqueue.store import Put
+from tests.support.hostile import HOSTILE, STORABLE, false_lines, steers
+from tests.workers.children import Bench, eventually
+
+
+def test_a_worker_s_log_is_lines_of_text(bench: Bench) -> None:
+    worker = bench.child()
+    calls = {
+        "fails": ["c.fail", [STORABLE]],
+        "unknown": [STORABLE, []],
+        "broken": {"no": "envelope"},
+        "later": ["c.fail", [STORABLE]],
+    }
+    puts = [
+        Put(f"{STORABLE}-{name}", orjson.dumps(call), max_deliveries=1 if name == "fails" else 0)
+        for name, call in calls.items()
+    ]
+    bench.queue.enqueue_puts([*puts, Put("last", b'["c.noop"]')])
+    bench.queue.job("last").result(10)
+    eventually(lambda: bench.queue.counts().dead == 2, "two dead letters")
+    eventually(lambda: "-later" in worker.log_file.read_text(), "the failure in the log")
+    eventually(lambda: bench.queue.counts().parked == 1, "the unknown one is parked")
+    log = worker.log_file.read_text()
+    for name in calls:
+        assert f"\\x00-{name}" in log, name
+    assert steers(log) == []
+    told = [line for line in false_lines(log) if "-fails" in line or "-later" in line]
+    assert told == [], "an id makes no line of its own"
+    assert HOSTILE not in log

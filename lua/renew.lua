@@ -3,7 +3,8 @@
 --- KEYS: meta
 --- ARGV: lease, consumers...
 ---   lease: ms from now; consumers: names, at most 1000
---- REPLY: {now, {names that are not registered any more}, leases that ended and were reclaimed in this call}
+--- REPLY: {now, {names that are not registered any more}, consumers whose leases had ended and that left in this call,
+---   1 if more such are left: call again at once}
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
 --- @include "upkeep"
@@ -33,4 +34,5 @@ for i = FIRST, #ARGV do
     gone[#gone + 1] = name
   end
 end
-return { queue.now, gone, upkeep_run(base, queue) }
+local left, more = upkeep_run(base, queue)
+return { queue.now, gone, left, more and 1 or 0 }

@@ -76,7 +76,8 @@ for at = at_retry, at_reject - 1, 6 do
     --- @include "value"
     -- said again because its reply was lost, while the job came back into these hands: this one is not charged (H-18)
     local value = redis.call('HGET', base .. 'jobs', id)
-    if value and value_parse(value).deliveries ~= tonumber(before) then
+    -- one that was cancelled while others had it is nobody's, and refused below
+    if value and string.byte(value) ~= 33 and value_parse(value).deliveries ~= tonumber(before) then
       earlier = earlier or {}
       earlier[#ids] = true
     end
@@ -88,16 +89,19 @@ for at = at_release, #ARGV do ids[#ids + 1] = ARGV[at] end
 -- Everything is checked: from here on only writes, one that frees memory first: under a memory limit Redis refuses a
 -- script's first write if that could grow the data, and lets the later ones pass (H-10).
 local gone, stale, refused, in_order, alone = ids, {}, '', false, false
+local released, give_back = {}, nil
 if total > 0 then
   if n_release == 0 and not earlier then in_order, alone = hands_take(base, consumer, ids) end
   if not in_order then
     --- @include "hands_apart"
-    local mine, settled, stale_rows = hands_find(base, consumer, ids), {}, {}
+    local mine, where = hands_find(base, consumer, ids)
+    local leaving, returning, stale_rows, size = {}, {}, {}, 0
     for i = 1, total do
       local id = ids[i]
       if mine[id] and not (earlier and earlier[i]) then
         mine[id] = nil
-        if i <= total - n_release then settled[#settled + 1] = id end
+        leaving[id] = true
+        if i > total - n_release then returning[#returning + 1] = id end
       else
         -- not in these hands, named twice in one call, or of an earlier delivery
         stale[#stale + 1] = id
@@ -106,8 +110,18 @@ if total > 0 then
       end
     end
     refused = table.concat(stale_rows, ',')
-    if #settled > 0 then
-      hands_drop(base, consumer, settled)
+    if me.bytes > 0 and #stale > 0 then
+      -- the caller's sum counts jobs that left these hands another way: cancelled, or settled in a call whose reply was
+      -- lost
+      for id in pairs(leaving) do size = size + redis.call('HSTRLEN', base .. 'jobs', id) end
+      freed = size
+    end
+    if #returning > 0 then
+      --- @include "give_back"
+      released, give_back = give_back_read(base, returning), give_back_jobs
+    end
+    if next(leaving) then
+      hands_drop(base, consumer, leaving, where)
     else
       redis.call('HDEL', meta, 'oom')
     end
@@ -241,22 +255,11 @@ if #lines > 0 then
 end
 
 back = back + #returned
-if n_release > 0 then
-  --- @include "give_back"
-  local released = {}
-  for i = total - n_release + 1, total do
-    if ids[i] then released[#released + 1] = ids[i] end
-  end
+if give_back then
   queue.worker = me.worker
-  back = back + give_back_jobs(base, consumer, released, {}, queue)
+  back = back + give_back(base, released, {}, queue)
 end
-if me.bytes > 0 and #stale > 0 then
-  --- @include "hands_look"
-  -- the caller's sum counts jobs that left these hands another way: cancelled, or settled in a call whose reply was lost
-  me.held_bytes = hands_bytes(base, consumer)
-elseif me.bytes > 0 then
-  me.held_bytes = me.held_bytes - freed
-end
+if me.bytes > 0 then me.held_bytes = me.held_bytes - freed end
 
 if tonumber(jobs) < 0 then
   if back > 0 and not queue.paused then

@@ -257,10 +257,12 @@ class AsyncConsumer(Subscription):
     # -- inside ------------------------------------------------------------------------------------
 
     async def _renew(self, name: str) -> None:
-        wire, quiet = AsyncWire(self._client), False
+        wire, quiet, more = AsyncWire(self._client), False, False
         try:
             while True:
-                await asyncio.sleep(renewal_interval(self.lease_ms))
+                # what others left behind goes back in steps, one at once after the other
+                await asyncio.sleep(0 if more else renewal_interval(self.lease_ms))
+                more = False
                 try:
                     renewed = await wire.run(store.renew(self.keys, self.lease_ms, [name]))
                 except ServerError as error:
@@ -268,7 +270,7 @@ class AsyncConsumer(Subscription):
                         log.warning("cannot renew leases in queue %s: %s", self.keys.queue, error)
                     quiet = True
                     continue
-                quiet = False
+                quiet, more = False, renewed.more
                 if renewed.gone:
                     log.warning("the lease of consumer %s in %s ended", name, self.keys.queue)
                     return

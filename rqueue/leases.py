@@ -49,8 +49,10 @@ class Renewer:
 
     def _loop(self) -> None:
         interval = renewal_interval(self._lease_ms)
-        quiet = False
-        while not self._stopping.wait(interval):
+        quiet = more = False
+        # what others left behind goes back in steps, one at once after the other
+        while not self._stopping.wait(0 if more else interval):
+            more = False
             try:
                 renewed = self._wire.run(store.renew(self._keys, self._lease_ms, self._consumers))
             except ServerError as error:
@@ -58,7 +60,7 @@ class Renewer:
                     log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
                 quiet = True
                 continue
-            quiet = False
+            quiet, more = False, renewed.more
             for name in renewed.gone:
                 self._consumers.remove(name)
                 log.warning("the lease of consumer %s in queue %s ended", name, self._keys.queue)

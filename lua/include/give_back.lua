@@ -3,39 +3,44 @@
 --- @include "records"
 --- @include "history_lines"
 --- @include "bury"
---- @include "hands_apart"
 
---- Jobs in a consumer's hands go back to their old positions. Those in `charged` (id -> cause JSON) count one attempt;
---- where that was the last one they are buried. Returns how many became ready again.
---- `state` = {now=, since=, keep=, max=, history_max=, worker=}
-local function give_back_jobs(base, consumer, ids, charged, state)
-  if #ids == 0 then return 0 end
-  local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
-  -- first: Redis lets a script that has already written go on when memory is short (H-10)
-  hands_drop(base, consumer, ids)
-  local returned, stored, records, lines, freed = {}, {}, {}, {}, 0
-  for i, id in ipairs(ids) do
-    if values[i] then
-      local job = value_parse(values[i])
-      job.id = id
-      job.deliveries = job.deliveries + 1
-      freed = freed + #values[i]
-      local cause = charged[id]
-      if cause then job.attempts = job.attempts + 1 end
-      local max = job.max > 0 and job.max or tonumber(state.max)
-      if cause and max > 0 and job.attempts >= max then
-        records[#records + 1] = id
-        records[#records + 1] = bury_job(base, state.now, job, cause)
-        lines[#lines + 1] = history_line(id, job, 'dead', state.now, state.worker, cause)
-      else
-        if cause then
-          bury_note_error(base, id, cause)
-          lines[#lines + 1] = history_line(id, job, 'crash', state.now, state.worker, cause)
-        end
-        stored[#stored + 1] = id
-        stored[#stored + 1] = value_header(job) .. job.envelope
-        returned[#returned + 1] = job
+--- The jobs with these ids, to be read before anything is written.
+local function give_back_read(base, ids)
+  local jobs = {}
+  if #ids == 0 then return jobs end
+  for i, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(ids))) do
+    if value then
+      local job = value_parse(value)
+      job.id = ids[i]
+      jobs[#jobs + 1] = job
+    end
+  end
+  return jobs
+end
+
+--- Jobs that were in a consumer's hands, and are off them by now, go back to their old positions. Those in `charged`
+--- (id -> cause JSON) count one attempt; where that was the last one they are buried. Returns how many became ready
+--- again. `state` = {now=, since=, keep=, max=, history_max=, worker=}
+local function give_back_jobs(base, jobs, charged, state)
+  local returned, stored, records, lines = {}, {}, {}, {}
+  for _, job in ipairs(jobs) do
+    local id = job.id
+    job.deliveries = job.deliveries + 1
+    local cause = charged[id]
+    if cause then job.attempts = job.attempts + 1 end
+    local max = job.max > 0 and job.max or tonumber(state.max)
+    if cause and max > 0 and job.attempts >= max then
+      records[#records + 1] = id
+      records[#records + 1] = bury_job(base, state.now, job, cause)
+      lines[#lines + 1] = history_line(id, job, 'dead', state.now, state.worker, cause)
+    else
+      if cause then
+        bury_note_error(base, id, cause)
+        lines[#lines + 1] = history_line(id, job, 'crash', state.now, state.worker, cause)
       end
+      stored[#stored + 1] = id
+      stored[#stored + 1] = value_header(job) .. job.envelope
+      returned[#returned + 1] = job
     end
   end
   if #returned > 0 then
@@ -45,5 +50,5 @@ local function give_back_jobs(base, consumer, ids, charged, state)
   end
   records_write(base, state, records)
   history_lines(base, state.history_max, lines)
-  return #returned, freed
+  return #returned
 end

@@ -1,25 +1,99 @@
---- Jobs that leave a consumer's hands in another order than they came.
+--- Jobs that leave a consumer's hands in another order than they came. Mostly they are near an end: what was begun last,
+--- or what was not begun at all. So both ends are looked at first, and what lies deeper is looked for by Redis itself.
 
---- Which of `ids` are in these hands, as a table id -> true.
+--- Elements that the first look takes off each end at the least, how often it is doubled, and how many jobs Redis looks
+--- for before all of the hands are read.
+local HANDS_LOOK, HANDS_ENDS, HANDS_SEARCHES = 64, 3, 4
+
+--- Which of `ids` are in these hands, and where: {head=, tail=, deep=}: of those near an end how many elements reach as
+--- far as the deepest of them, and the indexes of the others; and a table id -> true.
 local function hands_find(base, consumer, ids)
-  local held, mine = {}, {}
-  for _, id in ipairs(redis.call('LRANGE', base .. 'held:' .. consumer, 0, -1)) do held[id] = true end
-  for _, id in ipairs(ids) do mine[id] = held[id] end
-  return mine
+  local key, wanted, left = base .. 'held:' .. consumer, {}, 0
+  for _, id in ipairs(ids) do
+    if not wanted[id] then
+      wanted[id] = true
+      left = left + 1
+    end
+  end
+  local mine, where = {}, { head = 0, tail = 0, deep = {} }
+  local function found(id)
+    if not wanted[id] then return false end
+    wanted[id] = nil
+    mine[id] = true
+    left = left - 1
+    return true
+  end
+  local length, step, head, tail = redis.call('LLEN', key), math.max(HANDS_LOOK, #ids), 0, 0
+  for _ = 1, HANDS_ENDS do
+    local first = math.min(step, length - head - tail)
+    if left == 0 or first <= 0 then break end
+    for _, id in ipairs(redis.call('LRANGE', key, head, head + first - 1)) do
+      head = head + 1
+      if found(id) then where.head = head end
+    end
+    local last = math.min(step, length - head - tail)
+    if left > 0 and last > 0 then
+      local some = redis.call('LRANGE', key, -tail - last, -tail - 1)
+      for i = #some, 1, -1 do
+        tail = tail + 1
+        if found(some[i]) then where.tail = tail end
+      end
+    end
+    step = 2 * step
+  end
+  -- jobs that came together leave together: where one is, the others are
+  local searches = 0
+  for _, id in ipairs(ids) do
+    if left == 0 or head + tail >= length or searches == HANDS_SEARCHES then break end
+    if wanted[id] then
+      searches = searches + 1
+      local at = redis.call('LPOS', key, id)
+      if at then
+        local from = math.max(head, at - #ids)
+        local some = redis.call('LRANGE', key, from, math.min(at + #ids, length - tail - 1))
+        for i = 1, #some do
+          if found(some[i]) then where.deep[#where.deep + 1] = from + i - 1 end
+        end
+      else
+        wanted[id] = nil
+        left = left - 1
+      end
+    end
+  end
+  while left > 0 and head + tail < length do
+    for _, id in ipairs(redis.call('LRANGE', key, head, math.min(head + 999, length - tail - 1))) do
+      if found(id) then where.deep[#where.deep + 1] = head end
+      head = head + 1
+    end
+  end
+  return mine, where
 end
 
---- Take `ids` out of these hands; all of them are there.
-local function hands_drop(base, consumer, ids)
-  local key = base .. 'held:' .. consumer
-  if #ids <= 4 then
-    for _, id in ipairs(ids) do redis.call('LREM', key, 1, id) end
-  else
-    local gone, rest = {}, {}
-    for _, id in ipairs(ids) do gone[id] = true end
-    for _, id in ipairs(redis.call('LRANGE', key, 0, -1)) do
-      if not gone[id] then rest[#rest + 1] = id end
-    end
-    redis.call('DEL', key)
-    for i = 1, #rest, 1000 do redis.call('RPUSH', key, unpack(rest, i, math.min(i + 999, #rest))) end
+--- Put the elements of `some` that are not `gone` back: it was popped, so its last one is pushed first.
+local function hands_restore(key, push, some, gone)
+  local rest = {}
+  for i = #some, 1, -1 do
+    if not gone[some[i]] then rest[#rest + 1] = some[i] end
   end
+  for i = 1, #rest, 1000 do redis.call(push, key, unpack(rest, i, math.min(i + 999, #rest))) end
+end
+
+--- Take `gone` (id -> true) out of these hands; `where` is what `hands_find` said of them and perhaps of some that stay.
+--- To be called before the hands change. The first write is one that frees.
+local function hands_drop(base, consumer, gone, where)
+  local key = base .. 'held:' .. consumer
+  if #where.deep > 0 then
+    redis.call('HDEL', base .. 'meta', 'oom')
+    local marked = false
+    for _, index in ipairs(where.deep) do
+      if gone[redis.call('LINDEX', key, index)] then
+        -- no id is empty: what is marked goes in one pass
+        redis.call('LSET', key, index, '')
+        marked = true
+      end
+    end
+    if marked then redis.call('LREM', key, 0, '') end
+  end
+  if where.head > 0 then hands_restore(key, 'LPUSH', redis.call('LPOP', key, where.head), gone) end
+  if where.tail > 0 then hands_restore(key, 'RPUSH', redis.call('RPOP', key, where.tail), gone) end
 end

@@ -5,18 +5,22 @@
 --- A consumer leaves: what it held goes back (a slice at a time), it is taken off all lists, and the work it was told
 --- of is passed on (Q-39, Q-58).
 
-local LEAVE_SLICE = 250
+local LEAVE_SLICE = 200
 
---- Give back one slice, last positions first, so that heads stay right between slices (H-06). `charged`: id -> cause.
---- Returns how many are left in its hands.
-local function leave_slice(base, queue, consumer, charged)
-  local ids = redis.call('LRANGE', base .. 'held:' .. consumer, -LEAVE_SLICE, -1)
-  local back = give_back_jobs(base, consumer, ids, charged, queue)
+--- Give back one slice of `most` jobs (nil: LEAVE_SLICE), last positions first, so that heads stay right between slices
+--- (H-06). `charged`: id -> cause. Returns how many are left in its hands, and how many left them.
+local function leave_slice(base, queue, consumer, charged, most)
+  local held = base .. 'held:' .. consumer
+  local ids = redis.call('LRANGE', held, -(most or LEAVE_SLICE), -1)
+  local jobs = give_back_read(base, ids)
+  -- first: Redis lets a script that has already written go on when memory is short (H-10)
+  redis.call('LTRIM', held, 0, -#ids - 1)
+  local back = #ids > 0 and give_back_jobs(base, jobs, charged, queue) or 0
   if back > 0 and not queue.paused then
     consumer_notify(base, queue.now, back, queue.timer, queue.ranked)
     queue.timer = redis.call('HGET', base .. 'meta', 'timer')
   end
-  return redis.call('LLEN', base .. 'held:' .. consumer)
+  return redis.call('LLEN', held), #ids
 end
 
 --- Nothing is left in its hands: take it off.

@@ -7,14 +7,18 @@
 --- What whoever looks next sets right: leases that ended, notifications that nobody answered, work that nobody was
 --- told of, records that are old. A few steps per call.
 
-local UPKEEP_LEASES = 4
+--- Leases that ended which one call looks at, and jobs that it gives back of all of them.
+local UPKEEP_LEASES, UPKEEP_JOBS = 16, 200
 local UPKEEP_NOTIFIED = 16
 
 --- A host that died charges only what its slots could have been running: its oldest jobs, as many as it had slots.
+--- Returns how many consumers left, and whether leases that ended are left for another call.
 local function upkeep_leases(base, queue)
-  local ended = redis.call('ZRANGEBYSCORE', base .. 'consumers', '-inf', '(' .. string.format('%d', queue.now),
-    'LIMIT', 0, UPKEEP_LEASES)
+  local past = '(' .. string.format('%d', queue.now)
+  local ended = redis.call('ZRANGEBYSCORE', base .. 'consumers', '-inf', past, 'LIMIT', 0, UPKEEP_LEASES)
+  local gone, room = 0, UPKEEP_JOBS
   for _, consumer in ipairs(ended) do
+    if room == 0 then break end
     local row = redis.call('HMGET', base .. 'consumer:' .. consumer, 'slots', 'worker')
     queue.worker = row[2] or ''
     local charged = {}
@@ -25,9 +29,14 @@ local function upkeep_leases(base, queue)
     for _, id in ipairs(running) do charged[id] = cause end
     -- fenced from the first slice on: a settle in the old term finds no consumer
     redis.call('HDEL', base .. 'consumer:' .. consumer, 'term')
-    if leave_slice(base, queue, consumer, charged) == 0 then leave_lists(base, queue, consumer) end
+    local left, given = leave_slice(base, queue, consumer, charged, room)
+    room = room - given
+    if left == 0 then
+      leave_lists(base, queue, consumer)
+      gone = gone + 1
+    end
   end
-  return #ended
+  return gone, #ended > 0 and redis.call('ZCOUNT', base .. 'consumers', '-inf', past) > 0
 end
 
 local function upkeep_notified(base, queue)
@@ -40,8 +49,9 @@ local function upkeep_notified(base, queue)
   end
 end
 
+--- Returns how many consumers whose leases had ended left, and whether more is to be done at once.
 local function upkeep_run(base, queue)
-  local reclaimed = upkeep_leases(base, queue)
+  local gone, more = upkeep_leases(base, queue)
   upkeep_notified(base, queue)
   if not queue.paused and redis.call('EXISTS', base .. 'interested') == 1
     and redis.call('EXISTS', base .. 'notified') == 0 then
@@ -53,5 +63,5 @@ local function upkeep_run(base, queue)
     end
   end
   if queue.since then records_turn(base, queue) end
-  return reclaimed
+  return gone, more
 end

@@ -106,5 +106,5 @@ class Doctor:
             run(store.repair_leftovers(keys, action.which, action.ids))
         else:
             # what every pool does with each renewal of its leases
-            while execute(self._client, store.renew(keys, 1000, []), queue=keys.queue).reclaimed:
+            while execute(self._client, store.renew(keys, 1000, []), queue=keys.queue).more:
                 pass

@@ -21,11 +21,13 @@ class Registered(NamedTuple):
 
 
 class Renewed(NamedTuple):
-    """`gone`: consumers whose lease had ended. `reclaimed`: dead ones whose jobs went back now."""
+    """`gone`: consumers whose lease had ended. `reclaimed`: dead ones that left, their jobs given
+    back. `more`: other dead ones hold jobs still; renew again at once."""
 
     now: int
     gone: list[str]
     reclaimed: int
+    more: bool
 
 
 class Left(NamedTuple):
@@ -40,7 +42,7 @@ def _read_registered(reply: Any) -> Registered:
 
 
 def _read_renewed(reply: Any) -> Renewed:
-    return Renewed(reply[0], [text(name) for name in reply[1]], reply[2])
+    return Renewed(reply[0], [text(name) for name in reply[1]], reply[2], bool(reply[3]))
 
 
 def _read_left(reply: Any) -> Left:

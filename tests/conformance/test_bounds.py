@@ -102,7 +102,7 @@ def test_full_hands_are_emptied_in_slices(bench: Bench, way: str) -> None:
         snapshot = bench.look()
         wrong = invariants.conservation(snapshot, all_) + invariants.order(snapshot)
         assert not wrong
-    assert rounds == 3
+    assert rounds == 4
     assert bench.state(waiting) == "notified"
     taker = bench.join(700)
     got = taker.pull() + taker.pull()

@@ -2,6 +2,8 @@
 
 import pytest
 
+from rqueue import store
+from rqueue.connection import execute
 from rqueue.errors import LifecycleError, NotRegistered, RegistrationLost
 from rqueue.job import JobState
 from rqueue.subscription import retried
@@ -338,3 +340,19 @@ def test_a_job_given_back_for_ever_never_dies(bench: Bench) -> None:
             consumer.release(job)
     (job,) = consumer.pull()
     assert (job.deliveries, job.attempts) == (300, 6)
+
+
+def test_a_retry_of_what_was_cancelled_while_it_waited_is_refused(bench: Bench) -> None:
+    """H-18: the outcome came late, the job had gone back and was cancelled there."""
+    bench.put("A", "B")
+    consumer = bench.join(1)
+    consumer.pull()
+    assert bench.queue.cancel("B")
+    call = store.settle(
+        bench.queue.keys,
+        consumer.name,
+        consumer.term,
+        None,
+        retry=[store.Retried("B", 0, "old", True, b"{}", 0)],
+    )
+    assert execute(bench.queue.redis, call).refused == [b"B"]

@@ -109,8 +109,8 @@ FAULTS = [
     Fault(
         "an outcome of an earlier delivery counts",
         "settle.lua",
-        "if value and value_parse(value).deliveries ~= tonumber(before) then",
-        "if false then",
+        "value_parse(value).deliveries ~= tonumber(before) then",
+        "false then",
         (begin((1, 0)), enqueue(), HEAR, settle("retry before")),
     ),
     Fault(

@@ -62,7 +62,8 @@ class Renewal:
         return store.renew(self._keys, self._lease_ms, list(living))
 
     def answered(self, reply: Renewed) -> bool:
-        """Tell of leases that ended all the same: Redis was gone, or this process was stopped."""
+        """Tell of leases that ended all the same: Redis was gone, or this process was stopped. What
+        the dead held goes back in steps, one at once after the other."""
         self._clock.hear(reply.now)
         # once may mean that it is just registering again: after an outage they all are
         missing = self._sent.intersection(reply.gone)
@@ -76,7 +77,7 @@ class Renewal:
                 self.queue,
                 reply.reclaimed,
             )
-        return False
+        return reply.more
 
     def refused(self, error: RQueueError) -> None:
         """Say so: without renewals the leases will end."""

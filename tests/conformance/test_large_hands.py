@@ -1,0 +1,117 @@
+"""Consumers that hold very much: what they held goes back in bounded steps, each as short as the
+last one, however much there is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from rqueue import store
+from rqueue.client import Queue
+from rqueue.connection import execute
+from rqueue.consumer import Consumer
+from rqueue.store import Window
+from rqueue.testing import move_time
+from tests.support.bench import Bench, ids
+
+MANY = 20_000
+
+
+def fill(queue: Queue, count: int, first: int = 0) -> None:
+    """Enqueue jobs whose ids say their places."""
+    for at in range(first, first + count, 1000):
+        puts = [store.Put(f"{i:06}", b'["t"]') for i in range(at, min(at + 1000, first + count))]
+        execute(queue.redis, store.enqueue(queue.keys, puts))
+
+
+def holding(bench: Bench, count: int, jobs: int | None = None) -> Consumer:
+    """A consumer with `count` jobs in its hands."""
+    consumer = bench.join(jobs or count)
+    window = Window(count)
+    taken = 0
+    while taken < count:
+        call = store.pull(bench.queue.keys, consumer.name, str(consumer.term), window)
+        taken += len(execute(bench.queue.redis, call).jobs) // 2
+    return consumer
+
+
+def steps_of(bench: Bench) -> list[float]:
+    """Renew until nothing of the dead is left; the seconds that each step took."""
+    took = []
+    more = True
+    while more:
+        began = time.perf_counter()
+        more = execute(bench.queue.redis, store.renew(bench.queue.keys, 1000, [])).more
+        took.append(time.perf_counter() - began)
+    return took
+
+
+def test_a_lease_that_ends_gives_back_in_bounded_steps_that_follow_at_once(bench: Bench) -> None:
+    """A dead host's jobs come back at the next renewal, in their places."""
+    fill(bench.queue, MANY)
+    holding(bench, MANY)
+    move_time(bench.queue, 60_000)
+    took = steps_of(bench)
+    assert len(took) == MANY // 200
+    counts = bench.queue.counts()
+    assert (counts.held, counts.ready) == (0, MANY)
+    first = bench.join(500).pull()
+    assert ids(first) == [f"{i:06}" for i in range(500)]
+    # a step does not grow with what is held: the median of the first ones, which see much more
+    # than the last ones do, is not much above theirs
+    quarter = len(took) // 4
+    early, late = sorted(took[:quarter]), sorted(took[-quarter:])
+    assert early[quarter // 2] < 3 * late[quarter // 2] + 0.001
+
+
+def test_many_dead_consumers_are_gone_after_one_renewal_and_what_follows(bench: Bench) -> None:
+    fill(bench.queue, 64 * 3)
+    for _ in range(64):
+        holding(bench, 3)
+    idle = [bench.join(1) for _ in range(40)]
+    move_time(bench.queue, 60_000)
+    steps = steps_of(bench)
+    assert len(steps) < 12
+    assert bench.look().consumers == {}
+    assert idle
+    got = [id for _ in range(2) for id in ids(bench.join(100).pull())]
+    assert got == [f"{i:06}" for i in range(192)]
+
+
+@pytest.mark.parametrize("where", ["head", "tail", "both", "middle", "scattered"])
+def test_what_is_settled_out_of_order_leaves_the_others_as_they_were(
+    bench: Bench, where: str
+) -> None:
+    fill(bench.queue, 3000)
+    consumer = holding(bench, 3000)
+    held = [f"{i:06}" for i in range(3000)]
+    some = {
+        "head": held[1:101:2],
+        "tail": held[:-101:-1],
+        "both": [*held[5:10], *held[-10:-5], held[-1]],
+        "middle": held[1400:1600:3],
+        "scattered": held[3::97],
+    }[where]
+    call = store.settle(
+        bench.queue.keys,
+        consumer.name,
+        str(consumer.term),
+        None,
+        ack=some[::2],
+        release=[*some[1::2], "stranger", some[1]],
+    )
+    refused = execute(bench.queue.redis, call).refused
+    assert refused == [b"stranger", some[1].encode()]
+    left = [id for id in held if id not in some]
+    assert bench.look().held[consumer.name] == left
+    assert bench.look().lists["ready:4"] == sorted(some[1::2])
+
+
+def test_a_consumer_with_very_much_leaves_in_time(bench: Bench) -> None:
+    fill(bench.queue, MANY)
+    consumer = holding(bench, MANY)
+    began = time.perf_counter()
+    consumer.close()
+    assert time.perf_counter() - began < 3, "0.3 s by itself, and the time grew with the square"
+    assert bench.look().lists["ready:4"] == [f"{i:06}" for i in range(MANY)]

@@ -1,5 +1,5 @@
 --- What became of a job, or a promise that its record will be put into its result list.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: id, wait
 ---   wait: "1" = the caller takes what comes from the result list, by its next command: the record of an ended job is
 ---     there then, and an empty text where the job is not known

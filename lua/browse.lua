@@ -1,6 +1,6 @@
 --- Look at waiting jobs in their order, a page at a time, and change nothing. The cursor is a place in each list, so it
 --- stays right while jobs come and go: nothing is shown twice, a new job is shown in its turn.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: cursor, limit
 ---   cursor: "" or what the last page gave: "<level><d|r><position>.<due>@<index>,...", the index only to find the place
 ---   sooner; "<level><d|r>-": a list that is not looked at; limit: at most 500

@@ -1,5 +1,5 @@
 --- Look at jobs that do not wait in the ready lists, a page at a time: scheduled, dead, or in a consumer's hands.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: which, score, member, limit
 ---   which: scheduled | dead | held:<consumer>; score, member: where the last page ended ("-inf" and "" at the start)
 ---   limit: at most 500

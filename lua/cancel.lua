@@ -1,6 +1,6 @@
 --- Cancel a job. Waiting or scheduled: it ends now. In a consumer's hands: it ends now too, the consumer is told, and
 --- its later settle changes nothing (X-04).
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: id, held
 ---   held: "1" = also where a consumer holds it; else such a job is left alone (C-25)
 --- REPLY: {now, what it was: ready, scheduled, held; or why not: holds, dead, ended, unknown}

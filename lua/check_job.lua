@@ -1,5 +1,5 @@
 --- Every place that one job is in, at one moment: for a job that something seems wrong with.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: id, seat, deep, others...
 ---   seat: a member of `scheduled` that speaks of this job, or ""; deep: "1" = walk the ready lists to their ends (some
 ---   50 ms where a million jobs wait), else look only where its header says; others: consumers that are not registered

@@ -1,5 +1,5 @@
 --- Look at a page of one place for jobs, with what else the queue says of each: for who checks a live server.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: which, start, stop
 ---   which: ready:<level> | due:<level> | scheduled | dead | held:<consumer>; start, stop: indexes, at most 500 apart
 --- REPLY: {now, size of the place, member, head, score, bytes, notes, ...}

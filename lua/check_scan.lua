@@ -1,5 +1,5 @@
 --- Walk the ids of all stored jobs a page at a time: for who looks for those that are in no place.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: cursor, limit
 ---   cursor: "0", then what the last call returned, until it returns "0"; limit: about so many in this call, at most 1000
 --- REPLY: {now, cursor, id, ...}

@@ -1,6 +1,6 @@
 --- A writer will not repeat what came before this epoch: what it noted of that is forgotten, and steps that still come
 --- for it are refused. The epoch itself can be repeated until the next one is committed.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: run, epoch, keep
 ---   epoch: "" = the whole run is over; keep: ms for which the run is remembered from now
 --- REPLY: how many logs are forgotten

@@ -1,5 +1,5 @@
 --- Set a queue's options. What would change the meaning of jobs that are there is refused.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: options...
 ---   options: field, value, ...: priorities (1 to 100), max_deliveries (0: no limit), keep_ms, history_rows_max
 --- REPLY: {now}

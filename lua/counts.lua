@@ -1,5 +1,5 @@
 --- Count a queue: exact gauges and counters, in one look.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: waiting
 ---   waiting: "1" = also the enqueue time of the oldest waiting job
 --- REPLY: {now, meta as {field, value, ...}, {level, waiting elements, ...}, scheduled, held, dead,

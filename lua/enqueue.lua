@@ -1,5 +1,5 @@
 --- Accept jobs: each gets its position, becomes ready or scheduled, and wakes one consumer or is handed to it.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: how, runs, jobs...
 ---   how: "0" | "1" = hand the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
 ---     step so that it may come twice, see include/writes.lua

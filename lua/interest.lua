@@ -1,5 +1,5 @@
 --- Say how much a consumer may hold from now on, without pulling: none makes it not interested, some interested.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: consumer, term, jobs, bytes
 --- REPLY: {now, state}; where work waits the state is notified: pull
 --- ERRORS: BADARGS | GONE | SCHEMA

@@ -1,5 +1,5 @@
 --- Hand nothing out from now on; jobs are still accepted, and what is in hands may be settled.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: none
 --- REPLY: {now, 1 if it was running before, else 0}
 --- ERRORS: SCHEMA

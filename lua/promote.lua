@@ -1,5 +1,5 @@
 --- Make scheduled jobs ready now, at the head of their levels: the ones that are due, or the ones named, due or not.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: ids...
 ---   ids: at most 250; none = what is due, up to 256 in one call
 --- REPLY: {now, how many became ready}

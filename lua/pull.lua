@@ -1,5 +1,5 @@
 --- Acquire jobs for a consumer, or after a reconnect tell it what it holds.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: consumer, term, jobs, bytes, recall
 ---   jobs, bytes: the consumer's whole window (bytes 0: no limit)
 ---   recall: "1" = the reply also holds, first, what is already in the consumer's hands (H-18), up to 3000 jobs

@@ -1,5 +1,5 @@
 --- End waiting jobs, a slice per call: each gets a record and a row in history. Held ones are left alone (X-04).
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: scheduled, limit
 ---   scheduled: "1" = the scheduled ones too; limit: jobs in this call, at most 500
 --- REPLY: {now, how many ended, 1 if there may be more}

@@ -1,5 +1,5 @@
 --- Drop dead letters for good: their records stay until they are forgotten, their envelopes go.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: ids...
 ---   ids: at most 250
 --- REPLY: {now, how many were dropped}; ids that are not dead are passed over

@@ -1,5 +1,5 @@
 --- Take the jobs of a dead consumer back at once: those that were running are charged, the others are not.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: consumer, cause, charged...
 ---   cause: JSON object that says how it died; charged: ids of the jobs that were running
 --- REPLY: {now, jobs left in its hands}: 0 = it is gone; call again while some is left

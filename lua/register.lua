@@ -1,5 +1,5 @@
 --- Add a consumer to the queue, with a lease and a term of its own.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: consumer, mode, priority, jobs, bytes, lease, slots, worker
 ---   mode: acquire | browse; jobs, bytes: its window; lease: ms; slots: jobs it can run at once (what a crash charges)
 --- REPLY: {now, term, state}; state notified: work waits, pull

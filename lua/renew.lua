@@ -1,6 +1,6 @@
 --- Renew the leases of living consumers, and set right what others left behind (leases that ended, wake-ups that
 --- nobody answered).
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: lease, consumers...
 ---   lease: ms from now; consumers: names, at most 1000
 --- REPLY: {now, {names that are not registered any more}, consumers whose leases had ended and that left in this call,

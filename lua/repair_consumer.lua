@@ -1,6 +1,6 @@
 --- Set a consumer right: one that is not registered gives back what it holds, uncharged, and goes off all lists; a
 --- registered one is in the one list that its window and its hands call for, and its bytes are counted again.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: consumer
 --- REPLY: {now, the list it is in, or "" when it is gone, jobs of an unregistered one that are left: call again}
 --- ERRORS: SCHEMA

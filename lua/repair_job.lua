@@ -1,7 +1,7 @@
 --- Leave a job in exactly one place: dead if it is dead, else in the hands that have it, else in its list or the
 --- schedule; one that is nowhere goes back to its place, or to the schedule if it is not due. An id without a job
 --- goes out of all places. It walks the queue's lists.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: id, step, seat, others...
 ---   step: place, or take = only take it out of the ready lists, to be placed by another call (where a list is not sorted)
 ---   seat: a member of `scheduled` that speaks of this job, or ""; others: consumers that are not registered

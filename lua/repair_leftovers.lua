@@ -1,5 +1,5 @@
 --- Drop what is noted of jobs that it is no longer true of, and note what is missing.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: which, ids...
 ---   which: causes (of what is not dead), errors, awaited, parked (of what is not there, or not scheduled), short (who
 ---   waits for it is told), records (of what is alive), cause (write one for a dead letter without); ids: at most 250

@@ -1,6 +1,6 @@
 --- Set right what `meta` says of the lists: levels in use, whether there ever were due jobs, the last position given, how
 --- many cancelled elements there are, who watches the schedule.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: was, marked, highest, levels...
 ---   was, marked: the counter of cancelled elements becomes `marked` if it still is `was`; both "" = leave it
 ---   highest: a position that some job has, or 0; levels: numbers of levels that have a list

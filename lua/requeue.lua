@@ -1,5 +1,5 @@
 --- Give dead letters another life: each goes to the tail of its level, with its attempts counted from nothing.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: ids...
 ---   ids: at most 250
 --- REPLY: {now, how many were requeued}; ids that are not dead are passed over

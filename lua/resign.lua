@@ -1,5 +1,5 @@
 --- Put another envelope into a scheduled job, where its envelope is still the one that the caller has read.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: id, envelope, fresh
 ---   envelope: the one that the caller has read; fresh: the same job with another signature
 --- REPLY: {now, 1 = done | 0 = the job is not scheduled any more, or has another envelope}

@@ -1,5 +1,5 @@
 --- Hand out again; as many waiting consumers are told as there is work for (H-16).
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: none
 --- REPLY: {now, 1 if it was paused before, else 0}
 --- ERRORS: SCHEMA

@@ -1,5 +1,5 @@
 --- Say what became of jobs in a consumer's hands, and pull the next ones, in one step.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: consumer, term, jobs, bytes, freed, batch, rows, groups, items...
 ---   jobs, bytes: the consumer's whole window after this call (bytes 0: no limit); jobs "-1": settle only, no pull
 ---   freed: bytes of the settled jobs' values; batch, rows: packed history rows of the items, in their order

@@ -1,5 +1,5 @@
 --- One job by its id, wherever it is.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: id
 --- REPLY: {now, state, value, errors (a JSON object per line), cause, record, holder, place}; cause: why it is dead, or
 ---   parked (no capable worker); state: ready, scheduled,

@@ -1,5 +1,5 @@
 --- A worker knows these tasks: jobs that were parked for the lack of one go back to the places they kept.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: cursor, tasks...
 ---   cursor: "0", then what the last call returned, until it returns "0"
 --- REPLY: {now, cursor, how many went back}

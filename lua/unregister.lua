@@ -1,5 +1,5 @@
 --- Take a consumer off the queue; what it still holds goes back uncharged, in order. Call again while some is left.
---- KEYS: meta
+--- KEYS: meta, guard
 --- ARGV: consumer, term
 --- REPLY: {now, jobs left in its hands}: 0 = it is gone
 --- ERRORS: GONE | SCHEMA

@@ -91,9 +91,9 @@ class AsyncWire:
         try:
             async with self._turn:
                 try:
-                    reply = await self.command("EVALSHA", script.sha, 1, call.key, *call.args)
+                    reply = await self.command("EVALSHA", script.sha, 2, *call.keys, *call.args)
                 except rx.NoScriptError:
-                    reply = await self.command("EVAL", script.source, 1, call.key, *call.args)
+                    reply = await self.command("EVAL", script.source, 2, *call.keys, *call.args)
         except rx.ResponseError as error:
             if (place := script.locate(str(error))) is not None:
                 error.add_note(f"at {place}")

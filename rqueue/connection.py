@@ -146,7 +146,7 @@ def patience_of(client: Any) -> float | None:
 def execute(client: redis.Redis, call: Call[R], **about: str) -> R:
     """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
     try:
-        return call.read(scripts.run(client, call.script, (call.key,), call.args))
+        return call.read(scripts.run(client, call.script, call.keys, call.args))
     except (rx.RedisError, OSError) as error:
         better = translate(error, url=url_of(client), script=call.script, **about)
         if better is error:
@@ -157,7 +157,7 @@ def execute(client: redis.Redis, call: Call[R], **about: str) -> R:
 async def aexecute(client: redis.asyncio.Redis, call: Call[R], **about: str) -> R:
     """Do as `execute` does, on an asyncio client."""
     try:
-        return call.read(await scripts.arun(client, call.script, (call.key,), call.args))
+        return call.read(await scripts.arun(client, call.script, call.keys, call.args))
     except (rx.RedisError, OSError) as error:
         better = translate(error, url=url_of(client), script=call.script, **about)
         if better is error:

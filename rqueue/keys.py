@@ -30,6 +30,11 @@ class QueueKeys:
         object.__setattr__(self, "meta", base + "meta")
 
     @property
+    def guard(self) -> str:
+        """never exists: declared by every script beside `meta`; see `store.Call.keys`."""
+        return self.base + "guard"
+
+    @property
     def jobs(self) -> str:
         """hash: id -> value (header and envelope)."""
         return self.base + "jobs"

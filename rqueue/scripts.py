@@ -35,6 +35,10 @@ _CONTINUATION = re.compile(r"---\s{2,}(\S.*)")
 _SLOT = re.compile(r"[a-z][a-z0-9_]*")
 _NOTE = re.compile(r"\([^()]*\)")
 _LUA_LINE = re.compile(r"user_script:(\d+)")
+DRAGONFLY = "--!df flags=allow-undeclared-keys"
+"""The first line of what is sent: Dragonfly then lets a script touch keys that it derives from the
+declared ones. To all other servers it is a comment."""
+
 _SECTIONS = ("KEYS", "ARGV", "REPLY", "ERRORS")
 
 
@@ -225,8 +229,8 @@ class Scripts:
                 f"no script {name!r} in {self.root}; there are: {', '.join(self.names())}"
             )
         header = parse_header(text, file)
-        lines: list[str] = []
-        origins: list[tuple[str, int]] = []
+        lines = [DRAGONFLY]
+        origins = [(file, 1)]
         self._expand(text, file, (), set(), lines, origins)
         source = "\n".join(lines) + "\n"
         sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()

@@ -121,7 +121,7 @@ class Wire:
 
     def begin(self, call: Call[Any]) -> None:
         """Send a script call and do not wait: `finish` reads its reply, before any other call."""
-        self._send(("EVALSHA", scripts.script(call.script).sha, 1, call.key, *call.args))
+        self._send(("EVALSHA", scripts.script(call.script).sha, 2, *call.keys, *call.args))
 
     def finish(self, call: Call[R], *, queue: str = "", consumer: str = "") -> R:
         """Read the reply of the call that was begun."""
@@ -130,7 +130,7 @@ class Wire:
                 reply = self.read()
             except rx.NoScriptError:
                 source = scripts.script(call.script).source
-                reply = self.command("EVAL", source, 1, call.key, *call.args)
+                reply = self.command("EVAL", source, 2, *call.keys, *call.args)
         except rx.ResponseError as error:
             raise self._refused(call, error, queue, consumer) from error
         return call.read(reply)
@@ -140,7 +140,7 @@ class Wire:
     ) -> tuple[R, Any]:
         """Run a script call and a command that waits for what the call has announced, sent with
         it: the replies of both. Where only the command is refused, its reply is the error."""
-        self._send(("EVALSHA", scripts.script(call.script).sha, 1, call.key, *call.args), command)
+        self._send(("EVALSHA", scripts.script(call.script).sha, 2, *call.keys, *call.args), command)
         try:
             reply = self.read()
         except rx.ResponseError as error:

@@ -34,7 +34,7 @@ def main(url: str, queue: str, window: int, history: bool) -> None:
     sha = scripts.script("settle").sha
     wire.command("SCRIPT", "LOAD", scripts.script("settle").source)
     listening = Wire(client, timeout=None)
-    meta, wake = keys.meta, keys.wake(name)
+    meta, guard, wake = keys.meta, keys.guard, keys.wake(name)
     ids: list[bytes] = []
     batch = b""
     while True:
@@ -42,7 +42,7 @@ def main(url: str, queue: str, window: int, history: bool) -> None:
         groups = f"{count},0,0,0,0"
         rows = count if history else 0
         reply = wire.command(
-            "EVALSHA", sha, 1, meta, name, term, window, 0, 0, batch, rows, groups, *ids
+            "EVALSHA", sha, 2, meta, guard, name, term, window, 0, 0, batch, rows, groups, *ids
         )
         ids = reply[4::2]
         values = reply[5::2]

@@ -23,6 +23,7 @@ from rqueue.inspector.findings import Action, Finding
 from rqueue.inspector.job_checks import SEAT, diagnose_job, list_of, seat_of
 from rqueue.inspector.note_checks import (
     MARK_SIGNS,
+    diagnose_guard,
     diagnose_leftovers,
     diagnose_marked,
     diagnose_meta,
@@ -97,6 +98,7 @@ class Checkup:
             ["causes", "errors", "awaited", "parked", "short"],
             partial(diagnose_leftovers, self.walk),
         )
+        yield from self._thrice(["guard"], partial(diagnose_guard, self.walk))
         yield from sample_records(self.walk)
 
     # -- looking again -----------------------------------------------------------------------------

@@ -64,6 +64,24 @@ def diagnose_meta(walk: Walk, subject: str) -> list[Finding]:
     return []
 
 
+def diagnose_guard(walk: Walk, subject: str) -> list[Finding]:
+    """Whether the key that every script declares and none may use is there: subject."""
+    with translated(walk.client, queue=walk.keys.queue):
+        if not walk.client.exists(walk.keys.guard):
+            return []
+    return [
+        Finding(
+            "server",
+            "guard",
+            walk.keys.queue,
+            subject,
+            f"the key '{walk.keys.guard}' is there and must not be: without it a cluster that moves"
+            f" this queue stops each script before it begins, with it half way. Delete it: no part"
+            " of rqueue made it",
+        )
+    ]
+
+
 def diagnose_marked(walk: Walk, subject: str) -> list[Finding]:
     """The counter of cancelled elements, compared with those there are; a count that was
     disturbed says nothing."""

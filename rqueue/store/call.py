@@ -10,13 +10,23 @@ R = TypeVar("R")
 
 
 class Call(NamedTuple, Generic[R]):
-    """One script, its queue's meta key (the only declared key: all others share its hash tag), its
-    arguments and the reader of its reply. The sync and the asyncio client run the same calls."""
+    """One script, its queue's meta key (all others share its hash tag), its arguments and the
+    reader of its reply. The sync and the asyncio client run the same calls."""
 
     script: str
     key: str
     args: Sequence[Arg]
     read: Callable[[Any], R]
+
+    @property
+    def keys(self) -> tuple[str, str]:
+        """The keys that every script declares: `meta`, and `QueueKeys.guard`, which never exists.
+
+        A cluster that moves a slot key by key answers TRYAGAIN, ASK or MOVED *before* a script
+        begins where one declared key is there and another is not. With `meta` alone it would fail
+        at the first key that has moved, half way, with what it has written.
+        """
+        return self.key, self.key[:-4] + "guard"
 
 
 def text(value: bytes | str) -> str:

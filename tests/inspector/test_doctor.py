@@ -332,6 +332,18 @@ def test_a_queue_of_another_version_is_left_alone(
     heals(doctor, queue)
 
 
+def test_the_key_that_is_to_be_absent(
+    doctor: Doctor, queue: Queue, client: redis.Redis, base: str
+) -> None:
+    fill(queue)
+    client.set(base + "guard", "here")
+    (finding,) = doctor.check_queue(queue.name)
+    assert (finding.kind, finding.remedy) == ("guard", "")
+    assert f"'{base}guard'" in finding.says
+    client.delete(base + "guard")
+    assert doctor.check_queue(queue.name) == []
+
+
 # -- consumers -------------------------------------------------------------------------------------
 
 

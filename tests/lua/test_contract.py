@@ -28,9 +28,14 @@ def statements(name: str) -> list[str]:
     return [line.strip() for line in code.splitlines() if line.strip()]
 
 
+GUARD = "guard"
+"""A key that is declared and never used: it is to be absent."""
+
+
 def slots(of: Script) -> list[str]:
+    """The statements that a body begins with."""
     return [
-        *(f"local {key} = KEYS[{i}]" for i, key in enumerate(of.header.keys, 1)),
+        *(f"local {key} = KEYS[{i}]" for i, key in enumerate(of.header.keys, 1) if key != GUARD),
         *(f"local {arg} = ARGV[{i}]" for i, arg in enumerate(of.header.argv, 1)),
     ]
 
@@ -44,7 +49,7 @@ def test_the_body_begins_by_naming_each_slot(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_slot_is_used_by_number_after_that(name: str) -> None:
     header = script(name).header
-    rest = statements(name)[len(header.keys) + len(header.argv) :]
+    rest = statements(name)[len(slots(script(name))) :]
     assert [line for line in rest if NUMBERED.search(line)] == []
     if header.rest is None:
         assert [line for line in rest if re.search(r"\b(KEYS|ARGV)\b", line)] == []
@@ -58,14 +63,28 @@ def test_no_slot_is_used_by_number_after_that(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_named_slot_is_used(name: str) -> None:
     header = script(name).header
-    body = "\n".join(statements(name)[len(header.keys) + len(header.argv) :])
-    unused = [s for s in (*header.keys, *header.argv) if not re.search(rf"\b{s}\b", body)]
+    body = "\n".join(statements(name)[len(slots(script(name))) :])
+    unused = [s for s in (*header.keys[:1], *header.argv) if not re.search(rf"\b{s}\b", body)]
     assert unused == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_first_key_is_the_queue_s_meta(name: str) -> None:
-    assert script(name).header.keys[:1] == ("meta",)
+def test_the_keys_are_the_queue_s_meta_and_one_that_never_exists(name: str) -> None:
+    """A cluster that moves a slot key by key refuses such a script before it begins; see
+    tests/store/test_slot_moves.py."""
+    assert script(name).header.keys == ("meta", GUARD)
+    assert not re.search(rf"\b{GUARD}\b", "\n".join(statements(name)))
+
+
+@pytest.mark.parametrize("include", INCLUDES)
+def test_nothing_is_called_like_the_key_that_never_exists(include: str) -> None:
+    text = (ROOT / "include" / include).read_text(encoding="utf-8")
+    assert not re.search(rf"\b{GUARD}\b", without_comments(text))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dragonfly_is_told_that_keys_are_derived(name: str) -> None:
+    assert script(name).source.startswith("--!df flags=allow-undeclared-keys\n--- ")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rqueue.errors import ScriptSourceError
-from rqueue.scripts import Scripts, find_lua, parse_header
+from rqueue.scripts import DRAGONFLY, Scripts, find_lua, parse_header
 
 HEADER = """\
 --- Does a thing.
@@ -43,7 +43,7 @@ def fault(scripts: Scripts, name: str) -> str:
 def test_a_script_is_its_source_with_a_sha(sources: Sources) -> None:
     script = sources(one=HEADER + "return 1\n").script("one")
     assert script.name == "one"
-    assert script.source == HEADER + "return 1\n"
+    assert script.source == DRAGONFLY + "\n" + HEADER + "return 1\n"
     assert script.sha == hashlib.sha1(script.source.encode()).hexdigest()
 
 
@@ -79,7 +79,7 @@ class TestIncludes:
             one=HEADER + '--- @include "part"\nreturn part()\n',
             include__part="local function part() return 1 end\n",
         )
-        body = scripts.script("one").source.removeprefix(HEADER)
+        body = scripts.script("one").source.removeprefix(DRAGONFLY + "\n" + HEADER)
         assert body == "local function part() return 1 end\nreturn part()\n"
 
     def test_each_file_once_and_what_is_needed_first(self, sources: Sources) -> None:
@@ -89,7 +89,7 @@ class TestIncludes:
             include__middle='--- @include "base"\nlocal middle\n',
             include__base="local base\n",
         )
-        body = scripts.script("one").source.removeprefix(HEADER).splitlines()
+        body = scripts.script("one").source.removeprefix(DRAGONFLY + "\n" + HEADER).splitlines()
         assert body == ["local base", "local middle", "local top", "return 1"]
 
     def test_lines_are_traced_to_their_files(self, sources: Sources) -> None:
@@ -97,12 +97,12 @@ class TestIncludes:
             one=HEADER + '--- @include "part"\nreturn 1\n',
             include__part="local a\nlocal b\n",
         ).script("one")
-        assert script.origins[5:] == (
+        assert script.origins[6:] == (
             ("lua/include/part.lua", 1),
             ("lua/include/part.lua", 2),
             ("lua/one.lua", 7),
         )
-        assert script.locate("ERR user_script:7: oh script: 0") == "lua/include/part.lua:2"
+        assert script.locate("ERR user_script:8: oh script: 0") == "lua/include/part.lua:2"
         assert script.locate("ERR oh") is None
         assert script.locate("ERR user_script:99: oh") is None
 

@@ -74,7 +74,7 @@ class Machine(RuleBasedStateMachine):
     # -- helpers -----------------------------------------------------------------------------------
 
     def run(self, call: Call[Any]) -> Any:
-        reply = run(self.client, self.lua.script(call.script), (call.key,), call.args)
+        reply = run(self.client, self.lua.script(call.script), call.keys, call.args)
         self.model.now = reply[0]
         return reply
 

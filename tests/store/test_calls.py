@@ -208,8 +208,9 @@ def test_every_function_of_the_store_has_a_sample() -> None:
 @pytest.mark.parametrize(("name", "sample"), ALL)
 def test_the_call_names_its_script_and_the_queue(name: str, sample: Sample) -> None:
     assert sample.call.script == name
-    assert script(name).header.keys == ("meta",)
-    assert sample.call.key == "rqueue:{q}:meta"
+    assert script(name).header.keys == ("meta", "guard")
+    assert sample.call.keys == ("rqueue:{q}:meta", "rqueue:{q}:guard")
+    assert sample.call.keys == (K.meta, K.guard)
 
 
 @pytest.mark.parametrize(("name", "sample"), ALL)

@@ -117,7 +117,7 @@ class Errands:
         body = script.sha if command == "EVALSHA" else script.source
         self._sent, self._sent_at = (errand, call), now
         try:
-            self._wire.send(command, body, 1, call.key, *call.args)
+            self._wire.send(command, body, 2, *call.keys, *call.args)
         except ServerError as error:
             self._lost(error, now)
 

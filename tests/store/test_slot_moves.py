@@ -1,0 +1,232 @@
+"""While a cluster moves a queue's slot key by key, a script runs whole or not at all."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import redis
+
+from rqueue import scripts, store
+from rqueue.connection import execute
+from rqueue.inspector.doctor import Doctor
+from rqueue.keys import QueueKeys
+from rqueue.store import Call, Put, Window
+from tests.support.redis_cluster import SmallCluster
+from tests.support.snapshot import take_snapshot
+
+
+class Move:
+    """A slot on its way from one node to another, a key at a time."""
+
+    def __init__(self, cluster: SmallCluster, keys: QueueKeys) -> None:
+        self.keys = keys
+        with cluster.client() as client:
+            self.slot = client.keyslot(keys.meta)
+            owner = client.get_node_from_key(keys.meta)
+        assert owner is not None
+        nodes = [redis.Redis.from_url(node.tcp_url) for node in cluster.nodes]
+        port = [int(node.connection_pool.connection_kwargs["port"]) for node in nodes]
+        self.source = nodes.pop(port.index(int(owner.port)))
+        self.target = nodes.pop(0)
+        self.others = nodes
+
+    @staticmethod
+    def _id(node: redis.Redis) -> str:
+        name: bytes = node.execute_command("CLUSTER", "MYID")
+        return name.decode()
+
+    def begin(self) -> None:
+        of = self._id(self.source), self._id(self.target)
+        self.target.execute_command("CLUSTER", "SETSLOT", self.slot, "IMPORTING", of[0])
+        self.source.execute_command("CLUSTER", "SETSLOT", self.slot, "MIGRATING", of[1])
+
+    def there(self) -> list[str]:
+        """The keys of the slot that have not moved yet."""
+        found = self.source.execute_command("CLUSTER", "GETKEYSINSLOT", self.slot, 1000)
+        return [key.decode() for key in found]
+
+    def one(self, key: str) -> None:
+        port = self.target.connection_pool.connection_kwargs["port"]
+        self.source.execute_command("MIGRATE", "127.0.0.1", port, key, 0, 5000)
+
+    def end(self) -> None:
+        for node in (self.target, self.source, *self.others):
+            node.execute_command("CLUSTER", "SETSLOT", self.slot, "NODE", self._id(self.target))
+
+    def close(self) -> None:
+        for node in (self.source, self.target, *self.others):
+            node.close()
+
+
+@contextmanager
+def moving(cluster: SmallCluster, keys: QueueKeys) -> Iterator[Move]:
+    move = Move(cluster, keys)
+    try:
+        yield move
+    finally:
+        move.close()
+
+
+@pytest.fixture
+def keys(redis_cluster: SmallCluster, queue_name: str) -> Iterator[QueueKeys]:
+    yield (keys := QueueKeys(queue_name))
+    with redis_cluster.client() as client:
+        for key in client.scan_iter(match=keys.base + "*"):
+            client.delete(key)
+
+
+def ask(node: redis.Redis, call: Call[Any], declared: tuple[str, ...], *, asking: bool) -> str:
+    """Run a call on a node as a client does that was sent there; what it refused it with, or ""."""
+    script = scripts.script(call.script)
+    with node.client() as one:
+        if asking:
+            one.execute_command("ASKING")
+        try:
+            one.execute_command("EVAL", script.source, len(declared), *declared, *call.args)
+        except redis.ResponseError as error:
+            return type(error).__name__
+    return ""
+
+
+def contents(move: Move) -> dict[str, Any]:
+    """The queue's keys on both nodes."""
+    found: dict[str, Any] = {}
+    for node in (move.source, move.target):
+        for key in node.scan_iter(match=move.keys.base + "*", count=1000):
+            # DUMP asks who serves the key: where it has moved to, only one that asks may look
+            with node.client() as one:
+                one.execute_command("ASKING")
+                found[f"{node is move.source} {key.decode()}"] = one.execute_command("DUMP", key)
+    return found
+
+
+def calls(keys: QueueKeys, term: str) -> list[Call[Any]]:
+    """What clients, workers and supervisors do all the time, and what people do."""
+    return [
+        store.enqueue(keys, [Put("new", b'["t"]')]),
+        store.enqueue(keys, [Put("later", b'["t"]', delay_ms=60_000)]),
+        store.pull(keys, "c", term, Window(9)),
+        store.settle(keys, "c", term, Window(9), ack=["job-0"]),
+        store.renew(keys, 60_000, ["c"]),
+        store.reclaim(keys, "c", b"{}", []),
+        store.cancel(keys, "job-1"),
+        store.purge(keys, 100, scheduled=True),
+        store.pause(keys),
+    ]
+
+
+def prepared(cluster: SmallCluster, keys: QueueKeys) -> str:
+    """A queue with something in it; the term of its consumer."""
+    with cluster.client() as client:
+        puts = [Put(f"job-{number}", b'["t"]') for number in range(6)]
+        execute(client, store.enqueue(keys, puts))
+        execute(client, store.enqueue(keys, [Put("due", b'["t"]', delay_ms=3_600_000)]))
+        term = execute(client, store.register(keys, "c", lease_ms=600_000)).term
+        execute(client, store.pull(keys, "c", term, Window(3)))
+    return term
+
+
+def step_by_step(
+    cluster: SmallCluster, keys: QueueKeys, declared: Callable[[Call[Any]], tuple[str, ...]]
+) -> list[str]:
+    """Move the slot, and try every call on both nodes after each key: what was refused and had
+    changed something all the same, or was half done."""
+    term = prepared(cluster, keys)
+    wrong = []
+    with moving(cluster, keys) as move:
+        move.begin()
+        left = move.there()
+        random.Random(5).shuffle(left)
+        for number, key in enumerate(left):
+            for call in calls(keys, term):
+                before = contents(move)
+                for node, asking in ((move.source, False), (move.target, True)):
+                    said = ask(node, call, declared(call), asking=asking)
+                    if not said:
+                        wrong.append(f"{call.script} ran after {number} keys")
+                    elif contents(move) != before:
+                        wrong.append(f"{call.script} was refused ({said}) after {number} keys")
+                if contents(move) != before:
+                    return wrong  # from here on nothing is as it was
+            move.one(key)
+        move.end()
+    return wrong
+
+
+def test_no_step_is_half_done_whatever_has_moved(
+    redis_cluster: SmallCluster, keys: QueueKeys
+) -> None:
+    assert step_by_step(redis_cluster, keys, lambda call: call.keys) == []
+    with redis_cluster.client() as client:
+        assert execute(client, store.counts(keys)).held == 3
+        assert Doctor(client, "rqueue").check_queue(keys.queue) == []
+
+
+def test_without_the_guard_this_would_be_found(
+    redis_cluster: SmallCluster, keys: QueueKeys
+) -> None:
+    assert step_by_step(redis_cluster, keys, lambda call: call.keys[:1]) != []
+    with moving(redis_cluster, keys) as move:  # what is half moved is no queue any more
+        for node in (move.source, move.target):
+            for key in list(node.scan_iter(match=keys.base + "*")):
+                with node.client() as one:
+                    one.execute_command("ASKING")
+                    one.delete(key)
+        for node in (move.source, move.target):
+            node.execute_command("CLUSTER", "SETSLOT", move.slot, "STABLE")
+
+
+def test_nothing_is_stranded_by_a_move_under_load(
+    redis_cluster: SmallCluster, keys: QueueKeys
+) -> None:
+    """Clients enqueue while their queue moves to another node: what was acknowledged waits there,
+    in order, and nothing else."""
+    prepared(redis_cluster, keys)
+    acknowledged: list[str] = []
+    stop = threading.Event()
+    with moving(redis_cluster, keys) as move:
+
+        def load() -> None:
+            number = 0
+            while not stop.is_set():
+                call = store.enqueue(keys, [Put(f"load-{number}", b'["t"]')])
+                for node in (move.source, move.target):
+                    if not ask(node, call, call.keys, asking=False):
+                        acknowledged.append(f"load-{number}")
+                        number += 1
+                        break
+
+        thread = threading.Thread(target=load)
+        thread.start()
+        try:
+            _wait(lambda: len(acknowledged) > 100)
+            move.begin()
+            refused_at = len(acknowledged)
+            while left := move.there():
+                for key in random.Random(refused_at).sample(left, len(left)):
+                    move.one(key)
+            assert len(acknowledged) <= refused_at + 1, "one may have been under way"
+            move.end()
+            _wait(lambda: len(acknowledged) > refused_at + 100)
+        finally:
+            stop.set()
+            thread.join()
+        look = take_snapshot(move.target, keys)
+    waiting = [id for id in look.lists["ready:4"] if id.startswith("load-")]
+    assert waiting == acknowledged
+    assert {id for id in look.jobs if id.startswith("load-")} == set(acknowledged)
+    with redis_cluster.client() as client:
+        assert Doctor(client, "rqueue").check_queue(keys.queue) == []
+
+
+def _wait(true: Callable[[], bool]) -> None:
+    pause, tries = threading.Event(), 0
+    while not true():
+        tries += 1
+        assert tries < 3000, "nothing happens"
+        pause.wait(0.01)

@@ -20,6 +20,7 @@ from rqueue.connection import (
 )
 from rqueue.credit import Credit, SharedCredit
 from rqueue.dev_server import with_url
+from rqueue.expect import expect
 from rqueue.ids import check_id
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
@@ -63,7 +64,7 @@ class AsyncQueue:
         signing_keys: dict[str, str] | None = None,
         settings: Settings | None = None,
     ) -> None:
-        given = settings or Settings.load(url=url, namespace=namespace, signing_keys=signing_keys)
+        given = Settings.of(settings, url=url, namespace=namespace, signing_keys=signing_keys)
         self.settings = given
         self.keys = QueueKeys(check_queue(name), given.namespace)
         self.name = name
@@ -199,6 +200,8 @@ class AsyncQueue:
 
     async def cancel(self, id: str, *, held: bool = True) -> bool:
         """Cancel a job; True if it had not ended; as `Queue.cancel`."""
+        expect("id", id, str, "a job's id")
+        expect("held", held, bool, "True or False")
         was = await self._run(store.cancel(self.keys, id, held=held))
         return was in ("ready", "scheduled", "held")
 

@@ -12,6 +12,7 @@ from rqueue.alistener import AsyncListener
 from rqueue.awire import AsyncWire, end
 from rqueue.credit import Credit, SharedCredit
 from rqueue.errors import ConnectionLost, RegistrationLost, ServerError
+from rqueue.expect import expect
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.leases import renewal_interval
@@ -66,6 +67,7 @@ class AsyncConsumer(Subscription):
             worker=worker,
         )
         self._client = client
+        expect("renew", renew, bool, "True or False")
         self._renews = renew
         self._renewer: asyncio.Task[None] | None = None
         self._own_wire = wire is None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 from rqueue.awire import AsyncWire, end
 from rqueue.errors import BufferClosed, BufferFull, LifecycleError, RedisUnavailable
+from rqueue.expect import expect_number
 from rqueue.logs import logger
 from rqueue.options import Options
 from rqueue.outbox import (
@@ -60,6 +61,9 @@ class AsyncBackgroundPuts:
         on_error: ErrorListener | None = None,
     ) -> None:
         self.queue = queue
+        expect_number("linger", linger, "a number of seconds")
+        if timeout is not None:
+            expect_number("timeout", timeout, "a number of seconds, or None")
         self.linger = linger
         self.timeout = timeout
         packer = Packer(queue.keys, queue.settings)

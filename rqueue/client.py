@@ -15,6 +15,7 @@ from rqueue.connection import first_look, open_client, patience_of, require_byte
 from rqueue.consumer import Consumer
 from rqueue.credit import Credit, SharedCredit
 from rqueue.dev_server import with_url
+from rqueue.expect import expect
 from rqueue.handle import JobHandle
 from rqueue.ids import check_id
 from rqueue.job import Delivery
@@ -59,7 +60,7 @@ class Queue:
         signing_keys: dict[str, str] | None = None,
         settings: Settings | None = None,
     ) -> None:
-        given = settings or Settings.load(url=url, namespace=namespace, signing_keys=signing_keys)
+        given = Settings.of(settings, url=url, namespace=namespace, signing_keys=signing_keys)
         self.settings = given
         self.keys = QueueKeys(check_queue(name), given.namespace)
         self.name = name
@@ -223,6 +224,8 @@ class Queue:
     def cancel(self, id: str, *, held: bool = True) -> bool:
         """Cancel a job; True if it had not ended. held=False leaves a job alone that a worker has
         in its hands (C-25)."""
+        expect("id", id, str, "a job's id")
+        expect("held", held, bool, "True or False")
         was = self._run(store.cancel(self.keys, id, held=held))
         return was in ("ready", "scheduled", "held")
 

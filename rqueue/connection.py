@@ -14,6 +14,7 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.retry import Retry
 
 from rqueue import errors, scripts
+from rqueue.escape import shown
 from rqueue.logs import logger
 from rqueue.store.call import Call
 
@@ -67,7 +68,9 @@ def _fit(url: str, options: dict[str, Any]) -> None:
 
 
 def require_bytes(client: Any) -> None:
-    """Refuse a client of the user's that decodes replies: envelopes are bytes."""
+    """Refuse what is no client of redis-py, or one that decodes replies: envelopes are bytes."""
+    if not hasattr(client, "connection_pool"):
+        raise errors.ConfigError("redis", f"{shown(client)} is not a client of redis-py")
     if client.connection_pool.connection_kwargs.get("decode_responses"):
         raise errors.ConfigError("redis", "pass a client without decode_responses=True")
 

@@ -15,6 +15,7 @@ import redis
 from rqueue import store
 from rqueue.credit import Credit, SharedCredit
 from rqueue.errors import ConnectionLost, RegistrationLost
+from rqueue.expect import expect
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.leases import Renewer
@@ -73,6 +74,7 @@ class Consumer(Subscription):
             worker=worker,
         )
         self._client = client
+        expect("renew", renew, bool, "True or False")
         self._renews = renew
         self._renewer: Renewer | None = None
         self._own_wire = wire is None

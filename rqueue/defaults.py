@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import redis
 
 from rqueue.client import Queue
-from rqueue.connection import server_facts
+from rqueue.connection import require_bytes, server_facts
 from rqueue.errors import ConfigError, WrongServer
 from rqueue.handle import JobHandle
 from rqueue.options import Options
@@ -55,7 +55,10 @@ def configure(
     closed; queues that others hold go on with their own. Raises ConfigError.
     """
     global _settings, _client, _async_client
-    given = settings or Settings.load(url=url, namespace=namespace, signing_keys=signing_keys)
+    given = Settings.of(settings, url=url, namespace=namespace, signing_keys=signing_keys)
+    for client in (redis, async_redis):
+        if client is not None:
+            require_bytes(client)
     disconnect()
     with _lock:
         _settings, _client, _async_client = given, redis, async_redis

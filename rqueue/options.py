@@ -28,7 +28,7 @@ def _seconds(name: str, value: object) -> None:
 def _mapping(name: str, mapping: Mapping[Any, Any], kinds: tuple[type, ...], what: str) -> None:
     if not mapping:
         return
-    expect(name, mapping, Mapping, f"a dict of text to {what}")
+    expect(name, mapping, Mapping, "a dict of text by name")
     for key, value in mapping.items():
         if type(key) is not str or type(value) not in kinds:
             raise ConfigError(name, f"{shown(key)}: {shown(value)} is not a text with {what}")
@@ -93,6 +93,7 @@ class Options:
             return self
         for name in ("headers", "labels"):
             if name in given:
+                expect(name, given[name], Mapping, "a dict of text by name")
                 given[name] = {**getattr(self, name), **given[name]}
         if "at_ms" in given:  # one due time takes the other's place
             given.setdefault("delay_ms", None)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from rqueue import store
 from rqueue.errors import ConfigError, ConnectionLost, RedisTimeout
+from rqueue.expect import expect_number
 from rqueue.keys import QueueKeys
 from rqueue.logs import logger
 from rqueue.options import Options
@@ -101,6 +102,8 @@ class Outbox:
     def __init__(
         self, keys: QueueKeys, packer: Packer, *, batch: int, limit: int, limit_bytes: int
     ) -> None:
+        for setting, value in (("batch", batch), ("limit", limit), ("limit_bytes", limit_bytes)):
+            expect_number(setting, value, "a whole number", whole=True)
         if not 1 <= batch <= BATCH_MAX:
             raise ConfigError("batch", f"{batch!r} is not from 1 to {BATCH_MAX} jobs")
         if limit < 1 or limit_bytes < 1:

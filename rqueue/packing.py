@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rqueue.codec import Envelope, pack, unpack
 from rqueue.errors import ConfigError, NotEncodable
-from rqueue.expect import expect, shown
+from rqueue.expect import expect, expect_number, shown
 from rqueue.ids import check_id, new_id
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
@@ -185,9 +185,12 @@ class Packer:
             raise NotEncodable("", task, too_large(len(body), self._max_body), what="arguments")
         return _new(Packed, (id_, body, own))  # past its own constructor: half the time
 
-    def batches(self, calls: Iterable[Call]) -> Iterator[list[tuple[Put, bool]]]:
+    def batches(self, calls: Iterable[Call] | str) -> Iterator[list[tuple[Put, bool]]]:
         """Many jobs, signed, in batches for one step each; with every job whether its id is its
         own."""
+        expect("calls", calls, Iterable, "a list of Call(task, args, kwargs)")
+        if isinstance(calls, str | bytes):
+            raise ConfigError("calls", f"{shown(calls)} is one text; pass a list of Call")
         batch: list[tuple[Put, bool]] = []
         for call in calls:
             resolved = call_of(call).resolve()
@@ -253,6 +256,7 @@ def configuration(
     if history_rows_max is not None:
         options["history_rows_max"] = history_rows_max
     for name, value in options.items():
+        expect_number(name, value, "a whole number", whole=True)
         least, most = LIMITS[name]
         if not least <= value <= most:
             raise ConfigError(name, f"{value} is not from {least} to {most}")

@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 from rqueue.errors import BufferClosed, BufferFull, LifecycleError, RedisUnavailable
+from rqueue.expect import expect_number
 from rqueue.logs import logger
 from rqueue.options import Options
 from rqueue.outbox import (
@@ -85,6 +86,9 @@ class BackgroundPuts:
         on_error: ErrorListener | None = None,
     ) -> None:
         self.queue = queue
+        expect_number("linger", linger, "a number of seconds")
+        if timeout is not None:
+            expect_number("timeout", timeout, "a number of seconds, or None")
         self.linger = linger
         self.timeout = timeout
         packer = Packer(queue.keys, queue.settings)

@@ -26,6 +26,7 @@ from rqueue.errors import (
     ResultTimeout,
     UnknownJob,
 )
+from rqueue.expect import expect_number
 from rqueue.job import JobState, Record, parse_record
 from rqueue.keys import QueueKeys
 
@@ -89,6 +90,8 @@ class ResultWait:
     def __init__(
         self, keys: QueueKeys, id: str, timeout: float | None, slice_s: float = WAIT_SLICE_S
     ) -> None:
+        if timeout is not None:
+            expect_number("timeout", timeout, "a number of seconds, or None", least=-math.inf)
         self.id = id
         self.timeout = timeout
         self._list = keys.result(id)

@@ -42,7 +42,7 @@ def _rules(setting: str, rules: object) -> tuple[str, ...]:
     if isinstance(rules, str | type):
         rules = (rules,)
     if not isinstance(rules, Sequence):
-        raise ConfigError(setting, "exception classes or their dotted names")
+        raise ConfigError(setting, f"{shown(rules)} is no list of exception classes or their names")
     names = []
     for rule in rules:
         if isinstance(rule, type) and issubclass(rule, BaseException):
@@ -50,7 +50,9 @@ def _rules(setting: str, rules: object) -> tuple[str, ...]:
         elif isinstance(rule, str) and rule:
             names.append(rule.removeprefix("builtins."))
         else:
-            raise ConfigError(setting, f"{rule!r} is neither an exception class nor a dotted name")
+            raise ConfigError(
+                setting, f"{shown(rule)} is neither an exception class nor a dotted name"
+            )
     return tuple(names)
 
 
@@ -81,7 +83,9 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         most = self.max_deliveries
         if type(most) is not int or not 0 <= most <= 1_000_000:
-            raise ConfigError("max_deliveries", f"{most!r} is not a number from 0 to 1,000,000")
+            raise ConfigError(
+                "max_deliveries", f"{shown(most)} is not a number from 0 to 1,000,000"
+            )
         if self.backoff not in ("exponential", "linear", "fixed"):
             raise ConfigError("backoff", f"{self.backoff!r} is not exponential, linear or fixed")
         if self.retry_at not in ("head", "tail"):
@@ -95,7 +99,9 @@ class RetryPolicy:
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not isfinite(value) or not least <= value <= limit:
-                raise ConfigError(name, f"{value!r} is not a number from {least:g} to {limit:g}")
+                raise ConfigError(
+                    name, f"{shown(value)} is not a number from {least:g} to {limit:g}"
+                )
         object.__setattr__(self, "retry_on", _rules("retry_on", self.retry_on))
         object.__setattr__(self, "give_up_on", _rules("give_up_on", self.give_up_on))
 

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from rqueue.errors import ConfigError, InvalidName
+from rqueue.expect import expect
 from rqueue.names import check_namespace
 from rqueue.signing import Signer
 
@@ -168,6 +169,7 @@ def redact(url: str) -> str:
 
 
 def _check_url(url: str, setting: str) -> str:
+    expect(setting, url, str, "a URL, such as redis://localhost:6379/0")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -220,6 +222,7 @@ class Settings:
         except InvalidName as error:
             raise ConfigError("namespace", str(error)) from None
         if self.signing_keys:
+            expect("signing_keys", self.signing_keys, Mapping, "a dict of secrets by key id")
             Signer(self.signing_keys)
         if type(self.lease_ms) is not int or not 1000 <= self.lease_ms <= 86_400_000:
             raise ConfigError("lease", f"{self.lease_ms!r} ms is not from 1 s to 1 day")
@@ -243,6 +246,14 @@ class Settings:
     def signer(self) -> Signer | None:
         """Signs and verifies with `signing_keys`; None when there are none."""
         return Signer(self.signing_keys) if self.signing_keys else None
+
+    @classmethod
+    def of(cls, settings: Settings | None, **given: Any) -> Settings:
+        """The settings that are given as a whole, or else what `load` makes of the single ones."""
+        if settings is None:
+            return cls.load(**given)
+        expect("settings", settings, Settings, "a Settings")
+        return settings
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, **given: Any) -> Settings:

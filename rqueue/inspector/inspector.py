@@ -42,7 +42,7 @@ class Inspector:
         namespace: str | None = None,
         settings: Settings | None = None,
     ) -> None:
-        given = settings or Settings.load(url=url, namespace=namespace)
+        given = Settings.of(settings, url=url, namespace=namespace)
         self._owns = redis is None
         if redis is not None:
             require_bytes(redis)

@@ -1,22 +1,27 @@
 """Numbers for an autoscaler, from a plan; and the rule for KEDA that holds them.
 
 - A replica has `slots` workers. `most` replicas are what the busiest window needs (times the growth
-  that is asked for), `least` what the quietest one needs.
+  that is asked for), `least` what the quietest one needs, and never none: jobs that become due
+  later (delays, retries) are made ready by whoever waits for jobs, and by nobody else.
+- Jobs in the system (ready and held), for each replica: by Little's law E[S]·λ are held and E[W]·λ
+  wait when all goes as planned, before as many replicas as that takes; the smallest of the loads
+  that were planned for, so that there are enough at each of them. An autoscaler with this target
+  has as many replicas as the plan says.
 - Jobs that wait, for each replica: with L jobs waiting and R replicas of s slots, the last of them
-  waits about L·E[S]/(R·s); for that to be the target T, L/R = T·s/E[S]. An autoscaler with this
-  target starts replicas as soon as the backlog would take longer than T.
-- Jobs in the system (waiting and held), for each replica: by Little's law E[S]·λ are held and
-  E[W]·λ wait when all goes as planned; divided by `most`. For rules on a metric that counts both.
+  waits about L·E[S]/(R·s); for that to be the target T, L/R = T·s/E[S]. For rules of one's own.
 
-The rule reads the length of the queue's ready lists, one for each level in use, straight from Redis
-(KEDA's scaler `redis`), and needs no exporter. It counts waiting jobs only, so that `least` is what
-keeps the wait short while nothing waits.
+The rule reads three lengths of each queue straight from Redis (KEDA's scaler `redis`, which takes
+hashes and sorted sets for lists), and needs no exporter: all jobs, less dead letters, less those of
+the schedule, are the ready and the held ones. KEDA takes the largest of several triggers; its
+formula adds them up to one number. A replica with a long job is not taken away for want of waiting
+ones, for held ones count. One rule is for one Deployment, and for all queues that it serves.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rqueue.errors import ConfigError
@@ -24,7 +29,7 @@ from rqueue.keys import QueueKeys
 from rqueue.pipeline.plan import Plan
 from rqueue.pipeline.queueing import mean_wait, workers_for
 
-__all__ = ["Scaling", "keda_yaml", "scaling"]
+__all__ = ["Scaling", "keda_yaml", "kubernetes_name", "scaling"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,6 @@ class Scaling:
     `slots` workers in a replica; `polling_s`, `cooldown_s`: seconds between two looks, and of no
     work before replicas go."""
 
-    queue: str
     slots: int
     least: int
     most: int
@@ -57,18 +61,21 @@ def scaling(plan: Plan, *, slots: int = 1, growth: float = 1.0) -> Scaling:
     most = math.ceil(workers / slots)
     share = min(1.0, plan.measured.quietest / load.erlangs)
     quiet = workers_for(load.times(share), goal.target, goal.quantile) if share > 0 else 0
-    busy = load.times(growth)
-    held = busy.rate * (busy.run + mean_wait(busy, workers))
     return Scaling(
-        queue=plan.measured.queue,
         slots=slots,
-        least=min(most, math.ceil(quiet / slots)),
+        least=max(1, min(most, math.ceil(quiet / slots))),
         most=most,
         waiting=max(1, math.floor(goal.target * slots / load.run)),
-        in_system=held / most,
+        in_system=min(_in_system(plan, one, slots) for one in plan.by_load if one <= growth),
         polling_s=max(1, min(30, math.floor(goal.target / 2))),
         cooldown_s=max(60, round(plan.measured.window_s)),
     )
+
+
+def _in_system(plan: Plan, times: float, slots: int) -> float:
+    """Jobs in the system for each replica at a multiple of the load, when all goes as planned."""
+    load, workers = plan.measured.load.times(times), plan.by_load[times]
+    return load.rate * (load.run + mean_wait(load, workers)) / math.ceil(workers / slots)
 
 
 def keda_yaml(
@@ -79,27 +86,49 @@ def keda_yaml(
     database: int = 0,
     namespace: str = "rqueue",
     cluster: bool = False,
+    deployment: str = "rqueue-workers",
 ) -> str:
     """A ScaledObject of KEDA for these numbers. `address`: host:port of Redis, or of a node of a
-    cluster, without credentials: KEDA takes those from a TriggerAuthentication."""
-    keys = QueueKeys(plan.measured.queue, namespace)
-    goal = plan.goal
-    name = "".join(c if c.isascii() and c.isalnum() else "-" for c in plan.measured.queue.lower())
+    cluster, without credentials: KEDA takes those from a TriggerAuthentication. `deployment`: whose
+    replicas serve these queues; a Deployment may have one ScaledObject only."""
+    queues, goal = plan.measured.queues, plan.goal
+    if cluster:
+        kind, place = "redis-cluster", [f"        addresses: {_text(address)}"]
+    else:
+        kind = "redis"
+        place = [f"        address: {_text(address)}", f'        databaseIndex: "{database}"']
+    triggers, counts = [], []
+    for number, queue in enumerate(queues):
+        keys = QueueKeys(queue, namespace)
+        for what, key in (("jobs", keys.jobs), ("dead", keys.dead), ("later", keys.scheduled)):
+            triggers += [
+                f"    - type: {kind}",
+                f"      name: {what}_{number}",
+                "      metadata:",
+                *place,
+                f"        listName: {_text(key)}",
+                f'        listLength: "1"  # of {_text(queue)}; the formula decides',
+            ]
+        counts.append(f"jobs_{number} - dead_{number} - later_{number}")
     lines = [
         f"# {100 * goal.quantile:g} % of the waits within {goal.target:g} s:"
-        f" {plan.workers} workers, {numbers.slots} in a replica.",
+        f" {plan.workers} workers, {numbers.slots} in a replica, for {_text(', '.join(queues))}.",
         "apiVersion: keda.sh/v1alpha1",
         "kind: ScaledObject",
         "metadata:",
-        f"  name: {_text('rqueue-' + (name.strip('-') or 'queue'))}",
+        f"  name: {_text('rqueue-' + kubernetes_name(queues))}",
         "spec:",
         "  scaleTargetRef:",
-        f"    name: {_text('rqueue-workers')}  # the Deployment of this queue's workers",
-        f"  minReplicaCount: {numbers.least}",
+        f"    name: {_text(deployment)}  # the Deployment of these queues' workers, and of none"
+        " else",
+        f"  minReplicaCount: {numbers.least}  # never 0: a waiting worker makes due jobs ready",
         f"  maxReplicaCount: {numbers.most}",
         f"  pollingInterval: {numbers.polling_s}",
         f"  cooldownPeriod: {numbers.cooldown_s}",
         "  advanced:",
+        "    scalingModifiers:",
+        f'      target: "{numbers.in_system:.3g}"  # jobs ready and held, for each replica',
+        f"      formula: {_text(' + '.join(counts))}",
         "    horizontalPodAutoscalerConfig:",
         "      behavior:",
         "        scaleUp:",
@@ -107,22 +136,15 @@ def keda_yaml(
         "        scaleDown:",
         f"          stabilizationWindowSeconds: {min(numbers.cooldown_s, 3600)}",
         "  triggers:",
+        *triggers,
     ]
-    if cluster:
-        kind, place = "redis-cluster", [f"        addresses: {_text(address)}"]
-    else:
-        kind = "redis"
-        place = [f"        address: {_text(address)}", f'        databaseIndex: "{database}"']
-    for level in plan.measured.levels:
-        lines += [
-            f"    - type: {kind}",
-            "      metadata:",
-            *place,
-            f"        listName: {_text(keys.ready(level))}",
-            f'        listLength: "{numbers.waiting}"  # waiting jobs for each replica',
-            '        activationListLength: "0"',
-        ]
     return "\n".join(lines) + "\n"
+
+
+def kubernetes_name(queues: Sequence[str]) -> str:
+    """Queues as a part of a name in Kubernetes."""
+    plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in "-".join(queues).lower())
+    return plain.strip("-")[:40].strip("-") or "queue"
 
 
 def _text(text: str) -> str:

@@ -10,8 +10,10 @@ what capacity is for.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
 from rqueue.errors import RQueueError
+from rqueue.pipeline.pools import pools_of, slots_at_once
 from rqueue.pipeline.queueing import Load
 from rqueue.pipeline.times import begun
 
@@ -48,90 +51,108 @@ class TooFew(RQueueError):
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of one queue.
+    """What was measured of the queues of one pool.
 
-    `first_ms`, `last_ms`: arrivals of the first and last visit. `visits`, `jobs`: how many, and of
-    how many jobs (visits per job is what retries cost). `window_s`: length of a window;
-    `busiest_ms`: start of the busiest one; `quietest`: erlangs of the quietest. `average`: erlangs
-    over the whole range. `load`: of the busiest window. `wait_s`: the quantile asked for, of the
-    waits as they were over the range. `gaps`, `runs`: seconds, of the busiest window. `levels`:
-    priority levels in use.
+    `queues`: those that the same workers served, planned together. `first_ms`, `last_ms`: arrivals
+    of the first and last visit. `visits`, `jobs`: how many, and of how many jobs (visits per job is
+    what retries cost); `untimed`: runs that were killed and of which nobody knows the length.
+    `window_s`: length of a window; `busiest_ms`: start of the busiest one; `quietest`: erlangs of
+    the quietest. `average`: erlangs over the whole range. `load`: of the busiest window. `wait_s`:
+    the quantile asked for, of the waits as they were over the range; `busiest_wait_s`: in the
+    busiest window. `gaps`, `runs`: seconds, of the busiest window. `slots`: how many jobs the
+    workers of that window ran at once, None where history does not name them. `trace`: arrivals and
+    runs (s) of that window, behind those of `before` jobs that were there when it began.
     """
 
-    queue: str
+    queues: tuple[str, ...]
     first_ms: int
     last_ms: int
     visits: int
     jobs: int
+    untimed: int
     window_s: float
     busiest_ms: int
     quietest: float
     average: float
     load: Load
     wait_s: float
+    busiest_wait_s: float
     gaps: Floats
     runs: Floats
-    levels: tuple[int, ...]
+    slots: int | None
+    trace: tuple[Floats, Floats]
+    before: int
+
+    @property
+    def name(self) -> str:
+        """The queues, for people."""
+        return ", ".join(f"'{queue}'" for queue in self.queues)
 
 
 def visits(history: DataFrame) -> DataFrame:
-    """The runs in a table of history: queue, id, level, arrived (ms), waited (s), run (s)."""
+    """The runs in a table of history: queue, id, worker, arrived and begun (ms), waited, run (s).
+
+    Runs that were killed and of which nobody knows when they began are there without their times.
+    """
     entry = F.split("entry", "-")
     order = (entry[0].cast("long"), entry[1].cast("long"), F.col("row"))
     before = F.lag("finished").over(Window.partitionBy("queue", "id").orderBy(*order))
     arrived = F.unix_millis(F.greatest("enqueued", "due", before))
     started, finished = F.unix_millis("began"), F.unix_millis("finished")
+    killed = F.expr(
+        """outcome = 'crash' OR outcome = 'dead'
+        AND get_json_object(cause, '$.kind') IN ('crash', 'time_limit')"""
+    )
     # clocks of hosts are compared with Redis's here: what comes out negative is nothing
     return (
         history.withColumn("arrived", arrived)
         .withColumn("began", begun())
-        .where("began IS NOT NULL AND finished IS NOT NULL AND arrived IS NOT NULL")
+        .where(
+            (F.col("began").isNotNull() | killed)
+            & F.expr("finished IS NOT NULL AND arrived IS NOT NULL")
+        )
         .select(
             "queue",
             "id",
-            "level",
+            "worker",
             "arrived",
+            started.alias("begun"),
             (F.greatest(started - F.col("arrived"), F.lit(0)) / 1000).alias("waited"),
-            F.greatest((finished - started) / 1000, F.lit(SHORTEST_RUN)).alias("run"),
+            F.when(
+                F.col("began").isNotNull(),
+                F.greatest((finished - started) / 1000, F.lit(SHORTEST_RUN)),
+            ).alias("run"),
         )
     )
 
 
 def measure(
-    history: DataFrame, *, window_s: float = 600.0, quantile: float = 0.95
+    history: DataFrame,
+    *,
+    window_s: float = 600.0,
+    quantile: float = 0.95,
+    queues: Collection[str] = (),
 ) -> list[Measured]:
-    """Measure each queue in a table of history (see `rqueue.spark.schemas.HISTORY`), by name.
+    """Measure the queues in a table of history (see `rqueue.spark.schemas.HISTORY`), those together
+    that the same workers served; by name.
 
-    window_s: length of a window; the range is divided evenly into about as many. Raises TooFew when
-    no queue has enough.
+    window_s: length of a window; the range is divided evenly into about as many. queues: only
+    these, and those that share their workers. Raises TooFew when nothing has enough.
     """
-    ran = visits(history).persist()
+    everything = visits(history).persist()
     try:
-        whole = (
-            ran.groupBy("queue")
-            .agg(
-                F.min("arrived").alias("first"),
-                F.max("arrived").alias("last"),
-                F.count("*").alias("visits"),
-                F.sum("run").alias("work"),
-                F.percentile_approx("waited", quantile, 10_000).alias("wait"),
-                F.sort_array(F.collect_set("level")).alias("levels"),
-            )
-            .orderBy("queue")
-            .collect()
-        )
-        # Apart from the others: with it Spark makes a sketch of the waits for each job, and merges
-        # them one by one, which takes hours for a million jobs.
-        counted = ran.groupBy("queue").agg(F.count_distinct("id").alias("jobs")).collect()
-        jobs = {row["queue"]: row["jobs"] for row in counted}
-        found = [
-            _measure(ran, row.asDict() | {"jobs": jobs[row["queue"]]}, window_s) for row in whole
+        pairs = everything.select("queue", "worker").distinct().collect()
+        pools = [
+            pool
+            for pool in pools_of((row["queue"], row["worker"]) for row in pairs)
+            if not queues or not set(queues).isdisjoint(pool)
         ]
+        found = [_pool(everything, pool, window_s, quantile) for pool in pools]
     finally:
-        ran.unpersist()
-    enough = [one for one in found if one is not None]
+        everything.unpersist()
+    enough = [one for one in found if isinstance(one, Measured)]
     if not enough:
-        most = max((row["visits"] for row in whole), default=0)
+        most = max((one for one in found if isinstance(one, int)), default=0)
         raise TooFew(
             f"too few jobs ran to plan by: {most} in the best queue, and {FEWEST} in its busiest"
             " window are needed; take a longer range, or a longer window"
@@ -139,26 +160,53 @@ def measure(
     return enough
 
 
-def _measure(ran: DataFrame, whole: dict[str, Any], window_s: float) -> Measured | None:
-    queue, first, last = whole["queue"], whole["first"], whole["last"]
+def _pool(
+    everything: DataFrame, queues: tuple[str, ...], window_s: float, quantile: float
+) -> Measured | int:
+    """What was measured of these queues; where that is too little, how many visits there were."""
+    mine = everything.where(F.col("queue").isin(*queues))
+    untimed = mine.where("run IS NULL").count()
+    ran = mine.where("run IS NOT NULL")
+    [whole] = ran.agg(
+        F.min("arrived").alias("first"),
+        F.max("arrived").alias("last"),
+        F.count("*").alias("visits"),
+        F.sum("run").alias("work"),
+        F.percentile_approx("waited", quantile, 10_000).alias("wait"),
+    ).collect()
+    if whole["visits"] < FEWEST:
+        return int(whole["visits"])
+    # Apart from the others: with it Spark makes a sketch of the waits for each job, and merges
+    # them one by one, which takes hours for a million jobs.
+    [counted] = ran.agg(F.count_distinct("queue", "id").alias("jobs")).collect()
+    first, last = whole["first"], whole["last"]
     length_ms = last - first + 1
     count = max(1, round(length_ms / (window_s * 1000)))
     width = length_ms / count
-    mine = ran.where(F.col("queue") == queue)
     number = F.floor((F.col("arrived") - first) / F.lit(width))
-    windows = mine.groupBy(number.alias("window")).agg(F.sum("run").alias("work")).collect()
+    windows = ran.groupBy(number.alias("window")).agg(F.sum("run").alias("work")).collect()
     work = {row["window"]: row["work"] for row in windows}
     busiest = max(work, key=lambda window: (work[window], -window))
     quietest = min(work.values()) if len(work) == count else 0.0
+    begin = first + busiest * width
+    columns = ("worker", "arrived", "begun", "waited", "run")
     rows = (
-        mine.where(number == busiest)
-        .select("arrived", "run")
+        ran.where(number == busiest)
+        .select(*columns)
         .orderBy("arrived", "run")
         .limit(SAMPLE)
         .toArrow()
     )
     if rows.num_rows < FEWEST:
-        return None
+        return int(whole["visits"])
+    # those that were there when the window began: waiting, or running still
+    there = (
+        ran.where((F.col("arrived") < begin) & (F.col("begun") + F.col("run") * 1000 > begin))
+        .select(*columns)
+        .orderBy("arrived", "run")
+        .limit(SAMPLE)
+        .toArrow()
+    )
     arrived = rows["arrived"].to_numpy() / 1000
     runs = rows["run"].to_numpy()
     # All of the window, or, when there are more than are looked at, the part they came in.
@@ -174,22 +222,44 @@ def _measure(ran: DataFrame, whole: dict[str, Any], window_s: float) -> Measured
         arrivals_cv2=burstiness(arrived - arrived[0], span, mean),
         runs_cv2=float(runs.var()) / mean**2,
     )
+    waited = np.sort(rows["waited"].to_numpy())
+    started = rows["begun"].to_numpy()
+    left = _left(there["begun"].to_numpy(), there["run"].to_numpy(), begin)
     return Measured(
-        queue=queue,
+        queues=queues,
         first_ms=first,
         last_ms=last,
         visits=whole["visits"],
-        jobs=whole["jobs"],
+        jobs=counted["jobs"],
+        untimed=untimed,
         window_s=width / 1000,
-        busiest_ms=first + int(busiest * width),
+        busiest_ms=int(begin),
         quietest=quietest / (width / 1000),
         average=whole["work"] / (length_ms / 1000),
         load=load,
         wait_s=float(whole["wait"]),
+        busiest_wait_s=float(waited[max(0, math.ceil(quantile * len(waited)) - 1)]),
         gaps=gaps,
         runs=runs,
-        levels=tuple(whole["levels"]),
+        slots=slots_at_once(
+            rows["worker"].to_pylist(),
+            started.tolist(),
+            (started + (runs * 1000).round().astype("int64")).tolist(),
+        ),
+        trace=(
+            np.concatenate([np.full(len(left), begin / 1000), arrived]),
+            np.concatenate([left, runs]),
+        ),
+        before=len(left),
     )
+
+
+def _left(begun: NDArray[np.int64], runs: Floats, begin: float) -> Floats:
+    """Seconds that were left to run at a moment: those that ran first, as they would be taken."""
+    order = np.argsort(begun, kind="stable")
+    done = np.maximum(0.0, begin - begun[order]) / 1000
+    left: Floats = np.maximum(0.0, runs[order] - done)
+    return left
 
 
 def burstiness(arrived: Floats, span: float, run: float) -> float:

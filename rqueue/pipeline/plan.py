@@ -8,26 +8,30 @@ repetitions, and its 95 % margin on top, is at most the target, for both kinds o
 plan says is for the busiest window of the range.
 
 A worker here is a slot: one job at a time. A process that runs several at once is so many of them.
+Queues that the same workers served are planned together (`rqueue.pipeline.pools`), and the model is
+held against what was: a plan whose model says something else of what was than what was measured is
+not to be trusted, and says so.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from rqueue.errors import ConfigError
 from rqueue.pipeline.measure import Measured, measure
+from rqueue.pipeline.pools import Check, check
 from rqueue.pipeline.queueing import MAX_WORKERS, Load, wait_quantile, workers_for
 from rqueue.pipeline.simulate import Outcome, ParameterSet, Workload, simulate_sets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["LOADS", "Goal", "Plan", "Point", "plan", "plan_queue"]
+__all__ = ["LOADS", "Goal", "Plan", "Point", "plan", "plan_pool"]
 
 LOADS = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 """Multiples of the measured load that a plan answers for."""
@@ -102,12 +106,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Plan:
-    """Workers for one queue. `workers`: the answer; `model_workers`: what the model alone says.
-    `points`: all that was computed, by load and workers. `by_load`: the workers for each multiple
-    of the load, for other ones than 1 with fitted arrivals only. `sets`: parameter sets simulated.
-    `error`: how far the model's waits are from the simulation's (fitted), as the median of their
-    relative difference where the simulation's is at least a tenth of the target; None where there
-    is no such point."""
+    """Workers for the queues of one pool. `workers`: the answer; `model_workers`: what the model
+    alone says. `points`: all that was computed, by load and workers. `by_load`: the workers for
+    each multiple of the load, for other ones than 1 with fitted arrivals only. `sets`: parameter
+    sets simulated. `error`: how far the model's waits are from the simulation's (fitted), as the
+    median of their relative difference where the simulation's is at least a tenth of the target;
+    None where there is no such point. `check`: the model against what was, with the workers there
+    were; None where history does not name them. What contradicts itself is not to be trusted."""
 
     measured: Measured
     goal: Goal
@@ -117,6 +122,12 @@ class Plan:
     by_load: dict[float, int]
     sets: int
     error: float | None
+    check: Check | None
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the model says of what was what was measured, or nothing is known against it."""
+        return self.check is None or not self.check.contradicted
 
     @property
     def busy(self) -> float:
@@ -134,18 +145,23 @@ def plan(
     goal: Goal,
     *,
     window_s: float = 600.0,
+    queues: Collection[str] = (),
     progress: Progress | None = None,
 ) -> list[Plan]:
-    """A plan for each queue in a table of history. Raises TooFew and ConfigError."""
-    found = measure(history, window_s=window_s, quantile=goal.quantile)
-    return [plan_queue(spark, one, goal, progress) for one in found]
+    """A plan for each pool in a table of history. queues: only those that serve one of these; the
+    table is to have all queues, since those that share workers are planned together. Raises TooFew
+    and ConfigError."""
+    found = measure(history, window_s=window_s, quantile=goal.quantile, queues=queues)
+    return [plan_pool(spark, one, goal, progress) for one in found]
 
 
-def plan_queue(
+def plan_pool(
     spark: SparkSession, measured: Measured, goal: Goal, progress: Progress | None = None
 ) -> Plan:
-    """A plan for what was measured of one queue. Raises ConfigError when no number of workers that
-    anybody would start holds the target."""
+    """A plan for what was measured of the queues of one pool.
+
+    Raises ConfigError when no number of workers that anybody would start holds the target.
+    """
     search = _Search(spark, measured, goal, progress)
     model = {
         load: workers_for(measured.load.times(load), goal.target, goal.quantile)
@@ -172,11 +188,25 @@ def plan_queue(
         by_load=by_load,
         sets=len(search.outcomes),
         error=far[len(far) // 2] if far else None,
+        check=_check(measured, goal),
+    )
+
+
+def _check(measured: Measured, goal: Goal) -> Check | None:
+    if measured.slots is None:
+        return None
+    return check(
+        measured.busiest_wait_s,
+        *measured.trace,
+        measured.before,
+        measured.slots,
+        goal.quantile,
+        goal.target,
     )
 
 
 class _Search:
-    """The simulations of one queue so far, and what they say."""
+    """The simulations of one pool so far, and what they say."""
 
     def __init__(
         self, spark: SparkSession, measured: Measured, goal: Goal, progress: Progress | None
@@ -185,7 +215,7 @@ class _Search:
         self._load = measured.load
         self._goal = goal
         self._progress = progress
-        self._queue = measured.queue
+        self._name = measured.name
         self._work = Workload(
             measured.gaps,
             measured.runs,
@@ -213,7 +243,7 @@ class _Search:
 
         def told(done: int, total: int) -> None:
             if self._progress is not None:
-                self._progress(self._queue, len(self.sets) + done, len(self.sets) + total)
+                self._progress(self._name, len(self.sets) + done, len(self.sets) + total)
 
         if sets:
             self.outcomes += simulate_sets(self._spark, self._work, sets, told)

@@ -18,7 +18,7 @@ __all__ = ["plan_svg"]
 
 
 def plan_svg(plans: Sequence[Plan]) -> str:
-    """One picture with a curve for each queue: p95 (or what was asked for) of the wait against
+    """One picture with a curve for each pool: p95 (or what was asked for) of the wait against
     workers, with the target and the answer."""
     drawn = figure(8.0, 4.4 * max(1, len(plans)))
     for index, one in enumerate(plans):
@@ -77,12 +77,17 @@ def _draw(axes: Axes, one: Plan) -> None:
     load = one.measured.load
     style(
         axes,
-        title=f"Queue {one.measured.queue}: {load.rate:.3g} jobs a second of "
+        title=f"{_queues(one)}: {load.rate:.3g} jobs a second of "
         f"{_seconds(load.run)}, {load.erlangs:.3g} workers busy on average",
         x="workers",
         y=f"p{one.goal.quantile * 100:g} of the wait",
     )
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=8)
+
+
+def _queues(one: Plan) -> str:
+    names = one.measured.queues
+    return f"Queue{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def _simulated(

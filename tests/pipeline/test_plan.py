@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import redis
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
+from rqueue.client import Queue
+from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import ConfigError
+from rqueue.options import Options
 from rqueue.pipeline.keda import keda_yaml, scaling
 from rqueue.pipeline.measure import TooFew, burstiness, measure, visits
-from rqueue.pipeline.plan import Goal, Plan, plan, plan_queue
+from rqueue.pipeline.plan import Goal, Plan, plan, plan_pool
 from rqueue.pipeline.queueing import Load, wait_quantile
 from rqueue.spark.schemas import HISTORY, HISTORY_COLUMNS, arrow_schema
 from tests.pipeline.history_rows import T0, frame
@@ -87,7 +93,7 @@ def test_the_right_number_is_found(known: Plan) -> None:
 
 def test_what_was_measured_is_what_came(known: Plan) -> None:
     measured = known.measured
-    assert (measured.queue, measured.visits, measured.jobs) == ("mail", 12_000, 12_000)
+    assert (measured.queues, measured.visits, measured.jobs) == (("mail",), 12_000, 12_000)
     assert measured.load.rate == pytest.approx(8.0, rel=0.02)
     assert measured.load.run == pytest.approx(0.5, rel=0.01)
     assert measured.load.arrivals_cv2 == pytest.approx(1.0, rel=0.1)
@@ -110,9 +116,9 @@ def test_the_simulation_checks_the_model(known: Plan) -> None:
 
 
 def test_the_same_history_and_seed_make_the_same_plan(spark: SparkSession, known: Plan) -> None:
-    again = plan_queue(spark, known.measured, known.goal)
+    again = plan_pool(spark, known.measured, known.goal)
     assert again.points == known.points
-    other = plan_queue(spark, known.measured, quick(0.8, seed=2))
+    other = plan_pool(spark, known.measured, quick(0.8, seed=2))
     assert other.points != known.points
 
 
@@ -127,7 +133,7 @@ def test_bursts_that_a_count_shows_take_more_workers(spark: SparkSession) -> Non
     trace = [point for point in found.curve() if point.measured and point.measured.most <= 2.0]
     assert min(point.workers for point in trace) in (exact, exact + 1)
     assert found.workers >= exact
-    assert plan_queue(spark, found.measured, quick(20.0, loads=(1.0,))).workers < exact
+    assert plan_pool(spark, found.measured, quick(20.0, loads=(1.0,))).workers < exact
 
 
 def test_runs_are_counted_with_their_retries(spark: SparkSession) -> None:
@@ -173,7 +179,51 @@ def test_a_plan_for_each_queue(spark: SparkSession) -> None:
     one = history(spark, *drawn(2.0, 0.5, 300), queue="b")
     two = history(spark, *drawn(2.0, 0.5, 300), queue="a")
     few = history(spark, *drawn(2.0, 0.5, 99), queue="few")
-    assert [found.queue for found in measure(one.union(two).union(few))] == ["a", "b"]
+    every = one.union(two).union(few)
+    assert [found.queues for found in measure(every)] == [("a",), ("b",)]
+    assert [found.queues for found in measure(every, queues=["b", "few"])] == [("b",)]
+
+
+def served(
+    spark: SparkSession, arrived: Floats, runs: Floats, workers: int, *, lost: float = 0.0
+) -> DataFrame:
+    """History of queues `a` and `b` in turn, served by one pool of so many workers, oldest job
+    first. lost: seconds for which each worker is away behind each job."""
+    free = [0.0] * workers
+    rows = []
+    for number, (at, run) in enumerate(zip(arrived.tolist(), runs.tolist(), strict=True)):
+        slot = min(range(workers), key=free.__getitem__)
+        begin = max(at, free[slot])
+        free[slot] = begin + run + lost
+        ms = {"enqueued": at, "started": begin, "finished": begin + run, "at": begin + run}
+        rows.append(
+            {"queue": "ab"[number % 2], "id": str(number), "outcome": "ack", "task": "t"}
+            | {name: round(value * 1000) for name, value in ms.items()}
+            # one that ended is followed by another one in its place
+            | {"worker": f"host:7:{slot}-{'0a' if number % 400 < 200 else '0b'}0000"}
+        )
+    return frame(spark, rows)
+
+
+def test_queues_of_one_pool_are_planned_together(spark: SparkSession) -> None:
+    """What asks for one of them plans the pool; with the workers there were the model says what
+    was measured."""
+    rows = served(spark, *drawn(3.0, 0.5, 1000), workers=2)
+    (found,) = plan(spark, rows, quick(1.0, loads=(1.0,)), queues=["a"], window_s=600)
+    assert found.measured.queues == ("a", "b")
+    assert found.measured.load.erlangs == pytest.approx(1.5, rel=0.1)
+    assert found.check is not None and found.check.slots == 2
+    assert found.check.model_s == pytest.approx(found.check.measured_s, rel=0.05)
+    assert found.trusted and found.workers > 2
+
+
+def test_a_model_that_contradicts_what_was_is_not_trusted(spark: SparkSession) -> None:
+    """The workers were away half a second behind each job (crashes): that is in no run time."""
+    rows = served(spark, *drawn(2.0, 0.4, 1000), workers=2, lost=0.8)
+    (found,) = plan(spark, rows, quick(1.0, loads=(1.0,)), window_s=600)
+    assert found.check is not None
+    assert found.check.model_s < 1.0 and found.check.measured_s > 5.0
+    assert not found.trusted
 
 
 def test_too_few_are_refused(spark: SparkSession) -> None:
@@ -218,11 +268,14 @@ def test_a_wrong_goal_is_named(more: dict[str, float], word: str) -> None:
 def test_numbers_for_an_autoscaler(known: Plan) -> None:
     one = scaling(known)
     assert (one.most, one.least) == (6, 6), "one window: the quietest is the busiest"
+    assert scaling(replace(known, measured=replace(known.measured, quietest=0.0))).least == 1
     assert one.waiting == 1, "0.8 s of work for one worker is 1.6 runs"
     four = scaling(known, slots=4, growth=2.0)
     assert (four.most, four.waiting) == (3, 6)
-    # Little: 16 jobs a second, half a second each, and the 102 ms that 10 workers let them wait
-    assert four.in_system * 3 == pytest.approx(16 * (0.5 + 0.102), rel=0.05)
+    # Little: 16 jobs a second, half a second each, and the 102 ms that 10 workers let them wait,
+    # before 3 replicas; 8 a second, before the 2 replicas of 6 workers; 4 a second, before 1
+    each = [16 * (0.5 + 0.102) / 3, 8 * (0.5 + 0.071) / 2]
+    assert four.in_system == pytest.approx(min(*each, 4 * 0.55), rel=0.05)
     assert 1 <= four.polling_s <= 30 and four.cooldown_s >= 60
     with pytest.raises(ConfigError, match="growth"):
         scaling(known, growth=7.0)
@@ -235,7 +288,59 @@ def test_the_rule_for_keda(known: Plan) -> None:
     facts = dict(re.findall(r"^\s*(?:- )?(\w+): (.+?)(?:  #.*)?$", text, re.M))
     assert facts["kind"] == "ScaledObject"
     assert (facts["minReplicaCount"], facts["maxReplicaCount"]) == ("2", "2")
-    assert facts["listName"] == '"n:{mail}:ready:4"'
+    assert re.findall(r'listName: "(.*)"', text) == [
+        "n:{mail}:jobs",
+        "n:{mail}:dead",
+        "n:{mail}:scheduled",
+    ]
+    assert facts["formula"] == '"jobs_0 - dead_0 - later_0"'
     assert (facts["address"], facts["databaseIndex"]) == ('"db:7000"', '"3"')
-    assert facts["listLength"] == '"6"'
     assert "\t" not in text
+
+
+def test_one_rule_for_one_deployment(known: Plan) -> None:
+    two = replace(known, measured=replace(known.measured, queues=("mail", "p d}f")))
+    text = keda_yaml(two, scaling(two), deployment="pool")
+    assert text.count("kind: ScaledObject") == text.count("scaleTargetRef") == 1
+    assert 'name: "rqueue-mail-p-d-f"' in text and 'name: "pool"' in text
+    assert '"jobs_0 - dead_0 - later_0 + jobs_1 - dead_1 - later_1"' in text
+    assert text.count("- type: redis") == 6
+    assert len(set(re.findall(r"name: (\w+_\d)", text))) == 6
+
+
+@pytest.fixture
+def queue(server: EmbeddedRedis, queue_name: str) -> Iterator[Queue]:
+    with Queue(queue_name, server.url) as queue:
+        yield queue
+
+
+def test_the_number_counts_what_is_to_be_done(
+    known: Plan, queue: Queue, client: redis.Redis
+) -> None:
+    """Ready and held jobs, neither dead letters nor those of next week, by KEDA's own script."""
+    its = replace(known, measured=replace(known.measured, queues=(queue.name,)))
+    text = keda_yaml(its, scaling(its), namespace=queue.keys.namespace)
+    keys = dict(re.findall(r'name: (\w+_0)\n(?:.*\n)*?.*listName: "(.*)"', text))
+    [formula] = re.findall(r'formula: "(.*)"', text)
+
+    def number() -> int:
+        return int(eval(formula, {name: client.eval(LENGTH, 1, key) for name, key in keys.items()}))
+
+    assert number() == 0
+    queue.send("later", options=Options(delay_ms=3_600_000))
+    assert number() == 0
+    for _ in range(3):
+        queue.send("now", options=Options(priority=9))
+    assert number() == 3
+    with queue.consumer(jobs=2, renew=False) as consumer:
+        first, second = consumer.pull()
+        assert number() == 3
+        consumer.reject(first, "no")
+        consumer.retry(second, delay=60)
+        assert number() == 1
+
+
+LENGTH = """
+local of = { zset = 'zcard', set = 'scard', list = 'llen', hash = 'hlen', none = 'llen' }
+return redis.call(of[redis.call('type', KEYS[1]).ok], KEYS[1])"""
+"""How KEDA's scaler for lists counts, since its version 2."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
@@ -45,7 +46,7 @@ def busy(queue: Queue) -> Queue:
 
 def test_what_it_says(run: Run, read: Read, busy: Queue, away: Path) -> None:
     (found,) = read("plan", "-q", busy.name, *QUICK, "--slots", "2")
-    assert (found["queue"], found["target_ms"], found["percentile"]) == (busy.name, 2000, 95)
+    assert (found["queues"], found["target_ms"], found["percentile"]) == ([busy.name], 2000, 95)
     assert found["measured"]["runs"] == 400
     assert found["measured"]["busiest"]["erlangs"] == pytest.approx(2.0, rel=0.15)
     assert found["measured"]["busiest"]["run_ms"] == 1000
@@ -63,8 +64,29 @@ def test_what_it_says(run: Run, read: Read, busy: Queue, away: Path) -> None:
 def test_the_rule_is_all_that_is_printed(run: Run, busy: Queue) -> None:
     said = run("plan", "-q", busy.name, *QUICK, "--keda", url="")
     assert said.stdout.splitlines()[1] == "apiVersion: keda.sh/v1alpha1"
-    assert f'listName: "rqueue:{{{busy.name}}}:ready:4"' in said.stdout
+    assert f'listName: "rqueue:{{{busy.name}}}:jobs"' in said.stdout
     assert said.stderr == ""
+
+
+def test_a_contradiction_is_said(run: Run, queue: Queue) -> None:
+    """Each job waited five seconds for a worker that had nothing to do."""
+    at = T0 + np.arange(400) * 1000
+    settle(
+        queue,
+        400,
+        enqueued=at.tolist(),
+        started=(at + 5000).tolist(),
+        finished=(at + 5200).tolist(),
+        worker="host:1:0-aaaaaa",
+    )
+    said = run("plan", "-q", queue.name, *QUICK, code=1)
+    assert "the model says p95 of the wait was 0ms, measured was 5.0s: do not trust" in said.stderr
+    assert said.stderr.splitlines()[-1].startswith("rqueue: queues 'test")
+    assert "1 worker holds p95" in said.stdout
+    rule = run("plan", "-q", queue.name, *QUICK, "--keda", code=1)
+    assert rule.stdout == "" and "do not trust" in rule.stderr
+    document = json.loads(run("plan", "-q", queue.name, *QUICK, "--json", code=1).stdout)
+    assert (document[0]["trusted"], document[0]["check"]["workers"]) == (False, 1)
 
 
 def test_a_queue_without_history(run: Run, queue_name: str) -> None:

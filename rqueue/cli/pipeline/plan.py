@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rqueue.cli.exits import Failure
 from rqueue.cli.output import (
     Column,
     echo,
@@ -106,9 +107,14 @@ def plan(
     """Find how many workers hold a wait.
 
     Measures arrivals and run times in the history that Redis keeps, or in a lake, and takes the
-    busiest window of it. A queueing model (Allen-Cunneen) proposes a number of workers for each
-    queue; a simulation of thousands of parameter sets, run in Spark, decides. A worker is a slot
-    that runs one job at a time. Prints the numbers for an autoscaler too.
+    busiest window of it. A queueing model (Allen-Cunneen) proposes a number of workers; a
+    simulation of thousands of parameter sets, run in Spark, decides. A worker is a slot that runs
+    one job at a time. Prints the numbers for an autoscaler too.
+
+    Queues that the same workers served are planned together: one pool, one answer. With the workers
+    that there were the model has to say what was measured; where it says something else (workers
+    that crash, a pool that was held up by something else), the plan says that it is not to be
+    trusted, the exit code is 1, and --keda prints no rule.
 
     \b
     Examples:
@@ -124,9 +130,11 @@ def plan(
         raise click.UsageError("--slots is at least 1")
     if keda and as_json:
         raise click.UsageError("--keda or --json, not both")
-    with history_table(target, cluster, lake, queues, since, until, master, conf) as (
+    # of all queues: some may share their workers with those that are asked for
+    with history_table(target, cluster, lake, since, until, master, conf) as (
         spark,
         history,
+        lacking,
     ):
         from rqueue.pipeline.plan import LOADS, Goal
         from rqueue.pipeline.plan import plan as make
@@ -145,16 +153,24 @@ def plan(
                 history,
                 wanted,
                 window_s=width,
+                queues=queues,
                 progress=lambda _queue, done, total: meter.update(done, total),
             )
     from rqueue.pipeline.keda import scaling
 
+    planned = {queue for one in plans for queue in one.measured.queues}
+    for gap in lacking:
+        if gap.queue in planned:
+            echo(f"warning: {gap}", err=True)
     numbers = [scaling(one, slots=slots, growth=growth) for one in plans]
     if plot is not None:
         from rqueue.pipeline.plan_plot import plan_svg
 
         Path(plot).write_text(plan_svg(plans), encoding="utf-8")
-    if keda:
+    doubtful = [one for one in plans if not one.trusted]
+    if keda and doubtful:
+        pass
+    elif keda:
         click.echo("---\n".join(rules(target, cluster, plans, numbers)), nl=False)
     elif as_json:
         print_json([document(*pair) for pair in zip(plans, numbers, strict=True)])
@@ -163,13 +179,28 @@ def plan(
             if index:
                 echo()
             _show(*pair, growth)
+    if doubtful:
+        raise Failure(
+            "; ".join(f"{contradiction(one)}: do not trust this plan" for one in doubtful)
+        )
+
+
+def contradiction(one: Plan) -> str:
+    """What the model says of what was, and what was."""
+    found = one.check
+    assert found is not None
+    return (
+        f"queues {one.measured.name}: with the {many(found.slots, 'worker')} there were the model"
+        f" says p{one.goal.quantile * 100:g} of the wait was {span(found.model_s * 1000)}, measured"
+        f" was {span(found.measured_s * 1000)}"
+    )
 
 
 def rules(target: Target, cluster: bool, plans: list[Plan], numbers: list[Scaling]) -> list[str]:
     """A KEDA rule for each plan, for the server of the command line where there is one."""
     from urllib.parse import urlsplit
 
-    from rqueue.pipeline.keda import keda_yaml
+    from rqueue.pipeline.keda import keda_yaml, kubernetes_name
     from rqueue.settings import Settings
 
     settings = Settings.load(url=target.url, namespace=target.namespace)
@@ -178,14 +209,27 @@ def rules(target: Target, cluster: bool, plans: list[Plan], numbers: list[Scalin
     if parts.hostname:
         where["address"] = f"{parts.hostname}:{parts.port or 6379}"
         where["database"] = int(parts.path.strip("/") or 0)
-    return [keda_yaml(one, its, **where) for one, its in zip(plans, numbers, strict=True)]
+    found = []
+    for one, its in zip(plans, numbers, strict=True):
+        if len(plans) > 1:  # a Deployment for each pool
+            where["deployment"] = f"rqueue-workers-{kubernetes_name(one.measured.queues)}"
+        found.append(keda_yaml(one, its, **where))
+    return found
 
 
 def document(one: Plan, numbers: Scaling) -> dict[str, Any]:
     """A plan as JSON."""
     measured, load = one.measured, one.measured.load
     return {
-        "queue": measured.queue,
+        "queues": list(measured.queues),
+        "trusted": one.trusted,
+        "check": None
+        if one.check is None
+        else {
+            "workers": one.check.slots,
+            "model_wait_ms": _ms(one.check.model_s),
+            "measured_wait_ms": _ms(one.check.measured_s),
+        },
         "target_ms": _ms(one.goal.target),
         "percentile": round(one.goal.quantile * 100, 3),
         "workers": one.workers,
@@ -196,6 +240,7 @@ def document(one: Plan, numbers: Scaling) -> dict[str, Any]:
             "to": iso(measured.last_ms),
             "runs": measured.visits,
             "jobs": measured.jobs,
+            "untimed": measured.untimed,
             "wait_ms": _ms(measured.wait_s),
             "average_erlangs": round(measured.average, 4),
             "quietest_erlangs": round(measured.quietest, 4),
@@ -248,9 +293,10 @@ def _ms(seconds: float) -> float | None:
 def _show(one: Plan, numbers: Scaling, growth: float) -> None:
     measured, load = one.measured, one.measured.load
     share = f"p{one.goal.quantile * 100:g}"
+    queues = f"{'queues' if len(measured.queues) > 1 else 'queue'} {measured.name}"
     echo(
-        f"queue '{measured.queue}': {many(one.workers, 'worker')} hold {share} of the wait"
-        f" within {span(one.goal.target * 1000)}"
+        f"{queues}: {many(one.workers, 'worker')} {'holds' if one.workers == 1 else 'hold'} {share}"
+        f" of the wait within {span(one.goal.target * 1000)}"
         + (f"; {one.by_load[growth]} at {growth:g} times the load" if growth != 1 else "")
     )
     print_facts(
@@ -264,6 +310,10 @@ def _show(one: Plan, numbers: Scaling, growth: float) -> None:
             "runs": f"{span(load.run * 1000)} on average, cs² {load.runs_cv2:.2f}",
             "load": f"{load.erlangs:.2f} workers busy on average; {measured.average:.2f} over the"
             f" whole range, {measured.quietest:.2f} in the quietest window",
+            "check": _checked(one),
+            "killed": f"{many(measured.untimed, 'run')} of unknown length are not in it"
+            if measured.untimed
+            else "",
             "model": f"{many(one.model_workers, 'worker')}"
             + ("" if one.error is None else f"; its waits are {one.error:.0%} off (median)"),
             "simulation": f"{many(one.sets, 'parameter set')} of {one.goal.jobs:,} jobs",
@@ -300,6 +350,15 @@ def _show(one: Plan, numbers: Scaling, growth: float) -> None:
         f"autoscaler ({many(numbers.slots, 'worker')} a replica): {numbers.least} to"
         f" {many(numbers.most, 'replica')}, target {many(numbers.waiting, 'waiting job')} or"
         f" {numbers.in_system:.1f} jobs in the system for each; the rule: --keda"
+    )
+
+
+def _checked(one: Plan) -> str:
+    if one.check is None:
+        return "none: history does not say which workers there were"
+    return (
+        f"with the {many(one.check.slots, 'worker')} there were, {span(one.check.model_s * 1000)}"
+        f" says the model, {span(one.check.measured_s * 1000)} was measured"
     )
 
 

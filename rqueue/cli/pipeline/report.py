@@ -189,4 +189,4 @@ def _summary(made: Report, page: str | None, parquet: str | None) -> None:
     }
     print_facts(facts)
     for warning in made.document["warnings"]:
-        click.echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning}", err=True)

@@ -21,6 +21,7 @@ from rqueue.cli.target import Target
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from rqueue.pipeline.missing import Missing
     from rqueue.settings import Settings
     from rqueue.spark.access import Access
 
@@ -198,29 +199,31 @@ def history_table(
     target: Target,
     cluster: bool,
     lake: str | None,
-    queues: tuple[str, ...],
     since: str | None,
     until: str | None,
     master: str | None,
     conf: tuple[str, ...],
-) -> Iterator[tuple[SparkSession, DataFrame]]:
-    """A session, and history between two times (see `range_options`): of a lake, or the one that
-    Redis keeps."""
+) -> Iterator[tuple[SparkSession, DataFrame, list[Missing]]]:
+    """A session, history of all queues between two times (see `range_options`), of a lake or the
+    one that Redis keeps, and what is missing in it."""
     first, last = moment(since, "from"), moment(until, "to")
     with contextlib.ExitStack() as stack:
+        options = None
         if lake is None:
             options = stack.enter_context(source_options(target, cluster))
-            spark = stack.enter_context(spark_session(master, conf))
-            if queues:
-                options["queues"] = ",".join(name.replace(",", "\\,") for name in queues)
-            if first:
-                options["since"] = str(first)
-            if last:
-                options["until"] = str(last - 1)
-            yield spark, spark.read.format("rqueue-history").options(**options).load()
-        else:
-            spark = stack.enter_context(spark_session(master, conf))
-            yield spark, lake_rows(spark, lake, queues, first, last)
+        spark = stack.enter_context(spark_session(master, conf))
+        from rqueue.pipeline.missing import missing
+
+        lacking = missing(spark, first, last or 2**53, lake=lake, live=options)
+        if options is None:
+            assert lake is not None
+            yield spark, lake_rows(spark, lake, (), first, last), lacking
+            return
+        if first:
+            options["since"] = str(first)
+        if last:
+            options["until"] = str(last - 1)
+        yield spark, spark.read.format("rqueue-history").options(**options).load(), lacking
 
 
 def lake_rows(

@@ -11,13 +11,9 @@ from rqueue import outbox, store
 from rqueue.aconsumer import AsyncConsumer
 from rqueue.ahandle import AsyncJobHandle
 from rqueue.aputs import AsyncBackgroundPuts
+from rqueue.async_connections import AsyncConnections
 from rqueue.codec import Envelope
-from rqueue.connection import (
-    aexecute,
-    afirst_look,
-    open_async_client,
-    require_bytes,
-)
+from rqueue.connection import open_async_client, patience_of, require_bytes
 from rqueue.credit import Credit, SharedCredit
 from rqueue.dev_server import with_url
 from rqueue.expect import expect
@@ -28,6 +24,7 @@ from rqueue.names import check_queue
 from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
 from rqueue.packing import Call, Packer, by_name, configuration, lease_of, terms_of
+from rqueue.server_check import afirst_look
 from rqueue.settings import Settings, redact
 from rqueue.store.consumers import Mode
 from rqueue.store.enqueue import Accepted, Put
@@ -75,6 +72,7 @@ class AsyncQueue:
         if redis is not None:
             require_bytes(redis)
             self.redis = redis
+            patience = patience_of(redis)
         else:
             self.settings = given = with_url(given)
             self.redis = open_async_client(
@@ -82,6 +80,8 @@ class AsyncQueue:
                 socket_connect_timeout=given.connect_timeout,
                 socket_timeout=given.command_timeout + 20,
             )
+            patience = given.command_timeout
+        self._connections = AsyncConnections(self.redis, patience)
 
     # -- enqueue -----------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class AsyncQueue:
         )
 
     async def _run(self, call: store.Call[T]) -> T:
-        answer = await aexecute(self.redis, call, queue=self.name)
+        answer = await self._connections.run(call, queue=self.name)
         if not self._looked:
             self._looked = True
             await afirst_look(self.redis)
@@ -228,6 +228,7 @@ class AsyncQueue:
         if found is None:
             found = type(self)(name, redis=self.redis, settings=self.settings)
             found._looked = self._looked
+            found._connections = self._connections
             if len(self._siblings) < SIBLINGS_MAX:
                 found._siblings = self._siblings
                 self._siblings[name] = found
@@ -287,6 +288,7 @@ class AsyncQueue:
 
     async def close(self) -> None:
         """Close the connections that this queue opened."""
+        await self._connections.close()
         if self._owns:
             await self.redis.aclose()
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rqueue import store
-from rqueue.connection import aexecute, patience_of, translated
 from rqueue.escape import escaped
-from rqueue.job import JobState, parse_record
+from rqueue.job import JobState
 from rqueue.results import ResultWait, read_result, read_state, slice_for
 
 if TYPE_CHECKING:
@@ -40,25 +39,26 @@ class AsyncJobHandle(Generic[R]):
     async def state(self) -> JobState:
         """Where the job is now; UNKNOWN if it was never accepted or its record is gone."""
         call = store.await_result(self._queue.keys, self.id, wait=False)
-        return read_state(await aexecute(self._queue.redis, call, queue=self.queue))
+        return read_state(await self._queue._run(call))
 
     async def result(self, timeout: float | None = None) -> R:
         """Wait for the result, at most `timeout` seconds; as `JobHandle.result`, same errors.
 
         Cancelling the wait (asyncio.timeout, a client that hung up) changes nothing for the job.
         """
-        client, queue = self._queue.redis, self.queue
-        wait = ResultWait(self._queue.keys, self.id, timeout, slice_for(patience_of(client)))
+        queue = self._queue
+        connections = queue._connections
+        wait = ResultWait(queue.keys, self.id, timeout, slice_for(connections.patience))
         while True:
-            record = wait.heard(await aexecute(client, wait.ask(), queue=queue))
-            if record is None:
-                with translated(client, queue=queue):
-                    moved: Any = await client.execute_command(*wait.block())
-                if moved is None:
-                    continue
-                record = parse_record(moved)
-            value: R = read_result(self.id, record)
-            return value
+            moved = None
+            if wait.left > 0:
+                seen, moved = await connections.run_then(wait.ask(), wait.block(), queue=queue.name)
+            else:
+                seen = await queue._run(wait.ask())
+            record = wait.heard(seen) or wait.moved(moved)
+            if record is not None:
+                value: R = read_result(self.id, record)
+                return value
 
     async def cancel(self, *, held: bool = True) -> bool:
         """Cancel the job; True if it had not ended."""

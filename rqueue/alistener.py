@@ -7,8 +7,9 @@ import asyncio
 from redis import exceptions as rx
 
 from rqueue.awire import AsyncWire, end
+from rqueue.error_mapping import translate
 from rqueue.errors import RedisTimeout, ServerError
-from rqueue.listener import LISTEN_S, RECONNECTED, SLACK_S, Wake
+from rqueue.listener import LISTEN_S, RECONNECTED, SLACK_S, Wake, unblocked
 
 
 class AsyncListener:
@@ -46,7 +47,8 @@ class AsyncListener:
         """Wait for the next wake-up, at most `timeout` seconds (None: for ever); [] at the end.
 
         A lost connection is one "reconnected" per consumer, once it is back; while Redis cannot be
-        reached the error of `rqueue.errors` is raised.
+        reached, or refuses, the error of `rqueue.errors` is raised: it is for the caller to pause
+        before the next try.
         """
         if not self._keys:
             raise ValueError("nothing to listen to")
@@ -56,9 +58,9 @@ class AsyncListener:
         if self._reader is None:
             # sent before anything is awaited on it, so that "reconnected" means: listening again
             try:
-                await self._wire.send("BLPOP", *self._keys, LISTEN_S)
-            except ServerError:
-                self._stale = True
+                await self._wire.send(("BLPOP", *self._keys, LISTEN_S))
+            except BaseException:
+                self._stale = True  # of a command that was sent, or half of it, the answer is lost
                 raise
             self._reader = asyncio.create_task(self._read(dict(self._keys)))
         if self._stale:
@@ -77,10 +79,14 @@ class AsyncListener:
         except TimeoutError as error:
             self._stale = True
             raise RedisTimeout("no answer from Redis in time", url=self._wire.url) from error
-        except (rx.ResponseError, ServerError):
-            # UNBLOCKED by a failover, LOADING, a lost connection: look again, from a new one
+        except rx.ResponseError as error:
             self._stale = True
             self._wire.abort()
+            if unblocked(error):
+                return []
+            raise translate(error, url=self._wire.url) from error
+        except ServerError:
+            self._stale = True  # look again, over a new connection
             return []
         if reply is None:
             return []

@@ -296,10 +296,10 @@ class AsyncBackgroundPuts:
                 box.interrupted(error)
                 await asyncio.sleep(backoff(attempt))
             except Exception as error:
-                self._last_error = error
-                refused = box.refuse(error)
+                self._last_error = reason = box.reason(error)
+                refused = box.refuse(reason)
                 self._tell_moved()
-                self._listeners.tell_failed(error, refused)
+                self._listeners.tell_failed(reason, refused)
                 return
             else:
                 break

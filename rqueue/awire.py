@@ -10,7 +10,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from rqueue import scripts
-from rqueue.connection import translate, url_of
+from rqueue.connection import url_of
+from rqueue.error_mapping import moved_on, translate
+from rqueue.server_check import check_greeting, check_refusal
 from rqueue.store.call import Arg, Call
 
 if TYPE_CHECKING:
@@ -57,18 +59,42 @@ class AsyncWire:
         """Drop the connection now, without awaiting anything."""
         self._connection._close()
 
-    async def send(self, *command: Arg) -> None:
-        """Send one command and do not wait. Raises the tree of `rqueue.errors`."""
+    async def connect(self) -> None:
+        """Connect, log in and see who answers, if not connected. Raises the tree of
+        `rqueue.errors`."""
+        connection = self._connection
+        if connection.is_connected:
+            return
+        try:
+            async with asyncio.timeout(self._timeout):
+                await connection.connect()
+                await connection.send_command("HELLO")
+                try:
+                    greeting = await connection.read_response()
+                except rx.ResponseError as error:
+                    check_refusal(error, self.url)
+                else:
+                    check_greeting(greeting, self.url)
+        except (rx.RedisError, OSError) as error:
+            raise await self._broken(error, sent=False) from error
+        except BaseException:
+            self.abort()
+            raise
+
+    async def send(self, *commands: tuple[Arg, ...]) -> None:
+        """Send commands and do not wait. Raises the tree of `rqueue.errors`."""
+        await self.connect()
         connection = self._connection
         try:
             async with asyncio.timeout(self._timeout):
-                if not connection.is_connected:
-                    await connection.connect()
                 await connection.send_packed_command(
-                    connection.pack_command(*command), check_health=False
+                    connection.pack_commands(commands), check_health=False
                 )
         except (rx.RedisError, OSError) as error:
             raise await self._broken(error) from error
+        except BaseException:
+            self.abort()  # cancelled: half of a command may have been sent
+            raise
 
     async def read(self) -> Any:
         """Read one reply; an error reply raises redis-py's ResponseError."""
@@ -79,10 +105,13 @@ class AsyncWire:
             raise
         except (rx.RedisError, OSError) as error:
             raise await self._broken(error) from error
+        except BaseException:
+            self.abort()  # cancelled: the reply would be taken for that of the next command
+            raise
 
     async def command(self, *command: Arg) -> Any:
         """Send one command and read its reply."""
-        await self.send(*command)
+        await self.send(command)
         return await self.read()
 
     async def run(self, call: Call[R], *, queue: str = "", consumer: str = "") -> R:
@@ -95,17 +124,49 @@ class AsyncWire:
                 except rx.NoScriptError:
                     reply = await self.command("EVAL", script.source, 2, *call.keys, *call.args)
         except rx.ResponseError as error:
-            if (place := script.locate(str(error))) is not None:
-                error.add_note(f"at {place}")
-            raise translate(
-                error, url=self.url, script=call.script, queue=queue, consumer=consumer
-            ) from error
+            raise self.refused(call, error, queue, consumer) from error
         return call.read(reply)
 
-    async def _broken(self, error: Exception) -> Exception:
+    async def run_then(
+        self, call: Call[R], command: tuple[Arg, ...], *, queue: str = ""
+    ) -> tuple[R, Any]:
+        """Run a script call and a command that waits for what the call has announced, sent with
+        it: the replies of both. Where only the command is refused, its reply is the error."""
+        script = scripts.script(call.script)
+        async with self._turn:
+            await self.send(("EVALSHA", script.sha, 2, *call.keys, *call.args), command)
+            try:
+                reply = await self.read()
+            except rx.ResponseError as error:
+                # nothing was announced: what waits for it would wait for nothing
+                self.abort()
+                if not isinstance(error, rx.NoScriptError):
+                    raise self.refused(call, error, queue) from error
+            else:
+                seen = call.read(reply)
+                try:
+                    return seen, await self.read()
+                except rx.ResponseError as error:
+                    return seen, self.refused(call, error, queue)
+        await self.run(call, queue=queue)
+        return await self.run_then(call, command, queue=queue)
+
+    def refused(
+        self, call: Call[Any], error: rx.ResponseError, queue: str, consumer: str = ""
+    ) -> Exception:
+        """The error for an error reply to a call. Where another server may be in charge by now,
+        the connection is closed: only a new one looks its address up."""
+        if (place := scripts.script(call.script).locate(str(error))) is not None:
+            error.add_note(f"at {place}")
+        found = translate(error, url=self.url, script=call.script, queue=queue, consumer=consumer)
+        if moved_on(found):
+            self.abort()
+        return found
+
+    async def _broken(self, error: Exception, *, sent: bool = True) -> Exception:
         # a reply may still be on its way: this connection must not be used again
         await self._connection.disconnect(nowait=True)
-        return translate(error, url=self.url)
+        return translate(error, url=self.url, sent=sent)
 
 
 async def end(task: asyncio.Task[Any]) -> None:

@@ -11,7 +11,7 @@ import redis
 
 from rqueue import outbox, store
 from rqueue.codec import Envelope
-from rqueue.connection import first_look, open_client, patience_of, require_bytes
+from rqueue.connection import open_client, patience_of, require_bytes
 from rqueue.consumer import Consumer
 from rqueue.credit import Credit, SharedCredit
 from rqueue.dev_server import with_url
@@ -26,6 +26,7 @@ from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
 from rqueue.packing import Call, Packer, by_name, configuration, lease_of, terms_of
 from rqueue.puts import BackgroundPuts
+from rqueue.server_check import first_look
 from rqueue.settings import Settings, parse_when, redact
 from rqueue.store.consumers import Mode
 from rqueue.store.enqueue import Accepted, Put

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import redis
 
 from rqueue.client import Queue
-from rqueue.connection import require_bytes, server_facts
-from rqueue.errors import ConfigError, WrongServer
+from rqueue.connection import require_bytes
+from rqueue.errors import ConfigError, EvictionPolicy
 from rqueue.handle import JobHandle
 from rqueue.options import Options
+from rqueue.server_check import server_facts
 from rqueue.settings import Settings
 
 if TYPE_CHECKING:
@@ -74,12 +75,14 @@ def connect(
 ) -> Queue:
     """Configure, connect now, and return the default queue.
 
-    Raises ConfigError, the server errors, and WrongServer for a server that is too old.
+    Raises ConfigError, the server errors, WrongServer for a server that is too old, a Sentinel or
+    a node of a cluster, and RedisReadOnly for a replica.
     """
     configure(url, redis=redis, namespace=namespace, signing_keys=signing_keys, settings=settings)
     found = queue()
-    problem = server_facts(found.redis).problem
-    if isinstance(problem, WrongServer):
+    facts = server_facts(found.redis)
+    problem = facts.replica or facts.problem
+    if problem is not None and not isinstance(problem, EvictionPolicy):
         raise problem
     return found
 

@@ -9,10 +9,12 @@
     │   │   ├── RedisTimeout         no answer in time: whether the command ran is not known
     │   │   ├── RedisLoading         starting, still reading its data
     │   │   ├── RedisReadOnly        a replica, or a failover is under way
+    │   │   ├── RedisBusy            a script keeps it busy, or a cluster rearranges itself
     │   │   └── RedisOutOfMemory     maxmemory is reached and nothing may be evicted
     │   └── UnusableServer           ... until somebody changes it
-    │       ├── AuthenticationFailed
-    │       ├── WrongServer          too old, or not a Redis
+    │       ├── AuthenticationFailed wrong password, or a login without the rights
+    │       ├── WrongServer          too old, not a Redis, a Sentinel, a node of a cluster
+    │       ├── CommandRefused       a command that rqueue needs is refused
     │       └── EvictionPolicy       it may evict jobs
     ├── ScriptError                  a Lua script refused its input
     ├── ScriptSourceError            the Lua sources are missing or broken (installation)
@@ -71,6 +73,7 @@ __all__ = [
     "BufferClosed",
     "BufferFull",
     "CodecError",
+    "CommandRefused",
     "ConfigError",
     "ConnectionLost",
     "ConsumerError",
@@ -89,6 +92,7 @@ __all__ = [
     "NotRegistered",
     "QueueError",
     "RQueueError",
+    "RedisBusy",
     "RedisLoading",
     "RedisOutOfMemory",
     "RedisReadOnly",
@@ -143,7 +147,13 @@ class RQueueError(Exception):
 
 
 class ServerError(RQueueError):
-    """The Redis server cannot be used. `url` has its credentials removed; "" when not known."""
+    """The Redis server cannot be used. `url` has its credentials removed; "" when not known.
+
+    `outcome_unknown`: the command that failed may have been carried out all the same, because its
+    answer was lost: repeat only what may be repeated. False: nothing was changed.
+    """
+
+    outcome_unknown = False
 
     def __init__(self, message: str, *, url: str = "") -> None:
         super().__init__(f"{message} ({url})" if url else message)
@@ -157,9 +167,13 @@ class RedisUnavailable(ServerError):
 class ConnectionLost(RedisUnavailable):
     """No connection: refused, reset, closed by the server, or its name was not found."""
 
+    outcome_unknown = True
+
 
 class RedisTimeout(RedisUnavailable):
     """No answer in time. Whether the command ran is not known: repeat only what may be repeated."""
+
+    outcome_unknown = True
 
 
 class RedisLoading(RedisUnavailable):
@@ -167,7 +181,13 @@ class RedisLoading(RedisUnavailable):
 
 
 class RedisReadOnly(RedisUnavailable):
-    """The server is a replica, or refuses writes during a failover (READONLY, MASTERDOWN)."""
+    """The server is a replica, or refuses writes for now (READONLY, MASTERDOWN, NOREPLICAS,
+    MISCONF)."""
+
+
+class RedisBusy(RedisUnavailable):
+    """The server is there and refuses everything for now: a script runs too long (BUSY), or a
+    cluster rearranges itself (TRYAGAIN, ASK, CLUSTERDOWN). Nothing was done."""
 
 
 class RedisOutOfMemory(RedisUnavailable):
@@ -183,11 +203,16 @@ class AuthenticationFailed(UnusableServer):
 
 
 class WrongServer(UnusableServer):
-    """What answers is too old (Redis 6.2 is the oldest that works), or is no Redis at all."""
+    """What answers is too old (Redis 6.2 is the oldest that works), is no Redis at all, or not one
+    that rqueue can work with: a Sentinel, a node of a cluster, no such database."""
 
     def __init__(self, message: str, *, url: str = "", version: str = "") -> None:
         super().__init__(message, url=url)
         self.version = version
+
+
+class CommandRefused(UnusableServer):
+    """The server refuses a command that rqueue needs, for a reason that has no error of its own."""
 
 
 class EvictionPolicy(UnusableServer):
@@ -195,7 +220,10 @@ class EvictionPolicy(UnusableServer):
 
     def __init__(self, policy: str, *, url: str = "") -> None:
         super().__init__(
-            f"maxmemory-policy is '{policy}': Redis may evict jobs; set it to 'noeviction'", url=url
+            f"maxmemory-policy is '{policy}': Redis may evict jobs; set it to 'noeviction' "
+            "(CONFIG SET maxmemory-policy noeviction; for hosted Redis in the provider's parameter "
+            "group or instance settings)",
+            url=url,
         )
         self.policy = policy
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue import store
 from rqueue.escape import escaped
-from rqueue.job import JobState, parse_record
+from rqueue.job import JobState
 from rqueue.results import (
     ResultWait,
     read_result,
@@ -75,11 +75,6 @@ def await_record(queue: Queue, id: str, timeout: float | None) -> Any:
             seen, moved = lines.run_then(wait.ask(), wait.block(), queue=queue.name)
         else:
             seen = queue._run(wait.ask())
-        record = wait.heard(seen)
-        if record is None:
-            if moved is None:
-                continue
-            if isinstance(moved, Exception):
-                raise moved
-            record = parse_record(moved)
-        return read_result(id, record)
+        record = wait.heard(seen) or wait.moved(moved)
+        if record is not None:
+            return read_result(id, record)

@@ -2,13 +2,12 @@
 
 A pool costs a command more than the command itself does. A thread's calls come one after the other,
 so a wire of its own serves it as well, in half the time. A call whose connection broke is sent
-again a few times: all that the client sends may be repeated (an enqueue by its id).
+again a few times, see `repeats`.
 """
 
 from __future__ import annotations
 
 import os
-import random
 import threading
 import time
 import weakref
@@ -17,16 +16,13 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import redis
 
-from rqueue.errors import ConnectionLost, RedisTimeout, RQueueError
+from rqueue.errors import RQueueError, ServerError
+from rqueue.repeats import Repeats
 from rqueue.store.call import Arg, Call
 from rqueue.wire import Wire
 
 R = TypeVar("R")
 T = TypeVar("T")
-
-TRIES = 4
-FIRST_PAUSE_S = 0.05
-LONGEST_PAUSE_S = 1.0
 
 
 class Flight(NamedTuple, Generic[R]):
@@ -34,6 +30,8 @@ class Flight(NamedTuple, Generic[R]):
 
     call: Call[R]
     wire: Wire | None
+    lost: ServerError | None = None
+    """What went wrong when it was begun: then there is no wire."""
 
 
 class Lines:
@@ -63,20 +61,22 @@ class Lines:
         """Seconds that a reply may take; None: for ever."""
         return self._timeout
 
-    def _tried(self, action: Callable[..., T], *arguments: object, queue: str) -> T:
-        failures = 0
+    def _tried(
+        self,
+        action: Callable[..., T],
+        *arguments: object,
+        queue: str,
+        lost: ServerError | None = None,
+    ) -> T:
+        repeats = None
         while True:
             wire = self._wire()
             try:
                 return action(wire, *arguments, queue=queue)
-            except (ConnectionLost, RedisTimeout):
-                failures += 1
-                if failures == TRIES:
-                    raise
-                # the first repeat comes at once: most often the server closed an idle connection
-                if failures > 1:
-                    pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**failures)
-                    time.sleep(pause * random.uniform(0.5, 1))
+            except ServerError as error:
+                repeats = repeats or Repeats(lost)
+                if pause := repeats.pause(error):
+                    time.sleep(pause)
             except RQueueError:
                 raise
             except BaseException:
@@ -92,18 +92,20 @@ class Lines:
         self._mine.pid = None
         try:
             wire.begin(call)
-        except (ConnectionLost, RedisTimeout):
-            return Flight(call, None)
+        except ServerError as error:
+            return Flight(call, None, error)
         return Flight(call, wire)
 
     def finish(self, flight: Flight[R], *, queue: str) -> R:
         """The reply of a call that was begun. Raises the tree of `rqueue.errors`."""
-        call, wire = flight
+        call, wire, lost = flight
         if wire is not None:
             try:
                 reply = wire.finish(call, queue=queue)
-            except (ConnectionLost, RedisTimeout):
-                pass
+            except ServerError as error:
+                self._keep(wire)
+                Repeats().pause(error)  # raises what is not to be sent again
+                lost = error
             except RQueueError:
                 self._keep(wire)
                 raise
@@ -113,7 +115,8 @@ class Lines:
             else:
                 self._keep(wire)
                 return reply
-        return self.run(call, queue=queue)
+        answer: R = self._tried(Wire.run, call, queue=queue, lost=lost)
+        return answer
 
     def close(self) -> None:
         """Close the wires of all threads; the next call opens a new one."""

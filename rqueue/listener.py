@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from redis import exceptions as rx
 
+from rqueue.error_mapping import translate
 from rqueue.errors import ServerError
 from rqueue.job import Delivery
 from rqueue.wire import Wire
@@ -62,6 +63,12 @@ def handed_over(element: bytes) -> tuple[bytes, bytes] | None:
     return element[5:end], element[end:]
 
 
+def unblocked(error: Exception) -> bool:
+    """Whether an error reply only says that the wait is over: the server became a replica. Whoever
+    waits again, over a new connection, learns where to go."""
+    return str(error).startswith("UNBLOCKED")
+
+
 class Listener:
     """Blocks on wake lists. One thread at a time; `add` and `remove` between waits."""
 
@@ -95,7 +102,8 @@ class Listener:
 
         interrupt: a socket or file descriptor that ends the wait when it becomes readable (a
         signal's wake-up pipe). A lost connection is one "reconnected" per consumer, once it is
-        back; while Redis cannot be reached the error of `rqueue.errors` is raised.
+        back; while Redis cannot be reached, or refuses, the error of `rqueue.errors` is raised: it
+        is for the caller to pause before the next try.
         """
         if not self._keys:
             raise ValueError("nothing to listen to")
@@ -138,11 +146,11 @@ class Listener:
         try:
             reply = self._wire.read()
         except rx.ResponseError as error:
-            # UNBLOCKED by a failover, LOADING, ...: look again as after a reconnect
             self._stale = True
             self._wire.close()
-            del error
-            return []
+            if unblocked(error):
+                return []
+            raise translate(error, url=self._wire.url) from error
         except ServerError:
             self._stale = True
             return []

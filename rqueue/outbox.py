@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from rqueue import store
-from rqueue.errors import ConfigError, ConnectionLost, RedisTimeout
+from rqueue.error_mapping import unsure
+from rqueue.errors import ConfigError, ServerError
 from rqueue.expect import expect_number
 from rqueue.keys import QueueKeys
 from rqueue.logs import logger
@@ -61,8 +62,8 @@ class Item(NamedTuple):
 
 
 def backoff(attempt: int) -> float:
-    """Seconds to wait after the n-th failure in a row: 50 ms, doubling up to 2 s."""
-    return float(min(2.0, 0.05 * 2 ** min(attempt - 1, 10)))
+    """Seconds to wait after the n-th failure in a row: 50 ms, doubling up to 1 s."""
+    return float(min(1.0, 0.05 * 2 ** min(attempt - 1, 10)))
 
 
 class Listeners:
@@ -120,7 +121,7 @@ class Outbox:
         self.finished = 0
         self.failed = 0
         self.closed = False
-        self._unsure = False
+        self._lost: ServerError | None = None
         self._memo: tuple[Options | None, str] = (None, "")
 
     @property
@@ -186,18 +187,24 @@ class Outbox:
 
     def interrupted(self, error: Exception) -> None:
         """The batch was sent, and it is not known whether it was stored: it is sent again."""
-        if isinstance(error, ConnectionLost | RedisTimeout):
-            self._unsure = True
+        if self._lost is None and isinstance(error, ServerError) and error.outcome_unknown:
+            self._lost = error
 
     def confirm(self, accepted: Accepted) -> list[Item]:
         """The batch is stored; returns it."""
         batch = self.sending
-        if not self._unsure:
+        if self._lost is None:
             for index in accepted.known:
                 item = batch[index]
                 item.handle.created = item.own
         self._finish()
         return batch
+
+    def reason(self, error: Exception) -> Exception:
+        """Why the batch cannot be stored: where an answer to it was lost, it may be stored."""
+        if self._lost is not None and isinstance(error, ServerError):
+            return unsure(self._lost, error)
+        return error
 
     def refuse(self, error: Exception) -> list[Item]:
         """The batch cannot be stored, now or later; returns it."""
@@ -212,7 +219,7 @@ class Outbox:
         self.bytes -= sum([len(item.body) for item in self.sending])
         self.finished += len(self.sending)
         self.sending = []
-        self._unsure = False
+        self._lost = None
 
     def give_up(self, error: Exception) -> list[Item]:
         """Refuse all that is left: the time to store it is over."""
@@ -226,4 +233,4 @@ class Outbox:
         self.sending = []
         self.bytes = 0
         self.finished = self.added
-        self._unsure = False
+        self._lost = None

@@ -401,7 +401,7 @@ class BackgroundPuts:
         with self._lock:
             if self._gone:
                 return
-            self._last_error = error
+            self._last_error = error = self._box.reason(error)
             refused = self._box.refuse(error)
             self._moved.notify_all()
         self._listeners.tell_failed(error, refused)

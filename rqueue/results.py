@@ -1,8 +1,8 @@
 """What a job's record says, and how one waits for it: the part that needs no I/O.
 
 The sync and the asyncio handle do the same: ask with `ResultWait.ask`, hear the answer with
-`heard`, and where that is None run the command `block`, then again. The sync one sends both at
-once: what was asked leaves an answer to the second.
+`heard`, and where that is None the one to the command `block` with `moved`; then again. Both are
+sent at once: what was asked leaves an answer to the second.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rqueue.errors import (
     JobExpired,
     JobFailed,
     JobPurged,
+    RedisReadOnly,
     ResultError,
     ResultExpired,
     ResultNotReady,
@@ -130,3 +131,12 @@ class ResultWait:
             if self.left <= 0:
                 raise ResultTimeout(self.id, self.timeout, state)
         return None
+
+    def moved(self, reply: Any) -> Record | None:
+        """The record, from the answer to `block`, or None: go on waiting. A server that became a
+        replica ends all waits: whoever asks again learns where to go. Raises the server errors."""
+        if isinstance(reply, Exception):
+            if isinstance(reply, RedisReadOnly):
+                return None
+            raise reply
+        return None if reply is None else parse_record(reply)

@@ -2,7 +2,7 @@
 
 | variable | setting | default | meaning |
 | --- | --- | --- | --- |
-| `RQUEUE_URL` | `url` | none | `redis://`, `rediss://` or `unix://` address of the server |
+| `RQUEUE_URL`, else `REDIS_URL` | `url` | none | address of the server, see `rqueue.server_url` |
 | `RQUEUE_NAMESPACE` | `namespace` | `rqueue` | what every key begins with |
 | `RQUEUE_SIGNING_KEYS` | `signing_keys` | none | `id:secret,...`: the first signs, all verify |
 | `RQUEUE_LEASE` | `lease_ms` | `30s` | how long a silent worker keeps its jobs |
@@ -23,11 +23,11 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from rqueue.errors import ConfigError, InvalidName
 from rqueue.expect import expect
 from rqueue.names import check_namespace
+from rqueue.server_url import problem_of
 from rqueue.signing import Signer
 
 __all__ = [
@@ -170,21 +170,8 @@ def redact(url: str) -> str:
 
 def _check_url(url: str, setting: str) -> str:
     expect(setting, url, str, "a URL, such as redis://localhost:6379/0")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise ConfigError(setting, f"{redact(url)!r} is no URL ({error})") from None
-    if parts.scheme not in ("redis", "rediss", "unix"):
-        raise ConfigError(
-            setting,
-            f"{redact(url)!r} must begin with redis://, rediss:// or unix://, "
-            "for instance redis://localhost:6379/0",
-        )
-    if parts.scheme == "unix" and not parts.path:
-        raise ConfigError(setting, f"{redact(url)!r} has no path, as in unix:///run/redis.sock")
-    if parts.scheme != "unix" and not parts.hostname and port is None:
-        raise ConfigError(setting, f"{redact(url)!r} has no host")
+    if problem := problem_of(url):
+        raise ConfigError(setting, f"{redact(url)!r} {problem}")
     return url
 
 
@@ -197,6 +184,9 @@ _VARIABLES = {
     "command_timeout": "RQUEUE_COMMAND_TIMEOUT",
     "max_body": "RQUEUE_MAX_BODY",
 }
+
+HOSTED_URL = "REDIS_URL"
+"""Where hosts of applications say where their Redis is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +262,8 @@ class Settings:
                 source, value = name, given[name]
             elif environ.get(variable):
                 source, value = variable, environ[variable]
+            elif name == "url" and environ.get(HOSTED_URL):
+                source, value = HOSTED_URL, environ[HOSTED_URL]
             else:
                 continue
             values[name] = _convert(name, value, source)

@@ -15,8 +15,10 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from rqueue import scripts
-from rqueue.connection import translate, url_of
+from rqueue.connection import url_of
+from rqueue.error_mapping import moved_on, translate
 from rqueue.framing import Framing
+from rqueue.server_check import check_greeting, check_refusal
 from rqueue.store.call import Arg, Call
 
 R = TypeVar("R")
@@ -46,19 +48,28 @@ class Wire:
         self._framing: Framing | None = None
 
     def connect(self) -> None:
-        """Connect and log in, if not connected. Raises the tree of `rqueue.errors`."""
-        try:
-            self._open()
-        except (rx.RedisError, OSError) as error:
-            raise self._broken(error) from error
-
-    def _open(self) -> None:
+        """Connect, log in and see who answers, if not connected. Raises the tree of
+        `rqueue.errors`."""
         connection = self._connection
-        if not self.connected:
+        if self.connected:
+            return
+        try:
             connection.connect()
-            sock: object = connection._sock
-            if type(sock) is socket.socket:  # on TLS redis-py's own framing goes on
-                self._framing = Framing(sock, self._timeout, connection._parser.parse_error)
+            connection.send_command("HELLO")
+            try:
+                greeting = connection.read_response()
+            except rx.ResponseError as error:
+                check_refusal(error, self.url)
+            else:
+                check_greeting(greeting, self.url)
+        except (rx.RedisError, OSError) as error:
+            raise self._broken(error, sent=False) from error
+        except BaseException:
+            self.close()
+            raise
+        sock: object = connection._sock
+        if type(sock) is socket.socket:  # on TLS redis-py's own framing goes on
+            self._framing = Framing(sock, self._timeout, connection._parser.parse_error)
 
     @property
     def connected(self) -> bool:
@@ -80,9 +91,9 @@ class Wire:
         self._send(command)
 
     def _send(self, *commands: tuple[Arg, ...]) -> None:
+        if self._framing is None:
+            self.connect()
         try:
-            if self._framing is None:
-                self._open()
             if self._framing is not None:
                 self._framing.send(*commands)
             else:
@@ -132,7 +143,7 @@ class Wire:
                 source = scripts.script(call.script).source
                 reply = self.command("EVAL", source, 2, *call.keys, *call.args)
         except rx.ResponseError as error:
-            raise self._refused(call, error, queue, consumer) from error
+            raise self.refused(call, error, queue, consumer) from error
         return call.read(reply)
 
     def run_then(
@@ -147,24 +158,29 @@ class Wire:
             # nothing was announced: what waits for it would wait for nothing
             self.close()
             if not isinstance(error, rx.NoScriptError):
-                raise self._refused(call, error, queue) from error
+                raise self.refused(call, error, queue) from error
             self.run(call, queue=queue)
             return self.run_then(call, command, queue=queue)
         seen = call.read(reply)
         try:
             return seen, self.read()
         except rx.ResponseError as error:
-            return seen, self._refused(call, error, queue)
+            return seen, self.refused(call, error, queue)
 
-    def _refused(
+    def refused(
         self, call: Call[Any], error: rx.ResponseError, queue: str, consumer: str = ""
     ) -> Exception:
+        """The error for an error reply to a call. Where another server may be in charge by now,
+        the connection is closed: only a new one looks its address up."""
         script = scripts.script(call.script)
         if (place := script.locate(str(error))) is not None:
             error.add_note(f"at {place}")
-        return translate(error, url=self.url, script=call.script, queue=queue, consumer=consumer)
+        found = translate(error, url=self.url, script=call.script, queue=queue, consumer=consumer)
+        if moved_on(found):
+            self.close()
+        return found
 
-    def _broken(self, error: Exception) -> Exception:
+    def _broken(self, error: Exception, *, sent: bool = True) -> Exception:
         # a reply may still be on its way: this connection must not be used again
         self.close()
-        return translate(error, url=self.url)
+        return translate(error, url=self.url, sent=sent)

@@ -60,7 +60,7 @@ def bench(
     deadline = time.monotonic() + parse_duration(timeout, "timeout")
     name = f"bench-{token_hex(4)}"
     with target.queue(name) as (queue, inspector):
-        from rqueue.connection import server_facts
+        from rqueue.server_check import server_facts
 
         facts = server_facts(inspector.redis)
         try:

@@ -61,8 +61,8 @@ def enqueue(
       rqueue enqueue app.tasks.charge 42 --id order-42 --priority 9
     """  # noqa: D301
     from rqueue.cli.failures import describe, exit_code
-    from rqueue.connection import server_facts
     from rqueue.errors import EvictionPolicy, ResultError
+    from rqueue.server_check import server_facts
     from rqueue.settings import parse_duration
 
     chosen = _options(options, header)

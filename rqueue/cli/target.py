@@ -48,9 +48,9 @@ class Target:
     @contextlib.contextmanager
     def inspector(self) -> Iterator[Inspector]:
         """An inspector on a server that is new enough. Raises WrongServer."""
-        from rqueue.connection import server_facts
         from rqueue.errors import WrongServer
         from rqueue.inspector import Inspector
+        from rqueue.server_check import server_facts
 
         with Inspector(settings=self.settings()) as inspector:
             problem = server_facts(inspector.redis).problem

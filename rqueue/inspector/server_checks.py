@@ -6,9 +6,10 @@ import time
 
 import redis
 
-from rqueue.connection import read_facts, translated
+from rqueue.connection import translated
 from rqueue.errors import EvictionPolicy
 from rqueue.inspector.findings import Finding, Severity
+from rqueue.server_check import REPLICA, read_facts
 
 MEMORY_SHARE = 0.9
 SLOW_PING_MS = 20.0
@@ -31,24 +32,29 @@ def check_server(client: redis.Redis) -> list[Finding]:
     facts = read_facts(info)
     problem = facts.problem
     if isinstance(problem, EvictionPolicy):
-        add("eviction", f"{problem}: CONFIG SET maxmemory-policy noeviction")
+        add("eviction", str(problem))
     elif problem is not None:
         add("version", str(problem))
+    if facts.warning:
+        add("eviction", facts.warning, "note")
     if info.get("evicted_keys"):
         add(
             "evicted",
             f"the server has evicted {info['evicted_keys']} keys since it started: if one was a"
             " queue's, its jobs are gone",
         )
-    if info.get("role", "master") != "master":
-        add("replica", "this server is a replica: it takes no jobs; use the primary's address")
-    if not facts.persistent:
+    if facts.replica is not None:
+        add("replica", REPLICA)
+    if facts.loading:
+        pass  # what it keeps is not known yet
+    elif not facts.persistent:
         saves = info.get("rdb_saves", 0) or info.get("rdb_bgsave_in_progress", 0)
         kept = "only snapshots are kept" if saves else "nothing may be kept"
         add(
             "persistence",
             f"the append-only file is off: after a crash of the server {kept}, and the latest jobs"
-            " are lost; CONFIG SET appendonly yes, and into redis.conf",
+            " are lost; CONFIG SET appendonly yes, and into redis.conf (hosted Redis: in the"
+            " provider's parameter group or instance settings)",
             "note",
         )
     elif info.get("aof_last_write_status", "ok") != "ok":

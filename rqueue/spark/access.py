@@ -21,7 +21,8 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.cluster import RedisCluster
 from redis.retry import Retry
 
-from rqueue.connection import open_client, translate
+from rqueue.connection import open_client
+from rqueue.error_mapping import translate
 from rqueue.errors import ConfigError, ConnectionLost
 from rqueue.inspector.queues import glob_escape
 from rqueue.keys import QueueKeys

@@ -117,9 +117,8 @@ def test_clients_of_ones_own(no_defaults: Any, server: EmbeddedRedis, queue_name
     rqueue.configure(server.url)
     assert rqueue.queue(queue_name).counts().ready == 2
     with redis.Redis.from_url(server.url, decode_responses=True) as wrong:
-        rqueue.configure(redis=wrong)
         with pytest.raises(ConfigError, match="decode_responses"):
-            at(queue_name).enqueue(1)
+            rqueue.configure(redis=wrong)
 
 
 def test_one_client_per_event_loop_closed_with_it(
@@ -215,6 +214,6 @@ def test_after_a_fork_both_sides_go_on(
 def test_old_servers_are_refused_by_connect(
     no_defaults: Any, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rqueue.connection.OLDEST", (99, 0))
+    monkeypatch.setattr("rqueue.server_check.OLDEST", (99, 0))
     with pytest.raises(rqueue.ServerError, match="too old"):
         rqueue.connect(server.url)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rqueue import connection
+from rqueue import server_check
 from rqueue.client import Call, Queue
 from rqueue.codec import unpack
 from rqueue.consumer import Consumer
@@ -221,7 +221,7 @@ def test_a_server_that_hides_itself_is_no_trouble(
             commands=["-info"],
         )
     url = private_server.tcp_url.replace("redis://", "redis://app:pw@")
-    connection._seen.discard(url)
+    server_check._seen.discard(url)
     with caplog.at_level(logging.INFO, "rqueue"), Queue(queue_name, url) as queue:
         assert queue.send("t").created
     assert "cannot look at the settings" in caplog.text

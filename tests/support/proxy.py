@@ -39,6 +39,7 @@ class Proxy:
     - `swallow_reply()`: the next reply is not passed on at all, and its connection is cut then.
     - `hold()` / `release()`: keep replies back / let them go.
     - `refuse()` / `accept()`: cut, and refuse new connections / take them again.
+    - `lead_to(target)`: new connections go there; those that are open stay where they are.
     - `delay`: seconds by which replies come later.
     """
 
@@ -118,6 +119,11 @@ class Proxy:
     def accept(self) -> None:
         """Take connections again."""
         self._do(lambda: setattr(self, "_refusing", False))
+
+    def lead_to(self, target: str | tuple[str, int]) -> None:
+        """Take new connections to another server, as a name or a virtual address does after a
+        failover; nobody is told."""
+        self._do(lambda: setattr(self, "_target", target))
 
     def close(self) -> None:
         self._do(lambda: setattr(self, "_stopped", True))

@@ -13,21 +13,14 @@ from typing import Any, Protocol
 from redis import exceptions as rx
 
 from rqueue import scripts
-from rqueue.connection import translate
-from rqueue.errors import (
-    AuthenticationFailed,
-    RedisTimeout,
-    RedisUnavailable,
-    RQueueError,
-    ServerError,
-)
+from rqueue.errors import RedisTimeout, RQueueError, ServerError
 from rqueue.logs import logger
 from rqueue.store import Call
 from rqueue.wire import Wire
 
 log = logger("rqueue.pool")
 
-FIRST_DELAY, LONGEST_DELAY = 0.05, 5.0
+FIRST_DELAY, LONGEST_DELAY = 0.05, 1.0
 """Seconds between attempts to reach a server that is gone: doubled from the first to the second."""
 
 
@@ -130,8 +123,8 @@ class Errands:
             self._send(errand, call, "EVAL", now)
             return
         except rx.ResponseError as said:
-            error = translate(said, url=self._wire.url, script=call.script, queue=errand.queue)
-            if isinstance(error, RedisUnavailable | AuthenticationFailed):
+            error = self._wire.refused(call, said, errand.queue)
+            if isinstance(error, ServerError):
                 self._lost(error, now)
                 return
             self._sent = None

@@ -9,9 +9,10 @@ import time
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from rqueue.connection import open_client, server_facts
+from rqueue.connection import open_client
 from rqueue.errors import RedisLoading, RedisUnavailable
 from rqueue.logs import logger
+from rqueue.server_check import server_facts
 from rqueue.settings import Settings
 from rqueue_workers.signals import Inbox
 

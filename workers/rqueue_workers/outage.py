@@ -10,7 +10,7 @@ from rqueue.logs import logger
 
 log = logger("rqueue.worker")
 
-FIRST_S, LONGEST_S = 0.05, 5.0
+FIRST_S, LONGEST_S = 0.05, 1.0
 
 
 class Outage:

@@ -174,8 +174,8 @@ def source_access(target: Target, cluster: bool = False) -> Iterator[Access]:
 def require_server(access: Access) -> None:
     """Raise what is wrong with the server, before Spark is started for it: the tree of
     `rqueue.errors`."""
-    from rqueue.connection import server_facts
     from rqueue.errors import WrongServer
+    from rqueue.server_check import server_facts
 
     with access.client() as client:
         problem = server_facts(client).problem

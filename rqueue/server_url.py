@@ -1,0 +1,126 @@
+"""The address of a server, as people write it: what is allowed, and what its parts are. No I/O.
+
+| URL | meaning |
+| --- | --- |
+| `redis://[user:password@]host[:port][/db]` | one server; `valkey://` is the same |
+| `rediss://...` | the same over TLS; `valkeys://` is the same |
+| `unix://[user:password@]/path[?db=N]` | one server, over a unix socket |
+| `redis+sentinel://[user:password@]host[:port],host.../name[/db]` | the primary that these Sentinels know by this name; user and password are the server's |
+| `rediss+sentinel://...` | the same over TLS, to the Sentinels too |
+
+Of a Sentinel URL the options `sentinel_username` and `sentinel_password` are the login at the
+Sentinels themselves; all other options are those of redis-py, as on a plain URL.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+__all__ = ["SentinelUrl", "is_sentinel", "problem_of", "sentinel_url", "spoken"]
+
+SENTINEL_PORT = 26379
+
+_ALIASES = {
+    "valkey": "redis",
+    "valkeys": "rediss",
+    "valkey+sentinel": "redis+sentinel",
+    "valkeys+sentinel": "rediss+sentinel",
+}
+_PLAIN = ("redis", "rediss", "unix")
+_SENTINEL = ("redis+sentinel", "rediss+sentinel")
+_KNOWN = "redis://, rediss://, unix:// or redis+sentinel://"
+_EXAMPLE = "for instance redis://localhost:6379/0"
+
+
+def spoken(url: str) -> str:
+    """The URL under the name that redis-py knows its scheme by."""
+    scheme, separator, rest = url.partition("://")
+    return f"{_ALIASES.get(scheme, scheme)}{separator}{rest}"
+
+
+def is_sentinel(url: str) -> bool:
+    """Whether Sentinels are to be asked where the server is."""
+    return spoken(url).partition("://")[0] in _SENTINEL
+
+
+class SentinelUrl(NamedTuple):
+    """The parts of a Sentinel URL. `server`: a plain URL with everything that counts for the server
+    itself (login, database, TLS) and a host that means nothing."""
+
+    sentinels: tuple[tuple[str, int], ...]
+    name: str
+    server: str
+    tls: bool
+    username: str | None
+    password: str | None
+
+
+def sentinel_url(url: str) -> SentinelUrl:
+    """Take a Sentinel URL apart. Raises ValueError, whose text shows no password."""
+    parts = urlsplit(spoken(url))
+    login, at, hosts = parts.netloc.rpartition("@")
+    name, _, db = parts.path.removeprefix("/").partition("/")
+    if not name:
+        raise ValueError(
+            "names no primary: write redis+sentinel://host:26379/NAME, with the name that the "
+            "Sentinels know it by"
+        )
+    if db and not db.isdecimal():
+        raise ValueError("what follows the primary's name is the number of a database")
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    own = {key: value for key, value in query if key.startswith("sentinel_")}
+    unknown = own.keys() - {"sentinel_username", "sentinel_password"}
+    if unknown:
+        raise ValueError(f"has an option that is not known: {min(unknown)}")
+    rest = urlencode([(key, value) for key, value in query if key not in own])
+    tls = parts.scheme.startswith("rediss")
+    server = f"{'rediss' if tls else 'redis'}://{login}{at}behind-sentinels/{db or 0}"
+    return SentinelUrl(
+        tuple(_address(host) for host in hosts.split(",")),
+        unquote(name),
+        server + (f"?{rest}" if rest else ""),
+        tls,
+        own.get("sentinel_username") or None,
+        own.get("sentinel_password") or None,
+    )
+
+
+def _address(text: str) -> tuple[str, int]:
+    parts = urlsplit(f"//{text.strip()}")
+    try:
+        port = parts.port
+    except ValueError:
+        raise ValueError(f"has a Sentinel with no port number: '{text}'") from None
+    if not parts.hostname:
+        raise ValueError("names a Sentinel without a host")
+    return parts.hostname, port or SENTINEL_PORT
+
+
+def problem_of(url: str) -> str:
+    """What is wrong with a URL, "" if nothing. Shows nothing of the URL itself but hosts."""
+    try:
+        parts = urlsplit(spoken(url))
+        if parts.scheme in _SENTINEL:
+            sentinel_url(url)
+            return ""
+        port = parts.port
+    except ValueError as error:
+        said = str(error)
+        return said if said.startswith(("names ", "has ", "what ")) else f"is no URL ({said})"
+    if "cluster" in parts.scheme:
+        return (
+            "is a Redis Cluster's, which rqueue does not speak: use a server that is not in "
+            "cluster mode, alone or behind Sentinels (redis+sentinel://)"
+        )
+    if "sentinel" in parts.scheme:
+        return "must begin with redis+sentinel:// or rediss+sentinel://"
+    if parts.scheme not in _PLAIN:
+        return f"must begin with {_KNOWN}, {_EXAMPLE}"
+    if "," in parts.netloc.rpartition("@")[2]:
+        return "names several hosts: of Sentinels they begin with redis+sentinel://"
+    if parts.scheme == "unix" and not parts.path:
+        return "has no path, as in unix:///run/redis.sock"
+    if parts.scheme != "unix" and not parts.hostname and port is None:
+        return "has no host"
+    return ""

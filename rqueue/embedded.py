@@ -202,7 +202,7 @@ class EmbeddedRedis:
 
     def _lock(self) -> int:
         descriptor = os.open(self.directory / _LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + self._start_timeout
         pause = threading.Event()
         while True:
             try:
@@ -210,7 +210,7 @@ class EmbeddedRedis:
                 return descriptor
             except BlockingIOError:
                 url = running(self.directory)
-                # A killed server's own child, writing a file, may hold the lock a moment longer.
+                # A killed server's own child, writing a file, may hold the lock for some seconds.
                 if url is not None or time.monotonic() > deadline:
                     os.close(descriptor)
                     where = f", at {url}" if url else ""

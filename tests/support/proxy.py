@@ -37,7 +37,9 @@ class Proxy:
     - `cut()`: close all connections now (a reset).
     - `cut_reply(after)`: let `after` more bytes of replies through, then cut that connection once.
     - `swallow_reply()`: the next reply is not passed on at all, and its connection is cut then.
-    - `hold()` / `release()`: keep replies back / let them go.
+    - `hold()` / `release()`: keep replies back, and requests if asked / let them go.
+    - `lead_to(target)`: new connections go there; those that are open stay where they are.
+    - `dribble(size)`: at most so many bytes of a reply at once; 0: as many as there are.
     - `refuse()` / `accept()`: cut, and refuse new connections / take them again.
     - `lead_to(target)`: new connections go there; those that are open stay where they are.
     - `delay`: seconds by which replies come later.
@@ -48,6 +50,8 @@ class Proxy:
         self._selector = selectors.DefaultSelector()
         self._pairs: set[Pair] = set()
         self._held = False
+        self._held_up = False
+        self._chunk = 0
         self._refusing = False
         self._allowance: int | None = None
         self.delay = 0.0
@@ -93,15 +97,23 @@ class Proxy:
         """Wait until `cut_reply` has cut."""
         return self._cut_done.wait(timeout)
 
-    def hold(self) -> None:
-        """Keep replies back from now on."""
-        self._do(lambda: setattr(self, "_held", True))
+    def hold(self, replies: bool = True, requests: bool = False) -> None:
+        """Keep replies, requests or both back from now on."""
+
+        def keep() -> None:
+            self._held, self._held_up = replies, requests
+
+        self._do(keep)
+
+    def dribble(self, size: int) -> None:
+        """Let at most `size` bytes of a reply through at once; 0: as many as there are."""
+        self._do(lambda: setattr(self, "_chunk", size))
 
     def release(self) -> None:
         """Let them go."""
 
         def go() -> None:
-            self._held = False
+            self._held = self._held_up = False
             for pair in self._pairs:
                 self._watch(pair)
 
@@ -211,7 +223,7 @@ class Proxy:
             self._cut(pair)
 
     def _push(self, pair: Pair) -> None:
-        if pair.up:
+        if pair.up and not self._held_up:
             with contextlib.suppress(BlockingIOError):
                 del pair.up[: pair.server.send(pair.up)]
         if pair.down and not self._held:
@@ -223,7 +235,7 @@ class Proxy:
                 self._cut_done.set()
                 return
             with contextlib.suppress(BlockingIOError):
-                sent = pair.client.send(pair.down)
+                sent = pair.client.send(pair.down[: self._chunk or None])
                 del pair.down[:sent]
                 if self._allowance is not None:
                     self._allowance -= sent
@@ -231,7 +243,8 @@ class Proxy:
 
     def _watch(self, pair: Pair) -> None:
         write = selectors.EVENT_READ | selectors.EVENT_WRITE
-        up, down = bool(pair.up), bool(pair.down) and not self._held
+        up = bool(pair.up) and not self._held_up
+        down = bool(pair.down) and not self._held
         self._selector.modify(pair.server, write if up else selectors.EVENT_READ, pair)
         self._selector.modify(pair.client, write if down else selectors.EVENT_READ, pair)
 

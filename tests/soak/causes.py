@@ -1,0 +1,111 @@
+"""Why a job may have begun again: only by what the soak itself did, in that process, just then."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from tests.soak.evidence import Begin, Evidence
+from tests.soak.faults.scene import ALL
+
+SETTLE_S = 1.0
+"""Seconds after a job's end in which its settling may be under way, on a busy machine."""
+
+REJOIN_S = 1.5
+"""Seconds after an outage in which those who waited may not be back yet."""
+
+
+class Span(NamedTuple):
+    """A stretch of time."""
+
+    since: float
+    until: float
+
+    def meets(self, since: float, until: float) -> bool:
+        """Whether they have a moment in common."""
+        return self.since <= until and since <= self.until
+
+
+class Causes:
+    """What the soak did to each process. `lease`: seconds that a silent worker keeps its jobs."""
+
+    def __init__(self, evidence: Evidence, lease: float) -> None:
+        self._evidence = evidence
+        self._lease = lease
+        # renewed each third of it; what is shorter than the rest can end no lease
+        self._enough = lease * 0.6
+        self.deaths: dict[int, float] = {}
+        self.frozen: dict[int, list[Span]] = defaultdict(list)
+        self.stopped: dict[int, list[float]] = defaultdict(list)
+        self._away: dict[str, list[Span]] = defaultdict(list)
+        for effect in evidence.effects:
+            span = Span(effect["since"], effect["until"])
+            for pid in effect["pids"]:
+                if effect["kind"] == "death":
+                    self.deaths[pid] = span.since
+                elif effect["kind"] == "freeze":
+                    self.frozen[pid].append(span)
+                elif effect.get("signal") == "SIGQUIT":
+                    self.stopped[pid].append(span.since)
+            if effect["kind"] == "away":
+                self._away[effect["scope"]].append(span)
+        for record in evidence.records["dies"]:
+            self.deaths.setdefault(record["pid"], record["at"])
+        self._outages = {scope: self._of(scope) for scope in ("pools", "consumers")}
+
+    def _of(self, scope: str) -> list[Span]:
+        """When a scope was without Redis, with pauses too short to come back within them."""
+        spans = sorted(self._away[scope] + self._away[ALL])
+        merged: list[Span] = []
+        for span in spans:
+            if merged and span.since - merged[-1].until < REJOIN_S:
+                merged[-1] = Span(merged[-1].since, max(merged[-1].until, span.until))
+            else:
+                merged.append(span)
+        return merged
+
+    def of_again(self, first: Begin, again: Begin) -> str:
+        """What made a job begin again, "" if nothing that the soak did."""
+        if first.how == "fail":
+            return "asked to fail"
+        since = first.at
+        until = min(first.ended + SETTLE_S if first.ended else again.at, again.at)
+        for pid in (first.pid, self._evidence.parents.get(first.pid, 0)):
+            who = "its process" if pid == first.pid else "its supervisor"
+            died = self.deaths.get(pid)
+            # without a supervisor a lease ends, even if the worker lives on
+            if died is not None and died <= until and (since <= died or pid != first.pid):
+                return f"{who} was killed"
+            if any(span.meets(since, until) for span in self._long(pid)):
+                return f"{who} was frozen"
+            if any(since <= at <= until for at in self.stopped[pid]):
+                return f"{who} was told to stop at once"
+        scope = "pools" if self._evidence.program(first.pid).startswith("pool") else "consumers"
+        for span in self._outages[scope]:
+            lasted = span.until - span.since
+            if lasted >= self._enough and span.meets(since - REJOIN_S, until):
+                return "Redis was away for long"
+        return ""
+
+    def _long(self, pid: int) -> list[Span]:
+        return [
+            Span(span.since, span.until + REJOIN_S)
+            for span in self.frozen[pid]
+            if span.until - span.since >= self._enough
+        ]
+
+    def others_held(self, pid: int, at: float) -> bool:
+        """Whether, shortly before `at`, another process of the same program may have had jobs in
+        its hands: one that the soak had killed, frozen, or told to leave."""
+        program = self._evidence.program(pid)
+        for effect in self._evidence.effects:
+            if effect["kind"] == "away" or not effect["pids"]:
+                continue
+            if not effect["since"] - 0.5 <= at <= effect["until"] + 2 * self._lease + 2:
+                continue
+            if any(
+                self._evidence.program(other) == program and other != pid
+                for other in effect["pids"]
+            ):
+                return True
+        return False

@@ -1,0 +1,162 @@
+"""A consumer of one's own, one job at a time: `python -m tests.soak.consumer WAY QUEUE LEASE URL`.
+
+WAY: "sync" or "async". It does what the page for users teaches: after an error it says its last
+outcomes again and asks what it holds; when its registration is lost it joins again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from rqueue import errors
+from rqueue.aclient import AsyncQueue
+from rqueue.client import Queue
+from rqueue.codec import unpack
+from rqueue.job import Delivery
+from rqueue.listener import Wake
+from tests.soak.records import Recorder
+
+WINDOW = 5
+WAIT_S = 0.5
+PAUSE_S = 0.1
+
+
+class Work:
+    """What is to be run, and what is to be told, apart from how the queue is asked."""
+
+    def __init__(self, queue: str) -> None:
+        self.queue = queue
+        self.todo: list[Delivery] = []
+        self.told: list[Delivery] = []
+        """Ended, and the queue has not confirmed that it knows."""
+        self.lost = False
+        """Whether a reply may have been lost, so that the hands must be looked at."""
+        self.over = threading.Event()
+        self.recorder = Recorder(role="job")
+
+    def hear(self, wakes: Iterable[Wake]) -> None:
+        """Take what was handed over."""
+        for wake in wakes:
+            if wake.kind == "reconnected":
+                self.lost = True
+            elif wake.kind == "revoked":
+                self.todo = [job for job in self.todo if job.id != wake.id]
+            elif wake.job is not None:
+                self.todo.append(wake.job)
+
+    def run(self, job: Delivery) -> None:
+        """Do what the job says, and note it."""
+        _, args, _, _ = unpack(job.body)
+        publisher, number, seconds, *_ = args
+        facts: dict[str, Any] = {"id": job.id, "queue": self.queue, "slot": 0}
+        self.recorder.write("begin", publisher=publisher, number=number, **facts)
+        time.sleep(min(seconds, 0.005))
+        self.recorder.write("end", publisher=publisher, number=number, **facts)
+        self.told.append(job)
+
+    def confirmed(self, refused: list[str]) -> None:
+        """The queue knows what was told, but for those that were not in these hands any more."""
+        for job in self.told:
+            if job.id not in refused:
+                self.recorder.write("settled", id=job.id, queue=self.queue)
+        self.told.clear()
+
+    def recalled(self, jobs: list[Delivery]) -> None:
+        """These are in the hands, and no others."""
+        done = {job.id for job in self.told}
+        self.todo = [job for job in jobs if job.id not in done]
+        self.lost = False
+
+    def failed(self, error: Exception) -> None:
+        """Note an error that nobody promised; any error: the hands must be looked at."""
+        self.lost = True
+        if not isinstance(error, errors.RedisUnavailable):
+            self.recorder.write("wrong", error=type(error).__name__, said=str(error)[:300])
+
+
+def sync(work: Work, lease: str, url: str) -> None:
+    """With `Consumer`."""
+    queue = Queue(work.queue, url)
+    consumer = queue.consumer(jobs=WINDOW, lease=lease)
+    join: Any = consumer.register
+    while not work.over.is_set():
+        try:
+            if not consumer.term:
+                join()
+            if work.told:
+                consumer.settle(ack=work.told)
+                work.confirmed(consumer.refused)
+            if work.lost:
+                work.recalled(consumer.pull(recall=True))
+            if not work.todo:
+                work.todo = consumer.pull()
+            if not work.todo:
+                work.hear(consumer.wait(WAIT_S))
+            if work.todo:
+                work.run(work.todo.pop(0))
+        except errors.RegistrationLost:
+            work.todo.clear()
+            work.told.clear()
+            join = consumer.rejoin
+        except Exception as error:
+            work.failed(error)
+            work.over.wait(PAUSE_S)
+    if work.told:
+        consumer.settle(ack=work.told)
+        work.confirmed(consumer.refused)
+    consumer.close()
+    queue.close()
+
+
+async def on_a_loop(work: Work, lease: str, url: str) -> None:
+    """With `AsyncConsumer`."""
+    queue = AsyncQueue(work.queue, url)
+    consumer = queue.consumer(jobs=WINDOW, lease=lease)
+    join: Any = consumer.register
+    while not work.over.is_set():
+        try:
+            if not consumer.term:
+                await join()
+            if work.told:
+                await consumer.settle(ack=work.told)
+                work.confirmed(consumer.refused)
+            if work.lost:
+                work.recalled(await consumer.pull(recall=True))
+            if not work.todo:
+                work.todo = await consumer.pull()
+            if not work.todo:
+                work.hear(await consumer.wait(WAIT_S))
+            if work.todo:
+                work.run(work.todo.pop(0))
+        except errors.RegistrationLost:
+            work.todo.clear()
+            work.told.clear()
+            join = consumer.rejoin
+        except Exception as error:
+            work.failed(error)
+            await asyncio.sleep(PAUSE_S)
+    if work.told:
+        await consumer.settle(ack=work.told)
+        work.confirmed(consumer.refused)
+    await consumer.close()
+    await queue.close()
+
+
+def main(way: str, queue: str, lease: str, url: str) -> None:
+    """Consume until SIGTERM."""
+    work = Work(queue)
+    signal.signal(signal.SIGTERM, lambda *_: work.over.set())
+    if way == "async":
+        asyncio.run(on_a_loop(work, lease, url))
+    else:
+        sync(work, lease, url)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

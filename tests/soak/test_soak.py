@@ -1,0 +1,59 @@
+"""A soak of a minute, and the proof that its verdict can fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.soak.faults.catalogue import CATALOGUE, select
+from tests.soak.plants import PLANTS
+from tests.soak.schedule import plan
+from tests.soak.servers import choose
+from tests.soak.soak import Soak
+
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def test_what_is_planted_is_found_and_nothing_else(tmp_path: Path, server_name: str) -> None:
+    plants = dict.fromkeys(plant for plant, _ in PLANTS.values())
+    soak = Soak(choose(server_name), tmp_path, 3, 1, [], plants=list(plants), patience=4)
+    verdict, _ = soak.run()
+    found = {rule for rule, lines in verdict.wrong.items() if lines}
+    assert {rule for _, rule in PLANTS.values()} <= found
+    for rule, lines in verdict.wrong.items():
+        assert all("planted" in line or rule in ELSEWHERE for line in lines), (rule, lines)
+
+
+ELSEWHERE = {
+    "exit codes unexplained",
+    "processes left",
+    "keys left",
+    "found by the doctor",
+    "tracebacks in logs",
+    "still waiting at the end",
+}
+"""Rules whose findings name no job."""
+
+
+def test_a_seed_makes_the_same_schedule() -> None:
+    faults = select([])
+    assert plan(7, 600, faults) == plan(7, 600, faults)
+    assert plan(7, 600, faults) != plan(8, 600, faults)
+
+
+def test_ten_minutes_have_a_thousand_faults_of_all_kinds() -> None:
+    planned = [one for lane in plan(7, 600, select([])).values() for one in lane]
+    assert len(planned) >= 1200
+    assert {one.fault.name for one in planned} == set(CATALOGUE)
+
+
+def test_faults_are_chosen_by_name_prefix_and_weight() -> None:
+    chosen = select(["worker-kill=3", "redis-"])
+    assert chosen[0].weight == 3
+    assert {fault.name for fault in chosen[1:]} == {n for n in CATALOGUE if n.startswith("redis-")}
+    with pytest.raises(ValueError, match="no fault 'nonsense'"):
+        select(["nonsense"])
+    with pytest.raises(ValueError, match="'x' is no weight"):
+        select(["worker-kill=x"])

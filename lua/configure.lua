@@ -9,7 +9,8 @@
 local meta = KEYS[1]
 local FIRST = 1
 
-local queue, failure = queue_open(string.sub(meta, 1, -5))
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(base)
 if not queue then return failure end
 local limits = {
   priorities = { 1, 100 },
@@ -31,6 +32,13 @@ for i = FIRST, #ARGV, 2 do
     end
   end
 end
-for i = FIRST, #ARGV, 2 do redis.call('HSET', meta, ARGV[i], ARGV[i + 1]) end
+for i = FIRST, #ARGV, 2 do
+  redis.call('HSET', meta, ARGV[i], ARGV[i + 1])
+  if ARGV[i] == 'keep_ms' then
+    -- what has ended already is kept as long as what ends from now on
+    redis.call('PEXPIRE', base .. 'ended', 2 * ARGV[i + 1])
+    redis.call('PEXPIRE', base .. 'ended:old', ARGV[i + 1])
+  end
+end
 schema_stamp(meta)
 return { queue.now }

@@ -35,7 +35,7 @@ if value and not marked and not string.match(value, '^%d+,%-?%d+[%d,]*;') then
   redis.call('HINCRBY', meta, 'tailed', 1)
   local record = bury_job(base, queue.now, job, cjson.encode({ kind = 'undecodable', type = 'Undecodable',
     message = 'its header was damaged', at = queue.now }))
-  redis.call('HSET', base .. 'ended', id, record)
+  records_write(base, queue, { id, record })
   value = redis.call('HGET', base .. 'jobs', id)
 end
 local job = value and not marked and value_parse(value) or nil

@@ -9,6 +9,7 @@
 --- @include "value"
 --- @include "seat"
 --- @include "short"
+--- @include "records"
 
 local meta = KEYS[1]
 local which = ARGV[1]
@@ -35,7 +36,7 @@ for i = FIRST, #ARGV do
     end
   elseif which == 'records' then
     if alive and not dead then
-      count = count + redis.call('HDEL', base .. 'ended', id) + redis.call('HDEL', base .. 'ended:old', id)
+      count = count + records_forget(base, id)
     end
   elseif which == 'causes' then
     if not dead then count = count + redis.call('HDEL', base .. 'causes', id) end

@@ -6,6 +6,7 @@
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
 --- @include "value"
+--- @include "records"
 --- @include "levels"
 --- @include "consumers"
 
@@ -25,8 +26,7 @@ for i = FIRST, #ARGV do
     local job = value_parse(value)
     redis.call('ZREM', base .. 'dead', id)
     redis.call('HDEL', base .. 'causes', id)
-    redis.call('HDEL', base .. 'ended', id)
-    redis.call('HDEL', base .. 'ended:old', id)
+    records_forget(base, id)
     redis.call('DEL', base .. 'result:' .. id)
     job.position = redis.call('HINCRBY', meta, 'seq', 1)
     job.due, job.attempts = 0, 0

@@ -1,11 +1,10 @@
 --- @include "leave"
---- @include "records"
 --- @include "move"
 --- @include "consumers"
 --- @include "pass_on"
 
 --- What whoever looks next sets right: leases that ended, notifications that nobody answered, work that nobody was
---- told of, records that are old. A few steps per call.
+--- told of. A few steps per call.
 
 --- Leases that ended which one call looks at, and jobs that it gives back of all of them.
 local UPKEEP_LEASES, UPKEEP_JOBS = 16, 200
@@ -62,6 +61,5 @@ local function upkeep_run(base, queue)
       consumer_pass_timer(base, queue.now)
     end
   end
-  if queue.since then records_turn(base, queue) end
   return gone, more
 end

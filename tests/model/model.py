@@ -231,12 +231,12 @@ class Model:
             self.turn_records()
             self.ended.update(dict.fromkeys(ids, letter))
 
-    def turn_records(self, since: int | None = None) -> None:
-        since = self.since if self.since is not None else since
-        if since is not None and self.now - since < self.keep_ms:
-            return
-        # a generation that is empty is no key: the older one is dropped all the same
-        self.older, self.ended = self.ended, {}
+    def turn_records(self) -> None:
+        if self.since is not None:
+            if self.now - self.since < self.keep_ms:
+                return
+            # a generation that is empty is no key: the older one is dropped all the same
+            self.older, self.ended = self.ended, {}
         self.since = self.now
 
     def end(self, ids: list[str], letter: str, outcome: str) -> None:
@@ -528,7 +528,6 @@ class Model:
                 self.notify(1)
             elif self.scheduled and not self.watched():
                 self.pass_timer()
-        self.turn_records(self.now)
         return gone, len(ended[:4])
 
     def resume(self) -> bool:
@@ -609,8 +608,9 @@ class Model:
         for id in ids:
             if id in self.dead:
                 self.dead.remove(id)
-                self.ended.pop(id, None)
                 self.older.pop(id, None)
+                if self.ended.pop(id, None) and not self.ended:
+                    self.since = None
                 self.seq += 1
                 job = self.jobs[id]
                 job.position, job.due, job.attempts = self.seq, 0, 0

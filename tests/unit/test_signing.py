@@ -12,6 +12,11 @@ from hypothesis import strategies as st
 from rqueue.codec import unpack
 from rqueue.errors import ConfigError, Forged, Unsigned
 from rqueue.job import EPOCH_MS, Header
+from rqueue.keys import QueueKeys
+from rqueue.options import NO_OPTIONS
+from rqueue.outbox import Outbox
+from rqueue.packing import Packer
+from rqueue.settings import Settings
 from rqueue.signing import SIGNED_WITHIN_MS, Signer, key_id_of, split_signature
 from rqueue.terms import NORMAL_TERMS, Terms
 
@@ -140,3 +145,25 @@ def test_bad_keys_are_refused(keys: dict[str, str]) -> None:
 
 def test_secrets_are_not_shown() -> None:
     assert OLD not in repr(SIGNER)
+
+
+def test_a_put_that_waited_is_signed_when_it_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outage longer than a signature holds does not make the puts that waited for its end
+    forged ones, nor does a batch that is sent again."""
+
+    class Handle:
+        id, created, error, number = "", True, None, 0
+
+    keys = QueueKeys("q")
+    settings = Settings(signing_keys={"k1": OLD})
+    box = Outbox(keys, Packer(keys, settings), batch=10, limit=10, limit_bytes=1000)
+    box.add(box.item(Handle(), "t", (1,), {}, NO_OPTIONS, ()))
+    assert box.next_batch()
+    now = time.time_ns()
+    for minutes in (20, 40):
+        later = now + minutes * 60 * 10**9
+        monkeypatch.setattr("rqueue.signing.time_ns", lambda later=later: later)
+        *_, id_, envelope = box.call().args
+        verified = SIGNER.verify("q", id_, envelope)
+        assert verified.signed_ms == later // 10**6
+        assert verified.json == b'["t",[1]]'

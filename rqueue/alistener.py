@@ -8,7 +8,7 @@ from redis import exceptions as rx
 
 from rqueue.awire import AsyncWire, end
 from rqueue.error_mapping import translate
-from rqueue.errors import RedisTimeout, ServerError
+from rqueue.errors import ConnectionLost, RedisTimeout, ServerError
 from rqueue.listener import LISTEN_S, RECONNECTED, SLACK_S, Wake, unblocked
 
 
@@ -85,9 +85,12 @@ class AsyncListener:
             if unblocked(error):
                 return []
             raise translate(error, url=self._wire.url) from error
-        except ServerError:
+        except (ConnectionLost, RedisTimeout):
             self._stale = True  # look again, over a new connection
             return []
+        except ServerError:
+            self._stale = True
+            raise
         if reply is None:
             return []
         key, element = reply

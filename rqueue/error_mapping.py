@@ -116,12 +116,23 @@ def translate(
     if isinstance(error.__context__, rx.ReadOnlyError) and isinstance(error, rx.ConnectionError):
         error = error.__context__  # redis-py hangs up on what is no primary any more
     found = _translated(error, url, script, queue, consumer, sent)
-    earlier = getattr(error, "earlier", None)
+    earlier = _earlier(error)
     if earlier is not None and isinstance(found, errors.ServerError) and not _said(earlier)[0]:
         lost = _lost(earlier, url, sent=True)
         if lost is not None:
             return unsure(lost, found)
     return found
+
+
+def _earlier(error: BaseException | None) -> Exception | None:
+    """What went wrong first, where redis-py repeated a command (see `connection.NotingRetry`), or
+    this one, which teaches a script, is the repeat of another."""
+    while error is not None:
+        found: Exception | None = getattr(error, "earlier", None)
+        if found is not None:
+            return found
+        error = error.__context__ if isinstance(error.__context__, rx.NoScriptError) else None
+    return None
 
 
 def _translated(

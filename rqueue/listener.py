@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from redis import exceptions as rx
 
 from rqueue.error_mapping import translate
-from rqueue.errors import ServerError
+from rqueue.errors import ConnectionLost, RedisTimeout, ServerError
 from rqueue.job import Delivery
 from rqueue.wire import Wire
 
@@ -151,9 +151,12 @@ class Listener:
             if unblocked(error):
                 return []
             raise translate(error, url=self._wire.url) from error
-        except ServerError:
+        except (ConnectionLost, RedisTimeout):
             self._stale = True
             return []
+        except ServerError:
+            self._stale = True
+            raise
         if reply is None:
             return []
         key, element = reply

@@ -116,9 +116,11 @@ def test_clients_of_ones_own(no_defaults: Any, server: EmbeddedRedis, queue_name
     asyncio.run(main())
     rqueue.configure(server.url)
     assert rqueue.queue(queue_name).counts().ready == 2
-    with redis.Redis.from_url(server.url, decode_responses=True) as wrong:
-        with pytest.raises(ConfigError, match="decode_responses"):
-            rqueue.configure(redis=wrong)
+    with (
+        redis.Redis.from_url(server.url, decode_responses=True) as wrong,
+        pytest.raises(ConfigError, match="decode_responses"),
+    ):
+        rqueue.configure(redis=wrong)
 
 
 def test_one_client_per_event_loop_closed_with_it(

@@ -17,12 +17,14 @@ HELLO_3 = b"%" + HELLO[1:].replace(b"6\r\n", b"3\r\n", 1).replace(b":2", b":3")
 
 
 class StubServer:
-    """`reply`: what commands are answered; `greeting`: what HELLO is; `commands`: what came."""
+    """`reply`: what commands are answered; `greeting`: what HELLO is; `commands`: what came.
+    `lose`: how many of the next answers are lost, with their connections."""
 
     def __init__(self, reply: bytes = OK) -> None:
         self.reply = reply
         self.greeting: bytes | None = None
         self.commands: list[list[bytes]] = []
+        self.lose = 0
         stub = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -41,6 +43,9 @@ class StubServer:
                     elif name == b"EXEC" and in_transaction:
                         in_transaction = False
                         reply = b"-EXECABORT Transaction discarded because of previous errors.\r\n"
+                    elif stub.lose:
+                        stub.lose -= 1
+                        return
                     self.wfile.write(reply)
 
         class Server(socketserver.ThreadingTCPServer):

@@ -6,11 +6,16 @@ from pathlib import Path
 import pytest
 
 from rqueue import store
+from rqueue.client import Queue
 from rqueue.connection import execute
 from rqueue.embedded import EmbeddedRedis
-from rqueue.errors import JobFailed, RedisOutOfMemory
+from rqueue.errors import JobFailed, RedisBusy, RedisOutOfMemory
+from rqueue.options import Options
 from rqueue.testing import move_time
+from tests.support.busy import busy
 from tests.workers.children import Bench, eventually
+from tests.workers.pools import Pool, Watched
+from tests.workers.pools import started as started_job
 
 
 @pytest.fixture
@@ -141,6 +146,33 @@ def test_a_server_that_takes_no_writes_is_waited_for(frail: Bench) -> None:
     assert child.log.count("Redis is gone") == 1
 
 
+@pytest.mark.each_server
+def test_a_server_that_a_script_keeps_busy_is_waited_for(
+    frail: Bench, lone: EmbeddedRedis, tmp_path: Path
+) -> None:
+    child = frail.child()
+    started, file = tmp_path / "started", tmp_path / "file"
+    job = frail.send("c.file", str(started), str(file))
+    eventually(started.exists, "the start of the job")
+    with frail.queue.putter() as putter:
+        with busy(lone):
+            kept = putter.put("c.echo", 2)
+            file.touch()
+            eventually(lambda: "has kept Redis busy" in child.log, "a word about it")
+            with pytest.raises(RedisBusy):
+                frail.send("c.echo", 1)
+            with pytest.raises(RedisBusy):
+                job.result(5)
+            assert not kept.wait_stored(0.1)
+        assert job.result(15) == "found"
+        assert kept.result(15) == 2
+        assert putter.failed == 0
+    assert "a bug in rqueue" not in child.log
+    assert child.log.count("Redis is gone") == 1
+    rows = [row for row in frail.history() if row["id"] == job.id]
+    assert [(row["outcome"], row["attempts"]) for row in rows] == [("ack", 0)]
+
+
 def test_a_server_that_forgot_its_scripts_is_taught_them(frail: Bench) -> None:
     frail.child()
     assert frail.result("c.echo", 1) == 1
@@ -179,3 +211,20 @@ def test_an_idle_worker_that_lost_its_lease_joins_again(bench: Bench) -> None:
 def _end_leases(bench: Bench) -> None:
     move_time(bench.queue, 1_000_000)
     execute(bench.redis, store.renew(bench.queue.keys, 600_000, []))
+
+
+def test_a_worker_that_dies_while_redis_is_busy_is_mourned_when_it_is_not(
+    lone: EmbeddedRedis, make_pool: Callable[..., Pool], queue_name: str
+) -> None:
+    with Queue(queue_name, lone.url) as queue:
+        job = queue.send("deaf", [queue_name], {}, Options(max_deliveries=1))
+        pool = make_pool(lone.url)  # with a lease of 30 s
+        worker = Watched(started_job(queue.redis, queue_name))
+        with busy(lone):
+            worker.kill()
+            pool.said("has kept Redis busy")
+        with pytest.raises(JobFailed) as failed:
+            job.result(10)
+        assert failed.value.type == "SIGKILL"
+        assert "ERROR cannot take back" not in pool.log
+        assert pool.drained() == 0

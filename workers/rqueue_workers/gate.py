@@ -23,8 +23,8 @@ PAUSE = 0.2
 
 
 def pass_through(settings: Settings, patience: float, inbox: Inbox) -> bool:
-    """Check the server; wait `patience` seconds for one that does not answer, and as long as it
-    takes for one that loads its data. False when a signal said to end.
+    """Check the server; wait `patience` seconds for one that does not answer or is a replica, and
+    as long as it takes for one that loads its data. False when a signal said to end.
 
     Raises UnusableServer (too old, may evict jobs, refuses the login), or RedisUnavailable.
     """
@@ -41,6 +41,10 @@ def pass_through(settings: Settings, patience: float, inbox: Inbox) -> bool:
         while True:
             try:
                 facts = server_facts(client)
+                if facts.loading:
+                    raise RedisLoading("Redis is starting and still loads its data")
+                if facts.replica is not None:
+                    raise facts.replica
                 break
             except RedisUnavailable as error:
                 loading = isinstance(error, RedisLoading)
@@ -58,6 +62,8 @@ def pass_through(settings: Settings, patience: float, inbox: Inbox) -> bool:
     problem = facts.problem
     if problem is not None:
         raise problem
+    if facts.warning:
+        log.warning("%s", facts.warning)
     if not facts.persistent:
         log.warning("%s keeps no append-only file: jobs are lost when it restarts", facts.name)
     return True

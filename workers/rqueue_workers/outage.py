@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import random
 from time import monotonic
 
-from rqueue.errors import ServerError
+from rqueue.errors import AuthenticationFailed, ServerError, UnusableServer
 from rqueue.logs import logger
 
 log = logger("rqueue.worker")
@@ -17,13 +17,18 @@ class Outage:
     """Whether Redis can be used, and when to try again."""
 
     def __init__(self) -> None:
+        self._proven = False
         self.since = 0.0
         """When it began, by monotonic time; 0.0 = Redis is there."""
         self.retry_at = 0.0
         self._tries = 0
 
     def note(self, error: ServerError) -> None:
-        """A call failed."""
+        """A call failed. Raises what waiting does not mend: the error of a server that cannot be
+        used. A login that worked once is waited for, as it is while a password changes."""
+        patient = self._proven and isinstance(error, AuthenticationFailed)
+        if isinstance(error, UnusableServer) and not patient:
+            raise error
         now = monotonic()
         if not self.since:
             self.since = now
@@ -35,6 +40,7 @@ class Outage:
 
     def over(self) -> None:
         """A call succeeded."""
+        self._proven = True
         if self.since:
             log.warning("Redis is back after %.1f s", monotonic() - self.since)
             self.since = self.retry_at = 0.0

@@ -12,7 +12,6 @@ from tests.soak.schedule import plan
 from tests.soak.servers import choose
 from tests.soak.soak import Soak
 
-
 pytestmark = pytest.mark.timeout(300)
 
 

@@ -3,7 +3,8 @@
 --- ARGV: id, wait
 ---   wait: "1" = the caller takes what comes from the result list, by its next command: the record of an ended job is
 ---     there then, and an empty text where the job is not known
---- REPLY: {now, state, record}; state: ended (with record), ready, scheduled, held, unknown; or with wait "live"
+--- REPLY: {now, state, record}; state: ended (with record), unknown; or with wait "live"; else {now, state, "", due,
+---   paused, consumers}; state: ready, scheduled, parked, held; due: ms or "0"; paused: 1 or 0; consumers: that acquire
 --- ERRORS: SCHEMA
 --- @include "clock"
 --- @include "schema"
@@ -45,9 +46,12 @@ end
 --- @include "seat"
 --- @include "hands_look"
 local state = 'ready'
-if redis.call('ZSCORE', base .. 'scheduled', seat_of(value_parse(value), id)) then
-  state = 'scheduled'
+local due = redis.call('ZSCORE', base .. 'scheduled', seat_of(value_parse(value), id))
+if due then
+  state = redis.call('HEXISTS', base .. 'parked', id) == 1 and 'parked' or 'scheduled'
 elseif hands_holder(base, id) then
   state = 'held'
 end
-return { now, state, '' }
+local paused = redis.call('HGET', meta, 'paused') == '1' and 1 or 0
+local consumers = redis.call('ZCARD', base .. 'consumers') - redis.call('SCARD', base .. 'browsers')
+return { now, state, '', due or '0', paused, consumers }

@@ -28,6 +28,7 @@ from rqueue.packing import Call, Packer, call_of
 from rqueue.put_handle import AsyncPutHandle
 from rqueue.store.enqueue import Put
 from rqueue.task import BoundTask
+from rqueue.words import many
 
 if TYPE_CHECKING:
     from rqueue.aclient import AsyncQueue
@@ -251,7 +252,7 @@ class AsyncBackgroundPuts:
         left = await self.close()
         if left and error is None:
             raise LifecycleError(
-                f"{len(left)} jobs for queue '{self.queue.name}' could not be stored: "
+                f"{many(len(left), 'job')} for queue '{self.queue.name}' could not be stored: "
                 f"{self._last_error}"
             )
 

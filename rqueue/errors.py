@@ -66,6 +66,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rqueue.escape import escaped, escaped_lines, shown
+from rqueue.words import many
 
 __all__ = [
     "AuthenticationFailed",
@@ -324,8 +325,9 @@ class BufferFull(QueueError):
     """The bounded buffer of background puts stayed full for `timeout` seconds (C-10)."""
 
     def __init__(self, queue: str, limit: int, timeout: float) -> None:
+        size = many(limit, "job")
         super().__init__(
-            f"the put buffer of queue '{queue}' ({limit} jobs) stayed full for {timeout:g} s",
+            f"the put buffer of queue '{queue}' ({size}) stayed full for {timeout:g} s",
             queue=queue,
         )
         self.limit = limit
@@ -458,20 +460,26 @@ class ResultError(RQueueError):
 
 
 class ResultNotReady(ResultError):
-    """The job has not ended. `state` is what it is in: "ready", "scheduled", "held", ..."""
+    """The job has not ended. `state` is what it is in: "ready", "scheduled", "parked", "held", ...;
+    `reason` says what keeps it from being run, if anything but its turn does."""
 
-    def __init__(self, id: str, state: str) -> None:
-        super().__init__(f"job '{id}' has not ended: it is {state}", id=id)
+    def __init__(self, id: str, state: str, reason: str = "") -> None:
+        why = f": {reason}" if reason else ""
+        super().__init__(f"job '{id}' has not ended: it is {state}{why}", id=id)
         self.state = state
+        self.reason = reason
 
 
 class ResultTimeout(ResultError, TimeoutError):
-    """The job did not end within `timeout` seconds; `state` is what it was in at the end."""
+    """The job did not end within `timeout` seconds; `state` and `reason` as of `ResultNotReady`."""
 
-    def __init__(self, id: str, timeout: float, state: str) -> None:
-        super().__init__(f"job '{id}' did not end within {timeout:g} s: it is {state}", id=id)
+    def __init__(self, id: str, timeout: float, state: str, reason: str = "") -> None:
+        why = f": {reason}" if reason else ""
+        said = f"job '{id}' did not end within {timeout:g} s: it is {state}{why}"
+        super().__init__(said, id=id)
         self.timeout = timeout
         self.state = state
+        self.reason = reason
 
 
 class ResultExpired(ResultError):
@@ -500,7 +508,7 @@ class JobFailed(ResultError):
         kind: str = "exception",
         worker: str = "",
     ) -> None:
-        tries = f" after {attempts} attempt{'' if attempts == 1 else 's'}" if attempts else ""
+        tries = f" after {many(attempts, 'attempt')}" if attempts else ""
         name = escaped(type)
         what = f"{name}: {remote_message}" if remote_message else name
         text = f"job '{escaped(id)}' failed{tries}: {what}"

@@ -34,10 +34,14 @@ DEFAULT_LEVEL = 4  # JMS's default priority (Q-11)
 
 
 class JobState(StrEnum):
-    """Where a job is. The values are the words of the CLI, of JSON and of error messages."""
+    """Where a job is. The values are the words of the CLI, of JSON and of error messages.
+
+    parked: it waits for a worker that knows its task. blocked: behind others of its group.
+    """
 
     READY = "ready"
     SCHEDULED = "scheduled"
+    PARKED = "parked"
     BLOCKED = "blocked"
     HELD = "held"
     DEAD = "dead"

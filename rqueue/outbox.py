@@ -21,6 +21,7 @@ from rqueue.packing import Packer, terms_of
 from rqueue.store.call import Arg
 from rqueue.store.enqueue import BATCH_MAX, Accepted, Put
 from rqueue.terms import NORMAL_TERMS
+from rqueue.words import many
 
 __all__ = ["ErrorListener", "Item", "Listeners", "Outbox", "PutTarget", "backoff"]
 
@@ -87,13 +88,13 @@ class Listeners:
         """These cannot be stored; returns them as they are told."""
         puts = [item.put() for item in batch]
         if puts and not self.failed:
-            text = "%d jobs for queue %s were not stored (the first is %s): %s"
-            log.error(text, len(puts), self._queue, puts[0].id, error)
+            text = "%s for queue %s could not be stored (the first is %s): %s"
+            log.error(text, many(len(puts), "job"), self._queue, puts[0].id, error)
         for listener in tuple(self.failed) if puts else ():
             try:
                 listener(error, puts)
             except Exception:
-                log.exception("error listener %s failed for %d jobs", listener, len(puts))
+                log.exception("error listener %s failed for %s", listener, many(len(puts), "job"))
         return puts
 
 

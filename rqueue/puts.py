@@ -44,6 +44,7 @@ from rqueue.put_handle import PutHandle
 from rqueue.store.enqueue import Accepted, Put
 from rqueue.task import BoundTask
 from rqueue.wire import Wire
+from rqueue.words import many
 
 if TYPE_CHECKING:
     from rqueue.client import Queue
@@ -292,7 +293,7 @@ class BackgroundPuts:
         left = self.close()
         if left and error is None:
             raise LifecycleError(
-                f"{len(left)} jobs for queue '{self.queue.name}' could not be stored: "
+                f"{many(len(left), 'job')} for queue '{self.queue.name}' could not be stored: "
                 f"{self._last_error}"
             )
 

@@ -30,6 +30,7 @@ from rqueue.errors import (
 from rqueue.expect import expect_number
 from rqueue.job import JobState, Record, parse_record
 from rqueue.keys import QueueKeys
+from rqueue.waiting import why_it_waits
 
 __all__ = ["ResultWait", "failure_of", "read_result", "read_state"]
 
@@ -125,11 +126,17 @@ class ResultWait:
         state = JobState(seen.state)
         if state is JobState.UNKNOWN:
             raise UnknownJob(self.id, queue=self._keys.queue)
-        if self.timeout is not None:
+        if self.timeout is not None and self.left <= 0:
+            reason = why_it_waits(
+                state,
+                self._keys.queue,
+                paused=seen.paused,
+                consumers=seen.consumers,
+                due_in_ms=seen.due_ms - seen.now,
+            )
             if self.timeout <= 0:
-                raise ResultNotReady(self.id, state)
-            if self.left <= 0:
-                raise ResultTimeout(self.id, self.timeout, state)
+                raise ResultNotReady(self.id, state, reason)
+            raise ResultTimeout(self.id, self.timeout, state, reason)
         return None
 
     def moved(self, reply: Any) -> Record | None:

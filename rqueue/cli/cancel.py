@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from rqueue.cli.exits import NEGATIVE, OK, confirm
-from rqueue.cli.output import Column, json_option, many, print_json, print_table, yes_option
+from rqueue.cli.output import Column, json_option, print_json, print_table, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.words import many
 
 WORDS = {
     "ready": "cancelled",

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rqueue.cli.exits import NEGATIVE, OK, confirm
-from rqueue.cli.output import echo, json_option, many, print_json, yes_option
+from rqueue.cli.output import echo, json_option, print_json, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.escape import escaped
+from rqueue.words import many
 
 if TYPE_CHECKING:
     from rqueue.inspector import Finding
@@ -33,8 +35,9 @@ def doctor(
     what ended is not alive; and the server's version, memory, eviction and persistence. What looks
     wrong is looked at twice more before it is reported.
 
-    A problem is something that must not be. A note is worth knowing. With --repair what can be
-    repaired is, in small steps that each look once more; back up first where you can (BGSAVE).
+    A problem is something that must not be. A note is worth knowing: jobs that wait in a queue that
+    no worker serves or that is paused, and jobs whose task no worker knows. With --repair what can
+    be repaired is, in small steps that each look once more; back up first where you can (BGSAVE).
 
     \b
     Exit codes: 0 no problems (or all repaired), 1 problems were found (or are left).
@@ -52,6 +55,7 @@ def doctor(
         names = list(queues) or inspector.queue_names()
         for name in names:
             found += physician.check_queue(name)
+            found += physician.check_service(name)
         remedies = [finding for finding in found if finding.action and finding.remedy]
         if repair and remedies:
             if not as_json:
@@ -61,6 +65,7 @@ def doctor(
             left = [finding for finding in found if finding.invariant == "server"]
             for name in names:
                 left += physician.heal(name, repaired.append)
+                left += physician.check_service(name)
             found = left
     problems = [finding for finding in found if finding.severity == "problem"]
     if as_json:
@@ -77,8 +82,8 @@ def doctor(
     if repaired:
         echo(f"repaired {many(len(repaired), 'finding')}")
     _print(found)
-    checked = f"{many(len(names), 'queue')}, {many(physician.looked_at, 'entry')}"
-    checked = checked.replace("entrys", "entries")
+    entries = many(physician.looked_at, "entry", "entries")
+    checked = f"{many(len(names), 'queue')}, {entries}"
     verdict = many(len(problems), "problem") if problems else "no problems"
     left_ = " left" if repaired and problems else ""
     echo(f"{verdict}{left_} ({checked} looked at)")
@@ -100,9 +105,11 @@ def _print(found: list[Finding]) -> None:
     order = {"problem": 0, "note": 1}
     for finding in sorted(found, key=lambda finding: (order[finding.severity], finding.queue)):
         red = finding.severity == "problem"
-        head = click.style(f"{finding.severity}: ", bold=True, fg="red" if red else "yellow")
         place = f"queue '{finding.queue}': " if finding.queue else ""
-        text = textwrap.fill(place + finding.says, 96, subsequent_indent="  ")
-        echo(f"{head}{text} [{finding.invariant}]")
+        said = escaped(f"{place}{finding.says} [{finding.invariant}]")
+        first, *rest = textwrap.wrap(said, 96)
+        echo(first, head=f"{finding.severity}: ", color="red" if red else "yellow")
+        for line in rest:
+            echo(f"  {line}")
         if finding.remedy:
             echo(f"  repair: {finding.remedy}")

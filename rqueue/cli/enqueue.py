@@ -50,29 +50,27 @@ def enqueue(
     """Enqueue a job by its task's name.
 
     The task's code need not be here. An ARG or VALUE that is JSON is passed as that (42, true,
-    null, '[1, 2]', '{"a": 1}'); everything else, and everything with --text, as text. Prints the
-    job's id.
+    null, '[1, 2]', '{"a": 1}'); everything else, and everything with --text, as text, but what
+    begins with {, [ or " and is no JSON is refused. A number below zero stands behind --. Prints
+    the job's id.
 
     \b
     Examples:
       rqueue enqueue app.tasks.welcome 42 -k language=en
       rqueue enqueue app.tasks.report '{"month": "2030-01"}' -q reports --delay 10m
       rqueue enqueue app.tasks.add 1 2 --wait 30s
+      rqueue enqueue app.tasks.add -q sums -- 1 -2
       rqueue enqueue app.tasks.charge 42 --id order-42 --priority 9
     """  # noqa: D301
     from rqueue.cli.failures import describe, exit_code
-    from rqueue.errors import EvictionPolicy, ResultError
-    from rqueue.server_check import server_facts
+    from rqueue.errors import ResultError
     from rqueue.settings import parse_duration
 
     chosen = _options(options, header)
     positional = [value_of(arg, text) for arg in args]
     named = {name: value_of(value, text) for name, value in pairs(kwargs, "--kwarg")}
     seconds = None if wait is None else parse_duration(wait, "wait")
-    with target.queue(queue) as (client, inspector):
-        problem = server_facts(inspector.redis).problem
-        if isinstance(problem, EvictionPolicy):
-            say(f"warning: {problem}")
+    with target.queue(queue) as (client, _):
         handle = client.send(task, positional, named, chosen)
         document: dict[str, Any] = {"id": handle.id, "queue": queue, "created": handle.created}
         code = OK
@@ -98,12 +96,20 @@ def enqueue(
 
 
 def value_of(text: str, as_text: bool) -> Any:
-    """An argument of the shell: JSON if it is JSON, else text."""
+    """An argument of the shell: JSON if it is JSON, else text.
+
+    What begins as JSON's objects, lists and texts do, and is none, is most likely a mistake. Raises
+    BadParameter.
+    """
     if as_text:
         return text
     try:
         return orjson.loads(text)
-    except orjson.JSONDecodeError:
+    except orjson.JSONDecodeError as error:
+        if text.lstrip()[:1] in ("{", "[", '"'):
+            raise click.BadParameter(
+                f"{text!r} begins like JSON and is none ({error}); with --text arguments are text"
+            ) from None
         return text
 
 

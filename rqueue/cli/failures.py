@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
+
 import click
 
 from rqueue import errors
 from rqueue.cli.exits import INTERRUPTED, NEGATIVE, NOT_FOUND, NOT_YET, SERVER, USAGE, Failure
 from rqueue.cli.output import echo
+from rqueue.escape import escaped
 
 
 def exit_code(error: BaseException) -> int:
@@ -66,7 +70,10 @@ def report(error: Exception) -> int:
         echo("stopped", err=True)
         return INTERRUPTED
     if isinstance(error, click.UsageError):
-        error.show()
+        hint = usage_hint(error)
+        said = error.format_message()
+        said = f"{said.rstrip('.')}. {hint}" if hint else said
+        click.UsageError(escaped(said), error.ctx).show()
         return error.exit_code
     if isinstance(error, click.ClickException):
         say(error.format_message())
@@ -82,6 +89,37 @@ def report(error: Exception) -> int:
         say(f"{error.strerror}: {error.filename}")
         return USAGE
     raise error
+
+
+ELSEWHERE = {
+    "-A": "Modules are arguments here: rqueue worker app.tasks",
+    "--app": "Modules are arguments here: rqueue worker app.tasks",
+    "-Q": "Queues stand behind the modules: rqueue worker app.tasks mail reports",
+    "--queues": "Queues stand behind the modules: rqueue worker app.tasks mail reports",
+    "-c": "Did you mean --processes, or --threads?",
+    "--concurrency": "Did you mean --processes, or --threads?",
+    "--pool": "Did you mean --processes, --threads or --async-slots?",
+    "--workers": "Did you mean --processes?",
+}
+"""What people look for who come from another queue."""
+
+
+def usage_hint(error: click.UsageError) -> str:
+    """What was meant, as far as one can tell; "" where click says it, or nobody knows."""
+    context = error.ctx
+    if isinstance(error, click.NoSuchOption):
+        name = error.option_name
+        if re.match(r"-[\d.]", name) and context is not None:
+            example = f"{context.command_path} ... -- -1"
+            return f"Numbers below zero stand at the end, behind '--': {example}"
+        return "" if error.possibilities else ELSEWHERE.get(name, "")
+    if context is None or not isinstance(context.command, click.Group):
+        return ""
+    missing = re.match(r"No such command '(.*)'\.$", error.format_message())
+    if missing is None:
+        return ""
+    near = get_close_matches(missing[1], context.command.list_commands(context), 3)
+    return f"Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def say(line: str) -> None:

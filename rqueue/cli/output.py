@@ -34,10 +34,13 @@ def yes_option(command: F) -> F:
 # What comes out of jobs and Redis shall steer no terminal: these three print, nobody else.
 
 
-def echo(line: str = "", *, err: bool = False, bold: bool = False) -> None:
-    """One line of text."""
+def echo(
+    line: str = "", *, err: bool = False, bold: bool = False, head: str = "", color: str = ""
+) -> None:
+    """One line of text. `head`: a word before it that stands out, in a `color`."""
     text = escaped(line)
-    click.echo(click.style(text, bold=True) if bold else text, err=err)
+    before = click.style(head, bold=True, fg=color or None) if head else ""
+    click.echo(before + (click.style(text, bold=True) if bold else text), err=err)
 
 
 def print_json(document: Any, *, indent: bool | None = None) -> None:
@@ -117,11 +120,6 @@ def rate(per_second: float) -> str:
     if per_second and abs(per_second) < 10:
         return f"{per_second:.1f}/s"
     return f"{per_second:,.0f}/s"
-
-
-def many(count: int, what: str) -> str:
-    """`1 job`, `2 jobs`."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def shorten(text: str, width: int) -> str:

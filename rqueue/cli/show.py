@@ -10,6 +10,8 @@ import orjson
 from rqueue.cli.output import age, echo, iso, json_option, print_facts, print_json, size, span
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.job import JobInfo, JobState
+from rqueue.waiting import why_it_waits
+from rqueue.words import many
 
 
 @click.command()
@@ -21,7 +23,8 @@ from rqueue.job import JobInfo, JobState
 def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
     """Show all that is known of one job.
 
-    Where it is (and how many jobs stand before it), what it will run, how often it was handed out,
+    Where it is (how many jobs stand before it, whether its queue is paused, or served by no
+    worker), what it will run, how often it was handed out,
     the error of each attempt with its traceback, and, while its record lasts, how it ended.
 
     \b
@@ -31,16 +34,25 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
     """  # noqa: D301
     with target.inspector() as inspector:
         look = inspector.job(id, queue)
+        facts = inspector.queue(look.job.queue)
+    reason = why_it_waits(
+        look.job.state,
+        look.job.queue,
+        paused=facts.paused,
+        consumers=facts.acquiring,
+        due_in_ms=look.job.due_ms - look.now,
+    )
     if as_json:
         from rqueue.cli.documents import job_document
 
-        print_json({**job_document(look.job, details=True), "before": max(look.place, 0)})
+        document = job_document(look.job, details=True)
+        print_json({**document, "before": max(look.place, 0), "reason": reason or None})
         return
-    print_job(look.job, look.place, look.now)
+    print_job(look.job, look.place, look.now, reason)
 
 
-def print_job(job: JobInfo, place: int, now: int) -> None:
-    """A job for people."""
+def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
+    """A job for people. `reason`: why it waits, where that is not its turn alone."""
     live = not job.ended_ms or job.state is JobState.DEAD
 
     def when(ms: int) -> str:
@@ -49,15 +61,16 @@ def print_job(job: JobInfo, place: int, now: int) -> None:
     state = str(job.state)
     if job.state is JobState.READY:
         state += f", {place} before it in its level" if place else ", next in its level"
-    elif job.state is JobState.SCHEDULED and job.cause is not None:
-        state += ", no capable worker: it waits for one that knows its task"
     elif job.holder:
         state += f" by {job.holder}"
+    if reason:
+        state += f": {reason}"
     print_facts(
         {
             "id": job.id,
             "queue": job.queue,
             "state": state,
+            "parked": (job.cause or {}).get("message") if job.state is JobState.PARKED else "",
             "task": job.task,
             "arguments": _json(job.args) if job.args else "",
             "keywords": _json(job.kwargs) if job.kwargs else "",
@@ -71,7 +84,7 @@ def print_job(job: JobInfo, place: int, now: int) -> None:
             "deliveries": f"{job.deliveries}, of which {job.attempts} failed"
             if job.deliveries
             else "",
-            "limit": f"{job.max_deliveries} attempts" if job.max_deliveries else "",
+            "limit": many(job.max_deliveries, "attempt") if job.max_deliveries else "",
             "size": size(job.size) if job.size else "",
             "signed with": job.signed_with,
             "result": _json(job.result) if job.state is JobState.DONE else "",

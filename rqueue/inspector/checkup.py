@@ -33,6 +33,7 @@ from rqueue.inspector.queues import server_now
 from rqueue.inspector.walk import Walk
 from rqueue.keys import QueueKeys
 from rqueue.store.repair import Checked
+from rqueue.words import many
 
 S = TypeVar("S")
 
@@ -272,7 +273,7 @@ class Checkup:
             if not misplaced:
                 return []
             says = (
-                f"{len(misplaced)} jobs of list {which} do not stand where they belong:"
+                f"{many(len(misplaced), 'job')} of list {which} not where they belong:"
                 " they run too early or too late, and a search for them goes wrong"
             )
             return [

@@ -10,6 +10,7 @@ import redis
 from rqueue.connection import translated
 from rqueue.inspector.findings import Action, Finding
 from rqueue.keys import QueueKeys
+from rqueue.words import many
 
 LISTS = ("interested", "notified", "not_interested", "browsers")
 LEASE_GRACE_MS = 5_000
@@ -53,6 +54,7 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
     there = (interested is not None, notified is not None, bool(busy), bool(browses))
     lists = [list_ for list_, inside in zip(LISTS, there, strict=True) if inside]
     found: list[Finding] = []
+    hands_ = many(len(hands), "job")
 
     def note(
         invariant: str, kind: str, says: str, remedy: str, *, only_a_note: bool = False
@@ -81,7 +83,7 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
                     only_a_note=True,
                 )
             return found
-        has = ([f"holds {len(hands)} jobs"] if hands else []) + [f"is in {x}" for x in lists]
+        has = ([f"holds {hands_}"] if hands else []) + [f"is in {x}" for x in lists]
         says = f"consumer {name!r} is not registered, but " + (" and ".join(has) or "half there")
         if hands:
             says += ": nobody will run these jobs or give them back"
@@ -96,7 +98,7 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
             "liveness",
             "lease-ended",
             f"the lease of consumer {name!r} ended {(now - lease) / 1000:.0f} s ago and nobody has"
-            f" taken back the {len(hands)} jobs it holds: no pool of this queue is alive to look",
+            f" taken back the {hands_} it holds: no pool of this queue is alive to look",
             "do what a pool would: give back its jobs, charging what it could have been running",
         )
         return found
@@ -124,16 +126,16 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
         note(
             "credit",
             "over-window",
-            f"consumer {name!r} holds {held} jobs, its window is {window}, and it counts as one"
-            " that waits for work: work may be promised to who cannot take it",
+            f"consumer {name!r} holds {hands_}, its window is {window}, and it counts as one that"
+            " waits for work: work may be promised to who cannot take it",
             "let it count as busy",
         )
     elif held > window and lists[0] == "not_interested":
         note(
             "credit",
             "window-lowered",
-            f"consumer {name!r} holds {held} jobs, more than its window of {window}: right if it"
-            " has just lowered it",
+            f"consumer {name!r} holds {hands_}, more than its window of {window}: right if it has"
+            " just lowered it",
             "",
             only_a_note=True,
         )
@@ -210,8 +212,8 @@ def diagnose_liveness(
     action = Action("look")
     if ready > 0:
         says = (
-            f"{ready} jobs are ready, {len(names)} consumers wait, and nobody was told:"
-            " nothing moves until the next job arrives"
+            f"{many(ready, 'job')} ready, {many(len(names), 'consumer')} waiting, and nobody was"
+            " told: nothing moves until the next job arrives"
         )
         return [Finding("liveness", "stuck", keys.queue, "", says, "tell one", action=action)]
     if first and _text(timer) not in names:

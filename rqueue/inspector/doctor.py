@@ -19,6 +19,7 @@ from rqueue.inspector.checkup import Checkup
 from rqueue.inspector.findings import Action, Finding
 from rqueue.inspector.queues import queue_names, require_queue
 from rqueue.inspector.server_checks import check_server
+from rqueue.inspector.service_checks import check_service
 from rqueue.keys import QueueKeys
 
 ROUNDS = 20
@@ -53,11 +54,16 @@ class Doctor:
         self.looked_at += checkup.walk.jobs
         return found
 
+    def check_service(self, name: str) -> list[Finding]:
+        """Notes on jobs that nobody will run as things are. Raises UnknownQueue."""
+        return check_service(self._client, QueueKeys(name, self._namespace))
+
     def check(self) -> list[Finding]:
         """The server and all its queues."""
         found = self.check_server()
         for name in queue_names(self._client, self._namespace):
             found += self.check_queue(name)
+            found += self.check_service(name)
         return found
 
     def repair(self, finding: Finding) -> bool:

@@ -16,6 +16,7 @@ INVARIANTS = {
     "credit": "no consumer holds more than it granted",
     "counters": "what meta says of the lists is so",
     "records": "what has ended is not alive; what is dead has a cause; nothing is noted of nobody",
+    "service": "where jobs wait, somebody serves their queue and knows their tasks",
     "server": "the server keeps what it is given, and is one that rqueue works with",
 }
 """What must always hold, by the name that findings carry."""

@@ -105,9 +105,12 @@ def look_at_job(client: redis.Redis, keys: QueueKeys, id: str) -> Look:
     if shown.state == "ended":
         return Look(shown.now, ended_info(keys.queue, id, parse_record(shown.record)), -1)
     errors = [read_json(line) or {} for line in shown.errors.splitlines()]
+    state = JobState(shown.state)
+    if state is JobState.SCHEDULED and shown.cause:
+        state = JobState.PARKED
     info = job_info(
         keys.queue,
-        JobState(shown.state),
+        state,
         Delivery(id, shown.value),
         holder=shown.holder,
         errors=errors,
@@ -143,9 +146,10 @@ def jobs_page(
     ended jobs may be somewhat longer).
 
     ready: as they will be handed out, highest level first; the cursor is a position, so nothing is
-    shown twice or left out while jobs are consumed. scheduled: by due time. parked: those that wait
-    for a worker that knows their task. held: by consumer. dead: by time of death. ended (done,
-    cancelled, purged): in no order, while their records last. Raises ConfigError.
+    shown twice or left out while jobs are consumed. scheduled: by due time, without the parked
+    ones. parked: those that wait for a worker that knows their task. held: by consumer. dead: by
+    time of death. ended (done, cancelled, purged): in no order, while their records last. Raises
+    ConfigError.
     """
     if not 1 <= limit <= PAGE_MAX:
         raise ConfigError("limit", f"{limit} is not from 1 to {PAGE_MAX}")
@@ -184,7 +188,10 @@ def _set_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limi
     call = store.browse_set(keys, state, (score, member), limit)
     page = execute(client, call, queue=keys.queue)
     jobs = []
+    parked = _parked_among(client, keys, page.entries) if state == "scheduled" else frozenset()
     for entry in page.entries:
+        if entry.job.id in parked:  # these have a state, and a listing, of their own
+            continue
         more: dict[str, Any] = {}
         if state == "dead":
             more = {"ended_ms": int(entry.score), "cause": read_json(entry.cause)}
@@ -199,6 +206,17 @@ def _set_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limi
         rest = execute(client, store.browse_set(keys, state, page.after, 1), queue=keys.queue)
         unended = rest.more
     return Page(page.now, jobs, _fold(*page.after) if unended else "")
+
+
+def _parked_among(
+    client: redis.Redis, keys: QueueKeys, entries: Sequence[store.read.Entry]
+) -> frozenset[str]:
+    ids = [entry.job.id for entry in entries]
+    if not ids:
+        return frozenset()
+    with translated(client, queue=keys.queue):
+        why = cast("list[bytes | None]", client.hmget(keys.parked, ids))
+    return frozenset(id_ for id_, found in zip(ids, why, strict=True) if found is not None)
 
 
 def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
@@ -237,7 +255,7 @@ def _parked_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -
             look.job
             for id_, _ in ids
             if (look := _look_or_none(client, keys, id_)) is not None
-            and look.job.state is JobState.SCHEDULED
+            and look.job.state is JobState.PARKED
         ],
     )
 

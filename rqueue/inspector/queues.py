@@ -71,6 +71,11 @@ class QueueInfo:
         return self.ready + self.scheduled
 
     @property
+    def acquiring(self) -> int:
+        """Consumers that take jobs: all but the browsers."""
+        return sum(self.consumers.values()) - self.consumers["browsers"]
+
+    @property
     def oldest_ms(self) -> int:
         """Age of the oldest ready job in ms; 0 when none is ready."""
         return max(0, self.now - self.oldest_enqueued_ms) if self.oldest_enqueued_ms else 0

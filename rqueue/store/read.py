@@ -75,11 +75,17 @@ class Shown(NamedTuple):
 
 
 class Awaited(NamedTuple):
-    """state: ended (with the record), ready, scheduled, held, unknown; to who waits only "live"."""
+    """state: ended (with the record), ready, scheduled, parked, held, unknown; to who waits only
+    "live". Of a job that has not ended, for who does not wait: when it is due (ms; 0 = not
+    scheduled), whether its queue is paused, and how many consumers the queue has, browsers apart.
+    """
 
     now: int
     state: str
     record: bytes
+    due_ms: int = 0
+    paused: bool = False
+    consumers: int = 0
 
 
 def _pairs(flat: list[Any]) -> list[Delivery]:
@@ -121,7 +127,10 @@ def _read_shown(reply: Any) -> Shown:
 
 
 def _read_awaited(reply: Any) -> Awaited:
-    return Awaited(reply[0], text(reply[1]), reply[2])
+    if len(reply) == 3:
+        return Awaited(reply[0], text(reply[1]), reply[2])
+    now, state, record, due, paused, consumers = reply
+    return Awaited(now, text(state), record, int(due), bool(paused), consumers)
 
 
 def browse(keys: QueueKeys, cursor: str = "", limit: int = 100) -> Call[Page]:

@@ -18,6 +18,7 @@ from rqueue import store
 from rqueue.client import Queue
 from rqueue.consumer import Consumer
 from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import ResultNotReady
 from rqueue.history import pack
 
 Run = Callable[..., Result]
@@ -138,7 +139,14 @@ def test_parked_jobs(run: Run, read: Read, queue: Queue, consumer: Make) -> None
     (parked,) = read("jobs", queue.name, "-s", "parked")["jobs"]
     assert parked["id"] == job.id
     assert "j000" in run("jobs", queue.name, "-s", "parked").stdout
-    assert "no capable worker" in run("show", job.id, "-q", queue.name).stdout
+    said = run("show", job.id, "-q", queue.name).stdout
+    assert f"parked: no worker that serves queue '{queue.name}' knows its task" in said
+    assert "nobody knows app.t" in said
+    assert read("show", job.id, "-q", queue.name)["state"] == "parked"
+    assert read("jobs", queue.name, "-s", "scheduled")["jobs"] == [], "listed once"
+    assert queue.job(job.id).state() == "parked"
+    with pytest.raises(ResultNotReady, match="it is parked: no worker that serves queue"):
+        queue.job(job.id).result(0)
     assert "1 wait" in run("queues", queue.name).stdout
 
 
@@ -225,6 +233,39 @@ def test_nobody_consumes(run: Run, read: Read, queue: Queue) -> None:
     fill(queue, 1)
     assert read("consumers", queue.name) == []
     assert "nobody consumes" in run("consumers", queue.name).stderr
+
+
+def test_show_and_doctor_say_why_a_job_waits(
+    run: Run, read: Read, queue: Queue, consumer: Make
+) -> None:
+    fill(queue, 1)
+    queue.enqueue_puts([store.Put("later", b'["app.t"]', delay_ms=10_800_000)])
+    unserved = f"no worker serves queue '{queue.name}'"
+
+    def shown(id: str) -> str:
+        return " ".join(run("show", id, "-q", queue.name).stdout.split())
+
+    assert f"state ready, next in its level: {unserved}" in shown("j000")
+    assert f"state scheduled: it is due in 3 hours and {unserved}" in shown("later")
+    assert read("show", "j000", "-q", queue.name)["reason"] == unserved
+    notes = {finding["kind"]: finding for finding in read("doctor", queue.name)["findings"]}
+    assert notes["unserved"]["says"].startswith("2 jobs waiting, and no worker serves it")
+    assert notes["unserved"]["severity"] == "note"
+    result = run("enqueue", "app.t", "-q", queue.name, "--wait", "10ms", code=5)
+    assert f"did not end within 0.01 s: it is ready: {unserved}" in result.stderr
+
+    queue.pause()
+    assert f"{unserved} and queue '{queue.name}' is paused" in shown("j000")
+    one = consumer(jobs=1)
+    assert f"state ready, next in its level: queue '{queue.name}' is paused" in shown("j000")
+    kinds = {finding["kind"] for finding in read("doctor", queue.name)["findings"]}
+    assert "paused" in kinds
+    assert "unserved" not in kinds
+    queue.resume()
+    one.pull()
+    assert f"state held by {one.name} task" in shown("j000"), "nothing but its turn"
+    assert read("show", "j000", "-q", queue.name)["reason"] is None
+    assert "unserved" not in str(read("doctor", queue.name))
 
 
 # -- history and stats -----------------------------------------------------------------------------

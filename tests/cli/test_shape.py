@@ -160,6 +160,30 @@ def test_help_and_version(run: Callable[..., Result]) -> None:
     assert "list, requeue" in run("dead", "--help").output.lower()
 
 
-def test_an_unknown_command_is_wrong_usage(run: Callable[..., Result]) -> None:
-    assert "No such command" in run("quues", code=2).stderr
-    assert "No such option" in run("queues", "--jsn", code=2).stderr
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("quues", "No such command 'quues'. Did you mean 'queues' or 'enqueue'?"),
+        ("wroker app", "Did you mean 'worker'?"),
+        ("dead lst", "Did you mean 'list'?"),
+        ("pipeline reprot", "Did you mean 'report'?"),
+        ("xyzzy", "No such command 'xyzzy'."),
+        ("queues --jsn", "No such option '--jsn'. Did you mean '--json'?"),
+        ("worker -A app", "Modules are arguments here: rqueue worker app.tasks"),
+        ("worker app --concurrency 4", "Did you mean --processes, or --threads?"),
+        ("enqueue app.t -5", "Numbers below zero stand at the end, behind '--'"),
+        ("enqueue app.t -55.5", "behind '--': rqueue enqueue ... -- -1"),
+        ("enqueue app.t -.5", "behind '--': rqueue enqueue ... -- -1"),
+    ],
+)
+def test_wrong_usage_says_what_was_meant(run: Callable[..., Result], line: str, hint: str) -> None:
+    said = run(*line.split(), code=2).stderr.splitlines()[-1]
+    assert hint in said
+    assert said.count("Did you mean") <= 1
+
+
+def test_an_argument_that_begins_like_json_must_be_json(run: Callable[..., Result]) -> None:
+    for broken in ('{"a": 1', "[1, 2", '"x'):
+        said = run("enqueue", "app.t", broken, code=2).stderr
+        assert "begins like JSON and is none" in said
+        assert "--text" in said

@@ -480,7 +480,7 @@ def test_puts_over_an_outage(far_run: Runs, near: Queue, proxy: Proxy) -> None:
         assert told[0][1] == left
         with pytest.raises(RedisUnavailable):
             await handle.cancel()
-        with pytest.raises(LifecycleError, match="1 jobs"):
+        with pytest.raises(LifecycleError, match="1 job"):
             async with queue.putter() as putter:
                 await putter.put("t")
                 close = putter.close

@@ -218,7 +218,7 @@ def test_jobs_that_cannot_be_stored_are_told(
     with caplog.at_level(logging.ERROR, "rqueue"), queue.putter() as putter:
         lost = putter.put("t")
         putter.flush()
-    assert "1 jobs for queue" in caplog.text
+    assert "1 job for queue" in caplog.text
     assert lost.id in caplog.text
 
 
@@ -302,7 +302,7 @@ def test_close_says_what_could_not_be_stored(far: Queue, near: Queue, proxy: Pro
     assert near.enqueue_puts(left).accepted == 3
 
     proxy.accept()
-    with pytest.raises(LifecycleError, match="1 jobs for queue"), far.putter() as putter:
+    with pytest.raises(LifecycleError, match="1 job for queue"), far.putter() as putter:
         putter.put("t")
         putter.flush()
         proxy.refuse()

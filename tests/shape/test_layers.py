@@ -15,6 +15,7 @@ LAYERS: list[tuple[str, set[str]]] = [
         "vocabulary",
         {
             "rqueue.escape",
+            "rqueue.words",
             "rqueue.logs",
             "rqueue.errors",
             "rqueue.expect",
@@ -35,6 +36,7 @@ LAYERS: list[tuple[str, set[str]]] = [
             "rqueue.sender",
             "rqueue.task",
             "rqueue.history",
+            "rqueue.waiting",
         },
     ),
     ("scripts", {"rqueue.scripts"}),

@@ -189,7 +189,7 @@ def test_results_after_the_end_of_the_lease_are_dropped(bench: Bench, tmp_path: 
     assert bench.counts().ready == 1
     file.touch()
     assert job.result(15) == "found"
-    eventually(lambda: "1 outcomes came too late" in child.log, "the warning")
+    eventually(lambda: "1 outcome came too late" in child.log, "the warning")
     assert child.shared.rejoins == 1
     done = [row for row in bench.history() if row["outcome"] == "ack"]
     assert [(row["id"], row["attempts"]) for row in done] == [(job.id, 1)]

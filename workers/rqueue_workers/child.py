@@ -17,6 +17,7 @@ from rqueue.keys import QueueKeys
 from rqueue.listener import Listener
 from rqueue.logs import logger
 from rqueue.wire import Wire
+from rqueue.words import many
 from rqueue_workers.aio import AsyncLane
 from rqueue_workers.courier import Courier
 from rqueue_workers.desk import Desk
@@ -329,9 +330,9 @@ class Child:
         except ServerError as error:
             log.warning("could not leave in order, the lease will end: %s", error)
         if unfinished:
-            log.warning("gave back %d jobs that were still running", unfinished)
+            log.warning("gave back %s that still ran", many(unfinished, "job"))
         if lost:
-            log.warning("%d outcomes could not be told: Redis is gone", lost)
+            log.warning("%s could not be told: Redis is gone", many(lost, "outcome"))
         if not unfinished:
             for lane in self.lanes.values():
                 lane.close()

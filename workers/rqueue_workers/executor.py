@@ -25,6 +25,7 @@ from rqueue.retry import error_name
 from rqueue.signing import Signer
 from rqueue.store.settle import Retried
 from rqueue.task import registry
+from rqueue.words import many
 from rqueue_workers.loading import Plan
 from rqueue_workers.rows import Row
 from rqueue_workers.spec import WorkerSpec
@@ -204,8 +205,8 @@ class Executor:
         policy = plan.policy
         if (most and attempt >= most) or not (isinstance(error, Retry) or policy.retries(error)):
             log.warning(
-                "job %s of %s failed for good after %d attempts: %s",
-                text(id), plan.name, attempt, cause["message"] or name,
+                "job %s of %s failed for good after %s: %s",
+                text(id), plan.name, many(attempt, "attempt"), cause["message"] or name,
             )  # fmt: skip
             return (*row, "reject", name, dumps(cause))
         if isinstance(error, Retry) and error.after is not None:

@@ -14,6 +14,7 @@ from rqueue.keys import QueueKeys
 from rqueue.logs import logger
 from rqueue.store.settle import Pulled, Window
 from rqueue.wire import Wire
+from rqueue.words import many
 from rqueue_workers.adaptive import Credit
 from rqueue_workers.rows import Row, pack_rows
 
@@ -360,9 +361,9 @@ class Hand:
                 strangers.append(id_)
         if strangers and not self.lost_reply:
             log.warning(
-                "queue %s: %d outcomes were dropped, the jobs are no longer held here (%s)",
+                "queue %s: %s dropped, the jobs are no longer held here (%s)",
                 self.queue,
-                len(strangers),
+                many(len(strangers), "outcome"),
                 ", ".join(id_.decode("utf-8", "backslashreplace") for id_ in strangers[:3]),
             )
 
@@ -408,7 +409,7 @@ class Hand:
 
 def warn_late(count: int) -> None:
     """Outcomes are dropped: the lease had ended."""
-    log.warning("%d outcomes came too late: their jobs were given to others", count)
+    log.warning("%s came too late: the jobs were given to others", many(count, "outcome"))
 
 
 def _take(rows: deque[T], most: int) -> list[T]:

@@ -6,6 +6,8 @@ import os
 import resource
 from time import monotonic
 
+from rqueue.words import many
+
 LOOK_S = 0.1
 
 
@@ -23,7 +25,7 @@ class Recycling:
     def due(self, done: int) -> bool:
         """Whether to go, after `done` jobs."""
         if self._max_jobs and done >= self._max_jobs:
-            self.reason = f"it has run {done} jobs"
+            self.reason = f"it has run {many(done, 'job')}"
             return True
         if self._max_rss:
             now = monotonic()

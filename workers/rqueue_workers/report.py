@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rqueue.logs import logger
+from rqueue.words import many
 from rqueue_workers.crew import Crew, Member
 from rqueue_workers.shared import READY, STARTING
 from rqueue_workers.spec import WorkerSpec
@@ -16,12 +17,12 @@ def report(crew: Crew, spec: WorkerSpec, now: float, gone: bool) -> None:
     for member in crew:
         running = member.shared.running()
         log.info(
-            "worker %s (process %d) %s for %.0f s: %d jobs done, %d running",
+            "worker %s (process %d) %s for %.0f s: %s done, %d running",
             member.base,
             member.pid,
             _doing(member),
             now - member.forked_at,
-            member.shared.done,
+            many(member.shared.done, "job"),
             len(running),
         )
         for job in running:
@@ -32,7 +33,7 @@ def report(crew: Crew, spec: WorkerSpec, now: float, gone: bool) -> None:
 
 def workers(count: int) -> str:
     """So many workers, in words."""
-    return "1 worker" if count == 1 else f"{count} workers"
+    return many(count, "worker")
 
 
 def _doing(member: Member) -> str:

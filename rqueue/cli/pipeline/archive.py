@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rqueue.cli.output import echo, json_option, many, print_line, rate, span
+from rqueue.cli.output import echo, json_option, print_line, rate, span
 from rqueue.cli.pipeline.shared import (
     cluster_option,
     lake_option,
@@ -21,6 +21,7 @@ from rqueue.cli.pipeline.shared import (
     spark_session,
 )
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.words import many
 
 if TYPE_CHECKING:
     from rqueue.pipeline.archive import Batch

@@ -13,7 +13,6 @@ from rqueue.cli.output import (
     echo,
     iso,
     json_option,
-    many,
     print_facts,
     print_json,
     print_table,
@@ -30,6 +29,7 @@ from rqueue.cli.pipeline.shared import (
     spark_options,
 )
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.words import many
 
 if TYPE_CHECKING:
     from rqueue.pipeline.keda import Scaling

@@ -11,7 +11,7 @@ import click
 from rqueue.cli.dead import moment
 from rqueue.cli.exits import NEGATIVE, OK
 from rqueue.cli.failures import say
-from rqueue.cli.output import Column, echo, json_option, many, print_json, print_table
+from rqueue.cli.output import Column, echo, json_option, print_json, print_table
 from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.pipeline.shared import (
     cluster_option,
@@ -24,6 +24,7 @@ from rqueue.cli.pipeline.shared import (
     spark_session,
 )
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.words import many
 
 if TYPE_CHECKING:
     from rqueue.pipeline.replay import Chosen, Replayed, Summary

@@ -11,7 +11,7 @@ import click
 
 from rqueue.cli.dead import moment
 from rqueue.cli.exits import USAGE, Failure
-from rqueue.cli.output import echo, json_option, many, print_facts, print_json, rate, span
+from rqueue.cli.output import echo, json_option, print_facts, print_json, rate, span
 from rqueue.cli.pipeline.shared import (
     cluster_option,
     lake_option,
@@ -22,6 +22,7 @@ from rqueue.cli.pipeline.shared import (
     spark_session,
 )
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.words import many
 
 if TYPE_CHECKING:
     from rqueue.pipeline.report import Report

@@ -120,6 +120,7 @@ DOCTOR: dict[str, Callable[[Doctor], object]] = {
     "check": lambda d: d.check(),
     "check_server": lambda d: d.check_server(),
     "check_queue": lambda d: d.check_queue("q"),
+    "check_service": lambda d: d.check_service("q"),
     "heal": lambda d: d.heal("q"),
 }
 

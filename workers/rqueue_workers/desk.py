@@ -202,7 +202,7 @@ class Desk:
         if not any(lane.todo for lane in self.lanes.values()):
             return False
         finished: float = hand.acks[0][6]
-        return now - finished < LINGER_S and len(hand.acks) < 100
+        return now < finished + LINGER_S and len(hand.acks) < 100
 
     # -- jobs in -----------------------------------------------------------------------------------
 

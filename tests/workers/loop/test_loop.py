@@ -1,0 +1,57 @@
+"""A worker's loop under everything that can happen to it at once.
+
+`RQUEUE_TEST_PROFILE=thorough` runs many more and longer ones.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+import redis
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from rqueue.embedded import EmbeddedRedis
+from rqueue_workers.exits import Exit
+from rqueue_workers.shared import DRAIN
+from tests.model.sources import frozen
+from tests.workers.loop.machine import Machine
+
+QUICK = settings(
+    max_examples=150,
+    stateful_step_count=30,
+    deadline=None,
+    report_multiple_bugs=False,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)
+THOROUGH = settings(QUICK, max_examples=3000, stateful_step_count=60)
+PROFILE = THOROUGH if os.environ.get("RQUEUE_TEST_PROFILE") == "thorough" else QUICK
+
+
+@pytest.fixture
+def machine(client: redis.Redis, server: EmbeddedRedis, tmp_path: Path) -> type[Machine]:
+    parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
+    return type("Machine", (Machine,), parts)
+
+
+@pytest.mark.timeout(3600 if PROFILE is THOROUGH else 240)
+def test_a_worker_does_what_it_must(machine: type[Machine]) -> None:
+    run_state_machine_as_test(machine, settings=PROFILE)
+
+
+def test_what_comes_while_it_leaves_is_not_begun(machine: type[Machine]) -> None:
+    """Handed over while Redis was gone, told of when it is back: threads stand ready to begin."""
+    played = machine()
+    try:
+        played.begin(queues=1, spec={"threads": 2}, rare=False)
+        (worker,) = played.living
+        played.world.fall()
+        played.enqueue(pick=0, many=[("sync", 0.0, [], 0)], alone=True)
+        worker.ask(DRAIN)
+        played.world.down = False
+        played.let_pass(1)
+        played.holds()
+        assert worker.code == Exit.OK and not played.world.jobs[0].begins
+    finally:
+        played.teardown()

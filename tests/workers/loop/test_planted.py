@@ -1,0 +1,88 @@
+"""Tests of the test: each of these faults, planted in the worker's code, is found by the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from rqueue.embedded import EmbeddedRedis
+from rqueue_workers.desk import LINGER_S, Desk
+from rqueue_workers.hand import Hand
+from tests.model.sources import frozen
+from tests.workers.loop.machine import Machine
+
+SEARCH = settings(
+    max_examples=400,
+    stateful_step_count=30,
+    derandomize=True,  # each run searches the same way
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    print_blob=False,
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+
+Patch = pytest.MonkeyPatch
+FAULTS: dict[str, Callable[[Patch], None]] = {}
+
+
+def fault(plant: Callable[[Patch], None]) -> Callable[[Patch], None]:
+    """A fault that is named after the function that plants it."""
+    FAULTS[plant.__name__] = plant
+    return plant
+
+
+@fault
+def a_job_to_be_passed_on_lingers_like_one_that_ended(patch: Patch) -> None:
+    def lingers(self: Desk, hand: Hand, now: float) -> bool:
+        if not self.lanes or hand.others or hand.back or hand.dones or self.closing:
+            return False
+        if not any(lane.todo for lane in self.lanes.values()):
+            return False
+        return bool(now < hand.acks[0][6] + LINGER_S)
+
+    patch.setattr(Desk, "_lingers", lingers)
+
+
+@fault
+def outcomes_are_lost_with_a_reply(patch: Patch) -> None:
+    patch.setattr(Hand, "_restore", lambda self, flight: None)
+
+
+@fault
+def a_recall_brings_what_is_here_already(patch: Patch) -> None:
+    recall = Hand.recall
+
+    def forgetful(self: Hand, window: int) -> Any:
+        jobs = recall(self, window)
+        self.add(jobs, 0)
+        return jobs
+
+    patch.setattr(Hand, "recall", forgetful)
+
+
+@fault
+def the_loop_never_rests(patch: Patch) -> None:
+    patch.setattr(Desk, "rest", lambda self, now: 0.0)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_search_finds(
+    name: str,
+    client: redis.Redis,
+    server: EmbeddedRedis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    FAULTS[name](monkeypatch)
+    parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        run_state_machine_as_test(type("Machine", (Machine,), parts), settings=SEARCH)

@@ -1,0 +1,426 @@
+"""A server, its queues, the workers on a stage, and the truth about every job."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import traceback
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import redis
+from redis import exceptions as rx
+
+import rqueue_workers.aio
+import rqueue_workers.child
+import rqueue_workers.courier
+import rqueue_workers.desk
+import rqueue_workers.hand
+import rqueue_workers.lane
+import rqueue_workers.main_lane
+import rqueue_workers.outage
+import rqueue_workers.recycling
+import rqueue_workers.stopping
+import rqueue_workers.threads
+from rqueue.client import Queue
+from rqueue.connection import translate
+from rqueue.control import Reject, Retry, Snooze
+from rqueue.scripts import Scripts
+from rqueue.task import Registry, task
+from rqueue.wire import Wire
+from rqueue_workers.loading import ASYNC, plan_of
+from rqueue_workers.shared import Shared, consumer_of
+from rqueue_workers.spec import WorkerSpec
+from tests.workers.loop.stage import Gone, Spinning, Stage
+
+LEASE_MS = 30_000
+CAUSE = b'{"kind":"crash","type":"SIGKILL"}'
+
+SINCE_MS = 60_000_000_000
+"""From the frozen clock's beginning to a time at which jobs may be stored."""
+
+FINAL = {"none", "value", "reject", "cancelled"}
+"""What ends a job for good."""
+AGAIN = {"error", "retry", "snooze", "exit", "interrupt"}
+"""What brings it back (but for the limit of its attempts)."""
+
+
+@dataclass
+class Truth:
+    """What is true of one job. `lasts`: seconds that an attempt takes, None = until it is told.
+    `verdicts`: what its attempts make of it, one after the other, "none" when there are no more.
+    """
+
+    number: int
+    queue: str
+    task: str
+    lasts: float | None
+    verdicts: list[str]
+    id: str = ""
+    known: bool = True
+    """Whether every worker knows its task."""
+    plain: bool = True
+    """Whether nothing moves it out of its place: no delay, no other level."""
+    begins: list[str] = field(default_factory=list)
+    """The workers that began it."""
+    ends: list[str] = field(default_factory=list)
+    """What its attempts said in the end."""
+    excuses: int = 0
+    """How often it may have begun again without having said so itself."""
+    cancelled: bool = False
+    verdict: str = ""
+    future: tuple[asyncio.AbstractEventLoop, asyncio.Future[str]] | None = None
+    runs: list[Worker] = field(default_factory=list)
+    """Who runs it now: two, where the first one's lease was lost."""
+
+    @property
+    def told(self) -> bool:
+        return bool(self.verdict)
+
+
+class Worker:
+    """One worker process, as far as it is one: its threads are actors, its death takes them off."""
+
+    def __init__(self, world: World, number: int, spec: WorkerSpec, tasks: list[str]) -> None:
+        self.world = world
+        self.base = f"w{number}"
+        self.spec = spec
+        self.tasks = tasks
+        self.shared = Shared(spec.slots)
+        self.dead = False
+        self.code: int | None = None
+        self.faults: list[str] = []
+        self.stop: Any = None
+        self.child: Any = None
+        self.wires: list[StageWire] = []
+        """The one that carries its calls, the one that listens."""
+        self.loops: list[asyncio.AbstractEventLoop] = []
+        self.asked = False
+        self.excused = False
+        self.lost = -1
+        """The registration that somebody took from it, by its number."""
+        self.missed = False
+        """Whether its registration was not there at the last renewal."""
+
+    def work(self) -> None:
+        """Its main thread."""
+        self.code = rqueue_workers.child.run(self.spec, self.shared, self.base, 0)
+
+    def ask(self, level: int) -> None:
+        """What the supervisor does: the page, and a knock."""
+        self.asked = True
+        self.shared.ask(level)
+        self.stop._knock(15, None)
+
+    @property
+    def ended(self) -> bool:
+        return self.dead or self.code is not None
+
+    @property
+    def consumer(self) -> str:
+        return consumer_of(self.base, self.shared.rejoins)
+
+    @property
+    def lanes(self) -> int:
+        """How many jobs it can have begun at once."""
+        return (self.spec.threads or 1) + (self.spec.async_slots if "loop" in self.tasks else 0)
+
+    def die(self, code: int | None = None) -> None:
+        """From one moment to the next."""
+        self.dead = True
+        if code is not None:
+            self.code = code
+
+
+class StageWire(Wire):
+    """A wire whose faults the test chooses. `lose`: the next reply is read and thrown away.
+    `cut`: the next command does not arrive."""
+
+    def __init__(self, client: redis.Redis, timeout: float | None = 15.0) -> None:
+        super().__init__(client, timeout)
+        self.lose = False
+        self.cut = False
+        self.world = World.of_stage
+        self.owner: Worker = self.world.stage.me.owner  # type: ignore[union-attr,assignment]
+        self.owner.wires.append(self)
+
+    def _fault(self) -> Exception:
+        self.close()
+        return translate(rx.ConnectionError("Connection closed by server."), url=self.url)
+
+    def _send(self, *commands: Any) -> None:
+        if self.owner.dead:
+            raise Gone
+        self.world.tell_time()
+        if self.world.down or self.cut:
+            self.cut = False
+            raise self._fault()
+        self.world.note(f"{self.owner.base} says {str([c for c in commands[0][3:]])[:300]}")
+        super()._send(*commands)
+
+    def read(self) -> Any:
+        self.world.stage.pause()
+        reply = super().read()
+        self.world.note(f"{self.owner.base} is told {str(reply)[:300]}")
+        if self.lose or self.world.down:
+            self.lose = False
+            raise self._fault()
+        return reply
+
+
+class World:
+    """Queues on a server whose clock is the stage's, and workers for them."""
+
+    of_stage: World
+    """The one whose workers are being made."""
+
+    def __init__(self, client: redis.Redis, url: str, scripts: Scripts, queues: int) -> None:
+        self.stage = Stage()
+        self.client = client
+        self.url = url
+        self.scripts = scripts
+        tag = uuid.uuid4().hex[:10]
+        self.queues = [Queue(f"loop{i}-{tag}", redis=client) for i in range(queues)]
+        self.workers: list[Worker] = []
+        self.jobs: list[Truth] = []
+        self.down = False
+        self.paused: set[str] = set()
+        self._told = -1
+        self._patches = ExitStack()
+        self.log: list[str] = []
+
+    # -- the stage is set --------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Everything that the worker waits with becomes the stage's."""
+        World.of_stage = self
+        stage = self.stage
+        put = self._patches.enter_context
+        module = rqueue_workers
+        for name in (
+            "child", "courier", "desk", "hand", "lane", "main_lane", "outage", "recycling",
+            "stopping",
+        ):  # fmt: skip
+            put(patch.object(getattr(module, name), "monotonic", stage.monotonic))
+        put(patch("rqueue.scripts.SCRIPTS", self.scripts))
+        put(patch("rqueue.listener.select", stage.module_select()))
+        put(patch("threading.Thread.start", lambda thread: stage.start(thread)))
+        put(patch.object(module.outage, "random", lambda: 0.5))
+        put(patch.object(module.stopping, "select", stage.module_select()))
+        put(patch.object(module.courier, "threading", stage.module_threading()))
+        put(patch.object(module.desk, "Lock", stage.lock))
+        put(patch.object(module.threads, "SimpleQueue", stage.simple_queue))
+        put(patch.object(module.aio, "_new_loop", self._loop))
+        for place in ("threads", "aio", "courier"):
+            put(patch.object(getattr(module, place), "fail_hard", self._fail_hard))
+        put(patch.object(module.child, "os", SimpleNamespace(_exit=self._exit, getpid=os.getpid)))
+        put(patch.object(module.child, "Wire", StageWire))
+        put(patch.object(module.child, "load_plans", self._plans))
+        put(patch.object(module.child, "Stop", self._remember("stop", module.child.Stop)))
+        put(patch.object(module.child, "Child", self._remember("child", module.child.Child)))
+        handler = _Log(self)
+        for name in ("rqueue", "asyncio"):
+            logger = logging.getLogger(name)
+            put(patch.object(logger, "handlers", [handler]))
+            put(patch.object(logger, "propagate", False))
+            put(patch.object(logger, "level", logging.DEBUG))
+            logger.manager._clear_cache()  # type: ignore[attr-defined]
+
+    def close(self) -> None:
+        for worker in self.workers:
+            if not worker.ended:
+                worker.die()
+            worker.dead = True
+            self.bury(worker)
+        self._patches.close()
+        for queue in self.queues:
+            found = list(self.client.scan_iter(queue.keys.base + "*", count=10_000))
+            if found:
+                self.client.delete(*found)
+
+    def bury(self, worker: Worker) -> None:
+        """What the kernel does when a process dies: everything that it had open is closed."""
+        for job in self.jobs:
+            job.runs = [one for one in job.runs if one is not worker]
+        self.stage.dismiss(worker)
+        for wire in worker.wires:
+            wire.close()
+        for lane in worker.child.lanes.values() if worker.child is not None else ():
+            lane.todo.clear()
+        for loop in worker.loops:
+            if not loop.is_closed():
+                for left in asyncio.all_tasks(loop):
+                    left._log_destroy_pending = False  # type: ignore[attr-defined]
+                    with suppress(BaseException):  # not later, in somebody else's thread
+                        left.get_coro().close()  # type: ignore[union-attr]
+                loop.close()
+
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop = self.stage.event_loop()
+        self._owner().loops.append(loop)
+        return loop
+
+    def _remember(self, name: str, make: Callable[..., Any]) -> Callable[..., Any]:
+        def made(*arguments: Any) -> Any:
+            thing = make(*arguments)
+            actor = self.stage.me
+            assert actor is not None
+            setattr(actor.owner, name, thing)
+            return thing
+
+        return made
+
+    def _plans(self, spec: WorkerSpec) -> dict[str, Any]:
+        actor = self.stage.me
+        assert actor is not None
+        registry = Registry()
+        for name in actor.owner.tasks:
+            play: Any = self._aplay if name == "loop" else self._play
+            task(name=name, registry=registry)(play)
+        plans = [plan_of(task, spec) for task in registry]
+        return {plan.name: plan for plan in plans if plan.lane != ASYNC or spec.async_slots}
+
+    def _fail_hard(self) -> None:
+        if self.stage.me is None:
+            raise Gone  # what is left of a dead process is swept up
+        owner = self._owner()
+        if not owner.dead:
+            owner.faults.append(traceback.format_exc())
+            owner.die(70)
+        raise Gone
+
+    def _exit(self, code: int) -> None:
+        self._owner().die(code)
+        raise Gone
+
+    def _owner(self) -> Worker:
+        actor = self.stage.me
+        assert actor is not None
+        owner: Worker = actor.owner
+        return owner
+
+    def note(self, what: str) -> None:
+        """Keep it for whoever has to find out what happened."""
+        self.log.append(f"{self.stage.now:.6f} {what}")
+
+    def fall(self) -> None:
+        """Redis cannot be reached any more, until `down` is False again."""
+        self.down = True
+        for worker in self.workers:
+            for wire in worker.wires:
+                if wire.socket is not None:
+                    wire.socket.shutdown(2)
+
+    # -- time --------------------------------------------------------------------------------------
+
+    def tell_time(self) -> None:
+        """Redis's clock is the stage's."""
+        ms = SINCE_MS + int(self.stage.now * 1000)
+        if ms != self._told:
+            self._told = ms
+            for queue in self.queues:
+                self.client.hset(queue.keys.meta, "clock", ms)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, step by step, and everybody do what is due."""
+        end = self.stage.now + seconds
+        turns = 0
+        while True:
+            self.settle()
+            turns += self.stage.turns
+            if turns > 500 + 1000 * seconds * len(self.workers):
+                raise Spinning(f"{turns} turns in {seconds} s:\n{self.stage.stacks()}")
+            at = self.stage.next_at()
+            if at is None or at >= end:
+                break
+            self.stage.now = max(self.stage.now, at)
+        self.stage.now = end
+        self.settle()
+
+    def settle(self) -> None:
+        """Let everybody go on as far as they can now; leases are renewed, the dead are mourned."""
+        self.tell_time()
+        self.client.ping()  # what was written to others has arrived
+        self.stage.settle()
+        for worker in self.workers:
+            if worker.dead and self.stage.of(worker):
+                self.bury(worker)
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    def _begin(self, number: int) -> Truth:
+        job = self.jobs[number]
+        job.begins.append(self._owner().base)
+        self.note(f"{job.begins[-1]} begins {job.id}")
+        job.runs.append(self._owner())
+        if self._owner().lost == self._owner().shared.rejoins:
+            job.excuses += 1
+        return job
+
+    def _end(self, job: Truth) -> Any:
+        if not job.verdict:
+            job.verdict = job.verdicts.pop(0) if job.verdicts else "none"
+        said = job.verdict
+        job.runs.remove(self._owner())
+        job.verdict = ""
+        job.ends.append(said)
+        self.note(f"{job.begins[-1]} ends {job.id}: {said}")
+        match said:
+            case "none":
+                return None
+            case "value":
+                return {"job": job.number}
+            case "error":
+                raise ValueError("it went wrong")
+            case "retry":
+                raise Retry(0.0, "again")
+            case "snooze":
+                raise Snooze(0.5)
+            case "reject":
+                raise Reject("no")
+            case "exit":
+                raise SystemExit(3)
+            case "interrupt":
+                raise KeyboardInterrupt
+        raise AssertionError(said)
+
+    def _play(self, number: int) -> Any:
+        job = self._begin(number)
+        if job.lasts is None:
+            self.stage.wait(lambda: job.told)
+        elif job.lasts:
+            self.stage.wait(lambda: False, job.lasts)
+        return self._end(job)
+
+    async def _aplay(self, number: int) -> Any:
+        job = self._begin(number)
+        try:
+            if job.lasts is None:
+                loop = asyncio.get_running_loop()
+                job.future = (loop, loop.create_future())
+                job.verdict = await job.future[1]
+            elif job.lasts:
+                await asyncio.sleep(job.lasts)
+        except asyncio.CancelledError:
+            job.runs.remove(self._owner())
+            job.ends.append("cancelled")
+            raise
+        finally:
+            job.future = None
+        return self._end(job)
+
+
+class _Log(logging.Handler):
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    def emit(self, record: logging.LogRecord) -> None:
+        actor = self._world.stage.me
+        self._world.note(f"{actor}: {self.format(record)}")

@@ -10,66 +10,87 @@ depends on the moment at which that is interrupted:
 - after it, before the checkpoint knows: the batch comes again, and since the lake says for each
   queue up to which entry it holds all of it, its rows are known and left out.
 
-So the checkpoint only saves work. Without it (deleted, or of another Spark) the stream begins at
-the oldest entry that Redis still has, and what the lake holds is left out.
+So the checkpoint only saves work. Without it (deleted, broken and put aside, or of another Spark)
+the stream begins at the oldest entry that Redis still has, and what the lake holds is left out.
+
+And so a query that fails is started again, in the same Java: a server that went away is waited for,
+what Spark itself failed with is tried again, for as long as the patience lasts without any progress
+(see `rqueue.pipeline.recovery`).
 """
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
-from pyspark.sql import functions as F
-
+from rqueue.errors import ServerError
 from rqueue.pipeline import compact as compaction
-from rqueue.pipeline.errors import LakeBusy
-from rqueue.pipeline.lag import Lag, measure
-from rqueue.pipeline.lake import (
-    CHECKPOINT,
-    SCHEMA,
-    Entry,
-    Lake,
-    LakeFile,
-    Snapshot,
-    day_column,
-    entry_id,
+from rqueue.pipeline.batches import CLEAN_S, Batch, BatchWriter, busy
+from rqueue.pipeline.lag import Lag
+from rqueue.pipeline.lake import CHECKPOINT, Lake
+from rqueue.pipeline.recovery import (
+    Patience,
+    checkpoint_is_broken,
+    may_go_better,
+    put_checkpoint_aside,
 )
-from rqueue.pipeline.missing import note_gap, trimmed
-from rqueue.pipeline.staging import Staged, StagingSource
 from rqueue.spark import register
 from rqueue.spark.access import Access
-from rqueue.spark.entries import look
+from rqueue.spark.errors import SparkGone, java_ended, spark_is_gone
 from rqueue.spark.options import HistoryStream, read_options
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["Archived", "Batch", "archive"]
+__all__ = ["Archived", "Batch", "Idle", "Notice", "archive"]
 
 INTERVAL_S = 10.0
 
+PATIENCE_S = 600.0
+"""How long a run goes on trying without any progress."""
+
+ENDING_S = 5.0
+"""How long Java may take to end, where a signal went to it too."""
+
+START_S = 5.0
+"""How long a server is waited for that never answered: its address may be wrong."""
+
+HEARTBEAT_S = 60.0
+"""How often a run says that it is there while nothing comes."""
+
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _FILE_CHECKSUMS = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
+_LOOK_S = 0.2  # how often a query that runs is looked at
 
-CLEAN_S = 900.0
-"""How often a run looks for files that are no longer needed."""
+_running: set[str] = set()
+_running_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """A batch that the lake holds now. seconds: it took; total: rows of this run so far; lag: what
-    is in Redis and not yet in the lake."""
+class Notice:
+    """What happened to a run that goes on.
 
-    number: int
-    rows: int
-    files: int
-    seconds: float
+    waiting: it failed with `error`, and is tried again in so many seconds; again: it is, so many
+    seconds after it failed first; checkpoint: Spark's one was broken and is put aside, to `place`.
+    """
+
+    kind: Literal["waiting", "again", "checkpoint"]
+    error: Exception | None = None
+    seconds: float = 0.0
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Nothing came for a while. total: rows of this run so far; lag: as in `Batch`; one that is not
+    0 again and again means that it hangs."""
+
     total: int
     lag: Lag
 
@@ -90,25 +111,97 @@ def archive(
     *,
     once: bool = False,
     interval_s: float = INTERVAL_S,
+    patience_s: float = PATIENCE_S,
+    heartbeat_s: float = HEARTBEAT_S,
     compact: bool = True,
     stop: threading.Event | None = None,
     on_batch: Callable[[Batch], None] | None = None,
     on_merged: Callable[[compaction.Merged], None] | None = None,
+    on_notice: Callable[[Notice], None] | None = None,
+    on_idle: Callable[[Idle], None] | None = None,
 ) -> Archived:
     """Add to the lake at `path` what it does not hold yet of the history of some queues.
 
     options: of the stream `rqueue-history` (`url`, `queues`, `maxRowsPerBatch`, ...). once: end
     when all is there that was there at the beginning; else go on, a batch every `interval_s`
-    seconds, until `stop` is set, and then end with the batch that is under way. compact: merge
-    small files in between. on_batch is called for each batch that brought rows.
+    seconds, until `stop` is set, and then end with the batch that is under way. patience_s: how
+    long to wait for Redis, and to start a query again that fails, without any progress. compact:
+    merge small files in between. on_batch is called for each batch that brought rows, on_idle every
+    `heartbeat_s` seconds without one, on_notice for what goes wrong and is tried again.
 
-    Raises what the source raises, LakeBusy if another archiver adds to the same lake, LakeError.
+    Raises what the source raises when patience is over, LakeBusy if another archiver adds to the
+    same lake, LakeError, SparkGone.
     """
     register(spark)
     access = Access.of(read_options(HistoryStream, options))
-    run = _Run(Lake(spark, path), access, compact, on_batch, on_merged)
-    run.lake.keep_schema()
-    _keep_quiet(spark)
+    lake = Lake(spark, path)
+    run = BatchWriter(lake, access, compact, on_batch, on_merged)
+    over = threading.Event() if stop is None else stop
+
+    try:
+        with _only_one(lake):
+            lake.keep_schema()
+            _keep_quiet(spark)
+            if _wait_for_server(access, Patience(min(START_S, patience_s)), 0.0, over):
+                start = partial(_start, run, options, path, once, interval_s)
+                idle = partial(_await, run=run, heartbeat_s=heartbeat_s, on_idle=on_idle)
+                _keep_on(start, idle, run, access, Patience(patience_s), over, on_notice)
+                run.tidy(CLEAN_S)
+    except Exception as error:
+        # whoever ends us may end Java too, a moment before
+        if not (spark_is_gone(error) or java_ended(ENDING_S if over.is_set() else 0.0)):
+            raise
+        if not over.is_set():
+            raise SparkGone from None
+    return Archived(run.rows, run.batches, run.merged)
+
+
+def _keep_on(
+    start: Callable[[], StreamingQuery],
+    wait: Callable[[StreamingQuery, threading.Event], None],
+    run: BatchWriter,
+    access: Access,
+    patience: Patience,
+    stop: threading.Event,
+    on_notice: Callable[[Notice], None] | None,
+) -> None:
+    """Start a query, and another one when it fails, until one ends well or `stop` is set. Raises
+    what cannot go better by itself, and what patience ends with."""
+
+    def tell(notice: Notice) -> None:
+        if on_notice is not None:
+            on_notice(notice)
+
+    put_aside = False
+    while True:
+        began, batches, run.error = time.monotonic(), run.batches, None
+        try:
+            wait(start(), stop)
+            return
+        except Exception as error:
+            if spark_is_gone(error):
+                raise
+            if run.batches > batches:
+                patience.progress()
+            if checkpoint_is_broken(error) and not put_aside:
+                put_aside = True
+                place = put_checkpoint_aside(run.lake.files)
+                tell(Notice("checkpoint", error, place=place))
+                continue
+            if not may_go_better(error) or stop.is_set():
+                raise
+            delay = patience.failed(time.monotonic() - began)
+            if delay is None:
+                raise
+            tell(Notice("waiting", error, delay))
+            if not _wait_for_server(access, patience, delay, stop):
+                return
+            tell(Notice("again", seconds=patience.waited))
+
+
+def _start(
+    run: BatchWriter, options: Mapping[str, str], path: str, once: bool, interval_s: float
+) -> StreamingQuery:
     writer = (
         run.stream(options)
         .writeStream.queryName(f"archive {path}")
@@ -121,164 +214,17 @@ def archive(
         else writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds")
     )
     with _few_helpers(run.lake):
-        query = writer.start()
-    _await(query, stop, run)
-    run.tidy(CLEAN_S)
-    return Archived(run.rows, run.batches, run.merged)
+        return writer.start()
 
 
-class _Run:
-    """One run of the archiver: what it has done so far, and how a batch is stored."""
-
-    def __init__(
-        self,
-        lake: Lake,
-        access: Access,
-        compact: bool,
-        on_batch: Callable[[Batch], None] | None,
-        on_merged: Callable[[compaction.Merged], None] | None,
-    ) -> None:
-        self.lake = lake
-        self.rows = self.batches = self.merged = 0
-        self.error: Exception | None = None
-        self.between = threading.Lock()
-        """Held while a batch is stored: who has it, stops between two of them."""
-        self._access = access
-        self._compact = compact
-        self._on_batch = on_batch
-        self._on_merged = on_merged
-        self._cleaned = time.monotonic()
-        self._staging = lake.staging() if lake.files.local is not None else None
-
-    def stream(self, options: Mapping[str, str]) -> DataFrame:
-        """What `store` gets batches of: rows of history, or of files that hold them already."""
-        reader = self.lake.spark.readStream
-        if self._staging is None:
-            return reader.format("rqueue-history").options(**options).load()
-        self.lake.spark.dataSource.register(StagingSource)
-        place = {"staging": f"{self.lake.files.local}/{self._staging}", "codec": self.lake.codec()}
-        return reader.format(StagingSource.name()).options(**options, **place).load()
-
-    def store(self, rows: DataFrame, number: int) -> None:
-        """Make a batch part of the lake, without what it has already."""
-        with self.between:
-            try:
-                began = time.monotonic()
-                made = self._add(rows, number)
-                if not made:
-                    return
-                self.batches += 1
-                count = sum(file.rows for file in made)
-                self.rows += count
-                took = time.monotonic() - began
-                if self._on_batch is not None:
-                    lag = measure(self._access, self._offsets(number))
-                    self._on_batch(Batch(number, count, len(made), took, self.rows, lag))
-                self.tidy(time.monotonic() - self._cleaned)
-            except Exception as error:
-                self.error = error  # Spark would make a text of it
-                raise
-
-    def tidy(self, since_s: float) -> None:
-        """Compact what is due, if wanted; delete what nobody needs any more, if that is so long
-        ago."""
-        for files in compaction.due(self.lake.snapshot()) if self._compact else ():
-            done = compaction.merge(self.lake, files)
-            if done is not None:
-                self.merged += 1
-                if self._on_merged is not None:
-                    self._on_merged(done)
-        if since_s >= CLEAN_S:
-            self.lake.clean()
-            self._cleaned = time.monotonic()
-
-    def _offsets(self, number: int) -> dict[str, str]:
-        """How far a batch goes, from the checkpoint."""
-        text = self.lake.files.read_text(f"{CHECKPOINT}/offsets/{number}") or "{}"
-        offsets: dict[str, str] = json.loads(text.splitlines()[-1])
-        return offsets
-
-    def _add(self, rows: DataFrame, number: int) -> list[LakeFile]:
-        lake = self.lake
-        before = lake.snapshot()
-        marks = before.marks()
-        self._note_gaps(sorted(self._offsets(number)), before, marks)
-        if self._staging is None:
-            new = rows.where(_beyond(marks)).withColumn("date", day_column("entry"))
-            made = lake.stage(new)
-        else:
-            made = self._take(self._staging, rows, marks)
-        if made:
-            self._commit(before, made)
-        return made
-
-    def _note_gaps(self, queues: list[str], before: Snapshot, marks: Mapping[str, Entry]) -> None:
-        """Note what Redis has trimmed behind what the lake holds: a batch that is read from here
-        on comes after it. Noted before the batch is there, so that a kill does not forget it."""
-        held = before.rows_of_queues()
-        with self._access.client() as client:
-            for queue, ends in look(client, self._access, queues).items():
-                gap = trimmed(queue, ends, marks.get(queue), held.get(queue, 0))
-                if gap is not None:
-                    note_gap(self.lake, gap)
-
-    def _take(self, folder: str, rows: DataFrame, marks: Mapping[str, Entry]) -> list[LakeFile]:
-        """Let tasks write a batch into files, and take over what the lake does not hold yet."""
-        lake = self.lake
-        try:
-            files = [Staged(*row) for row in rows.collect()]
-            new, partly = [], []
-            for file in files:
-                mark = marks.get(file.queue)
-                if mark is None or Entry.of(file.first) > mark:
-                    new.append(file)
-                elif Entry.of(file.last) > mark:
-                    partly.append(lake.files.path(f"{folder}/{file.name}"))
-            made = lake.adopt(folder, map(_lake_file, new))
-            if partly:  # of a batch that is not the one it was, for the checkpoint is gone
-                reader = lake.reader(SCHEMA).option("basePath", lake.files.path(folder))
-                made += lake.stage(reader.parquet(*partly).where(_beyond(marks)))
-            return made
-        finally:
-            lake.files.delete(folder)
-
-    def _commit(self, before: Snapshot, made: list[LakeFile]) -> None:
-        """Add the files to whatever the lake holds now, if that knows none of their rows."""
-        queues = {file.queue for file in made}
-        marks = before.marks()
-        now = before
-        while True:
-            known = now.marks()
-            if any(known.get(queue) != marks.get(queue) for queue in queues):
-                raise _busy(self.lake)
-            if self.lake.commit(now, [*now.files, *made]):
-                return
-            now = self.lake.snapshot()
-
-
-def _lake_file(file: Staged) -> LakeFile:
-    last = Entry.of(file.last)
-    return LakeFile(file.name, file.size, file.modified_ms, file.date, file.queue, file.rows, last)
-
-
-def _beyond(marks: Mapping[str, Entry]) -> Column:
-    """The rows after the marks of their queues."""
-    if not marks:
-        return F.lit(True)
-    known = F.create_map(
-        *(
-            column
-            for queue, mark in sorted(marks.items())
-            for column in (F.lit(queue), entry_id(F.lit(str(mark))))
-        )
-    )
-    mark = F.try_element_at(known, F.col("queue"))
-    return mark.isNull() | (entry_id("entry") > mark)
-
-
-def _await(query: StreamingQuery, stop: threading.Event | None, run: _Run) -> None:
+def _await(
+    query: StreamingQuery,
+    stop: threading.Event,
+    run: BatchWriter,
+    heartbeat_s: float,
+    on_idle: Callable[[Idle], None] | None,
+) -> None:
     """Wait until the query ends, or `stop` is set; raises what ended it."""
-    over = threading.Event() if stop is None else stop
     ended = threading.Event()
     failed: list[Exception] = []
 
@@ -288,11 +234,18 @@ def _await(query: StreamingQuery, stop: threading.Event | None, run: _Run) -> No
         except Exception as error:
             failed.append(error)
         ended.set()
-        over.set()
 
     watcher = threading.Thread(target=watch, name="archive", daemon=True)
     watcher.start()
-    over.wait()
+    batches, quiet_since = run.batches, time.monotonic()
+    while not ended.wait(_LOOK_S) and not stop.is_set():
+        now = time.monotonic()
+        if run.batches != batches:
+            batches, quiet_since = run.batches, now
+        elif on_idle is not None and now - quiet_since >= heartbeat_s:
+            quiet_since = now
+            with suppress(ServerError):  # the query meets it too, and ends
+                on_idle(Idle(run.rows, run.lag()))
     if not ended.is_set():
         with run.between:
             query.stop()
@@ -301,15 +254,41 @@ def _await(query: StreamingQuery, stop: threading.Event | None, run: _Run) -> No
         raise run.error
     if failed:
         if "Multiple streaming queries are concurrently" in str(failed[0]):
-            raise _busy(run.lake)
+            raise busy(run.lake)
         raise failed[0]
 
 
-def _busy(lake: Lake) -> LakeBusy:
-    return LakeBusy(
-        f"another archiver adds to the lake at {lake.path}; what this one read is left to it: let "
-        "only one run"
-    )
+def _wait_for_server(
+    access: Access, patience: Patience, delay: float, stop: threading.Event
+) -> bool:
+    """Wait so long, and then until the server answers; False when `stop` is set. Raises what it
+    fails with when patience is over."""
+    while not stop.wait(delay):
+        try:
+            with access.client() as client:
+                client.ping()
+            return True
+        except ServerError as error:
+            again = patience.failed(0.0)
+            if again is None or not may_go_better(error):
+                raise
+            delay = again
+    return False
+
+
+@contextmanager
+def _only_one(lake: Lake) -> Iterator[None]:
+    """One archiver of this process for a lake: two queries of one Java with one checkpoint would
+    stop each other, and neither say so."""
+    with _running_lock:
+        if lake.path in _running:
+            raise busy(lake)
+        _running.add(lake.path)
+    try:
+        yield
+    finally:
+        with _running_lock:
+            _running.discard(lake.path)
 
 
 @contextmanager

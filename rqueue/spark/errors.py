@@ -2,9 +2,66 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import subprocess
+import sys
+from typing import Any
+
+from rqueue import errors
 from rqueue.errors import RQueueError
 
-__all__ = ["HistoryLost", "JavaMissing", "SparkMissing"]
+__all__ = [
+    "HistoryLost",
+    "JavaMissing",
+    "SparkGone",
+    "SparkMissing",
+    "error_of_text",
+    "java_ended",
+    "spark_is_gone",
+]
+
+_OURS = re.compile(r"^(?:\w+Error: )?rqueue\.(?:[a-z_]+\.)*([A-Z]\w+): ?(.*)$", re.M)
+
+
+def error_of_text(text: str) -> tuple[type[RQueueError], str] | None:
+    """The error of rqueue that was raised in another process, in what Spark says of it: its class,
+    RQueueError itself for one that is not of `rqueue.errors`, and its message. None: it is not
+    one of ours."""
+    found = _OURS.findall(text)
+    if not found:
+        return None
+    name, said = found[-1]
+    return getattr(errors, name, RQueueError), said
+
+
+def java_ended(wait_s: float = 0.0) -> bool:
+    """Whether the Java that this process started for Spark has ended, or does within so long."""
+    process = _java()
+    if process is None:
+        return False
+    try:
+        process.wait(wait_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def spark_is_gone(error: BaseException) -> bool:
+    """Whether an error says that nothing of Spark answers any more."""
+    lost = any(
+        kind.__name__ == "Py4JNetworkError" or issubclass(kind, ConnectionError)
+        for kind in type(error).__mro__
+    )
+    return (lost and not isinstance(error, RQueueError)) or java_ended()
+
+
+def _java() -> Any:
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark import SparkContext
+
+    return getattr(SparkContext._gateway, "proc", None)
 
 
 class SparkMissing(RQueueError):
@@ -16,6 +73,18 @@ class SparkMissing(RQueueError):
 
 class JavaMissing(RQueueError):
     """There is no Java that Spark can run on; says what to install."""
+
+
+class SparkGone(RQueueError):
+    """The Java that Spark runs in has ended, and everything of Spark with it."""
+
+    def __init__(self) -> None:
+        code = getattr(_java(), "returncode", None)
+        how = f" by {signal.Signals(-code).name}" if code is not None and code < 0 else ""
+        super().__init__(
+            f"Spark is gone: its Java was ended{how}, for instance for want of memory. Start "
+            "again: nothing is lost, and nothing is done twice"
+        )
 
 
 class HistoryLost(RQueueError):

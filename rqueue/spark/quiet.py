@@ -8,14 +8,18 @@ cannot start, or why it dies.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-__all__ = ["start_java"]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["end_quietly", "start_java"]
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
 
@@ -55,6 +59,21 @@ def start_java(settings: Mapping[str, Any]) -> bool:
     os.close(write_end)
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
     return True
+
+
+def end_quietly(spark: SparkSession) -> None:
+    """When the Java of a session is killed, let PySpark print no traceback for each connection: who
+    waits for an answer is told by an error."""
+    for name in ("py4j", "py4j.java_gateway", "py4j.clientserver"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_not_of_py4j)  # some of it goes to the root
+    server: Any = spark.sparkContext._accumulatorServer
+    if server is not None:
+        server.handle_error = lambda *_: None
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
 
 
 @contextlib.contextmanager

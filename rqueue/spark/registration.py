@@ -10,8 +10,9 @@ from rqueue.spark.errors import SparkMissing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSource
 
-__all__ = ["register", "require_spark"]
+__all__ = ["register", "register_source", "require_spark"]
 
 _SOURCES = (("rqueue.spark.history", "HistorySource"), ("rqueue.spark.jobs", "JobsSource"))
 
@@ -36,4 +37,16 @@ def register(spark: SparkSession) -> None:
     require_spark()
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     for module, name in _SOURCES:  # they import PySpark
-        spark.dataSource.register(getattr(import_module(module), name))
+        register_source(spark, getattr(import_module(module), name))
+
+
+def register_source(spark: SparkSession, source: type[DataSource]) -> None:
+    """Make one format known to a session."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        spark.dataSource.register(source)
+    except AnalysisException as error:
+        # another session of this Java did it, and for a new one of its own Spark refuses
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise

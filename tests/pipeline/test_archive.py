@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import ConfigError
 from rqueue.keys import QueueKeys
-from rqueue.pipeline import archive as archiving
+from rqueue.pipeline import batches
 from rqueue.pipeline import compact as compaction
 from rqueue.pipeline import lake as lakes
 from rqueue.pipeline.archive import Archived, Batch, archive
@@ -230,7 +230,7 @@ def test_a_long_run_deletes_what_nobody_needs(
     write(client, keys, entries=3, rows=10)
     order: list[str] = []
     real = Lake.clean
-    monkeypatch.setattr(archiving, "CLEAN_S", 0.0)
+    monkeypatch.setattr(batches, "CLEAN_S", 0.0)
     monkeypatch.setattr(Lake, "clean", lambda lake: order.append("clean") or real(lake))
     run(options={"maxRowsPerBatch": "10"}, on_batch=lambda batch: order.append("batch"))
     assert order == ["batch", "clean"] * 3 + ["clean"]

@@ -126,6 +126,10 @@ def survive(
                 family += archiver.kill(victim)
                 if victim == "driver":
                     assert archiver.complaint == "", "Spark and Java are silent"
+                else:
+                    assert archiver.complaint.count("\n") == 1, archiver.complaint
+                    assert archiver.complaint.startswith("rqueue: Spark is gone: its Java")
+                    assert archiver.process.returncode == 1
                 rows = lakes.read(spark, str(path))
                 assert rows.count() == rows.select("queue", "entry", "row").distinct().count()
                 left.append(rows.count())
@@ -156,10 +160,12 @@ def leftovers(path: Path) -> int:
     return len(data - named)
 
 
-def test_its_driver_is_killed(
+def test_its_java_and_its_driver_are_killed(
     spark: SparkSession, private_server: EmbeddedRedis, tmp_path: Path
 ) -> None:
-    left = survive(spark, private_server, tmp_path / "lake", ["driver"], seed=4, patience=1.0)
+    left = survive(
+        spark, private_server, tmp_path / "lake", ["jvm", "driver"], seed=4, patience=1.0
+    )
     assert left[0] > 0  # it was killed at work
 
 

@@ -17,6 +17,7 @@ from rqueue.cli.pipeline.shared import (
     lake_option,
     queue_option,
     source_options,
+    spark_failure,
     spark_options,
     spark_session,
 )
@@ -24,8 +25,9 @@ from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.words import many
 
 if TYPE_CHECKING:
-    from rqueue.pipeline.archive import Batch
+    from rqueue.pipeline.archive import Batch, Idle, Notice
     from rqueue.pipeline.compact import Merged
+    from rqueue.pipeline.lag import Lag
 
 
 @click.command()
@@ -34,6 +36,13 @@ if TYPE_CHECKING:
 @click.option("--once", is_flag=True, help="End when all is archived that is there now; for cron.")
 @click.option(
     "--interval", default="10s", show_default=True, metavar="DURATION", help="Between batches."
+)
+@click.option(
+    "--patience",
+    default="10m",
+    show_default=True,
+    metavar="DURATION",
+    help="How long to wait for Redis, or try again what fails, without any progress.",
 )
 @click.option(
     "--max-rows", default=1_000_000, show_default=True, metavar="N", help="Of one batch, at most."
@@ -61,6 +70,7 @@ def archive(
     queues: tuple[str, ...],
     once: bool,
     interval: str,
+    patience: str,
     max_rows: int,
     compact: bool,
     allow_loss: bool,
@@ -75,9 +85,16 @@ def archive(
     start it again. Goes on until Ctrl-C or SIGTERM, and ends behind the batch that is under way (a
     second signal ends it at once; nothing is lost). With --once it ends when it has caught up.
 
+    Waits for a Redis that went away, and starts again by itself what fails; it gives up after
+    --patience without any progress, or where somebody has to decide.
+
     Prints a line for each batch: rows, the rate, and the lag, that is how many rows are in Redis
     only and how old the oldest is; a lag that grows calls for more cores or a longer history
-    (history_rows_max). With --json a document per line.
+    (history_rows_max: rows a second of the queue, times the longest outage). While nothing comes, a
+    line a minute. With --json a document per line.
+
+    With --once from cron, Redis has to keep what comes in between: every ten minutes the 200,000
+    rows that it keeps unless told otherwise last for 333 rows a second of each queue.
 
     \b
     Examples:
@@ -92,6 +109,7 @@ def archive(
     if max_rows < 1:
         raise click.UsageError("--max-rows is at least 1")
     every = parse_duration(interval, "interval")
+    patient = parse_duration(patience, "patience")
     with source_options(target, cluster) as options, spark_session(master, conf) as spark:
         from rqueue.pipeline.archive import archive as run
 
@@ -106,10 +124,13 @@ def archive(
                 options,
                 once=once,
                 interval_s=every,
+                patience_s=patient,
                 compact=compact,
                 stop=stop,
                 on_batch=batch_line if as_json else batch_text,
                 on_merged=merged_line if as_json else merged_text,
+                on_notice=notice_line if as_json else notice_text,
+                on_idle=idle_line if as_json else idle_text,
             )
     if as_json:
         print_line({"event": "end", "rows": done.rows, "batches": done.batches})
@@ -143,10 +164,9 @@ def stop_signals() -> Iterator[threading.Event]:
 def batch_text(batch: Batch) -> None:
     """A batch, for people."""
     speed = rate(batch.rows / batch.seconds) if batch.seconds else ""
-    lag = f"{many(batch.lag.rows, 'row')}, {span(batch.lag.seconds * 1000)}"
     echo(
         f"{datetime.now():%H:%M:%S}  batch {batch.number}  {many(batch.rows, 'row')}  {speed}  "
-        f"lag {lag if batch.lag.rows else 'none'}  total {batch.total:,}"
+        f"lag {_lag(batch.lag)}  total {batch.total:,}"
     )
 
 
@@ -164,6 +184,58 @@ def batch_line(batch: Batch) -> None:
             "lag_s": round(batch.lag.seconds, 3),
         }
     )
+
+
+def idle_text(idle: Idle) -> None:
+    """Nothing came, for people."""
+    echo(f"{datetime.now():%H:%M:%S}  nothing new  lag {_lag(idle.lag)}  total {idle.total:,}")
+
+
+def idle_line(idle: Idle) -> None:
+    """Nothing came, for programs."""
+    print_line(
+        {
+            "event": "idle",
+            "total": idle.total,
+            "lag_rows": idle.lag.rows,
+            "lag_s": round(idle.lag.seconds, 3),
+        }
+    )
+
+
+def notice_text(notice: Notice) -> None:
+    """What is tried again, for people: on stderr."""
+    said = {
+        "waiting": f"{_why(notice)}; trying again",
+        "again": f"going on after {span(notice.seconds * 1000)}",
+        "checkpoint": f"Spark's checkpoint is broken, it is at {notice.place} now; going on, for"
+        " the lake knows what it holds",
+    }[notice.kind]
+    echo(f"{datetime.now():%H:%M:%S}  {said}", err=True)
+
+
+def notice_line(notice: Notice) -> None:
+    """What is tried again, for programs."""
+    document: dict[str, Any] = {"event": notice.kind}
+    if notice.error is not None:
+        document["error"] = _why(notice)
+    if notice.place:
+        document["place"] = notice.place
+    else:
+        document["seconds"] = round(notice.seconds, 3)
+    print_line(document)
+
+
+def _why(notice: Notice) -> str:
+    """The error in one line."""
+    if notice.error is None:
+        return ""
+    failure = spark_failure(notice.error)
+    return failure.message if failure is not None else str(notice.error)
+
+
+def _lag(lag: Lag) -> str:
+    return f"{many(lag.rows, 'row')}, {span(lag.seconds * 1000)}" if lag.rows else "none"
 
 
 def merged_text(merged: Merged) -> None:

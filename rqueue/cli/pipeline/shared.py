@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rqueue import errors
 from rqueue.cli.dead import moment
 from rqueue.cli.exits import MISSING, NEGATIVE, USAGE, Failure
 from rqueue.cli.failures import advice, exit_code
 from rqueue.cli.target import Target
+from rqueue.spark.errors import SparkGone, error_of_text, java_ended, spark_is_gone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -118,6 +118,9 @@ def spark_session(
     Spark prints nothing, for errors are told in one line; with --conf spark.log.level=INFO (or
     WARN, ERROR) it logs as it always does. Raises SparkMissing, JavaMissing and BadParameter.
     """
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    from rqueue.spark.quiet import end_quietly
     from rqueue.spark.session import session
 
     chosen = master or _submitted() or LOCAL
@@ -132,11 +135,18 @@ def spark_session(
         settings[name] = value
     before = _active()
     spark = before or session(chosen, app, quiet=True, **settings)
+    end_quietly(spark)
     try:
         yield spark
+    except Exception as error:
+        if not spark_is_gone(error) or isinstance(error, SparkGone):
+            raise
+        raise SparkGone from None
     finally:
-        if before is None:
-            spark.stop()
+        # what is gone cannot be stopped; whoever ends us with a signal may end Java too
+        if before is None and not java_ended():
+            with contextlib.suppress(ConnectionError, Py4JError):
+                spark.stop()
 
 
 def _active() -> SparkSession | None:
@@ -259,7 +269,6 @@ def environment(settings: Settings) -> Iterator[None]:
 
 # -- Spark's errors --------------------------------------------------------------------------------
 
-_OURS = re.compile(r"^(?:\w+Error: )?rqueue\.(?:[a-z_]+\.)*([A-Z]\w+): ?(.*)$", re.M)
 _RAISED = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Missing)): (.+)$", re.M)
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] ")
 _CALLED = re.compile(r"An error occurred while calling ")
@@ -278,9 +287,8 @@ def spark_failure(error: BaseException) -> Failure | None:
             return PipelineFailure(str(error), MISSING)
         return None
     text = str(error)
-    if found := _OURS.findall(text):
-        name, said = found[-1]
-        kind = getattr(errors, name, errors.RQueueError)
+    if found := error_of_text(text):
+        kind, said = found
         blank = kind.__new__(kind)
         hint = advice(blank)
         return PipelineFailure(f"{said}; {hint}" if hint else said, exit_code(blank))
@@ -289,7 +297,7 @@ def spark_failure(error: BaseException) -> Failure | None:
     if "Traceback (most recent call last)" in text and raised:
         line = f"{raised[-1][0]}: {raised[-1][1]}"
     else:
-        said = [line for line in text.splitlines() if line.strip() and not _CALLED.match(line)]
-        line = _JAVA.sub("", said[0]) if said else type(error).__name__
+        lines = [line for line in text.splitlines() if line.strip() and not _CALLED.match(line)]
+        line = _JAVA.sub("", lines[0]) if lines else type(error).__name__
     line = _STATE.sub("", _CONDITION.sub("", line.strip()))
     return PipelineFailure(f"Spark: {' '.join(line.split())}", USAGE if wrong else NEGATIVE)

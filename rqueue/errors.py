@@ -494,7 +494,7 @@ class JobFailed(ResultError):
 
     `type` is the remote exception's dotted name, `remote_message` its text, `remote_traceback`
     what was printed there, `kind` one of exception, crash, time_limit, forged, undecodable,
-    rejected.
+    rejected. `why`: "exhausted", its attempts were spent, or "gave up".
     """
 
     def __init__(
@@ -507,6 +507,7 @@ class JobFailed(ResultError):
         attempts: int = 0,
         kind: str = "exception",
         worker: str = "",
+        why: str = "",
     ) -> None:
         tries = f" after {many(attempts, 'attempt')}" if attempts else ""
         name = escaped(type)
@@ -521,6 +522,7 @@ class JobFailed(ResultError):
         self.attempts = attempts
         self.kind = kind
         self.worker = worker
+        self.why = why
 
 
 class JobCancelled(ResultError):

@@ -68,7 +68,12 @@ COLUMNS = (
     Column("queue", str, "", "the queue's name"),
     Column("level", int, "", "priority level, higher first"),
     Column("group", str, "", "the job's group; empty without one"),
-    Column("outcome", str, "", "ack, retry, release, reject, or how it ended without a worker"),
+    Column(
+        "outcome",
+        str,
+        "",
+        "ack, retry, dead (failed for good), crash, snooze, park, cancelled or purged",
+    ),
     Column("attempts", int, "", "attempts charged before this one"),
     Column("deliveries", int, "", "times handed out before this one"),
     Column("enqueued", int, "ms", "when the queue accepted the job"),

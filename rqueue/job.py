@@ -10,6 +10,7 @@ Nothing here is parsed before somebody asks: a worker builds thousands of delive
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ __all__ = [
     "is_mark",
     "parse_record",
     "parse_value",
+    "why_dead",
 ]
 
 DEFAULT_LEVEL = 4  # JMS's default priority (Q-11)
@@ -95,8 +97,21 @@ class Header(NamedTuple):
 EPOCH_MS = 1_735_689_600_000
 """What `enqueued` counts from in a stored header: the first of January 2025."""
 
+GAVE_UP = "gave up"
+"""What a cause has as `why` where attempts were left."""
+
 _new = tuple.__new__
 _DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0)
+
+
+def why_dead(cause: Mapping[str, Any] | None) -> str:
+    """Why a job is dead, from its cause: "exhausted", its attempts are spent, or "gave up", the
+    job, its policy or its consumer wanted no other. "" without a cause."""
+    if not cause:
+        return ""
+    if cause.get("why") == GAVE_UP or cause.get("kind") in ("forged", "undecodable", "rejected"):
+        return GAVE_UP
+    return "exhausted"
 
 
 def is_mark(value: bytes) -> bool:

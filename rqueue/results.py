@@ -28,7 +28,7 @@ from rqueue.errors import (
     UnknownJob,
 )
 from rqueue.expect import expect_number
-from rqueue.job import JobState, Record, parse_record
+from rqueue.job import JobState, Record, parse_record, why_dead
 from rqueue.keys import QueueKeys
 from rqueue.waiting import why_it_waits
 
@@ -63,6 +63,7 @@ def failure_of(id: str, record: Record) -> ResultError:
             attempts=cause.get("attempt", 0),
             kind=cause.get("kind", "exception"),
             worker=cause.get("worker", ""),
+            why=why_dead(cause),
         )
     if record.state is JobState.CANCELLED:
         return JobCancelled(id)

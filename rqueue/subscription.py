@@ -20,7 +20,7 @@ from rqueue.codec import encode_result
 from rqueue.credit import Credit, SharedCredit
 from rqueue.errors import ConfigError, LifecycleError, NotRegistered, Undecodable
 from rqueue.expect import expect_number, shown
-from rqueue.job import Delivery
+from rqueue.job import GAVE_UP, Delivery
 from rqueue.keys import QueueKeys
 from rqueue.listener import Wake
 from rqueue.names import check_consumer
@@ -246,7 +246,7 @@ class Subscription:
         kept: list[tuple[str, int | None, bytes]] = [
             (_id(job), None, encode_result(value)) for job, value in done
         ]
-        buried = [(_id(job), orjson.dumps(cause)) for job, cause in reject]
+        buried = [(_id(job), orjson.dumps({"why": GAVE_UP, **cause})) for job, cause in reject]
         settling = Settling(
             [job if type(job) is str else job.id for job in ack],  # type: ignore[union-attr]
             kept,

@@ -7,7 +7,7 @@ from typing import Any
 
 from rqueue.cli.output import iso
 from rqueue.inspector import ConsumerInfo, QueueInfo, Spread, Stats
-from rqueue.job import JobInfo, JobState
+from rqueue.job import JobInfo, JobState, why_dead
 
 TIMES = ("enqueued", "due", "acquired", "started", "finished")
 
@@ -27,6 +27,8 @@ def job_document(job: JobInfo, *, details: bool = False) -> dict[str, Any]:
     """One job. `details`: also arguments, options, errors and the result."""
     facts = _dated(asdict(job))
     facts["state"] = str(job.state)
+    if job.state is JobState.DEAD:
+        facts["why"] = why_dead(job.cause)
     if not details:
         for name in ("opts", "errors", "result"):
             del facts[name]

@@ -11,6 +11,9 @@ import click
 from rqueue.cli.output import clock, echo, json_option, print_line, shorten, span
 from rqueue.cli.target import Target, connection_options, pass_target
 
+OUTCOMES = ("ack", "retry", "dead", "crash", "snooze", "park", "cancelled", "purged")
+"""What rows say became of a job, or of an attempt at it."""
+
 Row = dict[str, Any]
 HEAD = f"{'finished':8}  {'outcome':9}  {'task':28}  {'wait':>8}  {'run':>8}  {'tries':>5}  id"
 
@@ -22,7 +25,10 @@ HEAD = f"{'finished':8}  {'outcome':9}  {'task':28}  {'wait':>8}  {'run':>8}  {'
 @click.option("--since", metavar="WHEN", help="From here on, oldest first: a time, or 10m (ago).")
 @click.option("--task", default="", metavar="NAME", help="Only this task.")
 @click.option(
-    "--outcome", default="", metavar="WORD", help="Only ack, retry, reject, dead, cancelled, ..."
+    "--outcome",
+    type=click.Choice(OUTCOMES),
+    metavar="WORD",
+    help=f"Only {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}.",
 )
 @click.option("--id", "job", default="", metavar="ID", help="Only this job.")
 @json_option
@@ -36,20 +42,22 @@ def history(
     last: int,
     since: str | None,
     task: str,
-    outcome: str,
+    outcome: str | None,
     job: str,
     as_json: bool,
 ) -> None:
     """Show what became of jobs.
 
     One row for each time that a job was settled, or ended otherwise: its outcome, how long it
-    waited and ran, and the error. With --json a line per row, with all columns. How far it goes
-    back is the queue's setting (200,000 rows unless set).
+    waited and ran, and the error. A job that failed for good is 'dead', whichever way it failed;
+    'rqueue dead list' says whether its attempts were exhausted or somebody gave up. With --json a
+    line per row, with all columns. How far it goes back is the queue's setting (200,000 rows unless
+    set).
 
     \b
     Examples:
       rqueue history default
-      rqueue history default -f --outcome reject
+      rqueue history default -f --outcome dead
       rqueue history default --since 1h --task app.tasks.send --json
     """  # noqa: D301
     from rqueue.cli.dead import moment

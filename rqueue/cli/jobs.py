@@ -19,7 +19,7 @@ from rqueue.cli.output import (
     size,
 )
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.job import JobInfo
+from rqueue.job import JobInfo, why_dead
 
 STATES = ("ready", "scheduled", "parked", "held", "dead", "ended", "done", "cancelled", "purged")
 
@@ -128,8 +128,10 @@ def arguments(job: JobInfo, width: int = 50) -> str:
 def reason(job: JobInfo, width: int = 70) -> str:
     """Why a job is dead, in one line."""
     cause = job.cause or {}
+    why = why_dead(job.cause)
     kind, message = cause.get("type") or cause.get("kind") or "", cause.get("message") or ""
-    return shorten(f"{kind}: {message}" if kind and message else f"{kind}{message}", width)
+    said = f"{kind}: {message}" if kind and message else f"{kind}{message}"
+    return shorten(f"{why}: {said}" if why else said, width)
 
 
 def _result(job: JobInfo) -> str:

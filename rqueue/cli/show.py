@@ -9,9 +9,14 @@ import orjson
 
 from rqueue.cli.output import age, echo, iso, json_option, print_facts, print_json, size, span
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.job import JobInfo, JobState
+from rqueue.job import GAVE_UP, JobInfo, JobState, why_dead
 from rqueue.waiting import why_it_waits
 from rqueue.words import many
+
+DEATHS = {
+    "exhausted": "its attempts are exhausted",
+    GAVE_UP: "given up, although attempts were left",
+}
 
 
 @click.command()
@@ -61,6 +66,8 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
     state = str(job.state)
     if job.state is JobState.READY:
         state += f", {place} before it in its level" if place else ", next in its level"
+    elif job.state is JobState.DEAD:
+        state += f": {DEATHS.get(why_dead(job.cause), '')}".rstrip(": ")
     elif job.holder:
         state += f" by {job.holder}"
     if reason:

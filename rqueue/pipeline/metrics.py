@@ -3,15 +3,16 @@
 All of them but `prepare` take what `prepare` returns. Times in their columns are milliseconds,
 shares are from 0 to 1.
 
-- An **attempt** is one try of a worker at a job: outcome `ack`, `retry`, `reject` or `crash`, and
-  `dead` where a crash or a hard time limit spent the last one. (The last try of a job that raised
-  is a `retry` with a `dead` beside it; it counts once.) It **failed** unless it is an `ack`.
+- An **attempt** is one try of a worker at a job: outcome `ack`, `retry` or `crash`, and `dead`
+  where the worker said so itself, or a crash or a hard time limit spent the last one. (Where Redis
+  alone knew that it was the last one, a `retry` has a `dead` beside it; it counts once.) It
+  **failed** unless it is an `ack`.
 - **wait** is from the moment at which a job could run, the later of `enqueued` and `due`, to its
   start. For a job that came back at once (no delay, or after a crash) it spans the tries before.
 - **run** is from start to finish. Of an attempt that was killed the supervisor says when it began;
   where it did not, one killed at its hard limit ran for the limit (`rqueue.pipeline.times`), and
   one that crashed has no times: it is counted as **untimed**.
-- A job **ended** done (`ack`), failed (`reject`, `dead`) or removed (`cancelled`, `purged`,
+- A job **ended** done (`ack`), failed (`dead`) or removed (`cancelled`, `purged`,
   `expired`).
 - **Amplification** is attempts per job, over jobs that ended done or failed: 1 is no retry at all.
 - Percentiles are nearest-rank: the smallest value that so many of all do not exceed.
@@ -64,8 +65,11 @@ WITH timed AS (
     get_json_object(cause, '$.message') AS cause_message
   FROM {{rows}}
 ), sorted AS (
-  SELECT *, coalesce(outcome IN ('ack', 'retry', 'reject', 'crash')
-    OR (outcome = 'dead' AND cause_kind IN ('crash', 'time_limit')), false) AS attempt
+  SELECT *, coalesce(outcome = 'dead' AND cause_kind IS NULL AND started IS NOT NULL, false)
+      AS told_dead,
+    coalesce(outcome IN ('ack', 'retry', 'crash') OR (outcome = 'dead' AND (
+      cause_kind IN ('crash', 'time_limit')
+      OR (cause_kind IS NULL AND started IS NOT NULL))), false) AS attempt
   FROM timed WHERE at_ms >= :start_ms AND at_ms < :end_ms
 ), classed AS (
   SELECT *, attempt AND started_ms IS NOT NULL AS ran FROM sorted
@@ -76,9 +80,9 @@ SELECT queue, entry, row, id, task, `group`, labels, outcome, attempts, worker,
   attempt AND outcome <> 'ack' AS failed_attempt,
   attempt AND outcome IN ('retry', 'crash') AS again,
   CASE WHEN outcome = 'ack' THEN 'done'
-       WHEN outcome IN ('reject', 'dead') THEN 'failed'
+       WHEN outcome = 'dead' THEN 'failed'
        WHEN outcome IN ('cancelled', 'purged', 'expired') THEN 'removed' END AS ended,
-  CASE WHEN outcome IN ('ack', 'reject') THEN attempts + 1
+  CASE WHEN outcome = 'ack' OR told_dead THEN attempts + 1
        WHEN outcome = 'dead' THEN attempts END AS tries,
   CASE WHEN ran THEN greatest(started_ms - could_run_ms, 0) END AS wait_ms,
   CASE WHEN ran THEN greatest(finished_ms - started_ms, 0) END AS run_ms
@@ -193,7 +197,7 @@ def errors(rows: DataFrame) -> DataFrame:
         """WITH last_tries AS (
           SELECT queue, id, attempts FROM {rows} WHERE outcome = 'dead' AND NOT attempt)
         SELECT r.error, count(*) AS attempts, count(DISTINCT r.queue, r.id) AS jobs,
-          count_if(r.outcome IN ('reject', 'dead') OR d.id IS NOT NULL) AS final,
+          count_if(r.outcome = 'dead' OR d.id IS NOT NULL) AS final,
           sum(r.run_ms) AS wasted_ms, count(DISTINCT r.task) AS task_count,
           slice(array_sort(collect_set(r.task)), 1, 3) AS tasks,
           min(r.at_ms) AS first_ms, max(r.at_ms) AS last_ms
@@ -240,7 +244,8 @@ def workers(rows: DataFrame, start_ms: int, end_ms: int) -> DataFrame:
         ), summed AS (
           SELECT worker, count(DISTINCT queue) AS queues, count_if(attempt) AS attempts,
             count_if(failed_attempt) AS failed_attempts,
-            count_if(outcome = 'crash' OR (outcome = 'dead' AND attempt)) AS crashes,
+            count_if(outcome = 'crash' OR (outcome = 'dead' AND attempt AND cause_kind IS NOT NULL))
+              AS crashes,
             coalesce(sum(CASE WHEN begun < until THEN until - begun END), 0) AS busy_ms,
             greatest(coalesce(max(until) - min(got), 0), 0) AS present_ms
           FROM clipped GROUP BY worker)

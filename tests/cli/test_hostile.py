@@ -61,7 +61,7 @@ def keys(client: redis.Redis) -> Iterator[QueueKeys]:
     done, dead, failed, _held = consumer.pull()
     columns: dict[str, Any] = {
         "id": [done.id, failed.id, dead.id], "task": STORABLE, "queue": HOSTILE, "level": 4,
-        "worker": STORABLE, "outcome": ["ack", "retry", "reject"], "error": STORABLE,
+        "worker": STORABLE, "outcome": ["ack", "retry", "dead"], "error": STORABLE,
         "enqueued": 1, "acquired": 2, "started": 3, "finished": 4, "body_size": 5,
     }  # fmt: skip
     consumer.settle(

@@ -63,7 +63,7 @@ SCENARIO: tuple[dict[str, Any], ...] = (
     PDF | {"id": "p2", "outcome": "dead", "attempts": 2, "error": "SIGSEGV", "cause": SIGSEGV}
     | {"enqueued": 600, "finished": 5000, "at": 5000, "worker": "w3"},
     # p3: waits 3000, runs 500, given up by the worker
-    PDF | {"id": "p3", "outcome": "reject", "error": "KeyError", "at": 4510}
+    PDF | {"id": "p3", "outcome": "dead", "error": "KeyError", "at": 4510}
     | {"enqueued": 1000, "acquired": 3900, "started": 4000, "finished": 4500},
     # p4 never ran; u1 is of a task that nobody knows
     PDF | {"id": "p4", "outcome": "cancelled", "worker": None, "finished": 6000, "at": 6000}

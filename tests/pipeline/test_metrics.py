@@ -95,7 +95,7 @@ def test_nothing_in_the_range(rows: DataFrame) -> None:
 
 def test_outcomes(rows: DataFrame) -> None:
     counts = {row["outcome"]: row["rows"] for row in found(metrics.outcomes(rows))}
-    assert counts == dict(ack=2, retry=2, dead=2, crash=1, reject=1, cancelled=1, park=1)
+    assert counts == dict(ack=2, retry=2, dead=3, crash=1, cancelled=1, park=1)
 
 
 def test_over_time(rows: DataFrame) -> None:
@@ -190,7 +190,7 @@ def test_dead_letters(rows: DataFrame) -> None:
 
 
 def test_dead_letters_name_the_newest_three(spark: SparkSession) -> None:
-    job = {"task": "t", "outcome": "reject", "error": "E", "enqueued": 0}
+    job = {"task": "t", "outcome": "dead", "error": "E", "enqueued": 0}
     many = [job | {"id": str(n), "at": n} for n in range(5)]
     [row] = found(metrics.dead_letters(metrics.prepare(frame(spark, many), START, END)))
     assert [job["id"] for job in row["jobs"]] == ["4", "3", "2"]

@@ -137,7 +137,7 @@ def _dies(queue: Queue) -> str:
     consumer = queue.consumer(jobs=1, renew=False).register()
     [job] = consumer.pull()
     cause = {"kind": "exception", "type": "E", "message": "it was never to be"}
-    row = {"id": [job.id], "task": "hopeless", "queue": queue.name, "outcome": "reject"}
+    row = {"id": [job.id], "task": "hopeless", "queue": queue.name, "outcome": "dead"}
     row |= {"error": "E", "enqueued": 1, "started": 1, "finished": 2, "worker": "w"}
     consumer.settle(reject=[(job.id, cause)], batch=pack(row), rows=1)
     consumer.close()

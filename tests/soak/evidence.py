@@ -57,7 +57,7 @@ class Job:
         return [row for row in self.rows if row["outcome"] in FINAL]
 
 
-FINAL = ("ack", "reject", "dead", "cancelled", "purged", "expired")
+FINAL = ("ack", "dead", "cancelled", "purged", "expired")
 """Outcomes in the history after which nothing more is to come."""
 
 

@@ -47,7 +47,7 @@ def test_failures_in_threads_and_on_the_loop(bench: Bench) -> None:
     job = bench.send("c.afail", "no")
     eventually(lambda: bench.counts().dead == 1, "its death")
     rows = [row for row in bench.history() if row["id"] == job.id and row["worker"]]
-    assert [row["outcome"] for row in rows] == ["retry", "reject"]
+    assert [row["outcome"] for row in rows] == ["retry", "dead"]
 
 
 def test_async_jobs_run_beside_each_other(bench: Bench) -> None:

@@ -8,6 +8,7 @@ import pytest
 from rqueue.codec import pack
 from rqueue.errors import JobFailed
 from rqueue.ids import new_id
+from rqueue.job import why_dead
 from rqueue.job import parse_value
 from rqueue.options import Options
 from rqueue.retry import RetryPolicy
@@ -62,7 +63,7 @@ def test_the_last_attempt_is_followed_by_death_and_says_why(bench: Bench) -> Non
     assert "raise OddError(message)" in str(cause["traceback"])
     assert "main_lane" not in str(cause["traceback"])
     rows = [row for row in rows_of(bench, job.id) if row["worker"]]
-    assert [row["outcome"] for row in rows] == ["retry", "retry", "reject"]
+    assert [row["outcome"] for row in rows] == ["retry", "retry", "dead"]
 
 
 def test_the_task_says_how_often(bench: Bench) -> None:
@@ -112,6 +113,30 @@ def test_snooze_waits_and_is_not_counted(bench: Bench) -> None:
     assert bench.hear(key) == "2,0"
     bench.settled()
     assert [row["outcome"] for row in rows_of(bench, job.id)] == ["snooze", "ack"]
+
+
+@pytest.mark.parametrize(
+    ("call", "most", "why"),
+    [
+        (("c.fail", "x"), 1, "exhausted"),
+        (("c.fail", "x"), 2, "exhausted"),
+        (("c.reject",), 5, "gave up"),
+        (("c.picky", "why:picky"), 5, "gave up"),
+        (("c.odd_result",), 5, "gave up"),
+    ],
+    ids=lambda value: str(value[0]) if isinstance(value, tuple) else str(value),
+)
+def test_history_calls_it_dead_and_the_letter_says_why(
+    bench: Bench, call: tuple[str, ...], most: int, why: str
+) -> None:
+    bench.child()
+    job = bench.send(*call, max_deliveries=most)
+    with pytest.raises(JobFailed) as failed:
+        job.result(10)
+    assert failed.value.why == why
+    assert why_dead(dead(bench, job.id)) == why
+    last = [row["outcome"] for row in rows_of(bench, job.id)][-1]
+    assert last == "dead"
 
 
 def test_reject_is_final(bench: Bench) -> None:

@@ -56,7 +56,7 @@ def test_rows_stand_in_the_order_of_the_settle_call() -> None:
         )
     )
     assert [r["id"] for r in rows] == ids
-    assert [r["outcome"] for r in rows] == ["ack", "ack", "retry", "reject"]
+    assert [r["outcome"] for r in rows] == ["ack", "ack", "retry", "dead"]
     assert [r["error"] for r in rows] == ["", "", "E", "F"]
     assert [r["result_size"] for r in rows] == [0, 5, 0, 0]
     assert [r["enqueued"] for r in rows] == [900, 901, 902, 903]

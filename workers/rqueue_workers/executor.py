@@ -19,7 +19,7 @@ from rqueue.errors import (
     UnknownTask,
     Unsigned,
 )
-from rqueue.job import Header, parse_value
+from rqueue.job import GAVE_UP, Header, parse_value
 from rqueue.logs import logger
 from rqueue.retry import error_name
 from rqueue.signing import Signer
@@ -167,6 +167,7 @@ class Executor:
                 )
         except NotEncodable as error:
             cause = self._error(error, "exception", at_ms, attempt_of(value) + 1)
+            cause["why"] = GAVE_UP
             log.warning("job %s: %s; it goes to the dead letters", text(id), error)
             name = error_name(type(error))
             row = (id, value, head, plan.name, acquired, started, finished)
@@ -203,7 +204,10 @@ class Executor:
         cause = self._error(error, kind, at_ms, attempt)
         most = header.max_deliveries or plan.most or most
         policy = plan.policy
-        if (most and attempt >= most) or not (isinstance(error, Retry) or policy.retries(error)):
+        exhausted = most and attempt >= most
+        if exhausted or not (isinstance(error, Retry) or policy.retries(error)):
+            if not exhausted:
+                cause["why"] = GAVE_UP
             log.warning(
                 "job %s of %s failed for good after %s: %s",
                 text(id), plan.name, many(attempt, "attempt"), cause["message"] or name,

@@ -20,6 +20,9 @@ Row = tuple[Any, ...]
 `time.monotonic()`. What follows depends on the outcome; see `rqueue_workers.hand`."""
 
 
+SAID = {"reject": "dead"}
+"""A settle rejects a job; what became of it, whichever way, is called dead in the history."""
+
 _HEADER = ("", "enqueued", "level", "deliveries", "attempts", "", "due")
 """The columns of a job's whole header; "" for what no row tells."""
 
@@ -80,7 +83,7 @@ def pack_rows(
         columns["finished"] = list(map(max, columns["finished"], begun))
     if dones or others:
         before = len(acks) + len(dones)
-        columns["outcome"] = ["ack"] * before + [row[7] for row in others]
+        columns["outcome"] = ["ack"] * before + [SAID.get(row[7], row[7]) for row in others]
         columns["error"] = [""] * before + [row[8] for row in others]
         columns["result_size"] = (
             [0] * len(acks) + [len(row[8]) for row in dones] + [0] * len(others)

@@ -2,7 +2,8 @@
 --- its later settle changes nothing (X-04).
 --- KEYS: meta, guard
 --- ARGV: id, held
----   held: "1" = also where a consumer holds it; else such a job is left alone (C-25)
+---   held: "1" = also where a consumer holds it, "purge" = the same, as part of a purge; else such a job is left alone
+---     (C-25)
 --- REPLY: {now, what it was: ready, scheduled, held; or why not: holds, dead, ended, unknown}
 --- ERRORS: SCHEMA
 --- @include "queue"
@@ -40,7 +41,7 @@ if redis.call('ZSCORE', base .. 'scheduled', seat) then
 else
   local holder = hands_holder(base, id)
   if holder then
-    if held ~= '1' then return { queue.now, 'holds' } end
+    if held ~= '1' and held ~= 'purge' then return { queue.now, 'holds' } end
     was = 'held'
     local row = redis.call('HMGET', base .. 'consumer:' .. holder, 'bytes', 'worker')
     worker = row[2] or ''
@@ -60,7 +61,9 @@ else
   end
 end
 redis.call('HDEL', base .. 'errors', id)
-redis.call('HINCRBY', meta, 'cancelled', 1)
-records_write(base, queue, { id, string.format('C%d:', queue.now) })
-history_lines(base, queue.history_max, { history_line(id, job, 'cancelled', queue.now, worker) })
+local letter, word = 'C', 'cancelled'
+if held == 'purge' then letter, word = 'P', 'purged' end
+redis.call('HINCRBY', meta, word, 1)
+records_write(base, queue, { id, string.format('%s%d:', letter, queue.now) })
+history_lines(base, queue.history_max, { history_line(id, job, word, queue.now, worker) })
 return { queue.now, was }

@@ -277,7 +277,7 @@ class Queue:
     ) -> None:
         """Set the queue's own options, for all its clients and workers.
 
-        priorities: how many levels (1 to 100, default 10; Q-11), not to be changed once jobs are
+        priorities: how many levels (1 to 10, the default; Q-11), not to be changed once jobs are
         there. max_deliveries: attempts of a job that says nothing else (default 10; 0: no limit).
         keep: how long records and results of ended jobs last (default 10 minutes).
         history_rows_max: rows that the history keeps (default 200,000). Raises ConfigError.

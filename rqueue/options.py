@@ -16,6 +16,9 @@ __all__ = ["DEFAULT_PRIORITY", "NO_OPTIONS", "Options"]
 
 DEFAULT_PRIORITY = 4  # JMS (Q-11)
 
+EARLIEST_MS = 10**12
+"""The least due time, in 2001: what is less was meant in seconds, or as a delay."""
+
 
 def _seconds(name: str, value: object) -> None:
     if value is None:
@@ -68,10 +71,11 @@ class Options:
             type(self.priority) is not int or not 0 <= self.priority <= 9
         ):
             raise ConfigError("priority", f"{shown(self.priority)} is no whole number from 0 to 9")
-        for name in ("at_ms", "delay_ms"):
+        for name, least in (("at_ms", EARLIEST_MS), ("delay_ms", 0)):
             value = getattr(self, name)
-            if value is not None and (type(value) is not int or not 0 <= value < 2**53):
-                raise ConfigError(name, f"{shown(value)} is not a whole number of ms")
+            if value is not None and (type(value) is not int or not least <= value < 2**53):
+                since = " since 1970, of these years" if least else ""
+                raise ConfigError(name, f"{shown(value)} is not a whole number of ms{since}")
         if self.at_ms is not None and self.delay_ms is not None:
             raise ConfigError("delay_ms", "a job is due at a time or after a delay, not both")
         if self.max_deliveries is not None:

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 LIMITS = {
-    "priorities": (1, 100),
+    "priorities": (1, 10),
     "max_deliveries": (0, 1_000_000),
     "keep_ms": (1_000, 31_536_000_000),
     "history_rows_max": (0, 1_000_000_000),

@@ -16,7 +16,7 @@ DEFAULT = "not set: the default"
     "--priorities",
     type=int,
     metavar="N",
-    help="Levels, 1 to 100; default 10. Not to be changed once jobs were there.",
+    help="Levels, 1 to 10 (the default). Not to be changed once jobs were there.",
 )
 @click.option(
     "--max-deliveries",

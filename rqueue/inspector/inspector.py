@@ -112,7 +112,7 @@ class Inspector:
                     progress(done)
         if held:
             for job in list(jobs_.all_jobs(self.redis, keys, "held")):
-                was = execute(self.redis, store.cancel(keys, job.id, held=True), queue=queue)
+                was = execute(self.redis, store.cancel(keys, job.id, purge=True), queue=queue)
                 done += was in ("ready", "scheduled", "held")
                 if progress is not None:
                     progress(done)

@@ -63,10 +63,11 @@ def unpark(keys: QueueKeys, cursor: str, tasks: Sequence[str]) -> Call[tuple[str
     return Call("unpark", keys.meta, [cursor, *tasks], read)
 
 
-def cancel(keys: QueueKeys, id: str, *, held: bool = True) -> Call[str]:
+def cancel(keys: QueueKeys, id: str, *, held: bool = True, purge: bool = False) -> Call[str]:
     """Cancel a job; answers what it was (ready, scheduled, held), or why it was not cancelled
-    (holds: it is in a consumer's hands and `held` is False; dead, ended, unknown)."""
-    return Call("cancel", keys.meta, [id, "1" if held else "0"], _read_word)
+    (holds: it is in a consumer's hands and `held` is False; dead, ended, unknown). purge: it ends
+    as purged, in whoever's hands it is."""
+    return Call("cancel", keys.meta, [id, "purge" if purge else "1" if held else "0"], _read_word)
 
 
 def requeue(keys: QueueKeys, ids: Sequence[str]) -> Call[int]:

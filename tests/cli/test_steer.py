@@ -68,7 +68,8 @@ def test_configure(run: Run, read: Read, queue: Queue) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["--priorities", "0"], "priorities: 0 is not from 1 to 100"),
+        (["--priorities", "20"], "priorities: 20 is not from 1 to 10"),
+        (["--priorities", "0"], "priorities: 0 is not from 1 to 10"),
         (["--keep", "soon"], "keep: 'soon' is no duration"),
         (["--keep", "1ms"], "keep_ms: 1 is not from 1000 to"),
         (["--max-deliveries", "some"], "Invalid value for '--max-deliveries'"),
@@ -194,6 +195,8 @@ def test_purge(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert (counts.ready, counts.scheduled, counts.held) == (0, 1, 2)
     assert read("purge", queue.name, "--scheduled", "--held", "-y")["jobs"] == 3
     assert not one.ack(held[0])
+    assert read("show", held[0].id, "-q", queue.name)["state"] == "purged", "as all the others"
+    assert queue.counts().meta["purged"] == "601"
     assert queue.job("j010").state() == "purged"
     assert run("purge", queue.name, "-y").stdout.startswith("purged 0 jobs")
 

@@ -42,6 +42,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "cancel": [
         Sample(store.cancel(K, "id", held=True), {"held": "1"}),
         Sample(store.cancel(K, "id", held=False), {"held": "0"}),
+        Sample(store.cancel(K, "id", purge=True), {"held": "purge"}),
     ],
     "check_job": [
         Sample(

@@ -42,8 +42,8 @@ def test_a_jobs_own_options_go_before_its_tasks() -> None:
 
 def test_merging() -> None:
     options = Options(headers={"a": "1", "b": "2"}, delay_ms=5, priority=3)
-    merged = options.merged(headers={"b": "3"}, at_ms=7, priority=None)
-    assert merged == Options(headers={"a": "1", "b": "3"}, at_ms=7, priority=3)
+    merged = options.merged(headers={"b": "3"}, at_ms=7 * 10**12, priority=None)
+    assert merged == Options(headers={"a": "1", "b": "3"}, at_ms=7 * 10**12, priority=3)
     assert merged.merged(delay_ms=1).at_ms is None
 
 
@@ -54,8 +54,8 @@ def test_merging() -> None:
         ({"priority": -1}, "priority"),
         ({"priority": 1.0}, "priority"),
         ({"at_ms": -1}, "at_ms"),
-        ({"at_ms": 1.5}, "at_ms"),
-        ({"at_ms": 1, "delay_ms": 1}, "delay_ms"),
+        ({"at_ms": 10**12.5}, "at_ms"),
+        ({"at_ms": 10**12, "delay_ms": 1}, "delay_ms"),
         ({"max_deliveries": -1}, "max_deliveries"),
         ({"limit": 0}, "limit"),
         ({"keep": float("nan")}, "keep"),

@@ -8,8 +8,7 @@ import pytest
 from rqueue.codec import pack
 from rqueue.errors import JobFailed
 from rqueue.ids import new_id
-from rqueue.job import why_dead
-from rqueue.job import parse_value
+from rqueue.job import parse_value, why_dead
 from rqueue.options import Options
 from rqueue.retry import RetryPolicy
 from rqueue.settings import Settings

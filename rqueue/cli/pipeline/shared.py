@@ -16,7 +16,6 @@ from rqueue.cli.dead import moment
 from rqueue.cli.exits import MISSING, NEGATIVE, USAGE, Failure
 from rqueue.cli.failures import advice, exit_code
 from rqueue.cli.target import Target
-from rqueue.spark.errors import SparkGone, error_of_text, java_ended, spark_is_gone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -120,6 +119,7 @@ def spark_session(
     """
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
+    from rqueue.spark.errors import SparkGone, java_ended, spark_is_gone
     from rqueue.spark.quiet import end_quietly
     from rqueue.spark.session import session
 
@@ -286,6 +286,8 @@ def spark_failure(error: BaseException) -> Failure | None:
         if any(kind.endswith((".SparkMissing", ".JavaMissing")) for kind in kinds):
             return PipelineFailure(str(error), MISSING)
         return None
+    from rqueue.spark.errors import error_of_text
+
     text = str(error)
     if found := error_of_text(text):
         kind, said = found

@@ -12,11 +12,12 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.retry import Retry
 
 from rqueue import errors, scripts
-from rqueue.error_mapping import moved_on, translate
+from rqueue.error_mapping import moved_on, never_connected, translate
 from rqueue.escape import shown
 from rqueue.sentinel import open_async_primary, open_primary, sentinels_of
 from rqueue.server_url import is_sentinel, spoken
 from rqueue.store.call import Call
+from rqueue.tls import TlsConnection
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -34,9 +35,11 @@ class NotingRetry(Retry):
         """As redis-py's."""
         first: list[Exception] = []
 
-        def failed(error: Exception, *count: int) -> Any:
+        def failed(error: Exception, *count: int) -> None:
             first.append(error)
-            return fail(error, *count)
+            fail(error, *count)
+            if never_connected(error):
+                raise error  # all the time there is has passed
 
         try:
             return super().call_with_retry(do, failed, *args, **kwargs)
@@ -51,6 +54,8 @@ def open_client(url: str, **options: Any) -> redis.Redis:
     rqueue's client sends may be repeated (an enqueue by its id). Raises ConfigError."""
     options.setdefault("retry", NotingRetry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3))
     _fit(url, options)
+    if spoken(url).startswith("rediss:"):
+        options["connection_class"] = TlsConnection
     client: redis.Redis = _opened(redis.Redis.from_url, open_primary, url, options)
     return client
 
@@ -115,8 +120,9 @@ def url_of(client: Any) -> str:
     kwargs = pool.connection_kwargs
     if path := kwargs.get("path"):
         return f"unix://{path}"
-    # sync and asyncio connections over TLS have this in common
-    scheme = "rediss" if hasattr(pool.connection_class, "_wrap_socket_with_ssl") else "redis"
+    kind = pool.connection_class  # one for sync, the other for asyncio
+    tls = hasattr(kind, "_wrap_socket_with_ssl") or hasattr(kind, "ssl_context")
+    scheme = "rediss" if tls else "redis"
     if (sentinels := sentinels_of(pool)) is not None:
         return f"{scheme}+sentinel://{sentinels}"
     host, port = kwargs.get("host", "localhost"), kwargs.get("port", 6379)

@@ -145,24 +145,31 @@ def _translated(
     if lost is not None:
         return lost
     if isinstance(error, rx.InvalidResponse):
-        return errors.WrongServer(f"what answers is no Redis: {said}", url=url)
+        # the first byte of a TLS alert
+        hint = "; does it want TLS (rediss://)?" if "x15" in repr(said) else ""
+        return errors.WrongServer(f"what answers is no Redis: {said}{hint}", url=url)
     return error
 
 
 def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
     """The error of a connection that could not be made, or broke."""
     made: errors.ServerError
+    plain = never_connected(error) or "WRONG_VERSION_NUMBER" in str(error)
+    hint = "; does this port speak TLS? redis:// is without" if plain and "rediss" in url else ""
     if isinstance(error, rx.TimeoutError | TimeoutError):
-        text = f"no answer from Redis in time: {error}"
-        if not sent and url.startswith("rediss"):
-            text += "; does this port speak TLS? redis:// is without"
-        made = errors.RedisTimeout(text, url=url)
+        sent = sent and not never_connected(error)
+        made = errors.RedisTimeout(f"no answer from Redis in time: {error}{hint}", url=url)
     elif isinstance(error, rx.ConnectionError | OSError):
-        made = errors.ConnectionLost(f"cannot reach Redis: {error}", url=url)
+        made = errors.ConnectionLost(f"cannot reach Redis: {error}{hint}", url=url)
     else:
         return None
     made.outcome_unknown = sent
     return made
+
+
+def never_connected(error: Exception) -> bool:
+    """Whether a time-out is that of making a connection."""
+    return isinstance(error, rx.TimeoutError) and "connecting" in str(error)
 
 
 def _said(error: Exception) -> tuple[str, str]:

@@ -34,7 +34,9 @@ class Repeats:
         says that the outcome is not known, because an earlier answer was lost."""
         again = isinstance(error, ConnectionLost | RedisTimeout)
         if again:
-            self._failures += 1
+            # who could not be connected to in all the time there is, is not tried again
+            waited = isinstance(error, RedisTimeout) and not error.outcome_unknown
+            self._failures += TRIES if waited else 1
             if error.outcome_unknown and self._lost is None:
                 self._lost = error
             again = self._failures < TRIES

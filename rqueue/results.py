@@ -40,6 +40,9 @@ NOT_KEPT = b"-"
 WAIT_SLICE_S = 20.0
 """Seconds that one blocked command lasts: it bounds how long a lost connection stays unnoticed."""
 
+SHORTEST_WAIT_S = 0.002
+"""Seconds that a blocked command lasts at least: Redis 6.2 reads 0.001 as 0, that is for ever."""
+
 
 def read_result(id: str, record: Record) -> Any:
     """The result in a record. Raises JobFailed, JobCancelled, JobPurged, JobExpired or
@@ -111,7 +114,7 @@ class ResultWait:
         """The command that blocks until the job ends, or for a slice of time. The list gets
         its one element then; who moves it onto itself leaves it for the next who asks, and Redis
         wakes every waiter in turn."""
-        pause = max(0.001, min(self.left, self._slice))
+        pause = max(SHORTEST_WAIT_S, min(self.left, self._slice))
         return "BLMOVE", self._list, self._list, "LEFT", "LEFT", pause
 
     def ask(self) -> store.Call[store.Awaited]:

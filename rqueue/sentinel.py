@@ -10,6 +10,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from rqueue.server_url import SentinelUrl, sentinel_url
+from rqueue.tls import SentinelTlsConnection
 
 if TYPE_CHECKING:
     import redis
@@ -27,6 +28,8 @@ def open_primary(url: str, options: dict[str, Any]) -> redis.Redis:
     parts = sentinel_url(url)
     server, asking = _options(parts, options)
     asking["retry"] = Retry(NoBackoff(), 0)
+    if parts.tls:
+        server["connection_class"] = SentinelTlsConnection
     client: redis.Redis = Sentinel(parts.sentinels, sentinel_kwargs=asking, **server).master_for(
         parts.name
     )
@@ -41,6 +44,7 @@ def open_async_primary(url: str, options: dict[str, Any]) -> redis.asyncio.Redis
     parts = sentinel_url(url)
     server, asking = _options(parts, options)
     asking["retry"] = AsyncRetry(NoBackoff(), 0)
+    server["ssl"] = parts.tls
     client: redis.asyncio.Redis = AsyncSentinel(
         parts.sentinels, sentinel_kwargs=asking, **server
     ).master_for(parts.name)
@@ -62,7 +66,6 @@ def _options(parts: SentinelUrl, options: dict[str, Any]) -> tuple[dict[str, Any
     if parts.tls:
         tls = {name: value for name, value in server.items() if name.startswith("ssl_")}
         asking |= {"ssl": True, **tls}
-        server["ssl"] = True
     return server, asking
 
 

@@ -94,6 +94,7 @@ class ServerFacts:
     mode: str = "standalone"
     role: str = "master"
     loading: bool = False
+    url: str = ""
 
     @property
     def problem(self) -> errors.UnusableServer | None:
@@ -102,18 +103,19 @@ class ServerFacts:
             dotted = ".".join(map(str, self.version))
             return errors.WrongServer(
                 f"{self.name} {dotted} is too old; rqueue needs Redis 6.2 or Valkey 7.2",
+                url=self.url,
                 version=dotted,
             )
-        if (wrong := _mode_problem(self.mode)) is not None:
+        if (wrong := _mode_problem(self.mode, self.url)) is not None:
             return wrong
         if self.policy not in ("noeviction", "") and not self.policy.startswith("volatile-"):
-            return errors.EvictionPolicy(self.policy)
+            return errors.EvictionPolicy(self.policy, url=self.url)
         return None
 
     @property
     def replica(self) -> errors.RedisReadOnly | None:
         """That it is a replica, if so: until it is promoted it takes no jobs."""
-        return None if self.role == "master" else errors.RedisReadOnly(REPLICA)
+        return None if self.role == "master" else errors.RedisReadOnly(REPLICA, url=self.url)
 
     @property
     def warning(self) -> str:
@@ -133,7 +135,7 @@ EVICTION_REMEDY = (
 )
 
 
-def read_facts(info: Mapping[str, Any]) -> ServerFacts:
+def read_facts(info: Mapping[str, Any], url: str = "") -> ServerFacts:
     """Read the reply of INFO. A server that hides its policy (managed ones may) has policy ""."""
     name = "Valkey" if "valkey_version" in info else "Redis"
     # Valkey answers redis_version 7.2.4 for compatibility: that is the one to compare
@@ -143,9 +145,10 @@ def read_facts(info: Mapping[str, Any]) -> ServerFacts:
         version,
         str(info.get("maxmemory_policy", "")),
         bool(info.get("aof_enabled", 0)),
-        str(info.get("redis_mode", "standalone")),
+        str(info.get("redis_mode", info.get("server_mode", "standalone"))),
         str(info.get("role", "master")),
         bool(int(info.get("loading", 0))),
+        url,
     )
 
 
@@ -153,13 +156,13 @@ def server_facts(client: redis.Redis) -> ServerFacts:
     """Ask the server for its version, mode, role and eviction policy. Raises the tree of
     `rqueue.errors`."""
     with translated(client):
-        return read_facts(client.info())
+        return read_facts(client.info(), url_of(client))
 
 
 async def aserver_facts(client: redis.asyncio.Redis) -> ServerFacts:
     """Do as `server_facts` does, on an asyncio client."""
     with translated(client):
-        return read_facts(await client.info())
+        return read_facts(await client.info(), url_of(client))
 
 
 # -- a client's first look -------------------------------------------------------------------------
@@ -190,6 +193,6 @@ async def afirst_look(client: redis.asyncio.Redis) -> None:
 
 def _warn(facts: ServerFacts, url: str) -> None:
     if facts.problem is not None:
-        log.warning("%s: %s; no worker starts on it", url, facts.problem)
+        log.warning("%s; no worker starts on it", facts.problem)
     elif facts.warning:
         log.warning("%s: %s", url, facts.warning)

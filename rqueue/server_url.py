@@ -104,6 +104,8 @@ def problem_of(url: str) -> str:
         if parts.scheme in _SENTINEL:
             sentinel_url(url)
             return ""
+        if "," in parts.netloc.rpartition("@")[2]:
+            return "names several hosts: of Sentinels they begin with redis+sentinel://"
         port = parts.port
     except ValueError as error:
         said = str(error)
@@ -117,8 +119,6 @@ def problem_of(url: str) -> str:
         return "must begin with redis+sentinel:// or rediss+sentinel://"
     if parts.scheme not in _PLAIN:
         return f"must begin with {_KNOWN}, {_EXAMPLE}"
-    if "," in parts.netloc.rpartition("@")[2]:
-        return "names several hosts: of Sentinels they begin with redis+sentinel://"
     if parts.scheme == "unix" and not parts.path:
         return "has no path, as in unix:///run/redis.sock"
     if parts.scheme != "unix" and not parts.hostname and port is None:

@@ -49,7 +49,7 @@ def doctor(
       rqueue doctor default --repair --yes
     """  # noqa: D301
     repaired: list[Finding] = []
-    with target.inspector() as inspector:
+    with target.inspector(replica=True) as inspector:
         physician = inspector.doctor()
         found = physician.check_server()
         names = list(queues) or inspector.queue_names()

@@ -37,17 +37,17 @@ def exit_code(error: BaseException) -> int:
 
 def advice(error: BaseException) -> str:
     """What to do about it, where the message itself does not say."""
-    if isinstance(error, errors.AuthenticationFailed):
+    if isinstance(error, errors.AuthenticationFailed) and "refuses the login" in str(error):
         return "put the right user and password into the URL: redis://USER:PASSWORD@host:6379/0"
     if isinstance(error, errors.ConnectionLost):
         return "is the server running, and is --url or RQUEUE_URL right?"
-    if isinstance(error, errors.RedisTimeout):
+    if isinstance(error, errors.RedisTimeout) and "TLS" not in str(error):
         return "is the server overloaded, or the address in --url or RQUEUE_URL not a Redis?"
     if isinstance(error, errors.RedisOutOfMemory):
         return "raise maxmemory, or make room: rqueue purge, rqueue dead purge"
-    if isinstance(error, errors.RedisReadOnly):
+    if isinstance(error, errors.RedisReadOnly) and "primary" not in str(error):
         return "point --url at the primary server, or try again after the failover"
-    if isinstance(error, errors.RedisLoading):
+    if isinstance(error, errors.RedisLoading | errors.RedisBusy):
         return "try again in a moment"
     if isinstance(error, errors.UnknownQueue):
         return "see 'rqueue queues' for those there are"

@@ -46,16 +46,19 @@ class Target:
         return settings
 
     @contextlib.contextmanager
-    def inspector(self) -> Iterator[Inspector]:
-        """An inspector on a server that is new enough. Raises WrongServer."""
+    def inspector(self, *, replica: bool = False) -> Iterator[Inspector]:
+        """An inspector on a server that is new enough, and, unless `replica`, the primary. Raises
+        WrongServer and RedisReadOnly."""
         from rqueue.errors import WrongServer
         from rqueue.inspector import Inspector
         from rqueue.server_check import server_facts
 
         with Inspector(settings=self.settings()) as inspector:
-            problem = server_facts(inspector.redis).problem
-            if isinstance(problem, WrongServer):
-                raise problem
+            facts = server_facts(inspector.redis)
+            if isinstance(facts.problem, WrongServer):
+                raise facts.problem
+            if facts.replica is not None and not replica:
+                raise facts.replica
             yield inspector
 
     @contextlib.contextmanager

@@ -3,6 +3,7 @@ reply; nothing here does I/O, so the sync and the asyncio client share all of it
 
 from rqueue.store.admin import (
     cancel,
+    check_rights,
     configure,
     pause,
     promote,
@@ -61,6 +62,7 @@ __all__ = [
     "cancel",
     "check_job",
     "check_page",
+    "check_rights",
     "check_scan",
     "commit_write",
     "configure",

@@ -32,6 +32,15 @@ def _read_word(reply: Any) -> str:
     return text(reply[1])
 
 
+def _read_names(reply: Any) -> list[str]:
+    return [text(name) for name in reply]
+
+
+def check_rights(keys: QueueKeys) -> Call[list[str]]:
+    """Try what this login may do to the queue's keys; the commands that it may not run."""
+    return Call("check_rights", keys.meta, (), _read_names)
+
+
 def pause(keys: QueueKeys) -> Call[bool]:
     """Hand out nothing (A-32); True if that is a change."""
     return Call("pause", keys.meta, (), _read_flag)

@@ -277,3 +277,11 @@ def test_handles_say_what_they_are(queue: Queue, make_server: Callable[..., Embe
     assert handle.queue == queue.name
     assert handle.id in repr(handle)
     assert queue.name in repr(queue)
+
+
+def test_the_shortest_wait_ends(queue: Queue) -> None:
+    """Redis 6.2 takes a wait of 1 ms for one without an end."""
+    job = queue.send("t")
+    for timeout in (0.00001, 0.0011):
+        with pytest.raises(ResultTimeout):
+            job.result(timeout)

@@ -47,6 +47,7 @@ LAYERS: list[tuple[str, set[str]]] = [
             "rqueue.error_mapping",
             "rqueue.repeats",
             "rqueue.sentinel",
+            "rqueue.tls",
             "rqueue.connection",
             "rqueue.server_check",
             "rqueue.framing",

@@ -104,7 +104,7 @@ class Supervisor:
         settings = worker.settings
         if settings.url is None:
             raise ConfigError("url", "set RQUEUE_URL, or pass --url")
-        if not gate.pass_through(settings, self._spec.patience, self._inbox):
+        if not gate.pass_through(settings, worker.queues, self._spec.patience, self._inbox):
             return Exit.OK  # a signal came while Redis was not there yet
         if self._body is None:
             from rqueue_workers.child import run

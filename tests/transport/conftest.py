@@ -1,0 +1,1 @@
+from tests.workers.conftest import make_pool  # noqa: F401

@@ -1,0 +1,158 @@
+"""Logins with few rights, as `docs/servers.md` gives them: enough, and what is missing is named."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from rqueue import errors, store
+from rqueue.client import Queue
+from rqueue.connection import execute
+from rqueue.embedded import EmbeddedRedis
+from rqueue.inspector import Inspector
+from rqueue.options import Options
+from rqueue.scripts import SCRIPTS
+from rqueue_workers.exits import Exit
+from tests.support.command_line import invoke
+from tests.workers.pools import Pool
+
+DOCUMENTED = Path(__file__).resolve().parents[2] / "docs/servers.md"
+PASSWORD = "pw"
+NOOP = "rqueue.noop"
+
+
+def documented(name: str) -> str:
+    """The rule of a user in the page, as `ACL SETUSER name ...`."""
+    found = re.search(rf"^ACL SETUSER {name} (.*)$", DOCUMENTED.read_text(), re.MULTILINE)
+    assert found, f"the page has no rule for {name}"
+    return found[1].replace(">PASSWORD", f">{PASSWORD}")
+
+
+@pytest.fixture
+def make_user(private_server: EmbeddedRedis) -> Iterator[Callable[[str, str], str]]:
+    """Makes a user of some rights on a server of this test; its URL."""
+    with redis.Redis.from_url(private_server.url) as client:
+
+        def make(name: str, rules: str) -> str:
+            client.execute_command("ACL", "SETUSER", name, "reset", *rules.split())
+            return str(private_server.tcp_url).replace("redis://", f"redis://{name}:{PASSWORD}@")
+
+        yield make
+
+
+MakeUser = Callable[[str, str], str]
+
+
+@pytest.mark.each_server
+def test_documented_rights_are_enough_for_a_client(make_user: MakeUser) -> None:
+    url = make_user("rqueue-client", documented("rqueue-client"))
+    with Queue("q", url) as queue, queue.putter() as putter:
+        job = queue.send("t")
+        queue.enqueue_many([])
+        putter.put("t").wait_stored(10)
+        with pytest.raises(errors.ResultTimeout):
+            job.result(0.05)
+        assert job.cancel()
+        assert queue.pause()
+        assert queue.resume()
+        queue.configure(max_deliveries=5)
+        assert queue.counts().ready == 1
+        with queue.consumer(jobs=5) as consumer:
+            (held,) = consumer.pull()
+            assert consumer.wait(0.01) == []
+            assert consumer.ack(held, "found")
+
+
+@pytest.mark.each_server
+def test_documented_rights_are_enough_for_a_pool(
+    make_user: MakeUser, make_pool: Callable[..., Pool], private_server: EmbeddedRedis
+) -> None:
+    url = make_user("rqueue-worker", documented("rqueue-worker"))
+    pool = make_pool(url, queues=["q"], app=["rqueue.cli.noop"])
+    with Queue("q", private_server.url) as queue:
+        assert queue.send(NOOP).result(20) is None
+        failing = queue.send(NOOP, kwargs={"no": 1}, options=Options(max_deliveries=1))
+        with pytest.raises(errors.JobFailed):
+            failing.result(20)
+    assert pool.drained() == Exit.OK
+    assert "ERROR" not in pool.log
+    assert "Redis is gone" not in pool.log
+
+
+@pytest.mark.each_server
+def test_documented_rights_are_enough_for_an_inspector(
+    make_user: MakeUser, private_server: EmbeddedRedis
+) -> None:
+    with Queue("q", private_server.url) as queue:
+        queue.send("t", options=Options(id="x"))
+    url = make_user("rqueue-inspector", documented("rqueue-inspector"))
+    _look(url)
+    invoke("--url", url, "pause", "q")
+    invoke("--url", url, "cancel", "x", "-q", "q", "--yes")
+
+
+@pytest.mark.each_server
+def test_a_viewer_may_look_and_change_nothing(
+    make_user: MakeUser, private_server: EmbeddedRedis
+) -> None:
+    with Queue("q", private_server.url) as queue:
+        queue.send("t", options=Options(id="x"))
+        url = make_user("rqueue-viewer", documented("rqueue-viewer"))
+        _look(url)
+        before = queue.redis.dump(queue.keys.meta)
+        said = invoke("--url", url, "pause", "q", code=4).output
+        assert "lacks a right" in said or "may not run" in said
+        assert queue.redis.dump(queue.keys.meta) == before
+
+
+def _look(url: str) -> None:
+    for command in (
+        ["queues"], ["queues", "q"], ["stats", "q", "--interval", "10ms"], ["jobs", "q"],
+        ["show", "x"], ["consumers", "q"], ["history", "q"], ["dead", "list", "q"], ["doctor"],
+    ):  # fmt: skip
+        invoke("--url", url, *command)
+
+
+@pytest.mark.parametrize(
+    ("rules", "missing"),
+    [
+        ("on >pw ~other:* &* +@all", "may not touch"),
+        ("on >pw ~rqueue:* &* +@all -evalsha -eval", "'evalsha'"),
+        ("on >pw ~rqueue:* &* +@all -xadd", "+xadd"),
+        ("on >pw ~rqueue:* &* +@all -hset -zadd", "+zadd +hset"),
+        ("on >pw ~rqueue:* &* +@all -append", "+append"),
+        ("on >pw ~rqueue:* &* +@all -blpop", "'blpop'"),
+        ("on >pw ~rqueue:* &* +@all -info", "'info'"),
+        ("off >pw ~rqueue:* &* +@all", "refuses the login"),
+    ],
+)
+@pytest.mark.each_server
+def test_a_login_without_a_right_ends_the_pool_and_names_it(
+    make_user: MakeUser, make_pool: Callable[..., Pool], rules: str, missing: str
+) -> None:
+    pool = make_pool(make_user("app", rules), queues=["q"])
+    assert pool.ended() == Exit.REDIS
+    (line,) = [line for line in pool.log.splitlines() if "ERROR" in line]
+    assert missing in line
+    assert "pw@" not in pool.log
+
+
+def test_every_command_of_the_scripts_is_tried() -> None:
+    called = re.compile(r"redis\.call\('([A-Z]+)'|local push = .*'([A-Z]+)'.*'([A-Z]+)'")
+    used: set[str] = set()
+    for name in SCRIPTS.names():
+        if name != "check_rights":
+            used |= {
+                word for found in called.findall(SCRIPTS.script(name).source) for word in found
+            }
+    tried = set(re.findall(r"'([A-Z]{3,})'", SCRIPTS.script("check_rights").source))
+    assert used - {""} <= tried
+
+
+@pytest.mark.each_server
+def test_a_trial_leaves_nothing_behind(private_server: EmbeddedRedis) -> None:
+    with Inspector(private_server.url) as inspector:
+        assert execute(inspector.redis, store.check_rights(inspector.keys("q"))) == []
+        assert inspector.redis.keys("*") == []

@@ -27,7 +27,7 @@ def main() -> int:
     console = Console(stderr=options.json)
     try:
         binary = choose(options.server)
-        faults = select([name for name in options.faults.split(",") if name])
+        faults = select(_names(options.faults), _names(options.without))
     except (MissingServer, ValueError) as error:
         print(f"soak: {error}", file=sys.stderr)
         return 2
@@ -53,6 +53,10 @@ def main() -> int:
     return 0 if verdict.right else 1
 
 
+def _names(given: str) -> list[str]:
+    return [name for name in given.split(",") if name]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tests.soak",
@@ -66,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--faults", default="", help="a,b=2,net-: only these, with weights; a- is a prefix"
     )
+    parser.add_argument("--without", default="", help="a,b-: all but these")
     parser.add_argument("--rate", type=float, default=12.0, help="jobs a second and producer")
     parser.add_argument("--pressure", type=float, default=1.0, help="factor of the faults' rate")
     parser.add_argument("--lease", type=float, default=LEASE_S, help="seconds")

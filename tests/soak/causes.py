@@ -80,12 +80,27 @@ class Causes:
                 return f"{who} was frozen"
             if any(since <= at <= until for at in self.stopped[pid]):
                 return f"{who} was told to stop at once"
-        scope = "pools" if self._evidence.program(first.pid).startswith("pool") else "consumers"
-        for span in self._outages[scope]:
-            lasted = span.until - span.since
-            if lasted >= self._enough and span.meets(since - REJOIN_S, until):
-                return "Redis was away for long"
+        if self._without_redis(first.pid, since - REJOIN_S, until):
+            return "Redis was away for long"
+        return self._had_it_before(again)
+
+    def _had_it_before(self, again: Begin) -> str:
+        """Whether a job was in the hands of a process whose lease ended without its knowing: it was
+        run elsewhere, and begins there once more."""
+        for pid in (again.pid, self._evidence.parents.get(again.pid, 0)):
+            if any(span.meets(again.at, again.at) for span in self._long(pid)):
+                return "the other process had it before it was frozen"
+        if self._without_redis(again.pid, again.at - REJOIN_S, again.at):
+            return "the other process had it before Redis was away"
         return ""
+
+    def _without_redis(self, pid: int, since: float, until: float) -> bool:
+        """Whether a process was kept from Redis for as long as can end its lease."""
+        scope = "pools" if self._evidence.program(pid).startswith("pool") else "consumers"
+        return any(
+            span.until - span.since >= self._enough and span.meets(since, until)
+            for span in self._outages[scope]
+        )
 
     def _long(self, pid: int) -> list[Span]:
         return [
@@ -101,7 +116,8 @@ class Causes:
         for effect in self._evidence.effects:
             if effect["kind"] == "away" or not effect["pids"]:
                 continue
-            if not effect["since"] - 0.5 <= at <= effect["until"] + 2 * self._lease + 2:
+            patience = 2 * self._lease + 2 + self._unable(pid, effect["until"], at)
+            if not effect["since"] - 0.5 <= at <= effect["until"] + patience:
                 continue
             if any(
                 self._evidence.program(other) == program and other != pid
@@ -109,3 +125,16 @@ class Causes:
             ):
                 return True
         return False
+
+    def _unable(self, pid: int, since: float, until: float) -> float:
+        """Seconds of a stretch in which a process could take nothing back: frozen, or without
+        Redis."""
+        program = self._evidence.program(pid)
+        frozen = [
+            span
+            for other, spans in self.frozen.items()
+            if self._evidence.program(other) == program
+            for span in spans
+        ]
+        spans = frozen + self._outages["pools" if program.startswith("pool") else "consumers"]
+        return sum(span.until - span.since for span in spans if span.meets(since, until))

@@ -35,6 +35,7 @@ class Work:
         self.todo: list[Delivery] = []
         self.told: list[Delivery] = []
         """Ended, and the queue has not confirmed that it knows."""
+        self.broken: list[Delivery] = []
         self.lost = False
         """Whether a reply may have been lost, so that the hands must be looked at."""
         self.over = threading.Event()
@@ -51,8 +52,12 @@ class Work:
                 self.todo.append(wake.job)
 
     def run(self, job: Delivery) -> None:
-        """Do what the job says, and note it."""
-        _, args, _, _ = unpack(job.body)
+        """Do what the job says, and note it; what it says cannot be read: to the dead letters."""
+        try:
+            _, args, _, _ = unpack(job.body)
+        except errors.Undecodable:
+            self.broken.append(job)
+            return
         publisher, number, seconds, *_ = args
         facts: dict[str, Any] = {"id": job.id, "queue": self.queue, "slot": 0}
         self.recorder.write("begin", publisher=publisher, number=number, **facts)
@@ -73,6 +78,11 @@ class Work:
         self.todo = [job for job in jobs if job.id not in done]
         self.lost = False
 
+    def forget(self) -> None:
+        """Nothing is in these hands any more."""
+        for jobs in (self.todo, self.told, self.broken):
+            jobs.clear()
+
     def failed(self, error: Exception) -> None:
         """Note an error that nobody promised; any error: the hands must be looked at."""
         self.lost = True
@@ -92,6 +102,9 @@ def sync(work: Work, lease: str, url: str) -> None:
             if work.told:
                 consumer.settle(ack=work.told)
                 work.confirmed(consumer.refused)
+            while work.broken:
+                consumer.reject(work.broken[-1], "cannot be read", "undecodable")
+                work.broken.pop()
             if work.lost:
                 work.recalled(consumer.pull(recall=True))
             if not work.todo:
@@ -101,8 +114,7 @@ def sync(work: Work, lease: str, url: str) -> None:
             if work.todo:
                 work.run(work.todo.pop(0))
         except errors.RegistrationLost:
-            work.todo.clear()
-            work.told.clear()
+            work.forget()
             join = consumer.rejoin
         except Exception as error:
             work.failed(error)
@@ -126,6 +138,9 @@ async def on_a_loop(work: Work, lease: str, url: str) -> None:
             if work.told:
                 await consumer.settle(ack=work.told)
                 work.confirmed(consumer.refused)
+            while work.broken:
+                await consumer.reject(work.broken[-1], "cannot be read", "undecodable")
+                work.broken.pop()
             if work.lost:
                 work.recalled(await consumer.pull(recall=True))
             if not work.todo:
@@ -135,8 +150,7 @@ async def on_a_loop(work: Work, lease: str, url: str) -> None:
             if work.todo:
                 work.run(work.todo.pop(0))
         except errors.RegistrationLost:
-            work.todo.clear()
-            work.told.clear()
+            work.forget()
             join = consumer.rejoin
         except Exception as error:
             work.failed(error)

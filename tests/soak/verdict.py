@@ -17,6 +17,12 @@ EXCUSED_CODES = {0, 3}
 
 UNREACHABLE = 4
 
+DEAF_S = 2.0
+"""Seconds that a pool may need until it listens to signals."""
+
+SUSPECTED = "LeaseEnded"
+"""The error of a job whose worker vanished with everybody who watched it."""
+
 CHARGE_S = 0.1
 """How far Redis's clock and the machine's may be apart."""
 
@@ -54,6 +60,7 @@ def judge(evidence: Evidence, lease: float) -> Verdict:
         "begun": sum(len(job.begins) for job in jobs),
         "begun again": sum(max(0, len(job.begins) - 1) for job in jobs),
         "charged for a crash": sum(row["outcome"] == "crash" for job in jobs for row in job.rows),
+        "charged on suspicion": suspected(evidence),
         "lives of programs": len(evidence.records["started"]),
     }
     verdict.causes = dict(
@@ -160,21 +167,41 @@ def _in_line(job: Job) -> bool:
 
 def charged(evidence: Evidence, _causes: Causes) -> Iterator[str]:
     """Charged for a crash, or for an attempt, that it did not begin."""
+    suspects: Counter[tuple[str, str, float]] = Counter()
     for job in evidence.jobs.values():
         begins = sorted(begin.at for begin in job.begins)
-        used = 0
+        used = suspected = 0
         rows = [row for row in job.rows if "told" in row]
         for row in sorted(rows, key=lambda row: row["told"]):
             there = sum(at <= row["told"] + CHARGE_S for at in begins)
             if row["outcome"] == "crash":
                 used += 1
-                if used > there:
-                    yield f"{_said(job)}: crash number {used}, begun {there} times by then"
-            elif row["attempts"] + row["crashes"] > there:
+                if used - suspected <= there:
+                    continue
+                # nobody is left who could know whether it had begun: one job at a time, the oldest
+                step = (row["queue"], row["worker"], row["told"])
+                suspects[step] += 1
+                suspected += 1
+                if row["error"] != SUSPECTED or suspects[step] > 1:
+                    yield (
+                        f"{_said(job)}: crash number {used} ({row['error']}), begun {there} times "
+                        "by then"
+                    )
+            elif row["attempts"] + row["crashes"] > there + suspected:
                 yield (
                     f"{_said(job)}: {row['outcome']} with {row['attempts']} attempts and "
                     f"{row['crashes']} crashes charged, begun {there} times by then"
                 )
+
+
+def suspected(evidence: Evidence) -> int:
+    """Charges of jobs that had not begun, where nobody was left who could know."""
+    count = 0
+    for job in evidence.jobs.values():
+        for row in job.rows:
+            if row["outcome"] == "crash" and row["error"] == SUSPECTED:
+                count += not any(begin.at <= row["told"] + CHARGE_S for begin in job.begins)
+    return count
 
 
 def refused_stored(evidence: Evidence, _causes: Causes) -> Iterator[str]:
@@ -233,14 +260,21 @@ def exit_codes(evidence: Evidence, causes: Causes) -> Iterator[str]:
             continue
         if record["kind"] == "pool" and pid in told and code in EXCUSED_CODES:
             continue
+        if record["kind"] == "pool" and pid in told and _age(evidence, pid, record["at"]) < DEAF_S:
+            continue  # the signal came before there was anybody to hear it
         if record["kind"] == "pool" and code == UNREACHABLE and _young(evidence, pid, record["at"]):
             continue
         yield f"{record['program']} {pid}: {code}"
 
 
+def _age(evidence: Evidence, pid: int, at: float) -> float:
+    """Seconds that a program had lived."""
+    return at - next(r["at"] for r in evidence.records["started"] if r["process"] == pid)
+
+
 def _young(evidence: Evidence, pid: int, ended: float) -> bool:
     """Whether a pool can have ended because Redis was away when it started."""
-    started = next(r["at"] for r in evidence.records["started"] if r["process"] == pid)
+    started = ended - _age(evidence, pid, ended)
     return any(
         effect["kind"] == "away" and effect["since"] <= ended and started <= effect["until"]
         for effect in evidence.effects

@@ -24,23 +24,27 @@ CATALOGUE: dict[str, Fault] = {
 }
 
 
-def select(wanted: Sequence[str]) -> list[Fault]:
+def select(wanted: Sequence[str], without: Sequence[str] = ()) -> list[Fault]:
     """The faults of these names, each as `name` or `name=weight`; a name that ends in `-` stands
-    for all that begin so; nothing: all. Raises ValueError."""
-    if not wanted:
-        return list(CATALOGUE.values())
+    for all that begin so; nothing: all. without: names to leave out. Raises ValueError."""
+    spared = {fault.name for name in without for fault in _called(name)}
     chosen = []
-    for word in wanted:
+    for word in wanted or CATALOGUE:
         name, _, weight = word.partition("=")
-        found = [
-            fault
-            for fault in CATALOGUE.values()
-            if fault.name == name or (name.endswith("-") and fault.name.startswith(name))
-        ]
-        if not found:
-            raise ValueError(f"there is no fault {name!r}; there are: {', '.join(CATALOGUE)}")
-        try:
-            chosen += [replace(f, weight=float(weight or f.weight)) for f in found]
-        except ValueError:
-            raise ValueError(f"{word!r}: {weight!r} is no weight") from None
-    return chosen
+        for fault in _called(name):
+            try:
+                chosen.append(replace(fault, weight=float(weight or fault.weight)))
+            except ValueError:
+                raise ValueError(f"{word!r}: {weight!r} is no weight") from None
+    return [fault for fault in chosen if fault.name not in spared]
+
+
+def _called(name: str) -> list[Fault]:
+    found = [
+        fault
+        for fault in CATALOGUE.values()
+        if fault.name == name or (name.endswith("-") and fault.name.startswith(name))
+    ]
+    if not found:
+        raise ValueError(f"there is no fault {name!r}; there are: {', '.join(CATALOGUE)}")
+    return found

@@ -25,7 +25,7 @@ def _setting(scene: Scene, name: str, value: str, back: str) -> Iterator[redis.R
             admin.config_set(name, back)
 
 
-def _killed(wait: Callable[[Scene], float], rewriting: bool = False) -> Callable[[Scene], None]:
+def _killed(lasting: Callable[[Scene], float], rewriting: bool = False) -> Callable[[Scene], None]:
     def act(scene: Scene) -> None:
         server = scene.field.server.master
         if rewriting:
@@ -33,7 +33,7 @@ def _killed(wait: Callable[[Scene], float], rewriting: bool = False) -> Callable
                 admin.bgrewriteaof()
         with scene.away(ALL):
             server.kill()
-            scene.wait(wait(scene))
+            scene.wait(lasting(scene))
             server.start()
 
     return act
@@ -43,9 +43,12 @@ def _brief(scene: Scene) -> float:
     return scene.draw.uniform(*BRIEF)
 
 
-def _frozen(scene: Scene) -> None:
-    with scene.away(ALL):
-        scene.freeze([scene.field.server.master.pid], _brief(scene))
+def _frozen(lasting: Callable[[Scene], float]) -> Callable[[Scene], None]:
+    def act(scene: Scene) -> None:
+        with scene.away(ALL):
+            scene.freeze([scene.field.server.master.pid], lasting(scene))
+
+    return act
 
 
 def _sleeps(scene: Scene) -> None:
@@ -157,7 +160,8 @@ SERVER_FAULTS = (
     Fault("redis-kill-brief", "server", _killed(_brief), 2),
     Fault("redis-kill-long", "server", _killed(_long), 0.3),
     Fault("redis-kill-rewrite", "server", _killed(_at_once, rewriting=True)),
-    Fault("redis-freeze", "server", _frozen),
+    Fault("redis-freeze", "server", _frozen(_brief)),
+    Fault("redis-freeze-long", "server", _frozen(_long), 0.2),
     Fault("redis-sleep", "server", _sleeps),
     Fault("redis-script", "server", _endless_script, 2),
     Fault("redis-replica", "server", _replica, 2),

@@ -278,3 +278,14 @@ def test_an_app_that_cannot_be_imported_is_one_line_and_exit_code_1(bench: Bench
     assert worker.wait() == 1
     assert "no_such_module" in worker.shared.words
     assert "\n" not in worker.shared.words
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_the_log_of_a_failure_has_its_type_and_its_traceback(bench: Bench, threads: int) -> None:
+    child = bench.child(threads=threads)
+    bench.send("c.fail_once_at_most")
+    eventually(lambda: bench.counts().dead == 1, "its death")
+    said = "failed for good after 1 attempt: tests.workers.child_app.OddError: once\nTraceback "
+    eventually(lambda: said in child.log, "the log")
+    assert 'raise OddError("once")' in child.log
+    assert "main_lane.py" not in child.log and "threads.py" not in child.log

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from rqueue.context import current
@@ -26,6 +27,7 @@ class AsyncLane(Lane):
         self._free = list(range(self.slots - 1, -1, -1))
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._admitting = False
+        self._closed = False
         self._loop = _new_loop()
         self._thread = threading.Thread(target=self._run, name="rqueue-loop", daemon=True)
         self._thread.start()
@@ -44,6 +46,7 @@ class AsyncLane(Lane):
 
     def close(self) -> None:
         """Stop the loop; what still runs is left where it is."""
+        self._closed = True
         if self._loop.is_running():
             self._loop.call_soon_threadsafe(self._loop.stop)
 
@@ -51,7 +54,18 @@ class AsyncLane(Lane):
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        while not self._closed:
+            self._loop.run_forever()
+            # a job stopped it: the others are to go on
+
+    def strip(self) -> None:
+        """In a child that a job forked: nothing of this loop goes on in it. The child ends when it
+        first waits."""
+        self.todo.clear()
+        ready: Any = getattr(self._loop, "_ready", None)  # not there in other loops
+        if ready is not None:
+            ready.clear()
+        self._loop.call_soon(self._forks.leave)
 
     def _admit(self) -> None:
         self._admitting = False
@@ -62,7 +76,16 @@ class AsyncLane(Lane):
             except IndexError:
                 return
             slot = free.pop()
-            self._tasks[slot] = self._loop.create_task(self._work(slot, job))
+            self._tasks[slot] = work = self._loop.create_task(self._work(slot, job))
+            work.add_done_callback(partial(self._worked, slot, job))
+
+    def _worked(self, slot: int, job: Job, work: asyncio.Task[None]) -> None:
+        """A slot's task is over. One that another job cancelled before it began never ran."""
+        if self._tasks.get(slot) is work:
+            self._tasks.pop(slot)
+            self._free.append(slot)
+            self.todo.appendleft(job)
+            self._admit()
 
     def _cancel(self, job: Job) -> None:
         for slot, running in list(self.running.items()):
@@ -87,6 +110,8 @@ class AsyncLane(Lane):
                 result = await plan.function(*job.args, **job.kwargs)
         except BaseException as raised:
             error = raised
+        if self._forks.child:
+            self._forks.leave(error)
         self._tasks.pop(slot, None)
         self._free.append(slot)
         self._end(slot, job, result, error)

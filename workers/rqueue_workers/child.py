@@ -21,12 +21,14 @@ from rqueue.words import many
 from rqueue_workers.aio import AsyncLane
 from rqueue_workers.courier import Courier
 from rqueue_workers.desk import Desk
-from rqueue_workers.executor import Executor
+from rqueue_workers.executor import Executor, text
 from rqueue_workers.exits import Exit
+from rqueue_workers.forks import Forks
 from rqueue_workers.hand import Hand, warn_late
 from rqueue_workers.lane import Lane
 from rqueue_workers.loading import ASYNC, THREAD, AppError, Plan, load_plans
 from rqueue_workers.main_lane import MainLane, Now, Slot
+from rqueue_workers.outage import DescriptorsClosed, is_closed
 from rqueue_workers.recycling import Recycling
 from rqueue_workers.shared import DRAIN, DRAINING, LEAVING, READY, STOP, Shared, consumer_of
 from rqueue_workers.spec import WorkerSpec
@@ -50,7 +52,16 @@ def run(spec: WorkerSpec, shared: Shared, base: str, parent_pid: int) -> int:
         except AppError as error:
             shared.last_words(str(error))  # the supervisor logs it, once for all its workers
             return Exit.APP
-        return Child(spec, shared, base, plans, stop).run()
+        child = Child(spec, shared, base, plans, stop)
+        try:
+            return child.run()
+        except (OSError, DescriptorsClosed) as error:
+            if not is_closed(error):
+                raise
+            child.accuse()
+            return Exit.BROKEN
+        finally:
+            child.forks.unwatch()
     except UnusableServer as error:
         shared.last_words(str(error))
         return Exit.REDIS
@@ -94,29 +105,45 @@ class Child:
             hand.lanes = {plan.lane for plan in plans.values() if plan.queue == hand.queue}
         self.executor = Executor(spec, plans, base, settings.signer)
         self.slot = Slot(base)
+        self.forks = Forks(self._strip)
         self.lanes: dict[int, Lane] = {}
         first = 1
+        parts = (self.executor, shared, self._kick, spec.prefetch, self.forks)
         if spec.threads:
-            self.lanes[THREAD] = ThreadLane(
-                spec.threads, 0, self.executor, shared, self._kick, spec.prefetch
-            )
+            self.lanes[THREAD] = ThreadLane(spec.threads, 0, *parts)
             first = spec.threads
         if spec.async_slots and any(plan.lane == ASYNC for plan in plans.values()):
             self.lanes[ASYNC] = AsyncLane(
-                spec.async_slots, first, self.executor, shared, self._kick, spec.prefetch
+                spec.async_slots,
+                first,
+                self.executor,
+                shared,
+                self._kick,
+                spec.prefetch,
+                self.forks,
             )
-        self.listener = Listener(Wire(self.client, timeout=None))
+        listening = Wire(self.client, timeout=None)
+        self.wires = (self.wire, listening)
+        self.listener = Listener(listening)
         self.desk = Desk(
             spec, self.hands, self.lanes, self.executor, self.listener, self.slot, self._rejoin
         )
         self.courier = Courier(self.desk, self.slot, self._overdue)
-        self.main = MainLane(self.slot, self.executor, shared, self.courier.watch, self.desk.divert)
+        self.main = MainLane(
+            self.slot,
+            self.executor,
+            shared,
+            self.courier.watch,
+            self.desk.divert,
+            self.forks,
+        )
         self.recycling = Recycling(spec.max_jobs, spec.max_rss)
 
     # -- life --------------------------------------------------------------------------------------
 
     def run(self) -> int:
         """Join, work, leave."""
+        self.forks.watch()
         self.courier.start()
         while not self.stop.level and not self._join():
             self.stop.pause(self.desk.outage.waiting)
@@ -342,6 +369,19 @@ class Child:
         log.debug("worker %s left", self.base)
         return Exit.UNFINISHED if unfinished or lost else Exit.OK
 
+    def accuse(self) -> None:
+        """A job has closed the worker's descriptors. The one that ended last is named on the page
+        as if it still ran, so that it is the one that is charged."""
+        ended = [(hand, row) for hand in self.hands for row in hand.untold]
+        if not ended:
+            log.error("a job closed file descriptors of the worker: it ends")
+            return
+        hand, row = max(ended, key=lambda one: one[1][6])
+        log.error(
+            "job %s of %s closed file descriptors of the worker: it ends", text(row[0]), row[3]
+        )
+        self.shared.start(0, hand.index, row[0], row[5], 0.0)
+
     # -- told by others ----------------------------------------------------------------------------
 
     def _kick(self) -> None:
@@ -352,6 +392,17 @@ class Child:
                 self.courier.poke()
             else:
                 self.stop.wake()
+
+    def _strip(self) -> None:
+        """In a child that a job forked: it begins no other job, and has no part in the worker's
+        connections. They are closed here and go on there."""
+        for hand in self.hands:
+            hand.todo.clear()
+        for lane in self.lanes.values():
+            lane.strip()
+        for wire in self.wires:
+            if wire.socket is not None:
+                wire.socket.close()
 
     def _overdue(self, job: Now) -> None:
         """By the courier, while the main thread is in a long job: drain, and at the deadline end

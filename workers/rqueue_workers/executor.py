@@ -165,10 +165,15 @@ class Executor:
                 raise NotEncodable(
                     "", plan.name, f"{len(payload)} bytes; at most {self.max_body} are accepted"
                 )
-        except NotEncodable as error:
+        except BaseException as raised:  # its classes are the user's code as well
+            if isinstance(raised, NotEncodable):
+                error = raised
+            else:
+                why = f"to read it raised {type(raised).__name__}"
+                error = NotEncodable("", plan.name, why)
             cause = self._error(error, "exception", at_ms, attempt_of(value) + 1)
             cause["why"] = GAVE_UP
-            log.warning("job %s: %s; it goes to the dead letters", text(id), error)
+            log.error("job %s: %s; it goes to the dead letters", text(id), error)
             name = error_name(type(error))
             row = (id, value, head, plan.name, acquired, started, finished)
             return (*row, "reject", name, dumps(cause))
@@ -189,6 +194,14 @@ class Executor:
     ) -> Row:
         """The row of a job that raised. `most`: attempts that the queue allows, 0 = any number."""
         row = (id, value, head, plan.name, acquired, started, finished)
+        try:
+            return self._failure(row, plan, error, at_ms, most)
+        except BaseException as second:
+            # what it raised is the user's code as well: to look at it may raise anything
+            return self._failure(row, plan, Unreadable(error, second), at_ms, most)
+
+    def _failure(self, row: Row, plan: Plan, error: BaseException, at_ms: int, most: int) -> Row:
+        id, value = row[:2]
         header = header_of(value)
         attempt = header.attempts + 1
         if isinstance(error, Snooze):
@@ -208,9 +221,10 @@ class Executor:
         if exhausted or not (isinstance(error, Retry) or policy.retries(error)):
             if not exhausted:
                 cause["why"] = GAVE_UP
-            log.warning(
+            log.error(
                 "job %s of %s failed for good after %s: %s",
-                text(id), plan.name, many(attempt, "attempt"), cause["message"] or name,
+                text(id), plan.name, many(attempt, "attempt"), _told(name, cause),
+                exc_info=_shown(error),
             )  # fmt: skip
             return (*row, "reject", name, dumps(cause))
         if isinstance(error, Retry) and error.after is not None:
@@ -219,9 +233,10 @@ class Executor:
             seconds = policy.delay_after(attempt)
         delay = round(seconds * 1000)
         place = "tail" if policy.retry_at == "tail" else "head" if delay else "old"
-        log.info(
+        log.warning(
             "job %s of %s failed, attempt %d; again in %g s: %s",
-            text(id), plan.name, attempt, delay / 1000, cause["message"] or name,
+            text(id), plan.name, attempt, delay / 1000, _told(name, cause),
+            exc_info=_shown(error),
         )  # fmt: skip
         retried = Retried(id, delay, place, True, dumps(cause), header.deliveries)
         return (*row, "retry", name, retried)
@@ -245,10 +260,33 @@ class Executor:
         }
 
 
+class Unreadable(Exception):
+    """Stands for an exception that raises another one when it is looked at."""
+
+    def __init__(self, first: BaseException, second: BaseException) -> None:
+        try:
+            name = error_name(type(first))
+        except BaseException:
+            name = "what the job raised"
+        super().__init__(f"{name} cannot be read: that raises {type(second).__name__}")
+
+
+def _told(name: str, cause: dict[str, Any]) -> str:
+    return f"{name}: {cause['message']}" if cause["message"] else name
+
+
+def _shown(error: BaseException) -> Any:
+    """For the log: the exception with its traceback, which begins where the job does."""
+    if isinstance(error, Control):
+        return None
+    trace = error.__traceback__
+    return type(error), error, trace.tb_next if trace else None
+
+
 def _said(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as second:  # a user's __str__ may be broken
+    except BaseException as second:  # a user's __str__ may be broken
         return f"<{type(error).__name__}: its text cannot be made: {type(second).__name__}>"
 
 
@@ -259,7 +297,7 @@ def _trace(error: BaseException) -> str:
         return "".join(
             traceback.format_exception(type(error), error, first.tb_next if first else None)
         )
-    except Exception as second:
+    except BaseException as second:
         return f"<no traceback: {type(second).__name__}>"
 
 

@@ -18,5 +18,7 @@ class Exit(IntEnum):
     """Drained, but jobs that were running had to be given back, to be run again elsewhere."""
     REDIS = 4
     """Redis cannot be used: not reachable at start, too old, evicts keys, refuses the login."""
+    BROKEN = 71
+    """Of a worker: a job closed file descriptors that are not its own."""
     INTERNAL = 70
     """A bug in rqueue; the log has the traceback."""

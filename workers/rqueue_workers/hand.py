@@ -190,6 +190,13 @@ class Hand:
         rows = len(self.acks) + len(self.dones) + len(self.others)
         return rows + len(self.back) + len(self.passing)
 
+    @property
+    def untold(self) -> list[Row]:
+        """The rows of jobs that ended and that Redis has not answered for."""
+        rows = [*self.acks, *self.dones, *self.others]
+        flight = self.flight
+        return rows if flight is None else [*flight.acks, *flight.dones, *flight.others, *rows]
+
     def settle(self, window: int | None) -> list[bytes]:
         """Tell what ended and, unless `window` is None, pull: [id, value, ...] of the new jobs.
 

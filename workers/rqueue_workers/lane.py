@@ -15,6 +15,7 @@ from rqueue.logs import logger
 from rqueue_workers.adaptive import Credit
 from rqueue_workers.executor import NOTHING, Executor, text
 from rqueue_workers.exits import Exit
+from rqueue_workers.forks import Forks
 from rqueue_workers.hand import Hand
 from rqueue_workers.loading import Plan
 from rqueue_workers.shared import Shared
@@ -94,6 +95,7 @@ class Lane:
         shared: Shared,
         kick: Callable[[], None],
         fixed: int = 0,
+        forks: Forks | None = None,
     ) -> None:
         self.slots = slots
         self.todo: deque[Job] = deque()
@@ -107,6 +109,7 @@ class Lane:
         self._executor = executor
         self._shared = shared
         self._kick = kick
+        self._forks = forks or Forks(lambda: None)
 
     def submit(self, jobs: Iterable[Job]) -> None:
         """Give the lane jobs; they start as slots are free. From any thread."""
@@ -120,6 +123,10 @@ class Lane:
 
     def close(self) -> None:
         """No more jobs will come."""
+
+    def strip(self) -> None:
+        """In a child that a job forked: nothing else of this lane runs there."""
+        self.todo.clear()
 
     @property
     def room(self) -> int:

@@ -15,6 +15,7 @@ from rqueue.context import JobContext, current
 from rqueue.errors import SoftTimeLimit
 from rqueue.job import Delivery
 from rqueue_workers.executor import NOTHING, Executor, Unfit
+from rqueue_workers.forks import Forks
 from rqueue_workers.hand import Hand
 from rqueue_workers.loading import MAIN, Plan
 from rqueue_workers.shared import Shared
@@ -73,7 +74,8 @@ class Slot:
 class MainLane:
     """Runs a hand's jobs here and now.
 
-    watch: wakes the courier up, if it sleeps. divert: takes a job of another lane.
+    watch: wakes the courier up, if it sleeps. divert: takes a job of another lane. forks: tells
+    whether this is a child that a job forked; what such a one would run next was taken away.
     """
 
     def __init__(
@@ -83,8 +85,10 @@ class MainLane:
         shared: Shared,
         watch: Callable[[], None],
         divert: Callable[[Hand, bytes, bytes, int], None],
+        forks: Forks,
     ) -> None:
         self.slot = slot
+        self._forks = forks
         self._executor = executor
         self._shared = shared
         self._watch = watch
@@ -116,6 +120,7 @@ class MainLane:
         mark = self._mark
         number = self._number
         clock = monotonic
+        forks = self._forks
         begun = started = clock()
         limit = begun + SETTLE_S
         count = 0
@@ -148,6 +153,8 @@ class MainLane:
             try:
                 result = function(*args)
             except BaseException as error:
+                if forks.child:
+                    forks.leave(error)
                 finished = clock()
                 other(
                     executor.failed(
@@ -160,6 +167,8 @@ class MainLane:
                 if result is None:
                     ended((id_, value, head, name, acquired, started, finished))
                 else:
+                    if forks.child:
+                        break
                     row = executor.returned(
                         id_, value, head, executor.plans[name], acquired, started, finished, result,
                         hand.ms(finished),
@@ -169,6 +178,8 @@ class MainLane:
             started = finished
             if finished >= limit:
                 break
+        if forks.child:
+            forks.leave()
         slot.job = None
         slot.busy = False
         self._number = number
@@ -208,6 +219,8 @@ class MainLane:
                 result = plan.function(*args, **kwargs)
         except BaseException as raised:
             error = raised
+        if self._forks.child:
+            self._forks.leave(error)
         finished = monotonic()
         row = (id, value, head, plan.name, acquired, started, finished)
         if error is not None:

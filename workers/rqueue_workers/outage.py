@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from random import random
 from time import monotonic
 
@@ -11,6 +12,10 @@ from rqueue.logs import logger
 log = logger("rqueue.worker")
 
 FIRST_S, LONGEST_S = 0.05, 1.0
+
+
+class DescriptorsClosed(Exception):
+    """A job closed file descriptors that are the worker's: nothing here can be trusted any more."""
 
 
 class Outage:
@@ -49,3 +54,14 @@ class Outage:
     def waiting(self) -> float:
         """Seconds until the next try; 0.0 = now, or no outage."""
         return max(0.0, self.retry_at - monotonic()) if self.since else 0.0
+
+
+def is_closed(error: BaseException | None) -> bool:
+    """Whether an error says that a descriptor was closed under its owner."""
+    while error is not None:
+        if isinstance(error, DescriptorsClosed):
+            return True
+        if isinstance(error, OSError) and error.errno == errno.EBADF:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

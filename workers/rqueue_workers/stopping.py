@@ -8,6 +8,7 @@ import select
 import signal
 import sys
 import threading
+from contextlib import suppress
 from time import monotonic
 from types import FrameType
 
@@ -55,7 +56,8 @@ class Stop:
         fds = self.fd, self._write
         self.fd = self._write = -1
         for fd in fds:
-            os.close(fd)
+            with suppress(OSError):  # a job may have closed it
+                os.close(fd)
 
     def _knock(self, _signal: int, _frame: FrameType | None) -> None:
         self.ask(max(DRAIN, self._shared.asked))

@@ -133,9 +133,9 @@ class Supervisor:
             now = time.monotonic()
             for number in self._inbox.take():
                 self._hear(number, now)
+            self._notice_ready(now)  # also of one that died since
             for member, death in self._crew.reap():
                 self._mourn(member, death, now)
-            self._notice_ready(now)
             self._enforce(now)
             self._fill(now)
             if now >= self._renew_at:

@@ -82,6 +82,8 @@ class ThreadLane(Lane):
                     result = job.plan.function(*job.args, **job.kwargs)
                 except BaseException as raised:
                     error = raised
+                if self._forks.child:
+                    self._forks.leave(error)
                 # a limit that strikes from here on is none: the job was done
                 self._disarm(slot, guard)
             except SoftTimeLimit:

@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-spark test test-all soak java lint format bench bench-peers build clean
+.PHONY: help setup demo demo-spark test test-all soak fuzz java lint format bench bench-peers build clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ test-all: setup java ## run also those that take minutes, such as kills of Spark
 
 soak: setup ## faults of all kinds for minutes, and a verdict: make soak ARGS="--minutes 10 --seed 7 --server redis62"
 	@$(BIN)/python -m tests.soak $(ARGS)
+
+fuzz: setup ## call every script on damaged queues for minutes: make fuzz ARGS="-k settle"
+	@RQUEUE_FUZZ=3000 $(BIN)/python -m pytest tests/damage $(ARGS)
 
 # Spark runs on it; installed where it is missing and we may.
 java: setup

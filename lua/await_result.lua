@@ -23,7 +23,9 @@ local list = base .. 'result:' .. id
 local value = redis.call('HGET', base .. 'jobs', id)
 local live = value and string.byte(value) ~= 33 and not redis.call('ZSCORE', base .. 'dead', id)
 if live and wait == '1' then
-  -- a list that an earlier job of this id left behind is no answer; it goes first: a write that frees (H-10)
+  -- the HDEL is the first write: one that frees (H-10), and that finds out whether the next one can be done
+  redis.call('HDEL', base .. 'awaited', id)
+  -- a list that an earlier job of this id left behind is no answer
   redis.call('DEL', list)
   redis.call('HSET', base .. 'awaited', id, '1')
   return { now, 'live', '' }

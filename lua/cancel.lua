@@ -5,8 +5,9 @@
 ---   held: "1" = also where a consumer holds it, "purge" = the same, as part of a purge; else such a job is left alone
 ---     (C-25)
 --- REPLY: {now, what it was: ready, scheduled, held; or why not: holds, dead, ended, unknown}
---- ERRORS: SCHEMA
+--- ERRORS: DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "value"
 --- @include "seat"
 --- @include "records"
@@ -32,16 +33,20 @@ job.id = id
 
 local was, worker = 'ready', ''
 local seat = seat_of(job, id)
-if redis.call('ZSCORE', base .. 'scheduled', seat) then
+local scheduled = redis.call('ZSCORE', base .. 'scheduled', seat)
+local holder = not scheduled and hands_holder(base, id)
+if holder and held ~= '1' and held ~= 'purge' then return { queue.now, 'holds' } end
+failure = sound_fault(base, queue.levels, { holder or nil })
+if failure then return failure end
+
+if scheduled then
   was = 'scheduled'
   redis.call('ZREM', base .. 'scheduled', seat)
   redis.call('HDEL', base .. 'jobs', id)
   redis.call('HDEL', base .. 'parked', id)
   redis.call('HDEL', base .. 'seated', id)
 else
-  local holder = hands_holder(base, id)
   if holder then
-    if held ~= '1' and held ~= 'purge' then return { queue.now, 'holds' } end
     was = 'held'
     local row = redis.call('HMGET', base .. 'consumer:' .. holder, 'bytes', 'worker')
     worker = row[2] or ''

@@ -28,9 +28,9 @@ local value = redis.call('HGET', base .. 'jobs', id)
 local head, own = '', ''
 if value then
   head = string.match(value, '^(%d+,%-?%d+[%d,]*);')
-  if head then
-    local job = value_parse(head .. ';')
-    own = job.position and redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id)) or ''
+  local job = head and value_parse(head .. ';')
+  if job and not job.damaged then
+    own = redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id)) or ''
     head = 'h' .. head
   elseif string.byte(value) == 33 then
     head = value

@@ -57,7 +57,8 @@ for i, id in ipairs(ids) do
   local value = values[i]
   heads[i] = value and string.match(value, '^(%d+,%-?%d+[%d,]*);')
   local job = heads[i] and value_parse(heads[i] .. ';')
-  seats[i] = job and job.position and seat_of(job, id) or ''
+  if job and job.damaged then heads[i], job = nil, nil end
+  seats[i] = job and seat_of(job, id) or ''
 end
 local scheduled = redis.call('EXISTS', base .. 'scheduled') == 1
   and redis.call('ZMSCORE', base .. 'scheduled', unpack(seats)) or {}

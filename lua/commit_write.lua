@@ -4,7 +4,7 @@
 --- ARGV: run, epoch, keep
 ---   epoch: "" = the whole run is over; keep: ms for which the run is remembered from now
 --- REPLY: how many logs are forgotten
---- ERRORS: SCHEMA
+--- ERRORS: BADARGS | SCHEMA
 --- @include "queue"
 
 local meta = KEYS[1]
@@ -15,6 +15,10 @@ local keep = ARGV[3]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+
+if not (epoch == '' or tonumber(epoch)) or not string.match(keep or '', '^%d+$') or #keep > 15 then
+  return redis.error_reply('BADARGS commit_write: an epoch, and a time in ms')
+end
 
 local state = base .. 'write:' .. run
 local forgotten = 0
@@ -30,7 +34,7 @@ if epoch == '' then
   redis.call('UNLINK', state)
 else
   local done = redis.call('HGET', state, 'epoch')
-  if not done or tonumber(done) < tonumber(epoch) then redis.call('HSET', state, 'epoch', epoch) end
+  if not done or (tonumber(done) or 0) < tonumber(epoch) then redis.call('HSET', state, 'epoch', epoch) end
   redis.call('PEXPIRE', state, keep)
 end
 return forgotten

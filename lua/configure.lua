@@ -3,8 +3,9 @@
 --- ARGV: options...
 ---   options: field, value, ...: priorities (1 to 10), max_deliveries (0: no limit), keep_ms, history_rows_max
 --- REPLY: {now}
---- ERRORS: BADARGS | CONFLICT | SCHEMA
+--- ERRORS: BADARGS | CONFLICT | DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 
 local meta = KEYS[1]
 local FIRST = 1
@@ -32,6 +33,9 @@ for i = FIRST, #ARGV, 2 do
     end
   end
 end
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
+
 for i = FIRST, #ARGV, 2 do
   redis.call('HSET', meta, ARGV[i], ARGV[i + 1])
   if ARGV[i] == 'keep_ms' then

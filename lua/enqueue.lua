@@ -6,7 +6,7 @@
 ---   runs: "<priority>,<when>,<max>,<count>;..." for consecutive jobs; when: "" now, "+<ms>" from now, "@<ms>" at
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
 --- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was handed to or ""}
---- ERRORS: BADARGS | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
+--- ERRORS: BADARGS | DAMAGED | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
 --- @include "clock"
 --- @include "schema"
 --- @include "wake_max"
@@ -87,7 +87,6 @@ if how == '1' and not taker then
   return redis.error_reply('NOCONSUMER no consumer waits with credit for this job')
 end
 
-if not row[1] then schema_stamp(meta) end
 local position = redis.call('HINCRBY', meta, 'seq', accepted) - accepted
 local stored, lists, scheduled, ready = {}, nil, nil, accepted
 if plan then
@@ -106,7 +105,23 @@ else
   end
   lists = { [4] = waiting }
 end
+if not taker then
+  for level, waiting in pairs(lists) do
+    local pushed = redis.pcall('RPUSH', base .. 'ready:' .. level, unpack(waiting))
+    if type(pushed) == 'table' then
+      --- @include "sound"
+      -- that key is no list: as if nothing had been
+      for earlier, some in pairs(lists) do
+        if earlier == level then break end
+        redis.call('LTRIM', base .. 'ready:' .. earlier, 0, -#some - 1)
+      end
+      redis.call('HINCRBY', meta, 'seq', -accepted)
+      return sound_type(base, 'ready:' .. level, 'list') or pushed
+    end
+  end
+end
 redis.call('HSET', base .. 'jobs', unpack(stored))
+if not row[1] then schema_stamp(meta) end
 if ready > 0 and (plan or levels ~= '4') then
   --- @include "levels"
   levels_use(meta, levels, lists)
@@ -114,12 +129,9 @@ end
 
 if taker then
   give(base, now, taker, timer, stored[1], stored[2])
-else
-  for level, waiting in pairs(lists) do redis.call('RPUSH', base .. 'ready:' .. level, unpack(waiting)) end
-  if waiters[1] and ready > 0 then
-    --- @include "consumers"
-    consumer_notify(base, now, ready, timer, ranked)
-  end
+elseif waiters[1] and ready > 0 then
+  --- @include "consumers"
+  consumer_notify(base, now, ready, timer, ranked)
 end
 if scheduled then
   --- @include "schedule"

@@ -2,8 +2,9 @@
 --- KEYS: meta, guard
 --- ARGV: consumer, term, jobs, bytes
 --- REPLY: {now, state}; where work waits the state is notified: pull
---- ERRORS: BADARGS | GONE | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "pull_state"
 --- @include "pass_on"
 
@@ -24,6 +25,8 @@ if not jobs or not bytes or jobs < 0 or bytes < 0 then
   return redis.error_reply('BADARGS interest: a window is two numbers')
 end
 
+failure = sound_fault(base, queue.levels, { consumer })
+if failure then return failure end
 queue_window(base, me, jobs, bytes)
 queue_account(base, me, true)
 if me.browses then

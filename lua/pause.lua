@@ -2,13 +2,18 @@
 --- KEYS: meta, guard
 --- ARGV: none
 --- REPLY: {now, 1 if it was running before, else 0}
---- ERRORS: SCHEMA
+--- ERRORS: DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 
 local meta = KEYS[1]
 
-local queue, failure = queue_open(string.sub(meta, 1, -5))
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(base)
 if not queue then return failure end
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
+
 -- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
 redis.call('HDEL', meta, 'oom')
 schema_stamp(meta)

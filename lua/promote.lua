@@ -3,8 +3,9 @@
 --- ARGV: ids...
 ---   ids: at most 250; none = what is due, up to 256 in one call
 --- REPLY: {now, how many became ready}
---- ERRORS: BADARGS | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "promote"
 --- @include "seat"
 --- @include "value"
@@ -18,6 +19,9 @@ local queue, failure = queue_open(base)
 if not queue then return failure end
 if #ARGV > 250 then return redis.error_reply('BADARGS promote takes at most 250 ids') end
 
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
+
 -- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
 redis.call('HDEL', meta, 'oom')
 local count = 0
@@ -28,7 +32,7 @@ if #ARGV >= FIRST then
     if value and string.byte(value) ~= 33 then
       local job = value_parse(value)
       local seat = seat_of(job, ARGV[i])
-      if redis.call('ZSCORE', base .. 'scheduled', seat) then
+      if not job.damaged and redis.call('ZSCORE', base .. 'scheduled', seat) then
         redis.call('ZADD', base .. 'scheduled', queue.now, seat)
         if redis.call('HEXISTS', base .. 'seated', ARGV[i]) == 0 then
           job.due = queue.now

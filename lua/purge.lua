@@ -3,8 +3,9 @@
 --- ARGV: scheduled, limit
 ---   scheduled: "1" = the scheduled ones too; limit: jobs in this call, at most 500
 --- REPLY: {now, how many ended, 1 if there may be more}
---- ERRORS: BADARGS | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "levels"
 --- @include "end_jobs"
 --- @include "seat"
@@ -18,6 +19,9 @@ local queue, failure = queue_open(base)
 if not queue then return failure end
 limit = tonumber(limit)
 if not limit or limit < 1 or limit > 500 then return redis.error_reply('BADARGS purge: a limit from 1 to 500') end
+
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
 
 local ids = {}
 for _, level in ipairs(levels_list(queue.levels)) do

@@ -3,8 +3,9 @@
 --- ARGV: ids...
 ---   ids: at most 250
 --- REPLY: {now, how many were dropped}; ids that are not dead are passed over
---- ERRORS: BADARGS | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "end_jobs"
 
 local meta = KEYS[1]
@@ -14,6 +15,9 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 if #ARGV < 1 or #ARGV > 250 then return redis.error_reply('BADARGS purge_dead takes 1 to 250 ids') end
+
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
 
 local ids = {}
 for i = FIRST, #ARGV do

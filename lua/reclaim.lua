@@ -3,8 +3,9 @@
 --- ARGV: consumer, cause, charged...
 ---   cause: JSON object that says how it died; charged: ids of the jobs that were running
 --- REPLY: {now, jobs left in its hands}: 0 = it is gone; call again while some is left
---- ERRORS: GONE | SCHEMA
+--- ERRORS: DAMAGED | GONE | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "leave"
 
 local meta = KEYS[1]
@@ -17,6 +18,9 @@ local queue, failure = queue_open(base)
 if not queue then return failure end
 local worker = redis.call('HGET', base .. 'consumer:' .. consumer, 'worker')
 if not worker then return redis.error_reply('GONE consumer is not registered, or its lease ended') end
+
+failure = sound_fault(base, queue.levels, { consumer })
+if failure then return failure end
 
 queue.worker = worker
 local charged = {}

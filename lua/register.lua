@@ -3,8 +3,9 @@
 --- ARGV: consumer, mode, priority, jobs, bytes, lease, slots, worker
 ---   mode: acquire | browse; jobs, bytes: its window; lease: ms; slots: jobs it can run at once (what a crash charges)
 --- REPLY: {now, term, state}; state notified: work waits, pull
---- ERRORS: BADARGS | EXISTS | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | EXISTS | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "move"
 --- @include "pass_on"
 
@@ -22,7 +23,7 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 jobs, bytes, lease, priority = tonumber(jobs), tonumber(bytes), tonumber(lease), tonumber(priority)
-if not (jobs and bytes and lease and priority and tonumber(slots)) or lease <= 0
+if not (jobs and bytes and lease and priority and tonumber(slots) and worker) or lease <= 0
   or math.abs(priority) > 10000 or (mode ~= 'acquire' and mode ~= 'browse') then
   return redis.error_reply('BADARGS register: mode acquire or browse, priority within 10000, numbers for the rest')
 end
@@ -35,6 +36,9 @@ end
 if redis.call('ZCARD', base .. 'consumers') >= 4096 then
   return redis.error_reply('EXISTS this queue has 4096 consumers, the most it takes')
 end
+
+failure = sound_fault(base, queue.levels, { consumer })
+if failure then return failure end
 
 -- first a write that frees: under a memory limit Redis then lets the rest pass, so that workers can come and drain
 redis.call('DEL', base .. 'wake:' .. consumer)

@@ -5,8 +5,9 @@
 ---   lease: ms from now; consumers: names, at most 1000
 --- REPLY: {now, {names that are not registered any more}, consumers whose leases had ended and that left in this call,
 ---   1 if more such are left: call again at once}
---- ERRORS: BADARGS | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "upkeep"
 
 local meta = KEYS[1]
@@ -20,6 +21,9 @@ lease = tonumber(lease)
 if not lease or lease <= 0 or #ARGV - FIRST + 1 > 1000 then
   return redis.error_reply('BADARGS renew: a lease in ms and at most 1000 names')
 end
+
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
 
 -- the HDEL does nothing but be the first write: leases must be renewed when memory is short too (H-10)
 redis.call('HDEL', meta, 'oom')

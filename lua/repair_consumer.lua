@@ -3,8 +3,9 @@
 --- KEYS: meta, guard
 --- ARGV: consumer
 --- REPLY: {now, the list it is in, or "" when it is gone, jobs of an unregistered one that are left: call again}
---- ERRORS: SCHEMA
+--- ERRORS: DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "leave"
 
 local meta = KEYS[1]
@@ -13,6 +14,9 @@ local consumer = ARGV[1]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+
+failure = sound_fault(base, queue.levels, { consumer })
+if failure then return failure end
 
 local row_key, hands = base .. 'consumer:' .. consumer, base .. 'held:' .. consumer
 local row = redis.call('HMGET', row_key, 'term', 'state', 'priority', 'mode', 'jobs', 'bytes', 'worker')

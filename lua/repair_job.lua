@@ -6,8 +6,9 @@
 ---   step: place, or take = only take it out of the ready lists, to be placed by another call (where a list is not sorted)
 ---   seat: a member of `scheduled` that speaks of this job, or ""; others: consumers that are not registered
 --- REPLY: {now, where it is: dead, held, ready, scheduled, gone, taken}
---- ERRORS: BADARGS | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "value"
 --- @include "seat"
 --- @include "levels"
@@ -26,9 +27,14 @@ local queue, failure = queue_open(base)
 if not queue then return failure end
 if step ~= 'place' and step ~= 'take' then return redis.error_reply('BADARGS repair_job: place or take') end
 
+local others = {}
+for i = FIRST, #ARGV do others[#others + 1] = ARGV[i] end
+failure = sound_fault(base, queue.levels, others)
+if failure then return failure end
+
 local value = redis.call('HGET', base .. 'jobs', id)
 local marked = value and string.byte(value) == 33
-if value and not marked and not string.match(value, '^%d+,%-?%d+[%d,]*;') then
+if value and not marked and value_parse(value).damaged then
   -- no header: nothing could settle it; the bytes are kept, as a dead letter
   local job = { id = id, position = redis.call('HINCRBY', meta, 'seq', 1), enqueued = queue.now, level = 4, deliveries = 0,
     attempts = 0, max = 0, due = 0, envelope = value }

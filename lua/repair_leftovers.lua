@@ -4,8 +4,9 @@
 ---   which: causes (of what is not dead), errors, awaited, parked (of what is not there, or not scheduled), short (who
 ---   waits for it is told), records (of what is alive), cause (write one for a dead letter without); ids: at most 250
 --- REPLY: {now, how many were changed}
---- ERRORS: BADARGS | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "value"
 --- @include "seat"
 --- @include "short"
@@ -22,6 +23,9 @@ local known = { causes = 1, errors = 1, awaited = 1, parked = 1, short = 1, reco
 if not known[which] or #ARGV - FIRST + 1 > 250 then
   return redis.error_reply('BADARGS repair_leftovers: a kind of note, and at most 250 ids')
 end
+
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
 
 local count = 0
 for i = FIRST, #ARGV do

@@ -5,8 +5,9 @@
 ---   was, marked: the counter of cancelled elements becomes `marked` if it still is `was`; both "" = leave it
 ---   highest: a position that some job has, or 0; levels: numbers of levels that have a list
 --- REPLY: {now, {names of the fields that were changed}}
---- ERRORS: SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "levels"
 --- @include "order"
 --- @include "consumers"
@@ -21,6 +22,13 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
+
+if string.find(marked, '%D') or not string.find(highest, '^%d+$') or #highest > 15 then
+  return redis.error_reply('BADARGS repair_meta: a number of elements, and a position')
+end
+
 local changed = {}
 if marked ~= '' and (redis.call('HGET', meta, 'marked') or '0') == was and was ~= marked then
   redis.call('HSET', meta, 'marked', marked)
@@ -28,7 +36,7 @@ if marked ~= '' and (redis.call('HGET', meta, 'marked') or '0') == was and was ~
 end
 local used = {}
 for i = FIRST, #ARGV do
-  if tonumber(ARGV[i]) then used[tonumber(ARGV[i])] = true end
+  if string.find(ARGV[i], '^%d%d?$') then used[tonumber(ARGV[i])] = true end
 end
 local levels = levels_use(meta, queue.levels, used)
 if levels ~= queue.levels then changed[#changed + 1] = 'levels' end

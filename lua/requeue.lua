@@ -3,8 +3,9 @@
 --- ARGV: ids...
 ---   ids: at most 250
 --- REPLY: {now, how many were requeued}; ids that are not dead are passed over
---- ERRORS: BADARGS | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "value"
 --- @include "records"
 --- @include "levels"
@@ -17,6 +18,9 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 if #ARGV < 1 or #ARGV > 250 then return redis.error_reply('BADARGS requeue takes 1 to 250 ids') end
+
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
 
 local count, used = 0, {}
 for i = FIRST, #ARGV do

@@ -20,7 +20,7 @@ if not queue then return failure end
 local value = redis.call('HGET', base .. 'jobs', id)
 if not value or string.byte(value) == 33 then return { queue.now, 0 } end
 local job = value_parse(value)
-if job.envelope ~= envelope or not redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id)) then
+if job.damaged or job.envelope ~= envelope or not redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id)) then
   return { queue.now, 0 }
 end
 redis.call('HSET', base .. 'jobs', id, value_header(job) .. fresh)

@@ -2,8 +2,9 @@
 --- KEYS: meta, guard
 --- ARGV: none
 --- REPLY: {now, 1 if it was paused before, else 0}
---- ERRORS: SCHEMA
+--- ERRORS: DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "levels"
 --- @include "consumers"
 
@@ -13,6 +14,9 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 if not queue.paused then return { queue.now, 0 } end
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
+
 redis.call('HDEL', meta, 'paused', 'timer')
 local waiting = levels_waiting(base, queue.levels)
 local due = redis.call('ZCOUNT', base .. 'scheduled', '-inf', queue.now)

@@ -8,7 +8,7 @@
 ---   how often it was handed out before this time ("" = not said), error | reject: id, cause | release: id
 --- REPLY: {now, state, timer, {ids refused because this consumer does not hold them}, id, value, ...}
 ---   timer: ms until the next due job where this consumer is to watch it, else -1
---- ERRORS: BADARGS | GONE | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
 --- @include "queue_rows"
 
 local meta = KEYS[1]
@@ -64,7 +64,7 @@ local at_retry = at_done + 3 * n_done
 local at_reject = at_retry + 6 * n_retry
 local at_release = at_reject + 2 * n_reject
 for at = at_done, at_retry - 1, 3 do ids[#ids + 1] = ARGV[at] end
-local earlier = false
+local earlier, tail = false, false
 for at = at_retry, at_reject - 1, 6 do
   local id, delay, place, before = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 4]
   ids[#ids + 1] = id
@@ -72,6 +72,7 @@ for at = at_retry, at_reject - 1, 6 do
     or before ~= '' and not tonumber(before) then
     return redis.error_reply('BADARGS settle: a retry needs a delay in ms, a place and a number of deliveries')
   end
+  tail = tail or place == 'tail' and delay <= 0
   if before ~= '' then
     --- @include "value"
     -- said again because its reply was lost, while the job came back into these hands: this one is not charged (H-18)
@@ -82,6 +83,9 @@ for at = at_retry, at_reject - 1, 6 do
       earlier[#ids] = true
     end
   end
+end
+if tail and not string.find(redis.call('HGET', meta, 'seq') or '', '^%d+$') then
+  return redis.error_reply('DAMAGED field seq of ' .. meta .. ' is no number: the last position that was given')
 end
 for at = at_reject, at_release - 1, 2 do ids[#ids + 1] = ARGV[at] end
 for at = at_release, #ARGV do ids[#ids + 1] = ARGV[at] end
@@ -172,6 +176,7 @@ end
 
 if n_retry + n_reject > 0 then
   --- @include "value"
+  --- @include "count"
   --- @include "place"
   --- @include "bury"
   --- @include "schedule"
@@ -185,6 +190,11 @@ if n_retry + n_reject > 0 then
       local job = value_parse(value)
       job.id = id
       job.deliveries = job.deliveries + 1
+      local cause = not retry and ARGV[at + 1]
+      if job.damaged and retry then
+        retry, cause = false, bury_damaged(queue.now)
+        lines[#lines + 1] = history_line(id, job, 'dead', queue.now, me.worker, cause)
+      end
       if retry then
         local delay, place, charge, error_ = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3], ARGV[at + 5]
         if charge ~= '0' then job.attempts = job.attempts + 1 end
@@ -206,7 +216,7 @@ if n_retry + n_reject > 0 then
             redis.call('HSET', base .. 'seated', id, 'tail')
           elseif place == 'tail' then
             job.position, job.due = redis.call('HINCRBY', meta, 'seq', 1), 0
-            redis.call('HINCRBY', meta, 'tailed', 1)
+            count_up(meta, 'tailed', 1)
           end
           if delay > 0 then
             local due = queue.now + math.ceil(delay)
@@ -227,7 +237,7 @@ if n_retry + n_reject > 0 then
       else
         job.attempts = job.attempts + 1
         records[#records + 1] = id
-        records[#records + 1] = bury_job(base, queue.now, job, ARGV[at + 1])
+        records[#records + 1] = bury_job(base, queue.now, job, cause)
         rejected = rejected + 1
       end
     end
@@ -244,8 +254,8 @@ if n_retry + n_reject > 0 then
       me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
     end
   end
-  if retried > 0 then redis.call('HINCRBY', meta, 'retried', retried) end
-  if rejected > 0 then redis.call('HINCRBY', meta, 'rejected', rejected) end
+  if retried > 0 then count_up(meta, 'retried', retried) end
+  if rejected > 0 then count_up(meta, 'rejected', rejected) end
 end
 records_write(base, queue, records)
 if rows ~= '0' then history_batch(base, queue, batch, rows, refused) end

@@ -3,8 +3,9 @@
 --- ARGV: cursor, tasks...
 ---   cursor: "0", then what the last call returned, until it returns "0"
 --- REPLY: {now, cursor, how many went back}
---- ERRORS: SCHEMA
+--- ERRORS: DAMAGED | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "value"
 --- @include "seat"
 --- @include "place"
@@ -18,6 +19,9 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
+
 local known = {}
 for i = FIRST, #ARGV do known[ARGV[i]] = true end
 local scanned = redis.call('HSCAN', base .. 'parked', cursor, 'COUNT', 100)
@@ -27,7 +31,7 @@ if #ids > 0 then
   local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
   for i, id in ipairs(ids) do
     local job = values[i] and value_parse(values[i])
-    if job and known[value_task(job.envelope)] then
+    if job and not job.damaged and known[value_task(job.envelope)] then
       job.id = id
       redis.call('ZREM', base .. 'scheduled', seat_of(job, id))
       redis.call('HDEL', base .. 'parked', id)

@@ -2,8 +2,9 @@
 --- KEYS: meta, guard
 --- ARGV: consumer, term
 --- REPLY: {now, jobs left in its hands}: 0 = it is gone
---- ERRORS: GONE | SCHEMA
+--- ERRORS: DAMAGED | GONE | SCHEMA
 --- @include "queue"
+--- @include "sound"
 --- @include "leave"
 
 local meta = KEYS[1]
@@ -16,6 +17,9 @@ if not queue then return failure end
 local me
 me, failure = queue_consumer(base, consumer, term)
 if not me then return failure end
+
+failure = sound_fault(base, queue.levels, { consumer })
+if failure then return failure end
 
 queue.worker = me.worker
 local left = leave_slice(base, queue, consumer, {})

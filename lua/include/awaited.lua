@@ -7,6 +7,7 @@ local RESULT_LIST_MS = '60000'
 --- Whoever waits for this job, or asks within a minute, finds the record in its list.
 local function record_announce(base, id, record)
   local list = base .. 'result:' .. id
+  redis.call('DEL', list)
   redis.call('RPUSH', list, record)
   redis.call('PEXPIRE', list, RESULT_LIST_MS)
 end

@@ -20,6 +20,12 @@ local function bury_note_error(base, id, error_)
   redis.call('HSET', base .. 'errors', id, error_)
 end
 
+--- Why a job without a header is dead.
+local function bury_damaged(now)
+  return cjson.encode({ kind = 'undecodable', type = 'Undecodable', at = now,
+    message = 'its stored value has no header: something that is not rqueue wrote it' })
+end
+
 --- Bury `job` (a parsed value with its id): returns its record.
 local function bury_job(base, now, job, cause)
   redis.call('HSET', base .. 'jobs', job.id, value_header(job) .. job.envelope)

@@ -25,7 +25,14 @@ local function enqueue_lone(base, now, taker, timer, id, envelope)
     return { now, 0, { 0 }, '' }
   end
   if not taker then
-    redis.call('RPUSH', base .. 'ready:4', id)
+    local pushed = redis.pcall('RPUSH', base .. 'ready:4', id)
+    if type(pushed) == 'table' then
+      --- @include "sound"
+      -- that key is no list: as if nothing had been
+      redis.call('HDEL', base .. 'jobs', id)
+      redis.call('HINCRBY', base .. 'meta', 'seq', '-1')
+      return sound_type(base, 'ready:4', 'list') or pushed
+    end
     return { now, 1, {}, '' }
   end
   --- @include "into_hands"

@@ -1,3 +1,4 @@
+--- @include "count"
 --- @include "value"
 --- @include "place"
 --- @include "records"
@@ -27,9 +28,10 @@ local function give_back_jobs(base, jobs, charged, state)
     local id = job.id
     job.deliveries = job.deliveries + 1
     local cause = charged[id]
+    if job.damaged then cause = bury_damaged(state.now) end
     if cause then job.attempts = job.attempts + 1 end
     local max = job.max > 0 and job.max or tonumber(state.max)
-    if cause and max > 0 and job.attempts >= max then
+    if job.damaged or cause and max > 0 and job.attempts >= max then
       records[#records + 1] = id
       records[#records + 1] = bury_job(base, state.now, job, cause)
       lines[#lines + 1] = history_line(id, job, 'dead', state.now, state.worker, cause)
@@ -46,7 +48,7 @@ local function give_back_jobs(base, jobs, charged, state)
   if #returned > 0 then
     redis.call('HSET', base .. 'jobs', unpack(stored))
     place_back(base, returned)
-    redis.call('HINCRBY', base .. 'meta', 'released', #returned)
+    count_up(base .. 'meta', 'released', #returned)
   end
   records_write(base, state, records)
   history_lines(base, state.history_max, lines)

@@ -20,7 +20,7 @@ local function hand_over_taker(base, now, levels, ranked, waiters, size)
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs', 'bytes', 'held_bytes')
     if floor and (tonumber(row[1]) or 0) < floor then return nil end
     local held = redis.call('LLEN', base .. 'held:' .. name)
-    local jobs, bytes = tonumber(row[2]), tonumber(row[3]) or 0
+    local jobs, bytes = tonumber(row[2]) or 0, tonumber(row[3]) or 0
     if jobs > held and (bytes == 0 or held == 0 or (tonumber(row[4]) or 0) + size <= bytes) then
       return { name = name, priority = row[1], jobs = row[2], bytes = bytes, held = held,
         held_bytes = tonumber(row[4]) or 0 }

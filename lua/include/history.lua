@@ -1,3 +1,4 @@
+--- @include "count"
 --- @include "limits"
 
 --- History: one stream entry holds the rows of one settled batch (`b`, packed by the worker) or rows written by a
@@ -18,7 +19,7 @@ local function history_trim(base, rows, max)
     end
     local count = 1
     for i = 1, #oldest[2], 2 do
-      if oldest[2][i] == 'n' then count = tonumber(oldest[2][i + 1]) end
+      if oldest[2][i] == 'n' then count = tonumber(oldest[2][i + 1]) or 1 end
     end
     redis.call('XDEL', stream, oldest[1])
     last, gone, rows = oldest[1], gone + count, rows - count
@@ -27,7 +28,7 @@ local function history_trim(base, rows, max)
   redis.call('HSET', meta, 'history_rows', string.format('%d', rows))
   if last then
     redis.call('HSET', meta, 'history_trimmed', last)
-    redis.call('HINCRBY', meta, 'history_gone', gone)
+    count_up(meta, 'history_gone', gone)
   end
 end
 

@@ -1,3 +1,4 @@
+--- @include "count"
 --- @include "value"
 --- @include "history"
 
@@ -26,5 +27,5 @@ end
 local function history_lines(base, max, lines)
   if #lines == 0 then return end
   redis.call('XADD', base .. 'history', '*', 'n', #lines, 'j', table.concat(lines, '\n'))
-  history_trim(base, redis.call('HINCRBY', base .. 'meta', 'history_rows', #lines), max)
+  history_trim(base, count_up(base .. 'meta', 'history_rows', #lines), max)
 end

@@ -1,3 +1,5 @@
+--- @include "count"
+
 --- A consumer is in exactly one of interested, notified, not_interested, browsers; field `state` of its hash says which.
 
 --- A notified consumer that has not pulled by then is passed over by whoever looks next (X-02).
@@ -12,8 +14,8 @@ local function consumer_move(base, now, consumer, from, to, priority, held_bytes
     redis.call('SREM', base .. from, consumer)
   end
   if to == 'interested' then
-    local turn = redis.call('HINCRBY', base .. 'meta', 'turn', 1)
-    redis.call('ZADD', base .. to, turn - (tonumber(priority) or 0) * 68719476736, consumer)
+    local turn, rank = count_up(base .. 'meta', 'turn', 1), tonumber(priority) or 0
+    redis.call('ZADD', base .. to, turn - (rank == rank and rank or 0) * 68719476736, consumer)
   elseif to == 'notified' then
     redis.call('ZADD', base .. to, now + NOTIFIED_MS, consumer)
   else

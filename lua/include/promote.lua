@@ -21,14 +21,15 @@ local function promote_due(base, queue, want)
   redis.call('ZREMRANGEBYRANK', schedule, '0', string.format('%d', count - 1))
   if redis.call('EXISTS', base .. 'seated') == 1 then
     --- @include "promote_apart"
-    seats = promote_apart(base, seats)
+    seats = promote_apart(base, queue, seats)
   end
   local lists, sub, prefix, waiting, last = {}, string.sub, nil, nil, 0
   for i = 1, #seats do
     local seat = seats[i]
     if sub(seat, 1, 2) ~= prefix then
       prefix = sub(seat, 1, 2)
-      local level = 99 - prefix
+      -- what is no seat is put where it harms nobody: who pulls finds no job of that name
+      local level = 99 - (string.find(prefix, '^%d%d$') and prefix or 95)
       waiting = lists[level] or {}
       lists[level] = waiting
       last = #waiting

@@ -13,8 +13,8 @@ local function settle_lone(base, row, consumer, mine, arguments)
     or result and arguments[10] ~= '' or not window or window < 0 or not tonumber(bytes) then
     return nil
   end
-  local now, rows = clock(row[2]), (row[12] or 0) + 1
-  if not row[7] or now - row[7] >= (tonumber(row[8]) or KEEP_MS) or rows > (tonumber(row[9]) or HISTORY_ROWS) then
+  local now, rows, since = clock(row[2]), (tonumber(row[12]) or 0) + 1, tonumber(row[7])
+  if not since or now - since >= (tonumber(row[8]) or KEEP_MS) or rows > (tonumber(row[9]) or HISTORY_ROWS) then
     return nil
   end
   local held, jobs_key = base .. 'held:' .. consumer, base .. 'jobs'
@@ -31,7 +31,7 @@ local function settle_lone(base, row, consumer, mine, arguments)
   local known = special and redis.call('EXISTS', base .. 'errors', base .. 'awaited') > 0
   redis.call('HDEL', jobs_key, id)
   if known then redis.call('HDEL', base .. 'errors', id) end
-  redis.call('HSET', base .. 'meta', 'acked', string.format('%d', (row[11] or 0) + 1), 'history_rows',
+  redis.call('HSET', base .. 'meta', 'acked', string.format('%d', (tonumber(row[11]) or 0) + 1), 'history_rows',
     string.format('%d', rows))
   local record = string.format('D%d:', now) .. (result or '')
   redis.call('HSET', base .. 'ended', id, record)

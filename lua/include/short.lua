@@ -23,7 +23,7 @@ local function short_gone(base, now, ids, taker)
       for name in string.gmatch(names, '[^\n]+') do
         local row = redis.call('HMGET', base .. 'consumer:' .. name, 'state', 'jobs')
         if name ~= taker and row[1] == 'not_interested'
-          and tonumber(row[2]) > redis.call('LLEN', base .. 'held:' .. name) then
+          and (tonumber(row[2]) or 0) > redis.call('LLEN', base .. 'held:' .. name) then
           consumer_move(base, now, name, 'not_interested', 'notified')
           redis.call('RPUSH', base .. 'wake:' .. name, 'w')
         end

@@ -1,3 +1,5 @@
+--- @include "count"
+
 --- Rounds that one call spends on cancelled elements before it says there is more to come.
 local TAKE_ROUNDS = 20
 
@@ -38,7 +40,7 @@ local function take_head(base, key, want, room, empty, taken)
     end
     if cancelled then
       redis.call('HDEL', base .. 'jobs', unpack(cancelled))
-      redis.call('HINCRBY', base .. 'meta', 'marked', -#cancelled)
+      count_up(base .. 'meta', 'marked', -#cancelled)
     end
     taken.more = taken.rounds >= TAKE_ROUNDS
     if taken.tight or taken.more then break end

@@ -5,10 +5,18 @@
 --- `due` 0: the job stands in its ready list, among the others by position. Else it is in the schedule until then, and
 --- in its due list from then on, by due time and, at the same instant, by position.
 
+--- What has no header is `damaged`, and all of it its envelope: nothing that reads a value fails. Whoever would put such a
+--- job back somewhere buries it instead (`bury_damaged`), so that its bytes are kept.
 local function value_parse(value)
   local head, body = string.match(value, '^([^;]*);()')
   local position, enqueued, level, deliveries, attempts, max, due =
-    string.match(head, '^(%d+),(-?%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
+    string.match(head or '', '^(%d+),(-?%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
+  -- longer numbers would not be exact
+  if not position or math.max(#position, #enqueued, #deliveries, #attempts, #max, #due) > 15 or #level > 2
+    or level ~= '' and due == '' then
+    return { damaged = true, position = 0, enqueued = EPOCH, level = 4, deliveries = 0, attempts = 0, max = 0, due = 0,
+      envelope = value }
+  end
   return {
     position = tonumber(position),
     enqueued = tonumber(enqueued) + EPOCH,

@@ -1,3 +1,5 @@
+--- @include "count"
+
 --- What a writer whose steps may come twice notes of them, in the same step: a mark for each row, appended to the log
 --- of its run, epoch and partition. A step names the length that the log had when it was made: where the log has grown
 --- since, somebody else wrote for the same partition, and the step changes nothing.
@@ -8,7 +10,7 @@ local function writes_open(base, text)
   if not run then return nil, redis.error_reply('BADARGS enqueue: a note that cannot be read') end
   local state, log = base .. 'write:' .. run, base .. 'written:' .. run .. ':' .. epoch .. ':' .. partition
   local done = redis.call('HGET', state, 'epoch')
-  if done and tonumber(epoch) < tonumber(done) then return nil, redis.error_reply('PASSED ' .. done) end
+  if tonumber(epoch) < (tonumber(done) or 0) then return nil, redis.error_reply('PASSED ' .. done) end
   local there = redis.call('STRLEN', log)
   if there ~= tonumber(length) then return nil, redis.error_reply('WRITTEN ' .. there) end
   return {
@@ -24,8 +26,8 @@ end
 --- The step is done: so many of its jobs were new.
 local function writes_note(note, accepted, total)
   redis.call('APPEND', note.log, note.marks)
-  redis.call('HINCRBY', note.state, 'rows', total)
-  redis.call('HINCRBY', note.state, 'jobs', accepted)
+  count_up(note.state, 'rows', total)
+  count_up(note.state, 'jobs', accepted)
   if note.fresh then
     redis.call('HSET', note.state, note.field, '1')
     redis.call('PEXPIRE', note.log, note.keep)

@@ -518,7 +518,7 @@ class Model:
                 gone.append(name)
         ended = [c for c in self.consumers.values() if c.lease_until < self.now]
         ended.sort(key=lambda c: (c.lease_until, c.name))
-        for c in ended[:4]:
+        for c in ended:
             self.leave(c, set(c.held[: c.slots]))
         late = [c for c in self.in_state("notified") if c.told_until <= self.now]
         for c in sorted(late, key=lambda c: (c.told_until, c.name)):
@@ -528,7 +528,7 @@ class Model:
                 self.notify(1)
             elif self.scheduled and not self.watched():
                 self.pass_timer()
-        return gone, len(ended[:4])
+        return gone, len(ended)
 
     def resume(self) -> bool:
         if not self.paused:

@@ -174,6 +174,14 @@ def test_what_cannot_be_decoded_goes_to_the_dead_letters_as_it_is(bench: Bench) 
         bench.queue.enqueue_puts([Put(id_, body)])
         assert dead(bench, id_)["kind"] == "undecodable"
         assert bench.redis.hget(bench.queue.keys.jobs, id_).endswith(b";" + body)
+    bench.queue.pause()
+    good, bad, other = (bench.send("c.echo", number) for number in range(3))
+    raw = b'abc,def;["x",[],{"a":"b"}]'
+    bench.redis.hset(bench.queue.keys.jobs, bad.id, raw)
+    bench.queue.resume()
+    assert dead(bench, bad.id)["kind"] == "undecodable"
+    assert bench.redis.hget(bench.queue.keys.jobs, bad.id).endswith(b";" + raw)
+    assert [good.result(10), other.result(10)] == [0, 2]
     assert bench.result("c.echo", 1) == 1
 
 

@@ -1,0 +1,179 @@
+"""Calls of every script, as they are made, and as nobody should make them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from rqueue import store
+from rqueue.scripts import SCRIPTS
+from rqueue.store import Call, Note, Put, Retried, Window
+from tests.damage.damages import IDS, NAMES
+from tests.damage.world import BODY, ERROR, KEYS, World
+
+ABSURD: list[Any] = ["", "x", "-1", "0", "1.5", "nan", "inf", "1e400", "9" * 25, "\0", "r0", 300]
+
+ids = st.sampled_from([*IDS, "new", "ghost"])
+some = st.lists(ids, max_size=4)
+names = st.sampled_from(["c2", "c3", "c3", "c2", "b1", "ghost"])
+whos = names
+jobs = st.sampled_from([0, 1, 2, 5, 100])
+windows = st.builds(Window, jobs, st.sampled_from([0, 0, 50, 120, 1000]))
+times = st.sampled_from([0, 0, 1000, 7_000_000])
+retries = st.builds(
+    Retried,
+    ids,
+    st.sampled_from([0, 0, 500, 9_000_000]),
+    st.sampled_from(["old", "head", "tail", "park"]),
+    st.booleans(),
+    st.sampled_from([ERROR, b""]),
+    st.sampled_from([None, None, 0, 1]),
+)
+puts = st.builds(
+    Put,
+    ids,
+    st.just(BODY),
+    st.sampled_from([4, 4, 9, 0]),
+    st.sampled_from([0, 0, 1000]),
+    st.just(0),
+    st.sampled_from([0, 3]),
+)
+held = ["a0", "a1", "a2", "a3", "big"]
+mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
+seats = st.sampled_from([b"", b"9500000000000001r0", b"x"])
+
+
+def _settle(world: World, draw: Callable[[Any], Any]) -> Call[Any]:
+    name = draw(names)
+    ack = ["a0"] if (lone := draw(st.booleans())) else draw(mine)
+    rest: dict[str, Any] = {}
+    if not lone or draw(st.booleans()):
+        rest = {
+            "done": draw(
+                st.lists(st.tuples(st.sampled_from(held), times, st.just(b"7")), max_size=1)
+            ),
+            "retry": draw(
+                st.lists(
+                    retries.map(lambda r: r._replace(id=draw(st.sampled_from(held)))), max_size=2
+                )
+            ),
+            "reject": [(id, ERROR) for id in draw(mine)],
+            "release": draw(mine),
+        }
+    rows = draw(st.sampled_from([0, 0, 1]))
+    window = draw(st.one_of(st.none(), windows))
+    term = world.terms.get(name, "0")
+    return store.settle(
+        KEYS, name, term, window, ack=ack, freed=draw(jobs), batch=b"?", rows=rows, **rest
+    )
+
+
+def _enqueue(_world: World, draw: Callable[[Any], Any]) -> Call[Any]:
+    if draw(st.booleans()):
+        put = Put(draw(ids), BODY)
+        return store.enqueue(KEYS, [put], immediate=draw(st.booleans()))
+    if draw(st.booleans()):
+        note = Note(
+            "run", draw(st.sampled_from([0, 1, 2])), 0, draw(st.sampled_from([0, 8])), 5, b"x" * 8
+        )
+        return store.enqueue_alike(KEYS, ["new", BODY], note=note)
+    return store.enqueue(KEYS, draw(st.lists(puts, min_size=1, max_size=4)))
+
+
+def _term(world: World, name: str) -> str:
+    return world.terms.get(name, "0")
+
+
+Maker = Callable[[World, Callable[[Any], Any]], Call[Any]]
+flags = st.booleans()
+MAKERS: dict[str, Maker] = {
+    "await_result": lambda w, d: store.await_result(KEYS, d(ids), wait=d(flags)),
+    "browse": lambda w, d: store.browse(KEYS, d(st.sampled_from(["", "4r3.0@1,9r-", "x"])), 5),
+    "browse_set": lambda w, d: store.browse_set(
+        KEYS,
+        d(st.sampled_from(["scheduled", "dead", "held:c2", "held:c3", "held:ghost"])),
+        d(st.sampled_from([("-inf", ""), ("1", "a0"), ("inf", "x")])),
+        d(st.sampled_from([1, 500])),
+    ),
+    "cancel": lambda w, d: store.cancel(KEYS, d(ids), held=d(flags)),
+    "check_job": lambda w, d: store.check_job(KEYS, d(ids), d(seats), ["ghost"], deep=d(flags)),
+    "check_page": lambda w, d: store.check_page(
+        KEYS,
+        d(st.sampled_from(["ready:4", "ready:9", "due:6", "scheduled", "dead", "held:c3"])),
+        0,
+        99,
+    ),
+    "check_scan": lambda w, d: store.check_scan(KEYS, "0", 100),
+    "commit_write": lambda w, d: store.commit_write(
+        KEYS, "run", d(st.sampled_from([None, 1, 2])), 500
+    ),
+    "configure": lambda w, d: store.configure(
+        KEYS, d(st.sampled_from([{"keep_ms": 2000}, {"max_deliveries": 3}, {"priorities": 10}]))
+    ),
+    "counts": lambda w, d: store.counts(KEYS, oldest=d(flags)),
+    "enqueue": _enqueue,
+    "interest": lambda w, d: store.interest(KEYS, n := d(names), _term(w, n), d(windows)),
+    "pause": lambda w, d: store.pause(KEYS),
+    "promote": lambda w, d: store.promote(KEYS, d(some)),
+    "pull": lambda w, d: store.pull(KEYS, n := d(names), _term(w, n), d(windows), recall=d(flags)),
+    "purge": lambda w, d: store.purge(KEYS, d(st.sampled_from([1, 3, 500])), scheduled=d(flags)),
+    "purge_dead": lambda w, d: store.purge_dead(KEYS, [d(ids), *d(some)]),
+    "reclaim": lambda w, d: store.reclaim(KEYS, d(names), ERROR, d(mine)),
+    "register": lambda w, d: store.register(
+        KEYS,
+        d(st.sampled_from(["new", "c3", "ghost"])),
+        mode=d(st.sampled_from(["acquire", "browse"])),
+        priority=d(st.sampled_from([0, 5])),
+        window=d(windows),
+        lease_ms=5000,
+    ),
+    "renew": lambda w, d: store.renew(KEYS, 5000, d(st.lists(names, max_size=2))),
+    "repair_consumer": lambda w, d: store.repair_consumer(KEYS, d(names)),
+    "repair_job": lambda w, d: store.repair_job(
+        KEYS, d(ids), d(st.sampled_from(["place", "place", "take"])), d(seats), ["ghost"]
+    ),
+    "repair_leftovers": lambda w, d: store.repair_leftovers(
+        KEYS,
+        d(st.sampled_from(["causes", "errors", "awaited", "parked", "short", "records", "cause"])),
+        d(some),
+    ),
+    "repair_meta": lambda w, d: store.repair_meta(
+        KEYS, [4, 9], d(st.sampled_from([None, (2, 1)])), 99
+    ),
+    "requeue": lambda w, d: store.requeue(KEYS, [d(ids), "x0", *d(some)]),
+    "resign": lambda w, d: store.resign(KEYS, d(ids), BODY, b'["u"]'),
+    "resume": lambda w, d: store.resume(KEYS),
+    "settle": _settle,
+    "show": lambda w, d: store.show(KEYS, d(ids)),
+    "unpark": lambda w, d: store.unpark(KEYS, "0", d(st.sampled_from([["t"], ["u", "t"], []]))),
+    "unregister": lambda w, d: store.unregister(KEYS, n := d(names), _term(w, n)),
+}
+
+assert NAMES
+assert set(MAKERS) == set(SCRIPTS.names()), set(MAKERS) ^ set(SCRIPTS.names())
+
+changes = st.one_of(
+    st.just(None),
+    st.just(None),
+    st.just(None),
+    st.tuples(st.sampled_from(["drop", "repeat"]), st.integers(0, 20), st.just("")),
+    st.tuples(st.just("put"), st.integers(0, 20), st.sampled_from(ABSURD)),
+)
+
+
+def changed(call: Call[Any], change: tuple[str, int, Any] | None) -> Call[Any]:
+    """With an argument that is missing, there twice, or absurd."""
+    args = list(call.args)
+    if change is None or not args:
+        return call
+    what, at, absurd = change
+    at %= len(args)
+    if what == "drop":
+        del args[at]
+    elif what == "repeat":
+        args.insert(at, args[at])
+    else:
+        args[at] = absurd
+    return call._replace(args=args)

@@ -1,0 +1,146 @@
+"""Whatever is in a queue's keys and whatever is asked of it: a script that answers with an error
+has changed nothing, and one that does not has kept every other job.
+
+`make fuzz` searches for longer.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from rqueue import scripts
+from rqueue.embedded import EmbeddedRedis
+from rqueue.scripts import SCRIPTS, Scripts, find_lua
+from tests.damage.damages import Damage, apply, damages
+from tests.damage.steps import MAKERS, changed, changes
+from tests.damage.world import KEYS, WORLDS, World, named, places
+from tests.model.sources import changed as plant
+from tests.support import invariants
+from tests.support.redis_server import Servers
+from tests.support.snapshot import Snapshot, take_snapshot
+
+THOROUGH = "RQUEUE_FUZZ" in os.environ
+EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", "120"))
+"""For each script."""
+
+EVERY_JOB = frozenset({"enqueue", "pull", "settle"})
+"""What each job takes has no time to ask for the types of keys: a key of another type is found by
+the command that meets it. Of all else that may be wrong these scripts are asked the same."""
+
+
+@pytest.fixture(scope="module")
+def worlds(servers: Servers) -> Iterator[dict[str, World]]:
+    server: EmbeddedRedis = servers.make("newest").start()
+    with redis.Redis.from_url(server.url, socket_timeout=20) as client:
+        yield {name: make(client) for name, make in WORLDS.items()}
+    server.stop()
+
+
+def wrong(world: World, call: Any, some: list[Damage], lua: Scripts = SCRIPTS) -> list[str]:
+    """What a call does to a damaged queue that it must not do."""
+    world.restore()
+    before = take_snapshot(world.client, KEYS)
+    apply(world, some)
+    damaged = take_snapshot(world.client, KEYS)
+    try:
+        scripts.run(world.client, lua.script(call.script), call.keys, call.args)
+    except redis.ResponseError as error:
+        after = take_snapshot(world.client, KEYS)
+        return [f"{error}: {one}" for one in invariants.unchanged(damaged, after)]
+    taken = {call.args[0].decode()} if "take" in call.args else set()  # the caller is to place it
+    return missing(before, take_snapshot(world.client, KEYS), some, taken)
+
+
+def missing(before: Snapshot, after: Snapshot, some: list[Damage], taken: set[str]) -> list[str]:
+    """Jobs that nobody damaged, and that are nowhere."""
+    spoilt = {id for one in some for id in one.ids} | taken
+    spoilt |= {id for id, value in before.jobs.items() if value.startswith(b"!")}
+    keys = {key for one in some for key in one.keys}
+    if keys & {"jobs", "ended"}:
+        return []
+    there = {id for ids in places(after.keys).values() for id in ids}
+    jobs, ended = named(after.keys, "jobs"), named(after.keys, "ended")
+    return [
+        f"{id}, which was in {key}, is lost"
+        for key, ids in places(before.keys).items()
+        for id in ids
+        if key not in keys and id not in spoilt
+        if not ((id in jobs and id in there) or id in ended)
+    ]
+
+
+def search(
+    worlds: dict[str, World],
+    name: str,
+    told: Callable[[list[str], str], None],
+    lua: Scripts,
+    examples: int = EXAMPLES,
+) -> None:
+    """Try a script on damaged queues; `told` what is wrong, and how it came to that."""
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=not THOROUGH,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data(), st.sampled_from(sorted(worlds)), st.lists(damages, max_size=3), changes)
+    def tries(data: st.DataObject, which: str, some: list[Damage], change: Any) -> None:
+        if name in EVERY_JOB:
+            some = [one for one in some if not one.mistakes]
+        call = changed(MAKERS[name](worlds[which], data.draw), change)
+        found = wrong(worlds[which], call, some, lua)
+        told(found, f"{which}: {name} {call.args} where {[one.says for one in some]}")
+
+    tries()
+
+
+@pytest.mark.parametrize("name", SCRIPTS.names())
+def test_all_or_nothing(worlds: dict[str, World], name: str) -> None:
+    def told(found: list[str], how: str) -> None:
+        assert found == [], how
+
+    search(worlds, name, told, SCRIPTS)
+
+
+PLANTED = {
+    "a value that cannot be read stops a purge": (
+        "purge",
+        "include/value.lua",
+        "if not position or ",
+        "if position and ",
+    ),
+    "a cancel does not look before it writes": (
+        "cancel",
+        "cancel.lua",
+        "failure = sound_fault(base, queue.levels, { holder or nil })",
+        "failure = nil",
+    ),
+    "what a purge takes off the lists has no record": (
+        "purge",
+        "include/end_jobs.lua",
+        "records_write(base, queue, records)",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_what_is_planted_is_found(worlds: dict[str, World], what: str, tmp_path: Path) -> None:
+    name, file, right, fault = PLANTED[what]
+    shutil.copytree(Path(str(find_lua())), tmp_path / "lua")
+    plant(tmp_path, file, right, fault)
+    seen: list[str] = []
+    search(worlds, name, lambda found, _how: seen.extend(found), Scripts(tmp_path / "lua"), 500)
+    assert seen

@@ -1,0 +1,156 @@
+"""Queues with something in every key, to be damaged, and put back in one step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+
+from rqueue import store
+from rqueue.connection import execute
+from rqueue.keys import QueueKeys
+from rqueue.store import Note, Put, Retried, Window
+from tests.support.snapshot import SEAT
+
+KEYS = QueueKeys("q")
+BODY = b'["t",["x"]]'
+ERROR = b'{"kind":"exception","type":"ValueError"}'
+
+_RESTORE = """
+redis.call('FLUSHDB')
+for i = 1, #ARGV, 2 do redis.call('RESTORE', ARGV[i], 0, ARGV[i + 1]) end
+"""
+
+
+class World:
+    """What Redis holds at one moment. `terms`: those of its consumers."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self.client = client
+        self.terms: dict[str, str] = {}
+        self._dumps: list[Any] = []
+
+    def run(self, call: store.Call[Any]) -> Any:
+        return execute(self.client, call)
+
+    def join(self, name: str, jobs: int, bytes: int = 0, **options: Any) -> None:
+        window = Window(jobs, bytes)
+        call = store.register(KEYS, name, window=window, lease_ms=60_000, slots=1, **options)
+        self.terms[name] = self.run(call).term
+
+    def put(self, *ids: str, **terms: Any) -> None:
+        self.run(store.enqueue(KEYS, [Put(id, BODY, **terms) for id in ids]))
+
+    def pull(self, name: str, jobs: int, bytes: int = 0) -> None:
+        self.run(store.pull(KEYS, name, self.terms[name], Window(jobs, bytes)))
+
+    def settle(self, name: str, **outcomes: Any) -> None:
+        self.run(store.settle(KEYS, name, self.terms[name], None, **outcomes))
+
+    def move(self, ms: int) -> None:
+        self.client.hincrby(KEYS.meta, "clock", ms)
+
+    def keep(self) -> World:
+        """This is it."""
+        for key in self.client.scan_iter(match=KEYS.base + "*"):
+            self._dumps += (key, self.client.dump(key))
+        return self
+
+    def restore(self) -> None:
+        """As it was kept; lifetimes are left out."""
+        self.client.execute_command("EVAL", _RESTORE, 0, *self._dumps)
+
+
+def _past(world: World) -> None:
+    """What a queue has behind it: records of two generations, dead letters, errors, a parked job,
+    one that is to come at the tail, a writer's log."""
+    world.join("c1", 20)
+    world.put("k0", "x0", "x1", "e0", "p0", "t0")
+    world.pull("c1", 20)
+    world.settle("c1", ack=["k0"], reject=[("x0", ERROR), ("x1", ERROR)], batch=b"?", rows=1)
+    world.settle("c1", retry=[Retried("e0", 0, "old", True, ERROR)])
+    world.settle("c1", retry=[Retried("p0", 5_000_000, "park", False, b'{"reason":"unknown"}')])
+    world.settle("c1", retry=[Retried("t0", 5_000_000, "tail", True, ERROR)])
+    world.move(601_000)
+    world.join("c2", 4, 3 * 40)
+    world.put("k1", priority=9)
+    world.pull("c2", 4, 3 * 40)
+    world.settle("c2", done=[("k1", None, b'"result"')], batch=b"?", rows=1)
+    world.run(store.unregister(KEYS, "c1", world.terms["c1"]))
+
+
+def busy(client: redis.Redis) -> World:
+    """Jobs wait everywhere, consumers hold some, and one waits for room."""
+    client.flushdb()
+    world = World(client)
+    _past(world)
+    note = Note("run", 1, 0, 0, 600_000, b"12345678")
+    world.run(store.enqueue_alike(KEYS, ["w0", BODY], note=note))
+    world.put(*[f"a{number}" for number in range(4)], priority=9)
+    world.join("c3", 3)
+    world.pull("c3", 3)
+    world.put("big", priority=9)
+    world.run(store.enqueue(KEYS, [Put("huge", b'["t",["' + b"x" * 200 + b'"]]', priority=9)]))
+    world.pull("c2", 4, 3 * 40)
+    world.put(*[f"r{number}" for number in range(8)])
+    world.put("m0", "m1")
+    for id in ("m0", "m1"):
+        world.run(store.cancel(KEYS, id))
+    world.put("s0", "s1", delay_ms=3_000_000)
+    world.put("d0", "d1", delay_ms=4_000_000, priority=6)
+    world.run(store.promote(KEYS, ["d0", "d1"]))
+    world.join("b1", 5, mode="browse")
+    world.run(store.await_result(KEYS, "r3", wait=True))
+    world.run(store.await_result(KEYS, "s0", wait=True))
+    return world.keep()
+
+
+def idle(client: redis.Redis) -> World:
+    """Nothing is ready: consumers wait, of two priorities, and one of them watches the schedule."""
+    client.flushdb()
+    world = World(client)
+    _past(world)
+    world.pull("c2", 4)
+    world.settle("c2", ack=["e0"])
+    world.put("s0", "s1", delay_ms=3_000_000)
+    world.join("c3", 3)
+    world.join("c4", 1, priority=5)
+    world.put("a0", priority=9)
+    for name in ("c4", "c3", "c2"):
+        world.pull(name, 3)
+    return world.keep()
+
+
+def late(client: redis.Redis) -> World:
+    """As `busy`; then nobody came for hours: leases have ended, jobs are due."""
+    world = busy(client)
+    world.move(6_000_000)
+    world._dumps = []
+    return world.keep()
+
+
+WORLDS = {"busy": busy, "idle": idle, "late": late}
+
+
+def places(keys: dict[str, Any]) -> dict[str, list[str]]:
+    """Where jobs are: key -> ids. What is no place for jobs any more holds none."""
+    found: dict[str, list[str]] = {}
+    for key, content in keys.items():
+        kind = key.partition(":")[0]
+        if kind in ("ready", "due", "held") and isinstance(content, list):
+            found[key] = [_id(element) for element in content if isinstance(element, bytes)]
+        elif kind in ("scheduled", "dead") and isinstance(content, list):
+            pairs = [pair for pair in content if isinstance(pair, tuple)]
+            cut = SEAT if kind == "scheduled" else 0
+            found[key] = [_id(member[cut:]) for member, _ in pairs]
+    return found
+
+
+def named(keys: dict[str, Any], key: str) -> set[str]:
+    """The fields of a hash, as ids."""
+    content = keys.get(key)
+    return {_id(field) for field in content} if isinstance(content, dict) else set()
+
+
+def _id(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")

@@ -40,7 +40,7 @@ def test_settled_among_others(bench: Bench, held: Consumer) -> None:
     """X-18: each of the others has its record."""
     cause = {"kind": "undecodable", "type": "Undecodable"}
     held.settle(ack=GOOD, reject=[("bad", cause)])
-    assert buried_as_it_is(bench) == cause
+    assert buried_as_it_is(bench).items() >= cause.items()
     assert set(bench.look().records) == {*GOOD, "bad"}
 
 

@@ -18,7 +18,8 @@ end
 
 if not allowed('DEL', key) or not allowed('APPEND', key, 'x') then return refused end
 
-for _, name in ipairs({ 'HGETALL', 'HKEYS', 'HLEN', 'LLEN', 'LPOP', 'RPOP', 'SCARD', 'SMEMBERS', 'STRLEN', 'ZCARD', 'EXISTS' }) do
+for _, name in ipairs({ 'HGETALL', 'HKEYS', 'HLEN', 'LLEN', 'LPOP', 'RPOP', 'SCARD', 'SMEMBERS', 'STRLEN', 'ZCARD', 'EXISTS',
+  'HVALS', 'TYPE' }) do
   allowed(name, key)
 end
 for _, name in ipairs({

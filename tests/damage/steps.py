@@ -105,6 +105,7 @@ MAKERS: dict[str, Maker] = {
         0,
         99,
     ),
+    "check_rights": lambda w, d: store.check_rights(KEYS),
     "check_scan": lambda w, d: store.check_scan(KEYS, "0", 100),
     "commit_write": lambda w, d: store.commit_write(
         KEYS, "run", d(st.sampled_from([None, 1, 2])), 500

@@ -53,6 +53,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(store.check_job(K, "id", deep=False), {"id": b"id", "seat": b"", "deep": "0"}),
     ],
     "check_page": [Sample(store.check_page(K, "which", "start", "stop"))],
+    "check_rights": [Sample(store.check_rights(K))],
     "check_scan": [Sample(store.check_scan(K, "cursor", "limit"))],
     "commit_write": [
         Sample(store.commit_write(K, "run", 3, 5000), {"epoch": 3, "keep": 5000}),

@@ -1,4 +1,5 @@
 --- Make scheduled jobs ready now, at the head of their levels: the ones that are due, or the ones named, due or not.
+--- They keep the order of their due times, at equal times that of their enqueue, in whatever order they are named (A-09).
 --- KEYS: meta, guard
 --- ARGV: ids...
 ---   ids: at most 250; none = what is due, up to 256 in one call
@@ -22,25 +23,35 @@ if #ARGV > 250 then return redis.error_reply('BADARGS promote takes at most 250 
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
--- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
-redis.call('HDEL', meta, 'oom')
-local count = 0
+-- the ones that are named and scheduled, by due time
+local chosen, known = {}, {}
 if #ARGV >= FIRST then
   local values = redis.call('HMGET', base .. 'jobs', unpack(ARGV))
   for i = FIRST, #ARGV do
-    local value = values[i]
-    if value and string.byte(value) ~= 33 then
+    local id, value = ARGV[i], values[i]
+    if value and string.byte(value) ~= 33 and not known[id] then
+      known[id] = true
       local job = value_parse(value)
-      local seat = seat_of(job, ARGV[i])
-      if not job.damaged and redis.call('ZSCORE', base .. 'scheduled', seat) then
-        redis.call('ZADD', base .. 'scheduled', queue.now, seat)
-        if redis.call('HEXISTS', base .. 'seated', ARGV[i]) == 0 then
-          job.due = queue.now
-          redis.call('HSET', base .. 'jobs', ARGV[i], value_header(job) .. job.envelope)
-        end
-        count = count + 1
-      end
+      job.id, job.seat = id, seat_of(job, id)
+      job.was_due = tonumber(redis.call('ZSCORE', base .. 'scheduled', job.seat))
+      if job.was_due and not job.damaged then chosen[#chosen + 1] = job end
     end
+  end
+  table.sort(chosen, function(a, b) return a.was_due < b.was_due end)
+end
+
+-- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
+redis.call('HDEL', meta, 'oom')
+local count, due = #chosen, queue.now
+for i = count, 1, -1 do
+  -- the last one is due now, and each earlier time a ms before the next: a due list is in the order of due times
+  local job = chosen[i]
+  if i < count and job.was_due < chosen[i + 1].was_due then due = due - 1 end
+  local new = math.min(due, job.was_due)
+  redis.call('ZADD', base .. 'scheduled', string.format('%d', new), job.seat)
+  if redis.call('HEXISTS', base .. 'seated', job.id) == 0 then
+    job.due = new
+    redis.call('HSET', base .. 'jobs', job.id, value_header(job) .. job.envelope)
   end
 end
 if queue.paused then return { queue.now, count } end

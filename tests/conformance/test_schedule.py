@@ -223,6 +223,51 @@ def test_a_scheduled_job_is_delivered_on_demand(bench: Bench) -> None:
     assert bench.queue.promote("A") == 0
 
 
+@pytest.mark.parametrize("order", ["CBADE", "ABCDE", "EDCBA", "BEADC"])
+def test_jobs_delivered_on_demand_keep_their_due_order(bench: Bench, order: str) -> None:
+    """A-09: named in any order; at equal times in the order of their enqueue."""
+    for id, minutes in (("C", 3), ("D", 3), ("A", 1), ("B", 2), ("E", 9)):
+        bench.put(id, delay_ms=minutes * MINUTE)
+    bench.put("plain")
+    assert bench.queue.promote(*order, *order) == 5
+    assert ids(bench.join().pull()) == [*"ABCDE", "plain"]
+
+
+def test_jobs_delivered_on_demand_keep_their_due_order_while_it_is_paused(bench: Bench) -> None:
+    """A-09."""
+    for id, minutes in (("C", 3), ("A", 1), ("B", 2)):
+        bench.put(id, delay_ms=minutes * MINUTE)
+    bench.queue.pause()
+    assert bench.queue.promote(*"CBA") == 3
+    bench.queue.resume()
+    assert ids(bench.join().pull()) == [*"ABC"]
+
+
+def test_jobs_on_demand_come_behind_those_that_were_due(bench: Bench) -> None:
+    """A-09, X-06."""
+    bench.put("due", delay_ms=MINUTE)
+    bench.put("B", "A", delay_ms=9 * MINUTE)
+    move_time(bench.queue, 2 * MINUTE)
+    assert bench.queue.promote("A", "B", "due") == 3
+    assert ids(bench.join().pull()) == ["due", "B", "A"]
+
+
+def test_requeued_and_unparked_jobs_keep_their_order(bench: Bench) -> None:
+    """A-09's kin: to the tail as they are named; back to the places that were kept."""
+    consumer = bench.join()
+    bench.put(*"ABCD")
+    consumer.flush()
+    for id in "DBCA":
+        consumer.retry(id, delay=60, place="park")
+    assert execute(bench.queue.redis, store.unpark(bench.queue.keys, "0", ["t"]))[1] == 4
+    consumer.interest(100)
+    assert ids(consumer.pull()) == [*"ABCD"]
+    for id in "ABCD":
+        consumer.reject(id, "no")
+    assert bench.requeue(*"CAB") == 3
+    assert ids(consumer.pull()) == [*"CAB"]
+
+
 def test_a_scheduled_job_is_cancelled(bench: Bench) -> None:
     """A-11."""
     bench.put("A", "B", delay_ms=MINUTE)

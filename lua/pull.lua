@@ -2,8 +2,11 @@
 --- KEYS: meta, guard
 --- ARGV: consumer, term, jobs, bytes, recall
 ---   jobs, bytes: the consumer's whole window (bytes 0: no limit)
----   recall: "1" = the reply also holds, first, what is already in the consumer's hands (H-18), up to 3000 jobs
---- REPLY: {now, state, timer, {}, id, value, ...}; timer: ms until the next due job where this consumer watches it, or -1
+---   recall: a place in the consumer's hands, from 0: the reply also holds, first, what they hold from there on (H-18); a
+---     page of 3000 jobs with more behind it is all of the reply, and nothing is acquired. "" = no recall
+--- REPLY: {now, state, timer, {}, behind, id, value, ...}
+---   timer: ms until the next due job where this consumer watches it, or -1
+---   behind: the id that stood last in these hands before this call, "" where they were empty (X-25)
 --- ERRORS: BADARGS | GONE | SCHEMA
 --- @include "queue"
 --- @include "pull"
@@ -28,21 +31,27 @@ if me.browses then return redis.error_reply('BADARGS pull: a browser acquires no
 jobs, bytes = tonumber(jobs), tonumber(bytes)
 if not jobs or not bytes or jobs < 0 or bytes < 0 then return redis.error_reply('BADARGS pull: a window is two numbers') end
 
-local reply = {}
-if recall == '1' then
-  local ids = redis.call('LRANGE', base .. 'held:' .. consumer, 0, RECALL_MAX - 1)
+local held, reply, from = base .. 'held:' .. consumer, {}, nil
+if recall ~= '' then
+  from = tonumber(recall)
+  if not from or from < 0 then return redis.error_reply('BADARGS pull: a recall begins at a place in the hands') end
+end
+local behind = redis.call('LINDEX', held, -1) or ''
+if from then
+  local ids = redis.call('LRANGE', held, from, from + RECALL_MAX - 1)
   local values = #ids > 0 and redis.call('HMGET', base .. 'jobs', unpack(ids)) or {}
   for i, id in ipairs(ids) do
-    if values[i] then
-      reply[#reply + 1] = id
-      reply[#reply + 1] = values[i]
-    end
+    reply[#reply + 1] = id
+    reply[#reply + 1] = values[i] or ''
   end
-  -- what was handed over and not read is part of this reply
+  if #ids == RECALL_MAX and ids[RECALL_MAX] ~= behind then
+    return { queue.now, me.state, -1, {}, behind, unpack(reply) }
+  end
+  -- what was handed over and not read is part of this reply, or of an earlier page
   redis.call('DEL', base .. 'wake:' .. consumer)
 end
 queue_window(base, me, jobs, bytes)
 local taken, timer = pull_jobs(base, queue, me)
 queue_account(base, me, #taken > 0)
 for _, part in ipairs(taken) do reply[#reply + 1] = part end
-return { queue.now, me.state, timer, {}, unpack(reply) }
+return { queue.now, me.state, timer, {}, behind, unpack(reply) }

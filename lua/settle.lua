@@ -6,8 +6,9 @@
 ---   groups: "<ack>" or "<ack>,<done>,<retry>,<reject>,<release>": counts of items, in this order:
 ---   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail, park), charge,
 ---   how often it was handed out before this time ("" = not said), error | reject: id, cause | release: id
---- REPLY: {now, state, timer, {ids refused because this consumer does not hold them}, id, value, ...}
+--- REPLY: {now, state, timer, {ids refused because this consumer does not hold them}, behind, id, value, ...}
 ---   timer: ms until the next due job where this consumer is to watch it, else -1
+---   behind: the id after which the new jobs stand in these hands, "" where there is none (X-25)
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
 --- @include "queue_rows"
 
@@ -278,10 +279,10 @@ if tonumber(jobs) < 0 then
     me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
   end
   queue_account(base, me, total > 0)
-  return { queue.now, me.state, -1, stale }
+  return { queue.now, me.state, -1, stale, '' }
 end
 queue_window(base, me, jobs, bytes)
 if alone then me.held = 0 end
-local taken, timer = pull_jobs(base, queue, me)
+local taken, timer, behind = pull_jobs(base, queue, me)
 queue_account(base, me, total > 0 or #taken > 0)
-return { queue.now, me.state, timer, stale, unpack(taken) }
+return { queue.now, me.state, timer, stale, behind, unpack(taken) }

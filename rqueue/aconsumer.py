@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,16 +12,19 @@ from rqueue import store
 from rqueue.alistener import AsyncListener
 from rqueue.awire import AsyncWire, end
 from rqueue.credit import Credit, SharedCredit
-from rqueue.errors import ConnectionLost, RegistrationLost, ServerError
+from rqueue.errors import ConnectionLost, ConsumerGone, RegistrationLost, ServerError
 from rqueue.expect import expect
 from rqueue.job import Delivery
+from rqueue.job_order import in_order, in_turn
 from rqueue.keys import QueueKeys
 from rqueue.leases import renewal_interval
 from rqueue.listener import Wake
 from rqueue.logs import logger
+from rqueue.recall import Recall
+from rqueue.settling import retried
 from rqueue.store.consumers import Mode
-from rqueue.store.settle import Retried
-from rqueue.subscription import DEFAULT_LEASE_MS, Subscription, consumer_name, in_order, retried
+from rqueue.store.settle import Pulled, Retried, Window
+from rqueue.subscription import DEFAULT_LEASE_MS, NO_CREDIT, Subscription, consumer_name
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -70,6 +74,8 @@ class AsyncConsumer(Subscription):
         expect("renew", renew, bool, "True or False")
         self._renews = renew
         self._renewer: asyncio.Task[None] | None = None
+        self._ended = False
+        """The lease ended, says who renews it."""
         self._own_wire = wire is None
         self._wire = wire if wire is not None else AsyncWire(client)
         self._own_listener = listener is None
@@ -82,6 +88,7 @@ class AsyncConsumer(Subscription):
         call = self._register_call()
         registered = await self._wire.run(call, queue=self.keys.queue, consumer=self.name)
         self.now, self.term, self.state = registered
+        self._lost = self._ended = False
         if self._listener is None:
             self._listener = AsyncListener(AsyncWire(self._client, timeout=None))
         self._listener.add(self.name, self.keys.wake(self.name))
@@ -98,6 +105,7 @@ class AsyncConsumer(Subscription):
     async def close(self) -> None:
         """Leave the queue: what is held goes back uncounted, in its place (X-21). A second close,
         or one after the lease ended, does nothing."""
+        self._lost = False
         try:
             if self.term:
                 await self._part()
@@ -150,10 +158,16 @@ class AsyncConsumer(Subscription):
     async def pull(self, *, recall: bool = False) -> list[Delivery]:
         """Acquire what the window allows; as `Consumer.pull`."""
         self._joined()
+        unread = self._take_unread()
         if self.mode == "browse":
-            return self._browsed(await self._run(self._browse_call()))
-        pulled = await self._run(self._pull_call(recall=recall))
-        jobs = self._take_recalled(pulled) if recall else self._take(pulled)
+            return unread + await self._browse()
+        if recall:
+            return sorted(await self._recall(self._window()), key=in_order)
+        return unread + await self._fetch()
+
+    async def _fetch(self) -> list[Delivery]:
+        pulled = await self._run(self._pull_call(self._window()))
+        jobs = await self._in_turn(pulled)
         await self._idle()
         return jobs
 
@@ -172,13 +186,15 @@ class AsyncConsumer(Subscription):
         """Say what became of jobs; as `Consumer.settle`."""
         self._joined()
         settling = self._settled(ack, done, retry, reject, release, batch, rows)
+        assert self._listener is not None
         if pull:
-            jobs = self._take(await self._run(self._settle_call(settling, self._window())))
+            jobs = await self._in_turn(await self._run(self._settle_call(settling, self._window())))
             await self._idle()
-            return jobs
+            return self._take_unread() + jobs
         if (narrow := self._narrow_window()) is not None:
             self.state = await self._run(self._interest_call(narrow))
         self._take(await self._run(self._settle_call(settling, None)), settled_only=True)
+        self._listener.poke()  # another task may wait for room
         if (again := self._reopen_window()) is not None:
             self.state = await self._run(self._interest_call(again))
         return []
@@ -201,17 +217,97 @@ class AsyncConsumer(Subscription):
         self._joined()
         assert self._listener is not None
         wakes = await self._listener.wait(self._wait_s(timeout))
+        if self._ended:
+            self._lost = True
+            await self._leave()
+            raise ConsumerGone(self.name, queue=self.keys.queue)
         return [wake for wake in wakes if self.hear(wake)]
+
+    async def receive(self, timeout: float | None = None) -> Delivery | None:
+        """The next job, waited for at most `timeout` seconds; as `Consumer.receive`, but where the
+        window is full of unsettled jobs it waits until another task settles one. One task receives;
+        others may settle. Cancelling it loses nothing."""
+        until = None if timeout is None else monotonic() + max(0.0, timeout)
+        tries = looks = 0
+        while not self._unread:
+            try:
+                if self._lost:
+                    await self._come_back()
+                self._joined()
+                step = self._next_step()
+                if step == "over":
+                    return None
+                left = None if until is None else until - monotonic()
+                if step == "full" and left is not None and left <= 0:
+                    return None
+                if step == "wait" and left is not None and left <= 0:
+                    if looks:
+                        return None
+                    step = "pull"  # nothing was waited for: one look
+                looks += 1
+                if step == "pull":
+                    await self._refill()
+                else:
+                    self._hear(await self.wait(left))
+                tries = 0
+            except RegistrationLost:
+                continue
+            except ServerError:
+                self._doubtful = True
+                tries += 1
+                if tries > 1:
+                    raise
+        return self._unread.popleft()
+
+    async def __aiter__(self) -> AsyncIterator[Delivery]:
+        """The next job, again and again, until its credit is given up or it is closed."""
+        while self.term or self._lost:
+            job = await self.receive()
+            if job is None:
+                return
+            yield job
+
+    async def _refill(self) -> None:
+        given = set(self._held)
+        try:
+            if self.mode == "browse":
+                self._doubtful = False
+                jobs = await self._browse()
+            elif self._doubtful:
+                jobs = sorted(await self._recall(self._window()), key=in_order)
+            else:
+                jobs = await self._fetch()
+        except BaseException:
+            # some may have come that nobody was given
+            for id_ in self._held.keys() - given:
+                self._drop(id_)
+            self._doubtful = True
+            raise
+        self._unread.extend(job for job in jobs if job.id not in given)
+
+    async def _come_back(self) -> None:
+        before = self.name
+        await self.rejoin()
+        self.rejoined += 1
+        log.warning(
+            "the lease of consumer %s in queue %s ended, what it held was given back; it joined"
+            " again as %s", before, self.keys.queue, self.name,
+        )  # fmt: skip
 
     # -- the end of credit (Q-54) ------------------------------------------------------------------
 
     async def stop(self) -> list[Delivery]:
         """Give up the credit; as `Consumer.stop`."""
         self._joined()
+        unread = self._take_unread()
+        self._no_credit()
         if self.mode == "browse":
-            self._no_credit()
-            return []
-        return self._stopped(await self._run(self._stop_call()))
+            self.state = await self._run(self._interest_call(NO_CREDIT))
+            return unread
+        jobs = await self._in_turn(await self._run(self._pull_call(NO_CREDIT)), NO_CREDIT)
+        if self._listener is not None:
+            self._listener.poke()  # another task may wait for what does not come any more
+        return unread + jobs
 
     async def flush(self) -> list[Delivery]:
         """Acquire all that the present credit allows, then give up what is left of it; as
@@ -275,9 +371,42 @@ class AsyncConsumer(Subscription):
                 quiet, more = False, renewed.more
                 if renewed.gone:
                     log.warning("the lease of consumer %s in %s ended", name, self.keys.queue)
+                    self._ended = True
+                    if self._listener is not None:
+                        self._listener.poke()
                     return
         finally:
             await wire.close()
+
+    async def _in_turn(self, pulled: Pulled, window: Window | None = None) -> list[Delivery]:
+        """The jobs of a reply, behind what was handed over before them and not heard of yet."""
+        if not self._overtakes(pulled):
+            return self._take(pulled)
+        known = set(self._held)
+        self._take(pulled)
+        jobs = await self._recall(self._window() if window is None else window)
+        return in_turn([job for job in jobs if job.id not in known])
+
+    async def _recall(self, window: Window) -> list[Delivery]:
+        """All that is in these hands, in the order in which it was taken, and what the window still
+        allows."""
+        recall = Recall()
+        while not recall.read(pulled := await self._run(self._pull_call(window, recall))):
+            pass
+        jobs = self._take_recalled(pulled, recall)
+        await self._idle()
+        return jobs
+
+    async def _browse(self) -> list[Delivery]:
+        if not self._window().jobs:
+            return []
+        page = await self._run(self._browse_call())
+        if (fits := self._affords(page)) < len(page.jobs):
+            page = await self._run(self._browse_call(fits))
+        jobs = self._browsed(page)
+        if jobs and not self._window().jobs:
+            self.state = await self._run(self._interest_call(NO_CREDIT))
+        return jobs
 
     async def _idle(self) -> None:
         if (small := self._idle_window()) is not None:
@@ -287,5 +416,6 @@ class AsyncConsumer(Subscription):
         try:
             return await self._wire.run(call, queue=self.keys.queue, consumer=self.name)
         except RegistrationLost:
+            self._lost = True
             await self._leave()
             raise

@@ -25,6 +25,7 @@ class AsyncListener:
         self._reader: asyncio.Task[list[Wake]] | None = None
         self._stale = False
         self._kept: list[Wake] = []
+        self._poked = asyncio.Event()
 
     def add(self, consumer: str, wake_key: str) -> None:
         """Listen for this consumer too."""
@@ -35,6 +36,10 @@ class AsyncListener:
         """Do not listen for it any more."""
         if self._keys.pop(wake_key.encode(), None) is not None:
             self._disarm()
+
+    def poke(self) -> None:
+        """End the wait that is under way, or the next one: something else happened."""
+        self._poked.set()
 
     async def close(self) -> None:
         """Close the wire; a wait after that opens it again."""
@@ -66,10 +71,15 @@ class AsyncListener:
         if self._stale:
             self._stale = False
             return [Wake(consumer, RECONNECTED) for consumer in self._keys.values()]
-        done, _ = await asyncio.wait({self._reader}, timeout=timeout)
-        if not done:
-            return []
-        reader, self._reader = self._reader, None
+        reader, poke = self._reader, asyncio.ensure_future(self._poked.wait())
+        try:
+            await asyncio.wait({reader, poke}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            poke.cancel()
+        self._poked.clear()
+        if not reader.done() or reader is not self._reader:
+            return []  # poked, or taken back meanwhile: somebody left
+        self._reader = None
         return reader.result()
 
     async def _read(self, keys: dict[bytes, str]) -> list[Wake]:

@@ -7,6 +7,7 @@ thread. Rows Q-32 to Q-54 describe the protocol; `docs/protocol.md` draws it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,18 +15,24 @@ import redis
 
 from rqueue import store
 from rqueue.credit import Credit, SharedCredit
-from rqueue.errors import ConnectionLost, RegistrationLost
+from rqueue.errors import ConnectionLost, ConsumerGone, RegistrationLost, ServerError
 from rqueue.expect import expect
 from rqueue.job import Delivery
+from rqueue.job_order import in_order, in_turn
 from rqueue.keys import QueueKeys
 from rqueue.leases import Renewer
 from rqueue.listener import Listener, Wake
+from rqueue.logs import logger
+from rqueue.recall import Recall
+from rqueue.settling import retried
 from rqueue.store.consumers import Mode
-from rqueue.store.settle import Retried
-from rqueue.subscription import DEFAULT_LEASE_MS, Subscription, consumer_name, in_order, retried
+from rqueue.store.settle import Pulled, Retried, Window
+from rqueue.subscription import DEFAULT_LEASE_MS, NO_CREDIT, Subscription, consumer_name
 from rqueue.wire import Wire
 
 __all__ = ["DEFAULT_LEASE_MS", "Consumer", "consumer_name"]
+
+log = logger("rqueue")
 
 
 class Consumer(Subscription):
@@ -89,6 +96,7 @@ class Consumer(Subscription):
         call = self._register_call()
         registered = self._wire.run(call, queue=self.keys.queue, consumer=self.name)
         self.now, self.term, self.state = registered
+        self._lost = False
         if self._listener is None:
             self._listener = Listener(Wire(self._client, timeout=None))
         self._listener.add(self.name, self.keys.wake(self.name))
@@ -107,6 +115,7 @@ class Consumer(Subscription):
     def close(self) -> None:
         """Leave the queue: what is held goes back uncounted, in its place (X-21). A second close,
         or one after the lease ended, does nothing."""
+        self._lost = False
         try:
             if self.term:
                 self._part()
@@ -163,10 +172,16 @@ class Consumer(Subscription):
         browser gets the next jobs behind its cursor, and acquires none. Raises RegistrationLost.
         """
         self._joined()
+        unread = self._take_unread()
         if self.mode == "browse":
-            return self._browsed(self._run(self._browse_call()))
-        pulled = self._run(self._pull_call(recall=recall))
-        jobs = self._take_recalled(pulled) if recall else self._take(pulled)
+            return unread + self._browse()
+        if recall:
+            return sorted(self._recall(self._window()), key=in_order)
+        return unread + self._fetch()
+
+    def _fetch(self) -> list[Delivery]:
+        pulled = self._run(self._pull_call(self._window()))
+        jobs = self._in_turn(pulled)
         self._idle()
         return jobs
 
@@ -192,9 +207,9 @@ class Consumer(Subscription):
         self._joined()
         settling = self._settled(ack, done, retry, reject, release, batch, rows)
         if pull:
-            jobs = self._take(self._run(self._settle_call(settling, self._window())))
+            jobs = self._in_turn(self._run(self._settle_call(settling, self._window())))
             self._idle()
-            return jobs
+            return self._take_unread() + jobs
         if (narrow := self._narrow_window()) is not None:
             self.state = self._run(self._interest_call(narrow))
         self._take(self._run(self._settle_call(settling, None)), settled_only=True)
@@ -223,7 +238,90 @@ class Consumer(Subscription):
         """
         self._joined()
         assert self._listener is not None
-        return [wake for wake in self._listener.wait(self._wait_s(timeout)) if self.hear(wake)]
+        wakes = self._listener.wait(self._wait_s(timeout), self._renewer)
+        if self._renewer is not None and self._renewer.ended:
+            self._lost = True
+            self._leave()
+            raise ConsumerGone(self.name, queue=self.keys.queue)
+        return [wake for wake in wakes if self.hear(wake)]
+
+    def receive(self, timeout: float | None = None) -> Delivery | None:
+        """The next job, waited for at most `timeout` seconds (None: for ever); None when none came.
+
+        A lost connection is made good: the call is repeated once, and what these hands hold is
+        asked for; only while Redis cannot be reached are the server errors raised, and the next
+        call goes on. A consumer whose lease ended joins again, says so in the log and in
+        `rejoined`: what it held was given back, and its `ack` raises RegistrationLost. Without
+        credit (after `stop`, or a grant that is used up) it returns None at once. Raises
+        LifecycleError where the window is full of unsettled jobs, for then none can come.
+        """
+        until = None if timeout is None else monotonic() + max(0.0, timeout)
+        tries = looks = 0
+        while not self._unread:
+            try:
+                if self._lost:
+                    self._come_back()
+                self._joined()
+                step = self._next_step()
+                if step == "over":
+                    return None
+                if step == "full":
+                    raise self._full()
+                left = None if until is None else until - monotonic()
+                if step == "wait" and left is not None and left <= 0:
+                    if looks:
+                        return None
+                    step = "pull"  # nothing was waited for: one look
+                looks += 1
+                if step == "pull":
+                    self._refill()
+                else:
+                    self._hear(self.wait(left))
+                tries = 0
+            except RegistrationLost:
+                continue
+            except ServerError:
+                self._doubtful = True
+                tries += 1
+                if tries > 1:
+                    raise
+        return self._unread.popleft()
+
+    def __iter__(self) -> Iterator[Delivery]:
+        """The next job, again and again (`receive`), until its credit is given up or it is closed.
+        Settle each before the next is asked for, as far as the window is not larger."""
+        while self.term or self._lost:
+            job = self.receive()
+            if job is None:
+                return
+            yield job
+
+    def _refill(self) -> None:
+        given = set(self._held)
+        try:
+            if self.mode == "browse":
+                self._doubtful = False
+                jobs = self._browse()
+            elif self._doubtful:
+                jobs = sorted(self._recall(self._window()), key=in_order)
+            else:
+                jobs = self._fetch()
+        except BaseException:
+            # some may have come that nobody was given
+            for id_ in self._held.keys() - given:
+                self._drop(id_)
+            self._doubtful = True
+            raise
+        self._unread.extend(job for job in jobs if job.id not in given)
+
+    def _come_back(self) -> None:
+        before = self.name
+        self.rejoin()
+        self.rejoined += 1
+        log.warning(
+            "the lease of consumer %s in queue %s ended, what it held was given back; it joined"
+            " again as %s", before, self.keys.queue, self.name,
+        )  # fmt: skip
 
     # -- the end of credit (Q-54) ------------------------------------------------------------------
 
@@ -231,10 +329,12 @@ class Consumer(Subscription):
         """Give up the credit: nothing more is handed over. What is held stays held, and what was
         handed over and not heard of yet is returned. `interest` or `grant` begins again."""
         self._joined()
+        unread = self._take_unread()
+        self._no_credit()
         if self.mode == "browse":
-            self._no_credit()
-            return []
-        return self._stopped(self._run(self._stop_call()))
+            self.state = self._run(self._interest_call(NO_CREDIT))
+            return unread
+        return unread + self._in_turn(self._run(self._pull_call(NO_CREDIT)), NO_CREDIT)
 
     def flush(self) -> list[Delivery]:
         """Acquire all that the present credit allows, then give up what is left of it. Returns the
@@ -286,6 +386,36 @@ class Consumer(Subscription):
 
     # -- inside ------------------------------------------------------------------------------------
 
+    def _in_turn(self, pulled: Pulled, window: Window | None = None) -> list[Delivery]:
+        """The jobs of a reply, behind what was handed over before them and not heard of yet."""
+        if not self._overtakes(pulled):
+            return self._take(pulled)
+        known = set(self._held)
+        self._take(pulled)
+        jobs = self._recall(self._window() if window is None else window)
+        return in_turn([job for job in jobs if job.id not in known])
+
+    def _recall(self, window: Window) -> list[Delivery]:
+        """All that is in these hands, in the order in which it was taken, and what the window still
+        allows."""
+        recall = Recall()
+        while not recall.read(pulled := self._run(self._pull_call(window, recall))):
+            pass
+        jobs = self._take_recalled(pulled, recall)
+        self._idle()
+        return jobs
+
+    def _browse(self) -> list[Delivery]:
+        if not self._window().jobs:
+            return []
+        page = self._run(self._browse_call())
+        if (fits := self._affords(page)) < len(page.jobs):
+            page = self._run(self._browse_call(fits))
+        jobs = self._browsed(page)
+        if jobs and not self._window().jobs:
+            self.state = self._run(self._interest_call(NO_CREDIT))
+        return jobs
+
     def _idle(self) -> None:
         if (small := self._idle_window()) is not None:
             self.state = self._run(self._interest_call(small))
@@ -294,5 +424,6 @@ class Consumer(Subscription):
         try:
             return self._wire.run(call, queue=self.keys.queue, consumer=self.name)
         except RegistrationLost:
+            self._lost = True
             self._leave()
             raise

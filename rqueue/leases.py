@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Sequence
 
@@ -25,6 +26,8 @@ class Renewer:
     A job that holds the interpreter lock for longer than a lease stops this thread too: the lease
     ends, the job is given to somebody else, and its settle is refused. Workers of a pool do not
     have that weakness: their supervisor renews, and runs no user code (H-14).
+
+    `ended`: no lease is left to renew. Its file descriptor is readable then, for whoever waits.
     """
 
     def __init__(
@@ -34,8 +37,14 @@ class Renewer:
         self._keys = keys
         self._consumers = list(consumers)
         self._lease_ms = lease_ms
+        self.ended = False
         self._stopping = threading.Event()
+        self._told, self._tell = socket.socketpair()
         self._thread = threading.Thread(target=self._loop, name="rqueue-renew", daemon=True)
+
+    def fileno(self) -> int:
+        """Readable once all leases have ended."""
+        return self._told.fileno()
 
     def start(self) -> None:
         """Begin to renew."""
@@ -46,8 +55,14 @@ class Renewer:
         self._stopping.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout=1)
+        self._told.close()
 
     def _loop(self) -> None:
+        with self._tell:  # its end is what the other end hears of
+            self._renew()
+        self._wire.close()
+
+    def _renew(self) -> None:
         interval = renewal_interval(self._lease_ms)
         quiet = more = False
         # what others left behind goes back in steps, one at once after the other
@@ -65,5 +80,5 @@ class Renewer:
                 self._consumers.remove(name)
                 log.warning("the lease of consumer %s in queue %s ended", name, self._keys.queue)
             if not self._consumers:
-                break
-        self._wire.close()
+                self.ended = True
+                return

@@ -8,31 +8,35 @@ from __future__ import annotations
 
 import os
 import socket
+from collections import deque
 from collections.abc import Iterable, Sequence
 from secrets import token_hex
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
 from rqueue import store
 from rqueue.codec import encode_result
 from rqueue.credit import Credit, SharedCredit
-from rqueue.errors import ConfigError, LifecycleError, NotRegistered, Undecodable
+from rqueue.errors import ConfigError, LifecycleError, NotRegistered
 from rqueue.expect import expect_number, shown
 from rqueue.job import GAVE_UP, Delivery
+from rqueue.job_order import position_of
 from rqueue.keys import QueueKeys
 from rqueue.listener import Wake
 from rqueue.names import check_consumer
+from rqueue.recall import Recall
+from rqueue.settling import Settling, id_of, text_of
 from rqueue.store.consumers import Mode, Registered
+from rqueue.store.read import Page
 from rqueue.store.settle import Pulled, Retried, Window
 
 DEFAULT_LEASE_MS = 30_000
 
-RECALL_MAX = 500
-"""Jobs in hand that one recall names."""
-
 NO_CREDIT = Window(0, 0)
+BROWSE_MAX = 500
+"""Jobs of one page."""
 
 
 def consumer_name(prefix: str = "") -> str:
@@ -81,6 +85,22 @@ class Subscription:
         self.refused: list[str] = []
         self.now = 0
         self._held: dict[str, int] = {}
+        self._unread: deque[Delivery] = deque()
+        """In these hands, and given to nobody yet: what comes next."""
+        self._doubtful = False
+        """A reply or a wake-up may be lost: what is held has to be asked for."""
+        self._lost = False
+        """The registration ended without being asked to."""
+        self.rejoined = 0
+        """How often its lease had ended and it joined again."""
+        self._tight = False
+        """The next job does not fit into the bytes left: told when it is gone."""
+        self._recalled_to = 0
+        """Last position that a recall named: a hand-over up to it that is heard later is old."""
+        self._asked = b""
+        """The last job a recall was made for."""
+        self._look = True
+        """Of a browser: there may be something that it has not seen."""
         self._cursor = ""
 
     def __repr__(self) -> str:
@@ -120,6 +140,9 @@ class Subscription:
     def _forget(self) -> None:
         """Its registration is over: nothing is in these hands any more."""
         self.term = self.state = ""
+        self._unread.clear()
+        self._doubtful = self._tight = False
+        self._recalled_to, self._asked = 0, b""
         if self.credit is not None and self._held:
             self.credit.restore(len(self._held), self.held_bytes)
         self._held.clear()
@@ -191,10 +214,11 @@ class Subscription:
         return size
 
     def _take(self, pulled: Pulled, *, settled_only: bool = False) -> list[Delivery]:
-        self.now, self.state, timer_ms, refused, flat = pulled
+        self.now, self.state, timer_ms, refused, _, flat = pulled
         if not settled_only:
             # a settle without a pull says nothing of the schedule: who watches it goes on
             self.timer_ms, self._timer_from = timer_ms, monotonic()
+            self._tight = self.state == "not_interested"
         self.refused = [id_.decode() for id_ in refused]
         jobs = _deliveries(flat)
         if self.credit is None:
@@ -207,22 +231,59 @@ class Subscription:
                     self._keep(job.id, len(job.value))
         return jobs
 
-    def _take_recalled(self, pulled: Pulled) -> list[Delivery]:
-        """The queue said all that is in these hands: what it did not name is not."""
+    def _hear(self, wakes: Iterable[Wake]) -> None:
+        """Keep what was handed over for the next `receive`."""
+        self._unread.extend(job for wake in wakes if (job := wake.job) is not None)
+
+    def _take_unread(self) -> list[Delivery]:
+        jobs = list(self._unread)
+        self._unread.clear()
+        return jobs
+
+    def _overtakes(self, pulled: Pulled) -> bool:
+        """Whether these jobs come behind one that was handed over and is not heard of yet: then
+        what is held has to be asked for, or they would be begun before it (X-25)."""
+        behind = pulled.behind
+        if not behind or behind == self._asked or behind.decode() in self._held:
+            return False
+        self._asked = behind  # once: a damaged one is never named
+        return True
+
+    def _take_recalled(self, pulled: Pulled, recall: Recall) -> list[Delivery]:
+        """The queue said all that is in these hands: what it did not name is not. Returns what it
+        named, in the order in which it was taken."""
+        pulled = pulled._replace(jobs=recall.jobs)
         named = set(map(bytes.decode, pulled.jobs[::2]))
         for id_ in [id_ for id_ in self._held if id_ not in named]:
             self._drop(id_)
-        return self._take(pulled)
+        self._doubtful = False
+        self._unread.clear()
+        jobs = self._take(pulled)
+        # whoever is handed a job after this has a later position
+        self._recalled_to = max([self._recalled_to, *map(position_of, jobs)])
+        return jobs
 
     def hear(self, wake: Wake) -> bool:
         """Take note of a wake-up; False if it says nothing new (a job a recall named before)."""
         job = wake.job
         if job is not None:
-            if job.id in self._held:
+            if job.id in self._held or job.position <= self._recalled_to:
                 return False
             self._keep(job.id, len(job.value))
+            if self.state == "interested":
+                full = len(self._held) >= self.window.jobs
+                self.state = "not_interested" if full else "notified"
         elif wake.kind == "revoked":
             self._drop(wake.id)
+            if self._unread:
+                self._unread = deque(job for job in self._unread if job.id != wake.id)
+        elif wake.kind == "reconnected":
+            # what was on its way over the lost connection never comes
+            self._doubtful, self._recalled_to = True, 0
+        elif self.mode == "browse":
+            self._look = True
+        else:
+            self.state = "notified"
         return True
 
     def _wait_s(self, timeout: float | None) -> float | None:
@@ -244,9 +305,9 @@ class Subscription:
     ) -> Settling:
         """Prepare a settle. Raises NotEncodable, and has changed nothing then."""
         kept: list[tuple[str, int | None, bytes]] = [
-            (_id(job), None, encode_result(value)) for job, value in done
+            (id_of(job), None, encode_result(value)) for job, value in done
         ]
-        buried = [(_id(job), orjson.dumps({"why": GAVE_UP, **cause})) for job, cause in reject]
+        buried = [(id_of(job), orjson.dumps({"why": GAVE_UP, **cause})) for job, cause in reject]
         settling = Settling(
             [job if type(job) is str else job.id for job in ack],  # type: ignore[union-attr]
             kept,
@@ -256,6 +317,7 @@ class Subscription:
             batch,
             rows,
         )
+        self._tight = False
         drop = self._drop if self.credit is not None else self._held_pop
         freed = 0
         for id_ in settling.ack:
@@ -265,7 +327,7 @@ class Subscription:
         for id_, _, _ in kept:
             freed += drop(id_)
         for retried in settling.retry:
-            freed += drop(_text(retried.id))
+            freed += drop(text_of(retried.id))
         for id_, _ in buried:
             freed += drop(id_)
         settling.freed = freed
@@ -290,95 +352,69 @@ class Subscription:
             rows=settling.rows,
         )
 
-    def _pull_call(self, *, recall: bool) -> store.Call[Pulled]:
-        return store.pull(self.keys, self.name, self.term, self._window(), recall=recall)
-
-    def _stop_call(self) -> store.Call[Pulled]:
-        """The call that gives the credit up. With it comes what was handed over and not heard of
-        yet: nothing is handed over after it. A recall names a limited number of jobs, and empties
-        the wake list: with more than that in hand, what was handed over stays to be heard."""
-        self._no_credit()
-        recall = len(self._held) < RECALL_MAX // 2
-        return store.pull(self.keys, self.name, self.term, NO_CREDIT, recall=recall)
-
-    def _stopped(self, pulled: Pulled) -> list[Delivery]:
-        known = set(self._held)
-        return [job for job in self._take(pulled) if job.id not in known]
+    def _pull_call(self, window: Window, recall: Recall | None = None) -> store.Call[Pulled]:
+        start = None if recall is None else recall.start
+        return store.pull(self.keys, self.name, self.term, window, recall=start)
 
     def _interest_call(self, window: Window) -> store.Call[str]:
         return store.interest(self.keys, self.name, self.term, window)
 
-    def _browse_call(self) -> store.Call[Any]:
-        return store.browse(self.keys, self._cursor, max(1, self._window().jobs))
+    # -- a browser: what it sees is not in its hands, so its credit comes back at once, but for that
+    # of a grant, which is used up --
 
-    def _browsed(self, page: Any) -> list[Delivery]:
+    def _browse_call(self, most: int = BROWSE_MAX) -> store.Call[Page]:
+        limit = min(most, BROWSE_MAX, self._window().jobs)
+        return store.browse(self.keys, self._cursor, limit)
+
+    def _affords(self, page: Page) -> int:
+        """How many jobs of a page its bytes allow; the first always fits (X-11)."""
+        room, total = self._window().bytes, 0
+        for count, job in enumerate(page.jobs):
+            total += len(job.value)
+            if count and 0 < room < total:
+                return count
+        return len(page.jobs)
+
+    def _browsed(self, page: Page) -> list[Delivery]:
+        self._look = len(page.jobs) >= min(BROWSE_MAX, self.window.jobs) or self.window.bytes > 0
+        self._look = self._look and bool(page.jobs)
         self._cursor, self.now = page.cursor, page.now
-        jobs: list[Delivery] = page.jobs
-        return jobs
+        if self.credit is not None:
+            sizes = [len(job.value) for job in page.jobs]
+            for size in sizes:
+                self.credit.take(size)
+            self.credit.restore(len(sizes), sum(sizes))
+        return page.jobs
+
+    # -- one job after the other -------------------------------------------------------------------
+
+    def _next_step(self) -> Literal["pull", "wait", "full", "over"]:
+        """What a consumer does that has given out all that it holds. full: its window is, until
+        something is settled. over: it has no credit, nothing will come."""
+        if self._doubtful or self.state == "notified":
+            return "pull"
+        if self.mode == "browse":
+            if self.state != "browsers":
+                return "over"
+            return "pull" if self._look else "wait"
+        if self.state == "interested":
+            return "pull" if self.timer_ms >= 0 and self._wait_s(None) == 0 else "wait"
+        window = self._window()
+        if window.jobs > len(self._held):
+            return "wait" if self._tight else "pull"
+        if not window.jobs or (self.credit is not None and self.credit.narrows):
+            return "over"
+        return "full"
+
+    def _full(self) -> LifecycleError:
+        return LifecycleError(
+            f"consumer '{self.name}' holds {len(self._held)} unsettled jobs, all that its window"
+            " allows: settle one before you ask for the next, or give it a larger window"
+        )
 
     def _cause(self, reason: str, kind: str) -> dict[str, Any]:
         return {"kind": kind, "type": "", "message": reason, "at": self.now, "worker": self.worker}
 
 
-class Settling:
-    """A settle that is prepared: ids, and what goes with them. `freed`: bytes of their values."""
-
-    __slots__ = ("ack", "batch", "done", "freed", "reject", "release", "retry", "rows")
-
-    def __init__(
-        self,
-        ack: list[str],
-        done: list[tuple[str, int | None, bytes]],
-        retry: list[Retried],
-        reject: list[tuple[str, bytes]],
-        release: list[str],
-        batch: bytes,
-        rows: int,
-    ) -> None:
-        self.ack = ack
-        self.done = done
-        self.retry = retry
-        self.reject = reject
-        self.release = release
-        self.batch = batch
-        self.rows = rows
-        self.freed = 0
-
-
-def retried(
-    job: Delivery | str, delay: float, error: dict[str, Any] | None, place: str, charge: bool
-) -> Retried:
-    """A retry in `delay` seconds. place: as in `Consumer.retry`."""
-    where = place or ("head" if delay > 0 else "old")
-    return Retried(
-        _id(job),
-        round(delay * 1000),
-        where,
-        charge,
-        orjson.dumps(error) if error else b"",
-        None if isinstance(job, str) else _deliveries_before(job),
-    )
-
-
-def in_order(job: Delivery) -> tuple[int, bool, int, int]:
-    """Sort key: the queue's order. Those that were due come first in their level, by due time."""
-    return -job.level, not job.due_ms, job.due_ms, job.position
-
-
-def _deliveries_before(job: Delivery) -> int | None:
-    try:
-        return job.deliveries
-    except Undecodable:
-        return None  # nothing to compare with
-
-
 def _deliveries(flat: Sequence[bytes]) -> list[Delivery]:
     return [Delivery(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)]
-
-
-def _id(job: Delivery | str) -> str:
-    return job if isinstance(job, str) else job.id
-
-
-def _text(id_: str | bytes) -> str:
-    return id_ if isinstance(id_, str) else id_.decode()

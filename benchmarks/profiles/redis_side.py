@@ -59,7 +59,7 @@ def _settle(window: int) -> Step:
         load(bench.redis, keys, envelope("hit"), jobs + window)
         name = "profile"
         term = wire.run(store.register(keys, name, window=Window(window), lease_ms=600_000)).term
-        now, _, _, _, found = wire.run(store.pull(keys, name, term, Window(window)))
+        now, *_, found = wire.run(store.pull(keys, name, term, Window(window)))
         yield
         for _ in range(jobs // window):
             ids, values = found[::2], found[1::2]
@@ -81,7 +81,7 @@ def _settle(window: int) -> Step:
             call = store.settle(
                 keys, name, term, Window(window), ack=ids, batch=batch, rows=len(ids)
             )
-            now, _, _, _, found = wire.run(call)
+            now, *_, found = wire.run(call)
 
     return step
 

@@ -3,8 +3,11 @@
 
 --- The pull itself, shared by `pull` and `settle`. `consumer` = {name=, state=, priority=, want=, bytes=, held_bytes=,
 --- held=} where want is the whole window in jobs and bytes that in bytes (0: no limit), held how many jobs are in its
---- hands (nil: not known). `queue` = {now=, levels=, paused=, timer=, ranked=}. Returns the jobs {id, value, ...} and ms
---- until the next due job where this consumer holds the fleet's timer (else -1).
+--- hands (nil: not known). `queue` = {now=, levels=, paused=, timer=, ranked=}. Returns the jobs {id, value, ...}, ms
+--- until the next due job where this consumer holds the fleet's timer (else -1), and behind which job they come: the id
+--- that stood last in these hands, "" where they were empty or nothing was taken. Hands are in the order of taking, so a
+--- consumer that does not know this id has not yet heard of a job that was handed over before these (X-25). Hands that
+--- this call has emptied cost no look: nothing unread is in them.
 
 --- Jobs that one call hands out at the most.
 local PULL_MAX = 500
@@ -49,11 +52,11 @@ local function pull_jobs(base, queue, consumer)
   if held == 0 then consumer.held_bytes = 0 end
   if free <= 0 then
     pull_leave(base, queue, consumer, 'not_interested')
-    return {}, -1
+    return {}, -1, ''
   end
   if queue.paused then
     pull_leave(base, queue, consumer, 'interested')
-    return {}, -1
+    return {}, -1, ''
   end
   local want = math.min(free, PULL_MAX)
   if not queue.quiet then
@@ -66,12 +69,13 @@ local function pull_jobs(base, queue, consumer)
     pull_pass_on(base, queue)
     -- with the timer handed on, this consumer may be the one that was told
     consumer.state = redis.call('HGET', base .. 'consumer:' .. consumer.name, 'state')
-    return {}, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1
+    return {}, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1, ''
   end
   local room = consumer.bytes > 0 and consumer.bytes - consumer.held_bytes or nil
   local jobs, ids, bytes, tight, more = take_heads(base, queue.levels, queue.promoted, want, room, held == 0)
-  local count = #ids
+  local count, behind = #ids, ''
   if count > 0 then
+    if held > 0 then behind = redis.call('LINDEX', held_key, '-1') end
     redis.call('RPUSH', held_key, unpack(ids))
     if room then consumer.held_bytes = consumer.held_bytes + bytes end
   end
@@ -86,7 +90,7 @@ local function pull_jobs(base, queue, consumer)
     pull_leave(base, queue, consumer, 'notified')
   else
     pull_settle_state(base, queue, consumer, 'interested')
-    return jobs, pull_timer(base, queue, consumer)
+    return jobs, pull_timer(base, queue, consumer), behind
   end
-  return jobs, -1
+  return jobs, -1, behind
 end

@@ -54,7 +54,7 @@ local function settle_lone(base, row, consumer, mine, arguments)
         if bytes ~= '0' then
           redis.call('HSET', base .. 'consumer:' .. consumer, 'held_bytes', string.format('%d', #value))
         end
-        return { now, 'not_interested', -1, {}, next_, value }
+        return { now, 'not_interested', -1, {}, '', next_, value }
       end
       -- cancelled while it waited
       if next_ then redis.call('LPUSH', ready, next_) end
@@ -66,7 +66,7 @@ local function settle_lone(base, row, consumer, mine, arguments)
       --- @include "pull_state"
       local me = { name = consumer, state = mine[2], priority = mine[3] }
       pull_settle_state(base, { now = now }, me, 'interested', bytes ~= '0' and '0')
-      return { now, 'interested', -1, {} }
+      return { now, 'interested', -1, {}, '' }
     end
   end
   --- @include "queue"
@@ -76,5 +76,5 @@ local function settle_lone(base, row, consumer, mine, arguments)
   me.held = 0
   local taken, timer = pull_jobs(base, queue, me)
   queue_account(base, me, true)
-  return { queue.now, me.state, timer, {}, unpack(taken) }
+  return { queue.now, me.state, timer, {}, '', unpack(taken) }
 end

@@ -25,12 +25,15 @@ class Window(NamedTuple):
 class Pulled(NamedTuple):
     """What came back. `jobs`: [id, value, ...] as bytes, in order. `timer_ms`: until the next due
     job, where this consumer is the one to watch it, else -1. `refused`: ids this consumer did not
-    hold any more (its settle changed nothing for them). `now`: ms, Redis's clock."""
+    hold any more (its settle changed nothing for them). `behind`: the id after which these jobs
+    stand in its hands; one that it does not know was handed over before them, and has not been
+    heard of (X-25). Empty where nothing stands before them. `now`: ms, Redis's clock."""
 
     now: int
     state: str
     timer_ms: int
     refused: list[bytes]
+    behind: bytes
     jobs: list[bytes]
 
 
@@ -52,7 +55,7 @@ class Retried(NamedTuple):
 
 def read_pulled(reply: Any) -> Pulled:
     """Read the reply of settle and pull."""
-    return Pulled(reply[0], text(reply[1]), reply[2], reply[3], reply[4:])
+    return Pulled(reply[0], text(reply[1]), reply[2], reply[3], reply[4], reply[5:])
 
 
 def settle(
@@ -103,9 +106,10 @@ def settle(
 
 
 def pull(
-    keys: QueueKeys, consumer: str, term: str, window: Window, *, recall: bool = False
+    keys: QueueKeys, consumer: str, term: str, window: Window, *, recall: int | None = None
 ) -> Call[Pulled]:
-    """Acquire what the window allows (Q-40). `recall`: also return, first, what is held already:
-    after a reconnect a reply may have been lost (H-18)."""
-    args: list[Arg] = [consumer, term, window.jobs, window.bytes, "1" if recall else "0"]
+    """Acquire what the window allows (Q-40). `recall`: also return, first, what is held already,
+    from this place in the hands on: after a reconnect a reply may have been lost (H-18). Where
+    there is more than a page of it, nothing is acquired (`rqueue.recall`)."""
+    args: list[Arg] = [consumer, term, window.jobs, window.bytes, "" if recall is None else recall]
     return Call("pull", keys.meta, args, read_pulled)

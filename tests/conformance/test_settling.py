@@ -6,7 +6,7 @@ from rqueue import store
 from rqueue.connection import execute
 from rqueue.errors import LifecycleError, NotRegistered, RegistrationLost
 from rqueue.job import JobState
-from rqueue.subscription import retried
+from rqueue.settling import retried
 from tests.support import invariants
 from tests.support.bench import Bench, ids
 

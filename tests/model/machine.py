@@ -247,8 +247,11 @@ class Machine(RuleBasedStateMachine):
             self.pull_by(c, window or (c.jobs, c.room), recall)
 
     def pull_by(self, c: Consumer, window: tuple[int, int], recall: bool = False) -> None:
-        call = store.pull(self.keys, c.name, str(c.term), Window(*window), recall=recall)
+        call = store.pull(
+            self.keys, c.name, str(c.term), Window(*window), recall=0 if recall else None
+        )
         pulled = self.answer(call)
+        assert pulled.behind.decode() == (c.held[-1] if c.held else "")
         expected = []
         if recall:
             expected = self.model.recall(c)
@@ -387,6 +390,7 @@ class Machine(RuleBasedStateMachine):
         )
         assert [id.decode() for id in pulled.refused] == refused
         self.got(c, pulled.jobs, taken)
+        assert pulled.behind.decode() == (self.model.behind if pull else "")
         if pull:
             self.told(c, pulled, timer)
         assert pulled.state == c.state, f"{c.name} is told {pulled.state}, is {c.state}"
@@ -474,7 +478,7 @@ class Machine(RuleBasedStateMachine):
             self.model.paused = True
 
     @precondition(lambda self: self.model.scheduled)
-    @rule(chosen=st.lists(some, max_size=2), parked=st.booleans())
+    @rule(chosen=st.lists(some, max_size=4), parked=st.booleans())
     def promote(self, chosen: list[int], parked: bool) -> None:
         self.arrivals = len(self.model.scheduled)
         if parked:

@@ -89,6 +89,8 @@ class Model:
     short: dict[str, list[str]] = field(default_factory=dict)
     history: list[tuple[str, str]] = field(default_factory=list)
     accepted: list[str] = field(default_factory=list)
+    behind: str = ""
+    """The job after which the last pull put what it took, "" where there was none."""
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -392,6 +394,7 @@ class Model:
         """Returns what it acquired, and the timer."""
         c.jobs, c.room = jobs, room
         taken: list[str] = []
+        self.behind = ""
         if c.free <= 0:
             self.settle_state(c, "not_interested")
         elif self.paused:
@@ -406,6 +409,7 @@ class Model:
                 return [], self.watches(c) if c.state == "interested" else -1
             free = c.free
             taken, tight = self.take(c)
+            self.behind = c.held[-1] if taken and c.held else ""
             c.held += taken
             self.gone(taken, c)
             if tight:
@@ -542,14 +546,17 @@ class Model:
         return True
 
     def promote(self, ids: list[str]) -> int:
-        count = 0
-        for index, (_, level, position, id) in enumerate(self.scheduled):
-            if id in ids:
-                self.scheduled[index] = (self.now, level, position, id)
-                if id not in self.seated:
-                    self.jobs[id].due = self.now
-                count += 1
+        chosen = [entry for entry in self.scheduled if entry[-1] in ids]
+        times = sorted({due for due, *_ in chosen})
+        for was, level, position, id in chosen:
+            # in the order of their due times, the last one now
+            due = min(was, self.now - (len(times) - 1 - times.index(was)))
+            self.scheduled.remove((was, level, position, id))
+            self.scheduled.append((due, level, position, id))
+            if id not in self.seated:
+                self.jobs[id].due = due
         self.scheduled.sort()
+        count = len(chosen)
         if self.paused:
             return count
         promoted = self.promote_due()

@@ -120,8 +120,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "resign": [Sample(store.resign(K, "id", b"a", b"b"), {"envelope": b"a", "fresh": b"b"})],
     "promote": [Sample(store.promote(K)), Sample(store.promote(K, ["i1"]), rest=["i1"])],
     "pull": [
-        Sample(store.pull(K, "consumer", "term", W), {"recall": "0"}),
-        Sample(store.pull(K, "consumer", "term", W, recall=True), {"recall": "1"}),
+        Sample(store.pull(K, "consumer", "term", W), {"recall": ""}),
+        Sample(store.pull(K, "consumer", "term", W, recall=7), {"recall": 7}),
     ],
     "purge": [
         Sample(store.purge(K, "limit"), {"scheduled": "0"}),

@@ -3,7 +3,7 @@
 from rqueue.aconsumer import AsyncConsumer
 from rqueue.consumer import Consumer
 from rqueue.job import Delivery
-from rqueue.subscription import in_order
+from rqueue.job_order import in_order
 
 
 def take(consumer: Consumer, count: int) -> list[Delivery]:

@@ -13,6 +13,7 @@ from time import monotonic
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.listener import Listener, Wake, handed_over
 from rqueue.logs import logger
+from rqueue_workers.arrivals import Unstarted, by_position
 from rqueue_workers.executor import Executor, Unfit
 from rqueue_workers.hand import CHUNK, Hand
 from rqueue_workers.lane import Job, Lane
@@ -109,8 +110,8 @@ class Desk:
             self._recover(hand, blocked)
         elif hand.passing and self._passed_on(hand):
             pass  # the others first
-        elif jobs := hand.settle(self.window(hand, blocked)):
-            self.deal(hand, jobs, hand.now)
+        else:
+            self._take_in(hand, hand.settle(self.window(hand, blocked)), blocked)
         if self.outage.since:
             self.outage.over()
         self.poll()  # last: somebody may wait for what was settled
@@ -143,8 +144,7 @@ class Desk:
         hand = self._flying
         if hand is not None:
             self._flying = None
-            if jobs := hand.receive():
-                self.deal(hand, jobs, hand.now)
+            self._take_in(hand, hand.receive(), False)
 
     def _passed_on(self, hand: Hand) -> bool:
         hand.pass_on()
@@ -208,8 +208,8 @@ class Desk:
 
     def deal(self, hand: Hand, jobs: Sequence[bytes], acquired: int) -> None:
         """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
-        if self.closing:
-            # a lane would begin them at once
+        if self.closing or hand.back:
+            # a lane would begin them at once, and before those that are about to go back
             hand.back.extend((jobs[i], len(jobs[i + 1])) for i in range(0, len(jobs), 2))
             return
         if not self.lanes:
@@ -277,17 +277,24 @@ class Desk:
             return
         handed = handed_over(wake.element)
         if handed is not None:
-            if hand.recalled and handed in hand.recalled:
+            arrivals = hand.arrivals
+            if handed[0] in hand.ids or arrivals.is_old(*handed):
                 return
             hand.ids.add(handed[0])
             if hand.state == "interested":
                 hand.state = "notified"
-            self.deal(hand, handed, hand.ms(monotonic()))
+            if hand.flight is not None or hand.lost_reply or arrivals.held_up:
+                arrivals.aside += handed  # a reply that is not read yet may stand before it
+            elif hand.gave_back:
+                hand.back.append((handed[0], len(handed[1])))
+            else:
+                self.deal(hand, handed, hand.ms(monotonic()))
         elif wake.kind == "revoked":
             hand.ids.discard(wake.id.encode())
             self._revoke(hand, wake.id.encode())
         elif wake.kind == "reconnected":
             hand.lost_reply = True
+            hand.arrivals.reconnected()
         else:
             hand.state = "notified"
 
@@ -315,29 +322,70 @@ class Desk:
         hand.cancelled.add(id)
         self.slot.revoke(hand, id)
 
-    # -- after a lost reply ------------------------------------------------------------------------
+    # -- in their order ----------------------------------------------------------------------------
+
+    def _take_in(self, hand: Hand, jobs: list[bytes], blocked: bool) -> None:
+        """Put what a reply brought where it will run: behind what was handed over before it, also
+        where that is not heard of yet, before what was handed over after it (X-25)."""
+        arrivals = hand.arrivals
+        if not jobs and not arrivals.aside:
+            return
+        if jobs and arrivals.overtake(hand.ids):
+            arrivals.held_up = True
+            try:
+                for wake in self._listen(0):
+                    self.hear(wake)
+                if arrivals.overtake(hand.ids):
+                    arrivals.ask()
+                    hand.ids.difference_update(jobs[::2])
+                    hand.lost_reply = True
+                    self._recall(hand, blocked)
+                    return
+            except ServerError:
+                hand.ids.difference_update(jobs[::2])
+                hand.lost_reply = True
+                raise
+            finally:
+                arrivals.held_up = False
+        if jobs := arrivals.merge(jobs):
+            self.deal(hand, jobs, hand.now)
 
     def _recover(self, hand: Hand, blocked: bool) -> None:
         """Tell what ended, then ask what is held (H-18)."""
         hand.settle(None)
+        self._recall(hand, blocked)
+
+    def _recall(self, hand: Hand, blocked: bool) -> None:
+        """Ask what is held; what has not begun is begun in the queue's order."""
+        hand.ids.difference_update(hand.arrivals.aside[::2])
         # not by a look at what waits and runs: jobs go from hand to hand while one looks
         known = set(hand.ids)
         flat = hand.recall(self.window(hand, blocked))
-        pairs = {(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)}
-        hand.recalled = pairs
-        ids = {id_ for id_, _ in pairs}
-        for entry in list(hand.todo):
-            if entry[0] not in ids:
-                try:
-                    hand.todo.remove(entry)
-                except ValueError:
-                    continue  # it has just begun; its outcome will be refused
-                hand.ids.discard(entry[0])
-        new: list[bytes] = []
-        for i in range(0, len(flat), 2):
-            if flat[i] not in known:
-                new += flat[i : i + 2]
-        self.deal(hand, new, hand.now)
+        named = set(flat[::2])
+        waiting = [(flat[i], flat[i + 1], hand.now) for i in range(0, len(flat), 2)]
+        waiting = [job for job in waiting if job[0] not in known]
+        for job in self._take_unstarted(hand):
+            # what is not named here was taken out of these hands; what has just begun is refused
+            if job[0] in named:
+                waiting.append(job)
+            else:
+                hand.ids.discard(job[0])
+        waiting.sort(key=by_position)
+        for id_, value, acquired in waiting:
+            self.deal(hand, (id_, value), acquired)
+
+    def _take_unstarted(self, hand: Hand) -> list[Unstarted]:
+        jobs = []
+        while hand.todo:
+            try:
+                jobs.append(hand.todo.popleft())
+            except IndexError:
+                break  # the main thread was faster
+        for lane in self.lanes.values():
+            waiting = lane.take_unstarted()
+            jobs += [(job.id, job.value, job.acquired) for job in waiting if job.hand is hand]
+            lane.submit([job for job in waiting if job.hand is not hand])
+        return jobs
 
     def running_in(self, hand: Hand) -> set[bytes]:
         """Ids of a hand's jobs that run."""

@@ -12,10 +12,12 @@ from rqueue import store
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.keys import QueueKeys
 from rqueue.logs import logger
+from rqueue.recall import Recall
 from rqueue.store.settle import Pulled, Window
 from rqueue.wire import Wire
 from rqueue.words import many
 from rqueue_workers.adaptive import Credit
+from rqueue_workers.arrivals import Arrivals, Unstarted
 from rqueue_workers.rows import Row, pack_rows
 
 T = TypeVar("T")
@@ -25,9 +27,6 @@ log = logger("rqueue.worker")
 BYTES_WINDOW = 64 * 1024 * 1024
 CHUNK = 500
 """Jobs that one settle call names at most."""
-
-Unstarted = tuple[bytes, bytes, int]
-"""id, value, when it was acquired (ms, Redis's clock)."""
 
 
 class Flight(NamedTuple):
@@ -74,8 +73,9 @@ class Hand:
         self.back: deque[tuple[bytes, int]] = deque()
         self.credit = Credit(1, prefetch)
         """Of the main thread's lane."""
-        self.recalled: set[tuple[bytes, bytes]] = set()
-        """What the last recall named: a hand-over that was under way then is no second job."""
+        self.arrivals = Arrivals()
+        self.gave_back = False
+        """Jobs went back, and nothing was pulled since: they wait before what is handed over."""
         self.passing: deque[tuple[bytes, int]] = deque()
         """Like `back`, but not to be acquired again in the same step: others are to have a look."""
         self.lanes: set[int] = set()
@@ -147,7 +147,7 @@ class Hand:
         self.name, self.term, self.state = name, registered.term, registered.state
         self.ids.clear()
         self.timer_at = 0.0
-        self.tight = self.lost_reply = False
+        self.tight = self.lost_reply = self.gave_back = False
         self._read_clock(registered.now)
 
     def unregister(self) -> None:
@@ -178,6 +178,7 @@ class Hand:
             rows.clear()
         self.term = self.state = ""
         self.ids.clear()
+        self.arrivals.forget()
         self.cancelled.clear()
         self.flight = None
         return stale
@@ -314,6 +315,7 @@ class Hand:
         if dones or others or back:
             acks = [*acks, *dones, *others]
             self.ids.difference_update([id_ for id_, _ in back])
+            self.gave_back = self.gave_back or bool(back)
         if acks:
             self.ids.difference_update([row[0] for row in acks])
             self._ended(len(acks))
@@ -346,7 +348,7 @@ class Hand:
         return len(self.ids)
 
     def _read(self, pulled: Pulled, window: int | None) -> list[bytes]:
-        now, state, timer, refused, jobs = pulled
+        now, state, timer, refused, self.arrivals.behind, jobs = pulled
         self.now = now
         self._read_clock(now)
         if jobs:
@@ -355,6 +357,8 @@ class Hand:
             self._refused(refused)
         if window is not None:
             self.state = state
+            if jobs or state == "interested":
+                self.gave_back = False
             self.timer_at = self._due_at(now + timer, timer) if timer >= 0 else 0.0
             self.tight = state == "not_interested" and len(self.ids) < window
         return jobs
@@ -375,12 +379,17 @@ class Hand:
             )
 
     def recall(self, window: int) -> list[bytes]:
-        """Pull, and ask what is held: [id, value, ...] of both (H-18)."""
-        call = store.pull(
-            self.keys, self.name, self.term, Window(window, BYTES_WINDOW), recall=True
-        )
-        pulled = self._wire.run(call, queue=self.queue, consumer=self.name)
-        jobs = self._read(pulled, window)
+        """Pull, and ask what is held: [id, value, ...] of both, in the order of taking (H-18)."""
+        recall = Recall()
+        while True:
+            call = store.pull(
+                self.keys, self.name, self.term, Window(window, BYTES_WINDOW), recall=recall.start
+            )
+            pulled = self._wire.run(call, queue=self.queue, consumer=self.name)
+            if recall.read(pulled):
+                break
+        jobs = self._read(pulled._replace(jobs=recall.jobs), window)
+        self.arrivals.recalled(jobs)
         self.lost_reply = False
         return jobs
 

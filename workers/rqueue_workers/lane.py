@@ -153,6 +153,15 @@ class Lane:
             hands.add(job.hand)
         return hands
 
+    def take_unstarted(self) -> list[Job]:
+        """Take back what has not begun, in its order; to be submitted again."""
+        jobs = []
+        while True:
+            try:
+                jobs.append(self.todo.popleft())
+            except IndexError:
+                return jobs
+
     def stall(self, now: float) -> tuple[float, set[Hand]]:
         """Give back what has waited too long for a slot. Returns seconds until the next look, 0.0 =
         none is needed, and the hands whose jobs went back."""

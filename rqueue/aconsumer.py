@@ -316,7 +316,7 @@ class AsyncConsumer(Subscription):
 
     async def drain(self) -> AsyncIterator[list[Delivery]]:
         """Acquire until nothing is left, then give up the credit; as `Consumer.drain`."""
-        while (jobs := await self.pull()) or self.state == "notified":
+        while (jobs := await self.pull()) or self.more:
             if jobs:
                 yield jobs
         if last := await self.stop():

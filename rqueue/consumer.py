@@ -347,7 +347,7 @@ class Consumer(Subscription):
         Yields batches; settle each before the next is asked for, or the window is full and the
         drain ends with it. Jobs that come back later (a retry with a delay) are not waited for.
         """
-        while (jobs := self.pull()) or self.state == "notified":
+        while (jobs := self.pull()) or self.more:
             if jobs:
                 yield jobs
         if last := self.stop():

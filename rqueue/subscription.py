@@ -117,6 +117,12 @@ class Subscription:
         """Bytes of the stored values of the jobs in its hands."""
         return sum(self._held.values())
 
+    @property
+    def more(self) -> bool:
+        """Whether work waits, as far as it knows: pull again. (`state` is the list it is in; it is
+        notified until it has pulled all there is.)"""
+        return self.state == "notified"
+
     # -- life --------------------------------------------------------------------------------------
 
     def _joined(self) -> None:

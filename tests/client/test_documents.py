@@ -42,11 +42,11 @@ def worker(queue: Queue) -> Iterator[None]:
     def loop() -> None:
         with queue.consumer(jobs=50, renew=False) as consumer:
             while not stop.is_set():
-                jobs = [wake.job for wake in consumer.wait(0.1) if wake.job] + consumer.pull()
-                for job in jobs:
-                    name, args, kwargs, _ = unpack(job.body)
-                    found = registry.find(name)
-                    consumer.ack(job, found(*args, **kwargs) if found else None)  # type: ignore[operator]
+                if (job := consumer.receive(0.1)) is None:
+                    continue
+                name, args, kwargs, _ = unpack(job.body)
+                found = registry.find(name)
+                consumer.ack(job, found(*args, **kwargs) if found else None)  # type: ignore[operator]
 
     thread = threading.Thread(target=loop)
     thread.start()
@@ -81,6 +81,9 @@ def test_the_page_of_the_client(namespace: dict[str, Any], private_server: Embed
         namespace["order_placed"](7)
         assert queue.job("welcome-7").result(20)
         namespace["putter"].flush()
+    with Queue("own", private_server.url) as queue:
+        sent = [queue.send("t", [i]).id for i in range(12)]
+        assert namespace["work_on"](queue) == sent
     assert namespace["work_off"](queue.at("empty")) == 0
 
 

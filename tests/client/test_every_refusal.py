@@ -95,6 +95,7 @@ CONSUMER: dict[str, Callable[[Any], object]] = {
     "release": lambda c: c.release(JOB),
     "reject": lambda c: c.reject(JOB, "why"),
     "wait": lambda c: c.wait(5),
+    "receive": lambda c: c.receive(5),
     "rejoin": lambda c: c.rejoin(),
     "close": lambda c: c.close(),
 }

@@ -1,0 +1,252 @@
+"""One consumer's two connections, read in any order: what it begins is in the queue's order.
+
+Real consumers on a real server, with wires and a listener that a test plays: a wake-up may be on
+its way while a reply is read, a reply while jobs run; either may be lost.
+"""
+
+from __future__ import annotations
+
+import uuid
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import redis
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from rqueue import store
+from rqueue.client import Queue
+from rqueue.consumer import Consumer
+from rqueue.credit import WindowCredit
+from rqueue.errors import ConnectionLost
+from rqueue.job import Delivery
+from rqueue.listener import RECONNECTED, Wake
+from rqueue.scripts import Scripts, run
+from rqueue.store import Call, Put
+from rqueue_workers.desk import Desk
+from rqueue_workers.hand import Hand
+from rqueue_workers.main_lane import Slot
+
+
+class StagedWire:
+    """Sends the calls of one consumer. `loss`: of the next call, what is lost: it or its reply."""
+
+    def __init__(self, client: redis.Redis, lua: Scripts) -> None:
+        self._client = client
+        self._lua = lua
+        self._reply: Any = None
+        self.loss = ""
+
+    def begin(self, call: Call[Any]) -> None:
+        if self.loss == "call":
+            self.loss = ""
+            raise ConnectionLost("the call was lost")
+        self._reply = run(self._client, self._lua.script(call.script), call.keys, call.args)
+
+    def finish(self, call: Call[Any], **_: str) -> Any:
+        if self.loss == "reply":
+            self.loss = ""
+            raise ConnectionLost("the reply was lost")
+        return call.read(self._reply)
+
+    def run(self, call: Call[Any], **_: str) -> Any:
+        self.begin(call)
+        return self.finish(call)
+
+    def close(self) -> None:
+        """It has no connection of its own."""
+
+
+class StagedListener:
+    """Hears what the test lets arrive; a wait takes one more wake-up, as a blocked command does."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._keys: dict[str, str] = {}
+        self._coming: list[Wake] = []
+        self._stale = False
+
+    def add(self, consumer: str, wake_key: str) -> None:
+        self._keys[wake_key] = consumer
+
+    def remove(self, wake_key: str) -> None:
+        self._keys.pop(wake_key, None)
+
+    def close(self) -> None:
+        """It has no connection of its own."""
+
+    def arrive(self) -> None:
+        """A wake-up is taken off its list, and on its way."""
+        for key, consumer in self._keys.items():
+            element: Any = self._client.lpop(key)
+            if element is not None:
+                self._coming.append(Wake(consumer, element))
+
+    def lose(self) -> None:
+        """The connection is lost, with what was on its way."""
+        self._coming.clear()
+        self._stale = True
+
+    def wait(self, timeout: float | None, interrupt: Any = None) -> list[Wake]:
+        if self._stale:
+            self._stale = False
+            return [Wake(consumer, RECONNECTED) for consumer in self._keys.values()]
+        if timeout and not self._coming:
+            self.arrive()
+        return [self._coming.pop(0)] if self._coming else []
+
+
+class Reading(RuleBasedStateMachine):
+    """A consumer, and what it begins."""
+
+    client: ClassVar[redis.Redis]
+    lua: ClassVar[Scripts]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = Queue(f"reading-{uuid.uuid4().hex[:12]}", redis=self.client)
+        self.wire = StagedWire(self.client, self.lua)
+        self.listener = StagedListener(self.client)
+        self.sent = 0
+        self.begun: list[int] = []
+
+    def teardown(self) -> None:
+        try:
+            if self.sent:
+                self.work_off()
+                assert self.begun == list(range(1, self.sent + 1))
+        finally:
+            if found := list(self.client.scan_iter(self.queue.keys.base + "*", count=10_000)):
+                self.client.delete(*found)
+
+    def begin(self, job: Delivery) -> None:
+        last = self.begun[-1] if self.begun else 0
+        assert job.position > last, f"{job.position} begins behind {last}"
+        self.begun.append(job.position)
+
+    def work_off(self) -> None:
+        """Let everything arrive and end."""
+        raise NotImplementedError
+
+    @rule(count=st.sampled_from([1, 1, 1, 2, 5]))
+    def enqueue(self, count: int) -> None:
+        puts = [Put(f"j{self.sent + i}", b'["t"]') for i in range(count)]
+        call = store.enqueue(self.queue.keys, puts)
+        run(self.client, self.lua.script(call.script), call.keys, call.args)
+        self.sent += count
+
+    @rule()
+    def arrive(self) -> None:
+        self.listener.arrive()
+
+    @rule(loss=st.sampled_from(["call", "reply", "reply", "wake-ups"]))
+    def lose(self, loss: str) -> None:
+        if loss == "wake-ups":
+            self.listener.lose()
+        else:
+            self.wire.loss = loss
+
+
+class LoneReading(Reading):
+    """With a consumer of one's own."""
+
+    @initialize(window=st.sampled_from([1, 2, 4, 100]), managed=st.booleans())
+    def join(self, window: int, managed: bool) -> None:
+        credit = WindowCredit(window) if managed else None
+        wire: Any = self.wire
+        listener: Any = self.listener
+        self.consumer = Consumer(
+            self.client, self.queue.keys, jobs=window, credit=credit, renew=False, wire=wire,
+            listener=listener,
+        ).register()  # fmt: skip
+        self.window = window
+        self.mine: list[str] = []
+
+    def give(self, jobs: list[Delivery]) -> None:
+        for job in jobs:
+            self.begin(job)
+            self.mine.append(job.id)
+
+    @rule(timeout=st.sampled_from([0, 0.01]))
+    def receive(self, timeout: float) -> None:
+        if len(self.mine) < self.window and (job := self.consumer.receive(timeout)):
+            self.give([job])
+
+    @rule()
+    def pull(self) -> None:
+        try:
+            jobs = self.consumer.pull()
+        except ConnectionLost:
+            known = set(self.mine)
+            jobs = [job for job in self.consumer.pull(recall=True) if job.id not in known]
+        self.give(jobs)
+
+    @rule(count=st.integers(1, 3), pull=st.booleans())
+    def settle(self, count: int, pull: bool) -> None:
+        ids, self.mine = self.mine[:count], self.mine[count:]
+        try:
+            self.give(self.consumer.settle(ack=ids, pull=pull))
+        except ConnectionLost:
+            self.consumer.settle(ack=ids)  # said again: it may have been carried out
+            if pull:
+                known = set(self.mine)
+                again = self.consumer.pull(recall=True)
+                self.give([job for job in again if job.id not in known])
+
+    def work_off(self) -> None:
+        while len(self.begun) < self.sent:
+            self.settle(len(self.mine), False)
+            job = self.consumer.receive(1)
+            assert job is not None, f"only {len(self.begun)} of {self.sent} jobs came"
+            self.give([job])
+
+
+class WorkerReading(Reading):
+    """With a worker's hand and desk: its main thread runs the jobs, its courier looks on."""
+
+    @initialize(window=st.sampled_from([1, 2, 4, 100]))
+    def join(self, window: int) -> None:
+        wire: Any = self.wire
+        self.hand = Hand(0, self.queue.keys, wire, "w", lambda _count: None, window)
+        parts: Any = SimpleNamespace(strict=False, prefetch=0, plans={})
+        listener: Any = self.listener
+        self.desk = Desk(parts, [self.hand], {}, parts, listener, Slot("w"), lambda: None)
+        self.desk._poll_at = float("inf")  # it hears when the test says so
+        self.hand.register("c", priority=0, lease_ms=600_000, slots=1, jobs=window)
+        self.desk.listen(self.hand)
+
+    @rule(count=st.integers(1, 4))
+    def run_some(self, count: int) -> None:
+        for _ in range(min(count, len(self.hand.todo))):
+            id_, value, acquired = self.hand.todo.popleft()
+            self.begin(Delivery(id_, value))
+            head = value.partition(b";")[0]
+            self.hand.acks.append((id_, value, head, "t", acquired, 0.0, 0.0))
+
+    @rule()
+    def post(self) -> None:
+        self.desk.post(self.hand)
+
+    @rule()
+    def step(self) -> None:
+        self.desk.step(self.hand)
+
+    @rule()
+    def attend(self) -> None:
+        """A job runs long: the courier gives back what waits behind it."""
+        self.desk.guarded(self.desk.clear, self.hand)
+        if self.hand.pending:
+            self.desk.guarded(self.desk._step, self.hand, True)
+
+    @rule(timeout=st.sampled_from([0, 0.01]))
+    def hear(self, timeout: float) -> None:
+        self.desk.wait(timeout, 0)
+
+    def work_off(self) -> None:
+        for _ in range(20 * self.sent + 20):
+            if len(self.begun) == self.sent:
+                return
+            self.run_some(4)
+            self.desk.step(self.hand)
+            self.desk.wait(1, 0)
+        raise AssertionError(f"only {len(self.begun)} of {self.sent} jobs began")

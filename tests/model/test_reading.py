@@ -1,0 +1,123 @@
+"""Hand-over and pull interleaved, read in any order, with losses; and faults that must be found."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from rqueue.subscription import Subscription
+from rqueue_workers.arrivals import Arrivals
+from tests.model.reading import LoneReading, Reading, WorkerReading
+from tests.model.sources import changed, frozen
+
+SEARCH = settings(
+    max_examples=250,
+    stateful_step_count=40,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate, Phase.shrink],
+    print_blob=False,
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+PLANTED = settings(SEARCH, phases=[Phase.generate])
+
+WRONG = r"begins behind|of \d+ jobs"
+
+BOTH = pytest.mark.parametrize("kind", [LoneReading, WorkerReading])
+
+
+def machine(kind: type[Reading], client: redis.Redis, lua: Any) -> Any:
+    return type(kind.__name__, (kind,), {"client": client, "lua": lua})
+
+
+@BOTH
+@pytest.mark.timeout(240)
+def test_what_comes_is_begun_in_order(
+    kind: type[Reading], client: redis.Redis, tmp_path: Path
+) -> None:
+    run_state_machine_as_test(machine(kind, client, frozen(tmp_path)), settings=SEARCH)
+
+
+@BOTH
+def test_a_reply_that_does_not_say_behind_what_it_comes_is_found(
+    kind: type[Reading], client: redis.Redis, tmp_path: Path
+) -> None:
+    lua = frozen(tmp_path)
+    right = "if held > 0 then behind = redis.call('LINDEX', held_key, '-1') end"
+    changed(tmp_path, "include/pull.lua", right, "")
+    changed(tmp_path, "pull.lua", "redis.call('LINDEX', held, -1) or ''", "''")
+    with pytest.raises(AssertionError, match=WRONG):
+        run_state_machine_as_test(machine(kind, client, lua), settings=PLANTED)
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    kind: type[Reading]
+    owner: type
+    method: str
+    wrong: Any
+    course: tuple[tuple[str, dict[str, Any]], ...] = ()
+    """Where only a rare one shows it; without the fault it is played too."""
+
+
+ONE, TWO = ("enqueue", {"count": 1}), ("enqueue", {"count": 2})
+ARRIVE, POST, STEP = ("arrive", {}), ("post", {}), ("step", {})
+HEAR = ("hear", {"timeout": 0})
+RUN = ("run_some", {"count": 4})
+LATE = ("lose", {"loss": "reply"})
+
+
+FAULTS = [
+    Fault("nobody asks", LoneReading, Subscription, "_overtakes", lambda *_: False),
+    Fault("nobody looks", WorkerReading, Arrivals, "overtake", lambda *_: False),
+    Fault(
+        "wake-ups go before replies",
+        WorkerReading,
+        Arrivals,
+        "merge",
+        lambda self, jobs: [*self.aside, *jobs, *(self.aside.clear() or [])],
+        # the reply of `post` is not read when a job is handed over after it
+        (ONE, TWO, POST, ONE, ARRIVE, ARRIVE, HEAR, HEAR, STEP, RUN),
+    ),
+    Fault(
+        "an old wake-up is news",
+        WorkerReading,
+        Arrivals,
+        "is_old",
+        lambda *_: False,
+        # a recall names the job while its wake-up is on its way; it has ended when that is heard
+        (ONE, LATE, STEP, ARRIVE, STEP, RUN, STEP, HEAR, RUN),
+    ),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_planted_fault_is_found(
+    fault: Fault, client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = machine(fault.kind, client, frozen(tmp_path))
+    if fault.course:
+        play(kind, fault.course)
+    monkeypatch.setattr(fault.owner, fault.method, fault.wrong)
+    with pytest.raises(AssertionError, match=WRONG):
+        if fault.course:
+            play(kind, fault.course)
+        else:
+            run_state_machine_as_test(kind, settings=PLANTED)
+
+
+def play(kind: Any, course: tuple[tuple[str, dict[str, Any]], ...]) -> None:
+    played = kind()
+    try:
+        played.join(window=100)
+        for name, arguments in course:
+            getattr(played, name)(**arguments)
+    finally:
+        played.teardown()

@@ -34,7 +34,9 @@ if not jobs or not bytes or jobs < 0 or bytes < 0 then return redis.error_reply(
 local held, reply, from = base .. 'held:' .. consumer, {}, nil
 if recall ~= '' then
   from = tonumber(recall)
-  if not from or from < 0 then return redis.error_reply('BADARGS pull: a recall begins at a place in the hands') end
+  if not from or from < 0 or from > 2^31 or from ~= math.floor(from) then
+    return redis.error_reply('BADARGS pull: a recall begins at a place in the hands')
+  end
 end
 local behind = redis.call('LINDEX', held, -1) or ''
 if from then

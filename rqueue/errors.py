@@ -379,11 +379,12 @@ class ConsumerGone(RegistrationLost):
     """The lease of the consumer ended: what it held went back to the queue."""
 
     def __init__(self, consumer: str, *, queue: str = "", term: int = 0) -> None:
+        said = f" (term {term})" if term else ""
         super().__init__(
             consumer,
             queue=queue,
             term=term,
-            problem=f"is no longer registered (term {term}): its lease ended, its jobs went back",
+            problem=f"is no longer registered{said}: its lease ended, its jobs went back",
         )
 
 

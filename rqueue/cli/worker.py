@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,8 @@ NO_URL = (
     "no server: set RQUEUE_URL, pass --url redis://host:6379/0, or put url into the pool file"
     " (--dev uses the development server that 'rqueue dev' keeps in this folder)"
 )
+
+_ENDING = (signal.SIGTERM, signal.SIGINT)
 
 EPILOG = """\b
 Exit codes of a pool:
@@ -69,6 +76,16 @@ Exit codes of a pool:
     "--drain",
     metavar="DURATION",
     help="What running jobs get after the first SIGTERM; default 30s.",
+)
+@click.option(
+    "--grace",
+    metavar="DURATION",
+    help="What a process gets after that to leave, until it is killed; default 2s.",
+)
+@click.option(
+    "--patience",
+    metavar="DURATION",
+    help="How long Redis may be unreachable at the start; default 5s.",
 )
 @click.option(
     "--lease",
@@ -140,17 +157,35 @@ def worker(
         raise click.UsageError(
             "name the module with the tasks (rqueue worker app.tasks), or pass --pool-file"
         )
-    from rqueue.errors import ConfigError
-    from rqueue_workers.pool import run_pool
-    from rqueue_workers.poolfile import load_pool_file
+    with _ended_by_signals():
+        from rqueue.errors import ConfigError
+        from rqueue_workers.pool import run_pool
+        from rqueue_workers.poolfile import load_pool_file
 
+        try:
+            spec = load_pool_file(pool_file, given)
+        except ConfigError as error:
+            if error.setting == "url" and not dev and target.url is None:
+                raise Failure(NO_URL, USAGE) from None
+            raise
+        return int(run_pool(spec))
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Until the pool takes the signals over, while its modules are imported, one that asks it to
+    end does so at once: with code 0, since nothing was begun."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    for number in _ENDING:
+        signal.signal(number, lambda *_: os._exit(0))
     try:
-        spec = load_pool_file(pool_file, given)
-    except ConfigError as error:
-        if error.setting == "url" and not dev and target.url is None:
-            raise Failure(NO_URL, USAGE) from None
-        raise
-    return int(run_pool(spec))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _dev_url() -> str:

@@ -5,6 +5,7 @@ import concurrent.futures
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import time
 from typing import Any
@@ -229,3 +230,10 @@ def change_user() -> int:
     os.setegid(65534)
     os.seteuid(65534)
     return os.geteuid()
+
+
+@task(name="orphans")
+def orphans(count: int) -> None:
+    """Leave processes that nobody waits for, and that end at once."""
+    for _ in range(count):
+        subprocess.run(["sh", "-c", "true & true &"], check=True)

@@ -1,8 +1,10 @@
 """Runs one pool as a program: options as JSON, by the names they have in a pool file.
 
-Besides these: `sabotage` lets the supervisor itself fail, `respawn_delays`, `path` to import from.
+Besides these: `sabotage` lets the supervisor itself fail, `subreaper` gives it orphans,
+`respawn_delays`, `path` to import from.
 """
 
+import ctypes
 import json
 import sys
 from dataclasses import replace
@@ -14,6 +16,8 @@ from rqueue_workers.supervisor import Supervisor
 def main() -> int:
     options = json.loads(sys.argv[1])
     sabotage = options.pop("sabotage", False)
+    if options.pop("subreaper", False):
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # as the first process of a container is
     if "path" in options:
         sys.path.insert(0, options.pop("path"))
     delays = tuple(options.pop("respawn_delays", (0.0, 0.05, 0.1)))

@@ -91,6 +91,7 @@ def test_without_a_file() -> None:
         ('app = "a"\nqueues = [""]', "queues", "is empty"),
         ('app = "a"\nname = "two words"', "name", "no blanks"),
         ('app = "a"\nstrict = "yes"', "strict", "true or false"),
+        ('app = "a"\nqueues = []', "queues", "names no queue"),
         ('app = "a"\npidfile = 3', "pidfile", "text"),
     ],
 )

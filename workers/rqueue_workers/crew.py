@@ -18,6 +18,7 @@ from rqueue import scripts
 from rqueue.logs import logger
 from rqueue_workers.deaths import Death
 from rqueue_workers.exits import Exit
+from rqueue_workers.host import adopts, reap_strangers
 from rqueue_workers.shared import (
     CONTINUE,
     DRAIN,
@@ -113,6 +114,7 @@ class Crew:
         self._inbox = inbox
         self._lifeline = lifeline
         self._members: dict[int, Member] = {}
+        self._adopts = adopts()
         for name in SCRIPTS:
             scripts.script(name)
         host = socket.gethostname().split(".")[0]
@@ -198,6 +200,8 @@ class Crew:
                 else:
                     del self._members[pid]
                     dead.append((member, Death.of(status)))
+        if self._adopts:
+            reap_strangers(self._members)
         return dead
 
     def _halted(self, member: Member, status: int) -> None:

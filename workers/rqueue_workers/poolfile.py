@@ -42,9 +42,12 @@ def _names(value: Any, option: str) -> tuple[str, ...]:
 
 def _queues(value: Any, option: str) -> tuple[str, ...]:
     try:
-        return tuple(check_queue(name) for name in _names(value, option))
+        names = tuple(check_queue(name) for name in _names(value, option))
     except InvalidName as error:
         raise ConfigError(option, str(error)) from None
+    if not names:
+        raise ConfigError(option, "names no queue; leave it out to serve 'default'")
+    return names
 
 
 def _whole(low: int, high: int) -> Callable[[Any, str], int]:
@@ -177,9 +180,7 @@ def _build(values: dict[str, Any], environ: Mapping[str, str]) -> PoolSpec:
     pool = {name: values.pop(name) for name in _OF_POOL if name in values}
     if "max_memory" in values:
         values["max_rss"] = values.pop("max_memory")
-    values.setdefault("queues", ())
-    if not values["queues"]:
-        values["queues"] = ("default",)
+    values.setdefault("queues", ("default",))
     worker = WorkerSpec(settings=settings, **values)
     if worker.limit and worker.soft_limit >= worker.limit:
         raise ConfigError("soft_limit", "must be shorter than limit, which ends the process")

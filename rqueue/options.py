@@ -45,8 +45,9 @@ class Options:
     `id`: the job's, else a new one. `priority`: 0 to 9, higher first (Q-11). `at_ms`: due at, ms
     since the epoch; `delay_ms`: due so many ms from now; at most one of them. `max_deliveries`:
     attempts in all, 0 = the queue's. `retry`: a policy. `limit`, `soft_limit`: seconds one attempt
-    may take. `keep`: seconds the result is kept. `headers`: text for the job's code. `labels`: what
-    consumers select by. `immediate`: refuse unless a consumer takes the job at once (Q-19).
+    may take. `keep`: seconds the result is kept. `headers`: text for the job's code. `labels`:
+    small facts for its code, listings and reports. `immediate`: refuse unless a consumer takes the
+    job at once (Q-19).
 
     Raises ConfigError and InvalidName.
     """

@@ -39,8 +39,8 @@ def cancel(
     """Cancel jobs.
 
     A job that waits ends now. One that a worker has already ends too: the worker is told, and its
-    result does not count; the code itself is not interrupted. With --keep-held such jobs are left
-    alone.
+    result does not count. An async task is cancelled where it awaits; the code of others is not
+    interrupted. With --keep-held such jobs are left alone.
 
     \b
     Exit codes: 0 all were cancelled, 1 some had ended or were left alone, 3 no such job.

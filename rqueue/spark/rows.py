@@ -12,7 +12,7 @@
 | `max_deliveries` | a whole number | attempts in all; null: the queue's |
 | `limit`, `soft_limit`, `keep` | seconds, or a duration as text | as in `rqueue.Options` |
 | `headers` | map of string, struct, or string: a JSON object | text for the job's code |
-| `labels` | like `headers` | what consumers select by |
+| `labels` | like `headers` | small facts for listings and reports |
 | `group` | string | queues have no groups yet: null |
 | `id` | string | the job's id; another column where option `idColumn` names it |
 

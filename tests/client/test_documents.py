@@ -1,11 +1,14 @@
 """The code on the pages about the client runs as it is written."""
 
 import asyncio
+import logging
+import os
 import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -17,7 +20,12 @@ from rqueue.client import Queue
 from rqueue.codec import unpack
 from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import Unsigned
-from rqueue.packing import Call
+from rqueue.ids import MAX_ID_BYTES
+from rqueue.inspector.jobs import PAGE_MAX
+from rqueue.names import MAX_NAME
+from rqueue.packing import LIMITS, Call
+from rqueue.settings import Settings
+from rqueue.store.enqueue import BATCH
 from rqueue.task import registry
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -85,6 +93,10 @@ def test_the_page_of_the_client(namespace: dict[str, Any], private_server: Embed
         sent = [queue.send("t", [i]).id for i in range(12)]
         assert namespace["work_on"](queue) == sent
     assert namespace["work_off"](queue.at("empty")) == 0
+    with Queue("seen", private_server.url) as seen:
+        job = seen.send("t")
+        assert namespace["watch"](seen) == [job.id]
+        assert job.state() == "ready"
 
 
 def test_the_page_of_security(namespace: dict[str, Any], private_server: EmbeddedRedis) -> None:
@@ -123,6 +135,11 @@ class Routes:
     get = post
 
 
+class HTTPException(Exception):
+    def __init__(self, status_code: int, detail: str) -> None:
+        self.status_code = status_code
+
+
 class Transaction:
     def __init__(self) -> None:
         self.after: list[Callable[[], Any]] = []
@@ -141,12 +158,27 @@ def test_the_page_of_web_applications(
     namespace: dict[str, Any], private_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transaction = Transaction()
-    stand_in(monkeypatch, "django")
-    stand_in(monkeypatch, "django.db", transaction=transaction)
+    closed: list[bool] = []
+    set_up: list[str] = []
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "shop.settings")
+    stand_in(
+        monkeypatch, "django", setup=lambda: set_up.append(os.environ["DJANGO_SETTINGS_MODULE"])
+    )
+    stand_in(monkeypatch, "shop")
+    stand_in(monkeypatch, "shop.tasks")
+    stand_in(
+        monkeypatch,
+        "django.db",
+        transaction=transaction,
+        close_old_connections=lambda: closed.append(True),
+    )
     stand_in(monkeypatch, "django.http", JsonResponse=dict)
     stand_in(monkeypatch, "flask", Flask=Routes, jsonify=dict)
-    stand_in(monkeypatch, "fastapi", FastAPI=Routes)
+    stand_in(monkeypatch, "fastapi", FastAPI=Routes, HTTPException=HTTPException)
     run_page("web.md", namespace)
+    assert set_up == ["shop.settings"]
+    assert namespace["send_reminder"](3) == "reminder of order 3"
+    assert len(closed) == 2
     with Queue("mail", private_server.url) as queue:
         assert namespace["place_order"](SimpleNamespace(POST={"order": "5"})) == {"order": 5}
         assert len(transaction.after) == 1
@@ -157,6 +189,14 @@ def test_the_page_of_web_applications(
         look = namespace["look"]
         assert look(answer["job"]) == ({"state": "ready"}, 202)
         assert look("nobody") == ({"state": "unknown"}, 404)
+        assert look("no\nid") == ({"state": "unknown"}, 404)
+        cancelled = queue.send("t")
+        cancelled.cancel()
+        assert look(cancelled.id)[1] == 410
+        for id_, code in (("nobody", 404), ("no\nid", 404), (cancelled.id, 410)):
+            with pytest.raises(HTTPException) as refused:
+                asyncio.run(namespace["wait_for_receipt"](id_, 0.01))
+            assert refused.value.status_code == code
 
         async def api() -> Any:
             job = (await namespace["start_receipt"](7))["job"]
@@ -179,7 +219,77 @@ def test_the_page_of_web_applications(
         assert queue.counts().ready == 1
 
 
-@pytest.mark.parametrize("page", ["client.md", "web.md", "security.md"])
+def test_the_page_of_jobs(namespace: dict[str, Any], private_server: EmbeddedRedis) -> None:
+    run_page("jobs.md", namespace)
+    assert namespace["deliver"]("p1") == "delivered p1"
+    for state, kind in (("busy", "Retry"), ("early", "Snooze"), ("unknown", "Reject")):
+        with pytest.raises(getattr(rqueue, kind)):
+            namespace["deliver"]("p1", state)
+    assert namespace["report"]("May") == "report of May"
+    text = (DOCS / "jobs.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", text, re.M))
+    policy = {field.name: field.default for field in fields(rqueue.RetryPolicy)}
+    assert {name: rows[name] for name in policy if name in rows}.keys() == policy.keys()
+    for name, default in policy.items():
+        shown = f'"{default}"' if isinstance(default, str) else str(default)
+        assert shown in rows[name], name
+    known = {name for name in dir(rqueue.JobContext) if not name.startswith("_")}
+    table = text.partition("| `current_job()` has | |")[2].partition("\n\n")[0]
+    assert known == set(re.findall(r"`([a-z_]+)`", table))
+
+
+def test_the_page_of_tests(namespace: dict[str, Any]) -> None:
+    run_page("testing.md", namespace)
+    tests = [name for name in namespace if name.startswith("test_")]
+    assert len(tests) == 2
+    for name in tests:
+        namespace[name]()
+
+
+def test_the_page_of_operating(
+    namespace: dict[str, Any], private_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("rqueue.worker"), "level", logging.NOTSET)
+    with Queue("mail", private_server.url) as queue:
+        queue.send("t")
+        run_page("operating.md", namespace)
+    assert namespace["problems"] == []
+    text = (DOCS / "operating.md").read_text(encoding="utf-8")
+    methods = {name for name in vars(rqueue.Inspector) if not name.startswith("_")}
+    for name in methods - {"keys", "require_queue", "close"}:
+        assert f"`{name}" in text, name
+
+
+def test_all_variables_are_on_one_page() -> None:
+    text = (DOCS / "operating.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`RQUEUE_.*?) \| (.*?) \|", text, re.M)
+    told = {name for first, _ in rows for name in re.findall(r"RQUEUE_\w+", first)}
+    used = {
+        name
+        for base in ("rqueue", "workers")
+        for path in (DOCS.parent / base).rglob("*.py")
+        for name in re.findall(r'"(RQUEUE_[A-Z_]+)"', path.read_text(encoding="utf-8"))
+        if "demo" not in path.parts
+    }
+    assert told == used
+    for first, default in rows:
+        (name, *more) = re.findall(r"RQUEUE_\w+", first)
+        if default != "none" and not more:
+            assert Settings.load({name: default.strip("`")}) == Settings.load({}), name
+
+
+def test_limits_are_as_they_are_told() -> None:
+    text = (DOCS / "operating.md").read_text(encoding="utf-8")
+    assert f"{MAX_NAME} characters" in text
+    assert f"{MAX_ID_BYTES} bytes" in text
+    assert f"priority levels | {LIMITS['priorities'][1]}," in text
+    assert f"{PAGE_MAX} jobs |" in text
+    assert f"any number, {BATCH} and" in text
+
+
+@pytest.mark.parametrize(
+    "page", ["client.md", "web.md", "jobs.md", "testing.md", "operating.md", "security.md"]
+)
 def test_pages_name_what_there_is(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     for name in re.findall(r"`rqueue\.([a-z]+)\(", text):

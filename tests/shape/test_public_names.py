@@ -26,6 +26,7 @@ PUBLIC = [
     "Envelope",
     "GrantCredit",
     "Inspector",
+    "InvalidName",
     "JobCancelled",
     "JobContext",
     "JobExpired",

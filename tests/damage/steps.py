@@ -87,6 +87,8 @@ def _term(world: World, name: str) -> str:
 
 
 Maker = Callable[[World, Callable[[Any], Any]], Call[Any]]
+places = st.sampled_from([None, 0, 1, 3])
+"""Where a recall begins."""
 flags = st.booleans()
 MAKERS: dict[str, Maker] = {
     "await_result": lambda w, d: store.await_result(KEYS, d(ids), wait=d(flags)),
@@ -118,7 +120,7 @@ MAKERS: dict[str, Maker] = {
     "interest": lambda w, d: store.interest(KEYS, n := d(names), _term(w, n), d(windows)),
     "pause": lambda w, d: store.pause(KEYS),
     "promote": lambda w, d: store.promote(KEYS, d(some)),
-    "pull": lambda w, d: store.pull(KEYS, n := d(names), _term(w, n), d(windows), recall=d(flags)),
+    "pull": lambda w, d: store.pull(KEYS, n := d(names), _term(w, n), d(windows), recall=d(places)),
     "purge": lambda w, d: store.purge(KEYS, d(st.sampled_from([1, 3, 500])), scheduled=d(flags)),
     "purge_dead": lambda w, d: store.purge_dead(KEYS, [d(ids), *d(some)]),
     "reclaim": lambda w, d: store.reclaim(KEYS, d(names), ERROR, d(mine)),

@@ -1,12 +1,14 @@
 """The queue's behaviour through the public API. Time is moved, nobody sleeps."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from rqueue.client import Queue
 from rqueue.embedded import EmbeddedRedis
 from tests.support.bench import Bench
+from tests.support.runners import KINDS, Runner, make_runner
 
 
 @pytest.fixture
@@ -28,3 +30,14 @@ def make_bench() -> Iterator[Callable[[EmbeddedRedis], Bench]]:
     yield make
     for queue in made:
         queue.close()
+
+
+@pytest.fixture(params=KINDS)
+def runner(
+    request: pytest.FixtureRequest, server: EmbeddedRedis, queue_name: str, tmp_path: Path
+) -> Iterator[Runner]:
+    """Runs the jobs of `bench`'s queue one after the other, once it is started: a consumer of one's
+    own, an asyncio one, and a real pool of one process and one slot."""
+    runner = make_runner(request.param, server.url, queue_name, tmp_path)
+    yield runner
+    runner.stop()

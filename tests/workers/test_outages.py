@@ -1,7 +1,9 @@
 """Redis goes away, refuses, forgets the worker: said once, and nothing is lost."""
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -10,10 +12,12 @@ from rqueue.client import Queue
 from rqueue.connection import execute
 from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import JobFailed, RedisBusy, RedisOutOfMemory
+from rqueue.handle import JobHandle
 from rqueue.options import Options
+from rqueue.settings import Settings
 from rqueue.testing import move_time
 from tests.support.busy import busy
-from tests.workers.children import Bench, eventually
+from tests.workers.children import APP, Bench, ChildProcess, eventually
 from tests.workers.pools import Pool, Watched
 from tests.workers.pools import started as started_job
 
@@ -113,6 +117,64 @@ def test_a_worker_can_leave_while_redis_is_gone(frail: Bench, lone: EmbeddedRedi
     eventually(lambda: "Redis is gone" in child.log, "a word about it")
     child.ask_to_leave()
     assert child.wait() == 0
+
+
+def _ended_while_redis_is_gone(
+    frail: Bench, lone: EmbeddedRedis, tmp_path: Path, lease_ms: int
+) -> tuple[ChildProcess, JobHandle[str]]:
+    """A worker that is to leave, and whose job ended after Redis had gone."""
+    settings = Settings(url=frail.url, lease_ms=lease_ms)
+    child = frail.child(drain=0.2, settings=settings)
+    started, file = tmp_path / "started", tmp_path / "file"
+    job = frail.send("c.file", str(started), str(file))
+    eventually(started.exists, "the start of the job")
+    lone.kill()
+    file.touch()
+    eventually(lambda: "Redis is gone" in child.log, "a word about it")
+    child.ask_to_leave()
+    said = "1 outcome to be told, and Redis is gone: leaving waits for it, at most "
+    eventually(lambda: said in child.log, "a word about that")
+    return child, job
+
+
+def test_a_worker_that_leaves_waits_for_redis_while_its_lease_may_hold(
+    frail: Bench, lone: EmbeddedRedis, tmp_path: Path
+) -> None:
+    child, job = _ended_while_redis_is_gone(frail, lone, tmp_path, 60_000)
+    until = monotonic() + 0.5  # more than the drain
+    eventually(lambda: monotonic() > until, "the end of the drain")
+    assert not child.exited
+    lone.start()
+    assert child.wait() == 0
+    assert job.result(0) == "found"
+    rows = [row for row in frail.history() if row["id"] == job.id]
+    assert [(row["outcome"], row["attempts"]) for row in rows] == [("ack", 0)]
+
+
+def test_and_no_longer(frail: Bench, lone: EmbeddedRedis, tmp_path: Path) -> None:
+    child, _ = _ended_while_redis_is_gone(frail, lone, tmp_path, 1_500)
+    assert child.wait() == 3
+    assert "1 outcome could not be told" in child.log
+
+
+def test_a_pool_that_leaves_waits_too(
+    lone: EmbeddedRedis, queue_name: str, make_pool: Callable[..., Pool], tmp_path: Path
+) -> None:
+    pool = make_pool(lone.url, drain="200ms", grace="200ms", lease="60s", app=[APP])
+    started, file = tmp_path / "started", tmp_path / "file"
+    with Queue(queue_name, lone.url) as queue:
+        job = queue.enqueue("c.file", str(started), str(file))
+        eventually(started.exists, "the start of the job")
+        lone.kill()
+        file.touch()
+        pool.said("Redis is gone")
+        pool.send(signal.SIGTERM)
+        pool.said("1 outcome to be told, and Redis is gone")
+        until = monotonic() + 1.0
+        eventually(lambda: monotonic() > until, "the end of drain and grace")
+        lone.start()
+        assert pool.ended() == 0
+        assert job.result(0) == "found"
 
 
 def test_cut_connections_lose_and_repeat_nothing(frail: Bench) -> None:

@@ -30,7 +30,16 @@ from rqueue_workers.loading import ASYNC, THREAD, AppError, Plan, load_plans
 from rqueue_workers.main_lane import MainLane, Now, Slot
 from rqueue_workers.outage import DescriptorsClosed, is_closed
 from rqueue_workers.recycling import Recycling
-from rqueue_workers.shared import DRAIN, DRAINING, LEAVING, READY, STOP, Shared, consumer_of
+from rqueue_workers.shared import (
+    DRAIN,
+    DRAINING,
+    LEAVING,
+    READY,
+    STOP,
+    WAITING,
+    Shared,
+    consumer_of,
+)
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.stopping import Stop
 from rqueue_workers.threads import ThreadLane
@@ -137,6 +146,7 @@ class Child:
             self.desk.divert,
             self.forks,
         )
+        self._patient = False
         self.recycling = Recycling(spec.max_jobs, spec.max_rss)
 
     # -- life --------------------------------------------------------------------------------------
@@ -306,7 +316,7 @@ class Child:
             pending = any(hand.pending for hand in self.hands)
             if not desk.running and not pending:
                 break
-            left = stop.deadline - monotonic()
+            left = self._time_left()
             if left <= 0 or stop.level == STOP:
                 break
             if desk.outage.waiting:
@@ -316,6 +326,30 @@ class Child:
             stop.look()
             self._give_back()  # what was handed over while it said good-bye
         return self._part()
+
+    def _time_left(self) -> float:
+        """Seconds until what is not done is left as it is: until the deadline of the drain. Where
+        nothing runs any more and only Redis is missing, as long as the lease may hold: what ended
+        would have to run again."""
+        now = monotonic()
+        left = self.stop.deadline - now
+        gone = self.desk.outage.since
+        untold = self._untold()
+        if not gone or not untold or self.desk.running:
+            return left
+        left = max(left, gone + self.spec.settings.lease_ms / 1000 - now)
+        if not self._patient:
+            self._patient = True
+            self.shared.set_phase(WAITING)
+            log.warning(
+                "%s to be told, and Redis is gone: leaving waits for it, at most %.1f s",
+                many(untold, "outcome"),
+                max(0.0, left),
+            )
+        return left
+
+    def _untold(self) -> int:
+        return sum(len(hand.untold) for hand in self.hands)
 
     def _announce(self, job: Now | None = None) -> None:
         """Nothing new is begun; who runs is told."""
@@ -347,7 +381,7 @@ class Child:
     def _part(self) -> int:
         """Leave the queues: what still runs goes back uncounted, its outcome changes nothing."""
         unfinished = self.desk.running + (1 if self.slot.job is not None else 0)
-        lost = sum(hand.pending for hand in self.hands)
+        lost = self._untold()
         try:
             self.desk.land()
             for hand in self.hands:
@@ -359,7 +393,11 @@ class Child:
         if unfinished:
             log.warning("gave back %s that still ran", many(unfinished, "job"))
         if lost:
-            log.warning("%s could not be told: Redis is gone", many(lost, "outcome"))
+            log.warning(
+                "%s could not be told: Redis is gone; where the lease ends first, %s again",
+                many(lost, "outcome"),
+                "that job runs" if lost == 1 else "those jobs run",
+            )
         if not unfinished:
             for lane in self.lanes.values():
                 lane.close()

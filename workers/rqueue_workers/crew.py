@@ -22,8 +22,6 @@ from rqueue_workers.host import adopts, reap_strangers
 from rqueue_workers.shared import (
     CONTINUE,
     DRAIN,
-    DRAINING,
-    LEAVING,
     READY,
     STARTING,
     Running,
@@ -56,6 +54,8 @@ class Member:
     overdue: list[Running] = field(default_factory=list)
     """The jobs whose hard limit was the reason."""
     stopped: bool = False
+    patience: float = 0.0
+    """Seconds that it got beyond the deadline, because Redis was gone."""
 
     @property
     def consumer(self) -> str:
@@ -70,7 +70,7 @@ class Member:
     @property
     def stays(self) -> bool:
         """Whether it counts among the workers that the pool is to have."""
-        return not self.asked and not self.killed and self.shared.phase not in (DRAINING, LEAVING)
+        return not self.asked and not self.killed and self.shared.phase in (STARTING, READY)
 
     @property
     def ready(self) -> bool:

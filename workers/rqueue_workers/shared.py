@@ -28,7 +28,7 @@ _ROW = struct.Struct(f"<q{ID_BYTES}sddHHq")
 _SIZE_AT = _ROW.size - 10
 _pack = _ROW.pack_into
 
-STARTING, READY, DRAINING, LEAVING = range(4)
+STARTING, READY, DRAINING, LEAVING, WAITING = range(5)
 
 CONTINUE, DRAIN, STOP = range(3)
 """What the supervisor asks: go on; finish what runs until the spec's `drain` deadline, then give it
@@ -73,7 +73,8 @@ class Shared:
         struct.pack_into("<H", self._map, self._rows[slot] + _SIZE_AT, 0)
 
     def set_phase(self, phase: int) -> None:
-        """STARTING, READY (registered, pulls), DRAINING, LEAVING (recycled: replace it)."""
+        """STARTING, READY (registered, pulls), DRAINING, LEAVING (recycled: replace it), WAITING
+        (drained, but for outcomes to be told to a Redis that is gone)."""
         struct.pack_into("<q", self._map, 8, phase)
 
     def rejoined(self) -> int:

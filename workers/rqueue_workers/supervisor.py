@@ -31,7 +31,7 @@ from rqueue_workers.leases import Reclaim, RedisClock, Renewal
 from rqueue_workers.report import report, workers
 from rqueue_workers.respawn import Respawn
 from rqueue_workers.rolling import Rolling
-from rqueue_workers.shared import STOP
+from rqueue_workers.shared import STOP, WAITING
 from rqueue_workers.signals import Inbox, Lifeline
 from rqueue_workers.spec import PoolSpec
 
@@ -278,6 +278,12 @@ class Supervisor:
             member.kill()
         for member in self._crew:
             if member.kill_at and now >= member.kill_at and not member.killed:
+                if member.shared.phase == WAITING and not member.patience:
+                    # it has done its jobs, and only has to tell: as long as the lease may hold
+                    lease_s = self._spec.worker.settings.lease_ms / 1000
+                    member.patience = lease_s + self._spec.grace
+                    member.kill_at = now + member.patience
+                    continue
                 log.warning("worker %s did not leave in time: killing it", member.base)
                 member.kill()
 

@@ -31,7 +31,7 @@ class AsyncWire:
     """
 
     def __init__(self, client: redis.asyncio.Redis, timeout: float | None = 15.0) -> None:
-        self.url = url_of(client)
+        self._client = client
         pool = client.connection_pool
         kwargs = dict(pool.connection_kwargs)
         kwargs.update(
@@ -45,6 +45,11 @@ class AsyncWire:
         self._timeout = timeout
         self._connection: Any = pool.connection_class(**kwargs)
         self._turn = asyncio.Lock()
+
+    @property
+    def url(self) -> str:
+        """Where it is connected to, for messages."""
+        return url_of(self._client)
 
     @property
     def connected(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import redis
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.retry import Retry
@@ -13,13 +14,22 @@ from rqueue.server_url import SentinelUrl, sentinel_url
 from rqueue.tls import SentinelTlsConnection
 
 if TYPE_CHECKING:
-    import redis
     import redis.asyncio
 
 __all__ = ["open_async_primary", "open_primary", "sentinels_of"]
 
 ASK_S = 2.0
 """Seconds that one Sentinel may take to be reached, and to answer, before the next one is asked."""
+
+
+class _Primary(redis.Redis):
+    """A client that closes its connections to the Sentinels too."""
+
+    def close(self) -> None:
+        super().close()
+        manager = getattr(self.connection_pool, "sentinel_manager", None)
+        if manager is not None:
+            manager.close()
 
 
 def open_primary(url: str, options: dict[str, Any]) -> redis.Redis:
@@ -38,6 +48,7 @@ def open_primary(url: str, options: dict[str, Any]) -> redis.Redis:
 
 def open_async_primary(url: str, options: dict[str, Any]) -> redis.asyncio.Redis:
     """Do as `open_primary` does, for asyncio."""
+    import redis.asyncio
     from redis.asyncio.retry import Retry as AsyncRetry
     from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 
@@ -45,9 +56,17 @@ def open_async_primary(url: str, options: dict[str, Any]) -> redis.asyncio.Redis
     server, asking = _options(parts, options)
     asking["retry"] = AsyncRetry(NoBackoff(), 0)
     server["ssl"] = parts.tls
-    client: redis.asyncio.Redis = AsyncSentinel(
-        parts.sentinels, sentinel_kwargs=asking, **server
-    ).master_for(parts.name)
+
+    class AsyncPrimary(redis.asyncio.Redis):
+        """As `_Primary`."""
+
+        async def aclose(self, close_connection_pool: bool | None = None) -> None:
+            await super().aclose(close_connection_pool)
+            for sentinel in sentinels.sentinels:
+                await sentinel.aclose()
+
+    sentinels = AsyncSentinel(parts.sentinels, sentinel_kwargs=asking, **server)
+    client: redis.asyncio.Redis = sentinels.master_for(parts.name, redis_class=AsyncPrimary)
     return client
 
 

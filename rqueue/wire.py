@@ -31,7 +31,7 @@ class Wire:
     """
 
     def __init__(self, client: redis.Redis, timeout: float | None = 15.0) -> None:
-        self.url = url_of(client)
+        self._client = client
         pool = client.connection_pool
         kwargs = dict(pool.connection_kwargs)
         kwargs.update(
@@ -70,6 +70,11 @@ class Wire:
         sock: object = connection._sock
         if type(sock) is socket.socket:  # on TLS redis-py's own framing goes on
             self._framing = Framing(sock, self._timeout, connection._parser.parse_error)
+
+    @property
+    def url(self) -> str:
+        """Where it is connected to, for messages."""
+        return url_of(self._client)
 
     @property
     def connected(self) -> bool:

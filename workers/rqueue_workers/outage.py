@@ -11,7 +11,7 @@ from rqueue.logs import logger
 
 log = logger("rqueue.worker")
 
-FIRST_S, LONGEST_S = 0.05, 1.0
+FIRST_S, LONGEST_S = 0.05, 0.5
 
 
 class DescriptorsClosed(Exception):
@@ -39,7 +39,7 @@ class Outage:
             self.since = now
             self._tries = 0
             log.warning("Redis is gone: %s; waiting", error)
-        delay = min(LONGEST_S, FIRST_S * 2 ** min(self._tries, 10)) * (0.75 + 0.5 * random())
+        delay = min(LONGEST_S, FIRST_S * 2 ** min(self._tries, 10)) * (0.5 + 0.5 * random())
         self._tries += 1
         self.retry_at = now + delay
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import redis
@@ -27,12 +27,14 @@ from rqueue.errors import ConfigError, ConnectionLost
 from rqueue.inspector.queues import glob_escape
 from rqueue.keys import QueueKeys
 from rqueue.names import untag
-from rqueue.settings import Settings
+from rqueue.server_url import spoken
+from rqueue.settings import HOSTED_URL, Settings
 from rqueue.spark.options import Place
 
 __all__ = ["Access"]
 
 _SECRET = ("username", "password")
+_AT_SENTINELS = ("sentinel_username", "sentinel_password")
 _VARIABLES = ("RQUEUE_URL", "RQUEUE_USERNAME", "RQUEUE_PASSWORD", "RQUEUE_SIGNING_KEYS")
 _INSTEAD = (
     "holds a user or password, which would be seen in plans and logs; set RQUEUE_USERNAME and "
@@ -53,6 +55,8 @@ class Access:
     username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
     signing_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    at_sentinels: str = field(default="", repr=False)
+    """The login at the Sentinels, as options of a URL."""
 
     @classmethod
     def of(cls, place: Place, environ: Mapping[str, str] | None = None) -> Access:
@@ -62,19 +66,23 @@ class Access:
         if place.credentials_file is not None:
             variables |= _variables_of(place.credentials_file)
         user, password = variables.get("RQUEUE_USERNAME"), variables.get("RQUEUE_PASSWORD")
-        found = variables.get("RQUEUE_URL")
-        bare, found_user, found_password = (None, None, None) if found is None else _split(found)
-        url = place.url if place.url is not None else bare
+        found = variables.get("RQUEUE_URL") or environ.get(HOSTED_URL) or None
+        there = _Split(None) if found is None else _split(found)
+        url = place.url if place.url is not None else there.bare
         if url is None:
             raise ConfigError(
                 "url", "where is Redis? Set this option, or RQUEUE_URL for the driver"
             )
-        checked, given_user, given_password = _split(url)
-        if given_user is not None or given_password is not None:
+        given = _split(url)
+        checked = given.bare or ""
+        if given != _Split(checked):
             raise ConfigError("url", _INSTEAD)
         # The login of one server is not for another one.
-        if checked == bare and user is None and password is None:
-            user, password = found_user, found_password
+        at_sentinels = ""
+        if checked == there.bare:
+            at_sentinels = there.at_sentinels
+            if user is None and password is None:
+                user, password = there.user, there.password
         settings = Settings.load(
             {
                 "RQUEUE_NAMESPACE": environ.get("RQUEUE_NAMESPACE", ""),
@@ -83,7 +91,7 @@ class Access:
             url=checked,
             namespace=place.namespace,
         )
-        if place.cluster and not checked.startswith(("redis:", "rediss:")):
+        if place.cluster and not spoken(checked).startswith(("redis:", "rediss:")):
             raise ConfigError("cluster", f"{checked} is not the address of a cluster's node")
         return cls(
             checked,
@@ -94,6 +102,7 @@ class Access:
             user,
             password,
             settings.signing_keys,
+            at_sentinels,
         )
 
     def keys(self, queue: str) -> QueueKeys:
@@ -102,11 +111,19 @@ class Access:
 
     def whole_url(self) -> str:
         """The address with the credentials in it, for what takes a URL. Never to be shown."""
+        url = self._reached
         if self.username is None and self.password is None:
-            return self.url
+            return url
         login = f"{quote(self.username or '', safe='')}:{quote(self.password or '', safe='')}"
-        scheme, _, rest = self.url.partition("://")
+        scheme, _, rest = url.partition("://")
         return f"{scheme}://{login}@{rest}"
+
+    @property
+    def _reached(self) -> str:
+        """The address with what the Sentinels want to know."""
+        if not self.at_sentinels:
+            return self.url
+        return f"{self.url}{'&' if '?' in self.url else '?'}{self.at_sentinels}"
 
     @contextmanager
     def client(self) -> Iterator[redis.Redis]:
@@ -124,10 +141,10 @@ class Access:
         with self.translated():
             if self.cluster:
                 retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3)
-                nodes = RedisCluster.from_url(self.url, retry=retry, **options)
+                nodes = RedisCluster.from_url(spoken(self.url), retry=retry, **options)
                 client = cast("redis.Redis", nodes)
             else:
-                client = open_client(self.url, **options)
+                client = open_client(self._reached, **options)
             with client:
                 yield client
 
@@ -160,20 +177,31 @@ class Access:
         return sorted(names)
 
 
-def _split(url: str) -> tuple[str, str | None, str | None]:
-    """A URL without its credentials, the user and the password. Raises ConfigError."""
+class _Split(NamedTuple):
+    """A URL without its credentials, and these."""
+
+    bare: str | None
+    user: str | None = None
+    password: str | None = None
+    at_sentinels: str = ""
+
+
+def _split(url: str) -> _Split:
+    """Take the credentials out of a URL. Raises ConfigError."""
     Settings(url=url)  # checks it; what it says hides them
     parts = urlsplit(url)
     login, at, host = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")
     query = parse_qsl(parts.query, keep_blank_values=True)
     asked = dict(query)
-    rest = urlencode([(name, value) for name, value in query if name not in _SECRET])
+    at_sentinels = urlencode([one for one in query if one[0] in _AT_SENTINELS])
+    rest = urlencode([one for one in query if one[0] not in (*_SECRET, *_AT_SENTINELS)])
     bare = f"{parts.scheme}://{host}{parts.path}" + (f"?{rest}" if rest else "")
-    return (
+    return _Split(
         bare,
         (unquote(user) if at else "") or asked.get("username") or None,
         (unquote(password) if at else "") or asked.get("password") or None,
+        at_sentinels,
     )
 
 

@@ -262,7 +262,8 @@ _HISTORY = (HistoryRead, HistoryStream)
 OPTIONS = (
     Option(
         "url", "text", "", _text, _ALL,
-        "address of Redis, without user and password: `redis://`, `rediss://` or `unix://`; "
+        "address of Redis, without user and password: `redis://`, `rediss://`, `unix://` or "
+        "`redis+sentinel://`; "
         "without it the driver's `RQUEUE_URL` counts",
     ),
     Option(

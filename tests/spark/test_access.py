@@ -137,3 +137,16 @@ def test_nobody_there() -> None:
     assert SECRET not in str(error.value)
     with pytest.raises(ConfigError, match="not the address of a cluster's node"):
         access(url="unix:///run/r.sock", cluster="true")
+
+
+def test_the_login_at_sentinels_is_a_secret_too() -> None:
+    bare = "redis+sentinel://a:1,b:2/main/3"
+    whole = "redis+sentinel://me:pw@a:1,b:2/main/3?sentinel_password=other"
+    with pytest.raises(ConfigError, match="holds a user or password"):
+        access(url=f"{bare}?sentinel_password=other")
+    found = access({"RQUEUE_URL": whole}, url=bare)
+    assert found.whole_url() == whole
+    assert "other" not in repr(found)
+    assert "other" not in found.url
+    assert access({"RQUEUE_URL": whole}, url="redis://c").at_sentinels == ""
+    assert access({"REDIS_URL": "redis://hosted"}).url == "redis://hosted"

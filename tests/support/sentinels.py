@@ -1,4 +1,4 @@
-"""A primary, a replica, and three real Sentinels that watch them, on the loopback interface."""
+"""A primary, replicas, and three real Sentinels that watch them, on the loopback interface."""
 
 import os
 import select
@@ -22,18 +22,21 @@ DOWN_MS = 500
 
 
 class BehindSentinels:
-    """`url` is a Sentinel URL with all that it takes. `primary` and `replica` change places at each
-    failover."""
+    """`url` is a Sentinel URL with all that it takes. The first of `servers` is the primary, the
+    last the one that was killed."""
 
-    def __init__(self, servers: Servers, directory: Path, **config: object) -> None:
+    def __init__(
+        self, servers: Servers, directory: Path, replicas: int = 1, **config: object
+    ) -> None:
         self.servers: list[EmbeddedRedis] = []
         self._sentinels: list[subprocess.Popen[bytes]] = []
         self.sentinel_ports: list[int] = []
         both = {"requirepass": PASSWORD, "masterauth": PASSWORD, **config}
         try:
-            for _ in range(2):
+            for _ in range(1 + replicas):
                 self.servers.append(servers.make("newest", port=0, config=both).start())
-            self.follow(self.servers[1], self.servers[0])
+            for replica in self.servers[1:]:
+                self.follow(replica, self.servers[0])
             binary = servers.binary("newest").path
             for number in range(3):
                 self._watch(binary, directory / f"sentinel{number}")
@@ -111,16 +114,18 @@ class BehindSentinels:
     def kill_primary(self) -> tuple[EmbeddedRedis, float]:
         """Kill it as a power cut would; the new primary, and when (monotonic time) the Sentinels
         named it."""
-        old, new = self.servers
+        old, *others = self.servers
         old.kill()
-        until(lambda: self.named() == port_of(new), "a failover", 30)
+        until(lambda: self.named() in map(port_of, others), "a failover", 30)
         named_at = time.monotonic()
-        self.servers = [new, old]
-        return new, named_at
+        port = self.named()
+        others.sort(key=lambda server: port_of(server) != port)
+        self.servers = [*others, old]
+        return others[0], named_at
 
     def bring_back(self) -> None:
         """Start the one that was killed, as a replica of the other."""
-        primary, dead = self.servers
+        primary, dead = self.servers[0], self.servers[-1]
         dead.start()
         self.follow(dead, primary)
         self.agreed(primary)

@@ -313,3 +313,15 @@ def test_an_async_consumer_whose_lease_ended_comes_back(
                 assert again is not None and again.id == sent.id
 
     arun(body)
+
+
+def test_more_says_that_work_waits(queue: Queue) -> None:
+    """`state` is the list it is in, `more` whether it is to pull."""
+    with queue.consumer(jobs=1, renew=False) as consumer:
+        assert not consumer.more
+        fill(queue, 2)
+        (job,) = consumer.pull()
+        assert (consumer.more, consumer.state) == (False, "not_interested")
+        consumer.ack(job)
+        consumer.interest(1)
+        assert (consumer.more, consumer.state) == (True, "notified")

@@ -1,0 +1,107 @@
+"""A browser's credit: what it is shown is not in its hands, and still counts."""
+
+import asyncio
+
+import pytest
+
+from rqueue.aclient import AsyncQueue
+from rqueue.client import Queue
+from rqueue.credit import GrantCredit, WindowCredit
+from rqueue.embedded import EmbeddedRedis
+
+
+def fill(queue: Queue, count: int, size: int = 1) -> list[str]:
+    return [queue.send("t", ["x" * size]).id for _ in range(count)]
+
+
+def ids(jobs: list) -> list[str]:  # type: ignore[type-arg]
+    return [job.id for job in jobs]
+
+
+def test_without_credit_it_is_shown_nothing(queue: Queue) -> None:
+    """Q-34, X-22: and that is no end."""
+    sent = fill(queue, 3)
+    with queue.consumer(jobs=0, mode="browse", renew=False) as browser:
+        assert (browser.pull(), browser.receive(5), list(browser.drain())) == ([], None, [])
+        assert browser.interest(2) == "browsers"
+        assert ids(browser.pull()) == sent[:2]
+
+
+def test_a_window_is_free_again_at_once(queue: Queue) -> None:
+    """Nothing is in its hands: the window bounds what one pull shows."""
+    sent = fill(queue, 5)
+    for options in ({"jobs": 2}, {"credit": WindowCredit(2)}):
+        with queue.consumer(mode="browse", renew=False, **options) as browser:  # type: ignore[arg-type]
+            assert [ids(browser.pull()) for _ in range(4)] == [sent[:2], sent[2:4], sent[4:], []]
+            assert browser.held == 0
+
+
+def test_a_grant_is_used_up(queue: Queue) -> None:
+    """Q-51."""
+    sent = fill(queue, 5)
+    credit = GrantCredit(3)
+    with queue.consumer(mode="browse", credit=credit, renew=False) as browser:
+        assert ids(browser.pull()) == sent[:3]
+        assert (credit.jobs, browser.state, browser.pull()) == (0, "not_interested", [])
+        fill(queue, 1)
+        assert queue.redis.llen(queue.keys.wake(browser.name)) == 0  # told of nothing
+        assert browser.grant(1) == "browsers"
+        assert ids(browser.pull()) == sent[3:4]
+
+
+def test_bytes_count_too(queue: Queue) -> None:
+    """X-11: the first always fits."""
+    sent = fill(queue, 5, 1000)
+    with queue.consumer(jobs=10, bytes=2500, mode="browse", renew=False) as browser:
+        assert [ids(browser.pull()) for _ in range(3)] == [sent[:2], sent[2:4], sent[4:]]
+    with queue.consumer(jobs=10, bytes=10, mode="browse", renew=False) as browser:
+        assert ids(browser.pull()) == sent[:1]
+    credit = GrantCredit(10, 2500)
+    with queue.consumer(mode="browse", credit=credit, renew=False) as browser:
+        assert ids(browser.pull()) == sent[:2]
+        assert 0 < credit.bytes < 500
+
+
+def test_stop_ends_it_until_there_is_credit_again(queue: Queue) -> None:
+    sent = fill(queue, 3)
+    with queue.consumer(jobs=1, mode="browse", renew=False) as browser:
+        assert ids(browser.pull()) == sent[:1]
+        assert browser.stop() == []
+        assert (browser.state, browser.pull()) == ("not_interested", [])
+        browser.interest(5)
+        assert ids(browser.pull()) == sent[1:]
+
+
+def test_it_receives_what_is_there_and_what_comes(queue: Queue) -> None:
+    sent = fill(queue, 3)
+    with queue.consumer(jobs=2, mode="browse", renew=False) as browser:
+        seen = []
+        for job in browser:
+            seen.append(job.id)
+            if len(seen) == 3:
+                assert browser.receive(0) is None
+                sent += fill(queue, 2)
+            if len(seen) == 5:
+                browser.stop()
+        assert seen == sent
+    assert queue.counts().ready == 5
+
+
+@pytest.mark.parametrize("grant", [0, 3])
+def test_it_is_the_same_for_asyncio(
+    queue: Queue, server: EmbeddedRedis, queue_name: str, grant: int
+) -> None:
+    sent = fill(queue, 5)
+
+    async def main() -> None:
+        async with AsyncQueue(queue_name, server.url) as other:
+            credit = GrantCredit(grant)
+            async with other.consumer(mode="browse", credit=credit, renew=False) as browser:
+                assert ids(await browser.pull()) == sent[:grant]
+                assert (await browser.pull(), await browser.receive(5)) == ([], None)
+                assert browser.state == "not_interested"
+                assert await browser.grant(1) == "browsers"
+                job = await browser.receive(5)
+                assert job is not None and job.id == sent[grant]
+
+    asyncio.run(main())

@@ -385,6 +385,7 @@ class AsyncConsumer(Subscription):
         known = set(self._held)
         self._take(pulled)
         jobs = await self._recall(self._window() if window is None else window)
+        self._asked = pulled.behind  # once: a damaged one is never named
         return in_turn([job for job in jobs if job.id not in known])
 
     async def _recall(self, window: Window) -> list[Delivery]:

@@ -250,10 +250,7 @@ class Subscription:
         """Whether these jobs come behind one that was handed over and is not heard of yet: then
         what is held has to be asked for, or they would be begun before it (X-25)."""
         behind = pulled.behind
-        if not behind or behind == self._asked or behind.decode() in self._held:
-            return False
-        self._asked = behind  # once: a damaged one is never named
-        return True
+        return bool(behind) and behind != self._asked and behind.decode() not in self._held
 
     def _take_recalled(self, pulled: Pulled, recall: Recall) -> list[Delivery]:
         """The queue said all that is in these hands: what it did not name is not. Returns what it

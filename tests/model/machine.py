@@ -478,7 +478,7 @@ class Machine(RuleBasedStateMachine):
             self.model.paused = True
 
     @precondition(lambda self: self.model.scheduled)
-    @rule(chosen=st.lists(some, max_size=4), parked=st.booleans())
+    @rule(chosen=st.lists(some, max_size=2), parked=st.booleans())
     def promote(self, chosen: list[int], parked: bool) -> None:
         self.arrivals = len(self.model.scheduled)
         if parked:

@@ -63,8 +63,8 @@ def retry_later(seat: str) -> tuple[str, dict[str, Any]]:
     }
 
 
-def make_ready(pick: int) -> tuple[str, dict[str, Any]]:
-    return "promote", {"chosen": [pick], "parked": False}
+def make_ready(*picks: int) -> tuple[str, dict[str, Any]]:
+    return "promote", {"chosen": list(picks), "parked": False}
 
 
 def settle(outcome: str, seat: str = "old", pick: int = 0) -> tuple[str, dict[str, Any]]:
@@ -87,6 +87,13 @@ PAUSE = RESUME = ("pause_or_resume", {"really": True})
 
 
 FAULTS = [
+    Fault(
+        "jobs made ready by hand lose their due order",
+        "promote.lua",
+        "if i < count and job.was_due < chosen[i + 1].was_due then due = due - 1 end",
+        "",
+        (begin((1, 0)), enqueue(delay=3000), enqueue(delay=800), make_ready(0, 1)),
+    ),
     Fault(
         "a released job goes to the tail",
         "include/give_back.lua",

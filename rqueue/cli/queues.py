@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from rqueue.cli.output import Column, age, json_option, print_facts, print_json, print_table, span
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.words import many
+
+if TYPE_CHECKING:
+    from rqueue.inspector import QueueInfo
 
 
 @click.command()
@@ -16,8 +22,9 @@ from rqueue.cli.target import Target, connection_options, pass_target
 def queues(target: Target, /, name: str | None, as_json: bool) -> None:
     """List the queues, or show one in numbers.
 
-    'oldest' is the age of the oldest ready job: the number to watch. Consumers are counted by the
-    list they are in: waiting for work, told of work, busy (no room for more), browsing.
+    'oldest' is the age of the oldest ready job: the number to watch. 'parked' jobs wait for a
+    worker that knows their task, 'unserved' queues have jobs and no worker. Consumers are counted
+    by the list they are in: waiting for work, told of work, busy (no room for more), browsing.
 
     Queues are found by a scan of the server's keys: with millions of other keys it takes a while.
 
@@ -34,7 +41,7 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
             if as_json:
                 print_json([queue_document(info) for info in found])
                 return
-            heads = ["ready", "scheduled", "held", "dead", "oldest", "consumers"]
+            heads = ["ready", "scheduled", "parked", "held", "dead", "oldest", "consumers"]
             heads += ["accepted", "done"]
             print_table(
                 [Column("queue"), *(Column(head, right=True) for head in heads), Column("")],
@@ -42,14 +49,15 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                     (
                         info.name,
                         info.ready,
-                        info.scheduled,
+                        info.scheduled - info.parked,
+                        info.parked or "",
                         info.held,
                         info.dead,
                         span(info.oldest_ms) if info.oldest_enqueued_ms else "",
                         sum(info.consumers.values()),
                         info.accepted,
                         info.counters["acked"],
-                        "paused" if info.paused else "",
+                        _remarks(info),
                     )
                     for info in found
                 ],
@@ -68,10 +76,13 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 "ready": info.ready,
                 "oldest": span(info.oldest_ms) if info.oldest_enqueued_ms else "",
                 "by level": ", ".join(f"{n}: {count}" for n, count in info.levels.items() if count),
-                "scheduled": info.scheduled,
+                "scheduled": info.scheduled - info.parked,
                 "next due": age(info.next_due_ms, info.now),
-                "parked": f"{info.parked} wait for a worker that knows their task"
+                "parked": f"{many(info.parked, 'job')} waiting for a worker that knows the task"
                 if info.parked
+                else "",
+                "unserved": "no worker serves this queue"
+                if info.waiting and not info.acquiring
                 else "",
                 "held": info.held,
                 "dead": info.dead,
@@ -84,3 +95,8 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 "settings": ", ".join(f"{k} {v}" for k, v in info.settings.items()),
             }
         )
+
+
+def _remarks(info: QueueInfo) -> str:
+    unserved = info.waiting and not info.acquiring
+    return ", ".join([*(["paused"] if info.paused else []), *(["unserved"] if unserved else [])])

@@ -211,13 +211,14 @@ def errors(rows: DataFrame) -> DataFrame:
 def dead_letters(rows: DataFrame) -> DataFrame:
     """Jobs that failed for good, by task and cause, most frequent first.
 
-    kind: exception, crash, time_limit, ...; `rejected` where the worker alone decided. message: of
-    the newest one; null where history does not hold it (see `rqueue dead`). jobs: their ids, the
-    newest three.
+    kind: exception, crash, time_limit, rejected, forged or undecodable. message: of the newest one;
+    null where history does not hold it (see `rqueue dead`). jobs: their ids, the newest three.
     """
     return _sql(
         rows,
-        """SELECT task, coalesce(cause_kind, 'rejected') AS kind, error,
+        """SELECT task, error,
+          coalesce(cause_kind, CASE WHEN error = 'Reject' THEN 'rejected'
+            WHEN error IN ('forged', 'undecodable') THEN error ELSE 'exception' END) AS kind,
           max_by(cause_message, at_ms) AS message, count(*) AS dead,
           min(at_ms) AS first_ms, max(at_ms) AS last_ms,
           transform(slice(sort_array(collect_list(struct(at_ms, queue, id)), false), 1, 3),

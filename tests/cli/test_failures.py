@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import click
 import pytest
+import redis
 from click.testing import Result
 
 from rqueue import errors
@@ -19,6 +20,7 @@ from rqueue.cli.exits import Failure
 from rqueue.cli.failures import describe, exit_code
 from rqueue.client import Queue
 from rqueue.embedded import EmbeddedRedis
+from tests.support.command_line import program
 
 Run = Callable[..., Result]
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -216,3 +218,14 @@ def test_ctrl_c_ends_a_follower(server: EmbeddedRedis, queue: Queue) -> None:
 def test_exit_codes(error: Exception, code: int) -> None:
     assert exit_code(error) == code
     assert "\n" not in describe(error)
+
+
+def test_a_server_that_may_evict_is_warned_of_once(private_server: EmbeddedRedis) -> None:
+    with redis.Redis.from_url(private_server.url) as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        try:
+            done = program("enqueue", "app.t", "--url", private_server.url)
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
+    assert done.returncode == 0
+    assert done.stderr.count("allkeys-lru") == 1, done.stderr

@@ -39,9 +39,9 @@ def test_queues(run: Run, read: Read, queue: Queue) -> None:
     fill(queue, 3)
     queue.pause()
     lines = run("queues").stdout.splitlines()
-    assert lines[0].split()[:5] == ["queue", "ready", "scheduled", "held", "dead"]
+    assert lines[0].split()[:6] == ["queue", "ready", "scheduled", "parked", "held", "dead"]
     (mine,) = [line.split() for line in lines if line.startswith(queue.name)]
-    assert mine[1:5] == ["3", "0", "0", "0"] and mine[-1] == "paused"
+    assert mine[1:5] == ["3", "0", "0", "0"] and mine[-2:] == ["paused,", "unserved"]
     (facts,) = [facts for facts in read("queues") if facts["name"] == queue.name]
     assert facts["ready"] == facts["accepted"] == 3
     assert facts["paused"] is True
@@ -147,7 +147,7 @@ def test_parked_jobs(run: Run, read: Read, queue: Queue, consumer: Make) -> None
     assert queue.job(job.id).state() == "parked"
     with pytest.raises(ResultNotReady, match="it is parked: no worker that serves queue"):
         queue.job(job.id).result(0)
-    assert "1 wait" in run("queues", queue.name).stdout
+    assert "1 job waiting" in run("queues", queue.name).stdout
 
 
 def test_wrong_paging(run: Run, queue: Queue) -> None:

@@ -182,7 +182,7 @@ def test_errors(rows: DataFrame) -> None:
 def test_dead_letters(rows: DataFrame) -> None:
     dead = found(metrics.dead_letters(rows))
     assert [pick(row, "task", "kind", "error", "message", "dead") for row in dead] == [
-        ("pdf", "rejected", "KeyError", None, 1),
+        ("pdf", "exception", "KeyError", None, 1),
         ("pdf", "crash", "SIGSEGV", "the worker process was killed", 1),
         ("pdf", "exception", "ValueError", "boom", 1),
     ]

@@ -16,9 +16,11 @@ from rqueue.errors import RegistrationLost, ScriptError, ServerError, UnusableSe
 from rqueue.keys import QueueKeys
 from rqueue.listener import Listener
 from rqueue.logs import logger
+from rqueue.task import registry
 from rqueue.wire import Wire
 from rqueue.words import many
 from rqueue_workers.aio import AsyncLane
+from rqueue_workers.app_import import AppError, doubts
 from rqueue_workers.courier import Courier
 from rqueue_workers.desk import Desk
 from rqueue_workers.executor import Executor, text
@@ -26,7 +28,7 @@ from rqueue_workers.exits import Exit
 from rqueue_workers.forks import Forks
 from rqueue_workers.hand import Hand, warn_late
 from rqueue_workers.lane import Lane
-from rqueue_workers.loading import ASYNC, THREAD, AppError, Plan, load_plans
+from rqueue_workers.loading import ASYNC, THREAD, Plan, load_plans
 from rqueue_workers.main_lane import MainLane, Now, Slot
 from rqueue_workers.outage import DescriptorsClosed, is_closed
 from rqueue_workers.recycling import Recycling
@@ -58,8 +60,9 @@ def run(spec: WorkerSpec, shared: Shared, base: str, parent_pid: int) -> int:
     try:
         try:
             plans = load_plans(spec)
+            shared.words = "\n".join(doubts(spec.app, spec.queues, registry))
         except AppError as error:
-            shared.last_words(str(error))  # the supervisor logs it, once for all its workers
+            shared.words = str(error)  # the supervisor logs it, once for all its workers
             return Exit.APP
         child = Child(spec, shared, base, plans, stop)
         try:
@@ -72,7 +75,7 @@ def run(spec: WorkerSpec, shared: Shared, base: str, parent_pid: int) -> int:
         finally:
             child.forks.unwatch()
     except UnusableServer as error:
-        shared.last_words(str(error))
+        shared.words = str(error)
         return Exit.REDIS
     except Exception:
         log.exception("the worker fails: a bug in rqueue, or data that it did not write")

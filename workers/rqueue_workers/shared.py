@@ -20,7 +20,7 @@ from functools import partial
 from typing import NamedTuple
 
 ID_BYTES = 512
-WORDS_BYTES = 2048
+WORDS_BYTES = 8192
 _HEAD = struct.Struct("<qqqqqq")  # rejoins, phase, jobs done, beats, stop asked, length of words
 # number, id, started, hard deadline, queue index, length of the id, the number again; written in
 # this order, in one go, as the hot loop does it for every job
@@ -88,13 +88,6 @@ class Shared:
         (count,) = struct.unpack_from("<q", self._map, 16)
         struct.pack_into("<q", self._map, 16, count + jobs)
 
-    def last_words(self, text: str) -> None:
-        """Leave one line for the supervisor to log once, whatever number of workers fail alike:
-        why this process cannot work (exit codes 1 and 4)."""
-        words = text.encode("utf-8", "replace")[:WORDS_BYTES]
-        self._map[_HEAD.size : _HEAD.size + len(words)] = words
-        struct.pack_into("<q", self._map, 40, len(words))
-
     @property
     def asked(self) -> int:
         """What the supervisor asks: CONTINUE, DRAIN or STOP."""
@@ -126,9 +119,17 @@ class Shared:
 
     @property
     def words(self) -> str:
-        """The last words, "" when there are none."""
+        """Lines that the supervisor logs once, whatever number of workers say the same: at the
+        start what looks like a mistake, at the end (exit codes 1 and 4) why it cannot work. The
+        worker sets them."""
         (size,) = struct.unpack_from("<q", self._map, 40)
         return self._map[_HEAD.size : _HEAD.size + size].decode("utf-8", "replace")
+
+    @words.setter
+    def words(self, text: str) -> None:
+        words = text.encode("utf-8", "replace")[:WORDS_BYTES]
+        self._map[_HEAD.size : _HEAD.size + len(words)] = words
+        struct.pack_into("<q", self._map, 40, len(words))
 
     def running(self) -> list[Running]:
         """The jobs that run now, or ran when the process died."""

@@ -7,6 +7,7 @@ One thread, one select: a signal, an answer of Redis, or the next thing that is 
 
 from __future__ import annotations
 
+import logging
 import select
 import signal
 import time
@@ -65,7 +66,7 @@ class Supervisor:
         self._roll_again = False
         self._end_by = 0.0
         self._renew_at = 0.0
-        self._complaint = ""
+        self._said = ""
         self._clock = RedisClock()
         self._respawn = Respawn(spec.respawn_delays)
         self._oom_kills = OomKills()
@@ -258,6 +259,7 @@ class Supervisor:
                 member.pid,
                 now - member.forked_at,
             )
+            self._pass_on(logging.WARNING, member.shared.words)
         if self._proven and not self._announced and all(member.ready for member in self._crew):
             self._announced = True
             tell_systemd(f"READY=1\nSTATUS={workers(self._wanted)}")
@@ -359,11 +361,17 @@ class Supervisor:
         said = member.shared.words or f"worker {member.base} cannot start: it {death}"
         if self._stage == WORKING and not self._proven:
             self._code = Exit(death.code or 0)
-            log.error("%s", said)
+            self._pass_on(logging.ERROR, said)
             self._drain("the workers cannot start")
-        elif said != self._complaint and self._stage == WORKING:
-            self._complaint = said  # once, not at every try
-            log.error("%s", said)
+        elif self._stage == WORKING:
+            self._pass_on(logging.ERROR, said)
+
+    def _pass_on(self, level: int, said: str) -> None:
+        """Log what a worker says, once and not for each of them."""
+        if said and said != self._said:
+            self._said = said
+            for line in said.splitlines():
+                log.log(level, "%s", line)
 
     def _lease_ended(self, queue: str, consumers: Sequence[str]) -> None:
         """Somebody thought us dead: Redis was gone, or the host asleep, for longer than a lease.

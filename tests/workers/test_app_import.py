@@ -1,0 +1,115 @@
+"""What a pool says of an application that cannot be imported, or that looks like a mistake."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rqueue.client import Queue
+from rqueue_workers.app_import import AppError, import_app
+from tests.workers.pools import PATIENCE, Pool
+
+Make = Callable[..., Pool]
+APP = "tests.workers.supervisor_app"
+
+APPS = {
+    "goodapp": "x = 1",
+    "badsyntax": "x = 1\ndef broken(:\n    pass",
+    "shallow": "x = 1\nraise ValueError('no\\nsecret')",
+    "deep": "import deeper",
+    "deeper": "def connect():\n    raise KeyError('DSN')\n\nconnect()",
+    "lacking": "import numbpy",
+    "quitting": "import sys\nsys.exit('configure me')",
+    "package/__init__": "",
+    "package/tasks": "",
+}
+
+
+@pytest.fixture
+def apps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in APPS.items():
+        path = tmp_path / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nothing", "cannot import the app: no module 'nothing' here or on PYTHONPATH"),
+        (
+            "goodapp.py",
+            "cannot import the app 'goodapp.py': name the module, not the file: goodapp",
+        ),
+        ("./goodapp", "cannot import the app './goodapp': name the module, not the file: goodapp"),
+        (
+            "package/tasks.py",
+            "cannot import the app 'package/tasks.py': name the module, not the file:"
+            " package.tasks",
+        ),
+        (
+            "badsyntax",
+            "cannot import the app 'badsyntax': SyntaxError: invalid syntax ({}/badsyntax.py:2)",
+        ),
+        ("shallow", "cannot import the app 'shallow': ValueError: no secret ({}/shallow.py:2)"),
+        (
+            "lacking",
+            "cannot import the app 'lacking': ModuleNotFoundError: No module named 'numbpy'"
+            " ({}/lacking.py:1)",
+        ),
+        (
+            "quitting",
+            "cannot import the app 'quitting': SystemExit: configure me ({}/quitting.py:2)",
+        ),
+    ],
+)
+def test_one_line_names_the_users_own(apps: Path, name: str, said: str) -> None:
+    with pytest.raises(AppError) as caught:
+        import_app([name])
+    assert str(caught.value) == said.format(apps)
+
+
+def test_a_deep_one_has_its_traceback(apps: Path) -> None:
+    with pytest.raises(AppError) as caught:
+        import_app(["deep"])
+    first, *trace = str(caught.value).splitlines()
+    assert first == f"cannot import the app 'deep': KeyError: 'DSN' ({apps}/deeper.py:2)"
+    assert [line.strip() for line in trace] == [
+        f'File "{apps}/deep.py", line 1, in <module>',
+        "import deeper",
+        f'File "{apps}/deeper.py", line 4, in <module>',
+        "connect()",
+        f'File "{apps}/deeper.py", line 2, in connect',
+        "raise KeyError('DSN')",
+    ]
+
+
+def test_a_pool_logs_it_once_and_whole(make_pool: Make, apps: Path) -> None:
+    pool = make_pool(app=["deep"], path=str(apps), processes=3)
+    assert pool.ended() == 1
+    assert pool.log.count("cannot import the app 'deep'") == 1
+    assert pool.log.count("in connect") == 1
+
+
+def test_a_queue_that_no_task_goes_to_and_a_module_without_tasks_are_named_once(
+    make_pool: Make, queue: Queue, queue_name: str
+) -> None:
+    pool = make_pool(app=[APP, "json"], queues=["defualt", queue_name], processes=3)
+    assert queue.enqueue("note", f"{queue_name}:k", "x").result(PATIENCE) is None
+    pool.said("is ready after", 3)
+    assert pool.log.count("module 'json' defines no task") == 1
+    assert (
+        pool.log.count("no task goes to queue 'defualt' by default: did you mean 'default'?") == 1
+    )
+    said = f"no task goes to queue '{queue_name}' by default: they go to 'default'"
+    assert pool.log.count(said) == 1
+    assert pool.drained() == 0
+
+
+def test_an_ordinary_pool_says_nothing(make_pool: Make) -> None:
+    pool = make_pool(queues=["default"])
+    pool.said("is ready after")
+    assert "WARNING" not in pool.log
+    assert pool.drained() == 0

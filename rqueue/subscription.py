@@ -19,6 +19,7 @@ import orjson
 from rqueue import store
 from rqueue.codec import encode_result
 from rqueue.credit import Credit, SharedCredit
+from rqueue.credit_window import NO_CREDIT, CreditWindow
 from rqueue.errors import ConfigError, LifecycleError, NotRegistered
 from rqueue.expect import expect_number, shown
 from rqueue.job import GAVE_UP, Delivery
@@ -34,7 +35,6 @@ from rqueue.store.settle import Pulled, Retried, Window
 
 DEFAULT_LEASE_MS = 30_000
 
-NO_CREDIT = Window(0, 0)
 BROWSE_MAX = 500
 """Jobs of one page."""
 
@@ -45,7 +45,7 @@ def consumer_name(prefix: str = "") -> str:
     return f"{prefix or host}:{os.getpid()}:{token_hex(4)}"
 
 
-class Subscription:
+class Subscription(CreditWindow):
     """The state of one consumer; see `rqueue.consumer.Consumer`."""
 
     def __init__(
@@ -113,11 +113,6 @@ class Subscription:
         return len(self._held)
 
     @property
-    def held_bytes(self) -> int:
-        """Bytes of the stored values of the jobs in its hands."""
-        return sum(self._held.values())
-
-    @property
     def more(self) -> bool:
         """Whether work waits, as far as it knows: pull again. (`state` is the list it is in; it is
         notified until it has pulled all there is.)"""
@@ -152,56 +147,6 @@ class Subscription:
         if self.credit is not None and self._held:
             self.credit.restore(len(self._held), self.held_bytes)
         self._held.clear()
-
-    # -- credit ------------------------------------------------------------------------------------
-
-    def _window(self) -> Window:
-        """The window to send now."""
-        if self.credit is not None:
-            self.window = self.credit.window(len(self._held), self.held_bytes)
-        return self.window
-
-    def _idle_window(self) -> Window | None:
-        """After a pull that came back short: the smaller window to wait with, if so."""
-        if self.credit is None or self.state != "interested":
-            return None
-        small = self.credit.idle(len(self._held), self.held_bytes)
-        if small is not None:
-            self.window = small
-        return small
-
-    def _narrow_window(self) -> Window | None:
-        """Before jobs are settled without a pull: the window that the queue must know of first, or
-        it could hand over what was not granted."""
-        if self.credit is None or not self.credit.narrows or self.state == "not_interested":
-            return None
-        return self._window()
-
-    def _reopen_window(self) -> Window | None:
-        """After that: the window to be interested again with, if there is credit left."""
-        if self.credit is None or not self.credit.narrows:
-            return None
-        window = self._window()
-        return window if window.jobs > len(self._held) else None
-
-    def _set_window(self, jobs: int, bytes: int) -> Window:
-        if self.credit is not None:
-            raise ConfigError("credit", "this consumer's window is its credit manager's: use grant")
-        self.window = Window(jobs, bytes)
-        return self.window
-
-    def _grant(self, jobs: int, bytes: int) -> Window:
-        if self.credit is not None:
-            self.credit.add(jobs, bytes)
-            return self._window()
-        self.window = Window(self.window.jobs + jobs, self.window.bytes + bytes)
-        return self.window
-
-    def _no_credit(self) -> Window:
-        if self.credit is not None:
-            self.credit.clear()
-        self.window = NO_CREDIT
-        return self.window
 
     # -- what comes into these hands, and what leaves them -----------------------------------------
 

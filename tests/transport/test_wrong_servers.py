@@ -4,7 +4,9 @@ import asyncio
 import json
 import logging
 import re
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import redis
@@ -19,7 +21,8 @@ from rqueue.settings import Settings
 from rqueue_workers.exits import Exit
 from tests.support.command_line import invoke
 from tests.support.redis_cluster import free_port
-from tests.support.stub_server import StubServer
+from tests.support.stub_server import Refusing, StubServer
+from tests.workers.children import Bench, eventually
 from tests.workers.pools import Pool
 
 MakeServer = Callable[..., EmbeddedRedis]
@@ -203,8 +206,6 @@ def test_a_listener_that_is_refused_ends_the_pool(
     make_pool: Callable[..., Pool], private_server: EmbeddedRedis
 ) -> None:
     """A cluster that hides behind one address refuses a wait for two queues in two slots."""
-    from tests.support.stub_server import Refusing
-
     with Refusing(_url(private_server), b"BLPOP", b"-CROSSSLOT Keys don't hash\r\n") as front:
         pool = make_pool(front.url, queues=["a", "b"])
         assert pool.ended() == Exit.REDIS
@@ -247,3 +248,39 @@ def test_the_address_that_hosts_set_counts_last() -> None:
 def test_an_address_that_is_none(url: str, words: str) -> None:
     with pytest.raises(errors.ConfigError, match=re.escape(words)):
         Queue("q", url)
+
+
+# -- a listener that is refused --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("queues", [1, 2])
+def test_a_worker_that_may_not_wait_for_wake_ups_ends(
+    private_server: EmbeddedRedis, queue_name: str, tmp_path: Path, queues: int
+) -> None:
+    with Refusing(_url(private_server), b"BLPOP", b"-CROSSSLOT Keys don't hash\r\n") as front:
+        bench = Bench(front.url, queue_name, tmp_path)
+        try:
+            names = tuple(f"{queue_name}-{number}" for number in range(queues))
+            child = bench.child(queues=names, ready=False)
+            assert child.wait() == Exit.REDIS
+            assert front.refused <= 2
+        finally:
+            bench.close()
+
+
+@pytest.mark.parametrize("reply", [b"-BUSY a script\r\n", b"-LOADING its data\r\n"])
+def test_a_worker_whose_wait_is_refused_for_now_tries_again_with_pauses(
+    private_server: EmbeddedRedis, queue_name: str, tmp_path: Path, reply: bytes
+) -> None:
+    with Refusing(_url(private_server), b"BLPOP", reply) as front:
+        bench = Bench(front.url, queue_name, tmp_path)
+        try:
+            child = bench.child()
+            eventually(lambda: front.refused >= 2, "two tries")
+            bench.result("c.echo", 1)
+            first, began = front.refused, time.monotonic()
+            eventually(lambda: time.monotonic() - began > 1, "a second")
+            assert front.refused - first < 20
+            assert child.log.count("Redis is gone") == 1
+        finally:
+            bench.close()

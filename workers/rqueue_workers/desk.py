@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from time import monotonic
 
-from rqueue.errors import RegistrationLost, ServerError
+from rqueue.errors import ConnectionLost, RedisTimeout, RegistrationLost, ServerError
 from rqueue.listener import Listener, Wake, handed_over
 from rqueue.logs import logger
 from rqueue_workers.arrivals import Unstarted, by_position
@@ -265,7 +265,7 @@ class Desk:
     def _listen(self, timeout: float | None, interrupt: int | None = None) -> list[Wake]:
         try:
             return self._listener.wait(timeout, interrupt)
-        except ServerError:
+        except (ConnectionLost, RedisTimeout):
             # a connection that died unnoticed says so when it is used: only a fresh one can tell
             # whether Redis is gone
             return self._listener.wait(0)

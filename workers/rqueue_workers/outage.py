@@ -12,6 +12,11 @@ from rqueue.logs import logger
 log = logger("rqueue.worker")
 
 FIRST_S, LONGEST_S = 0.05, 0.5
+"""Seconds between two tries, at first and at most."""
+
+AGAIN_S = 0.5
+"""An outage for the same reason so soon after the last one is the same: not told, and no beginning
+of short delays."""
 
 
 class DescriptorsClosed(Exception):
@@ -27,6 +32,9 @@ class Outage:
         """When it began, by monotonic time; 0.0 = Redis is there."""
         self.retry_at = 0.0
         self._tries = 0
+        self._over_at = 0.0
+        self._said = ""
+        self._quiet = False
 
     def note(self, error: ServerError) -> None:
         """A call failed. Raises what waiting does not mend: the error of a server that cannot be
@@ -37,8 +45,12 @@ class Outage:
         now = monotonic()
         if not self.since:
             self.since = now
-            self._tries = 0
-            log.warning("Redis is gone: %s; waiting", error)
+            # what comes back at once was never over: a server that refuses one command of many
+            self._quiet = now - self._over_at < AGAIN_S and str(error) == self._said
+            self._said = str(error)
+            if not self._quiet:
+                self._tries = 0
+                log.warning("Redis is gone: %s; waiting", error)
         delay = min(LONGEST_S, FIRST_S * 2 ** min(self._tries, 10)) * (0.5 + 0.5 * random())
         self._tries += 1
         self.retry_at = now + delay
@@ -47,7 +59,9 @@ class Outage:
         """A call succeeded."""
         self._proven = True
         if self.since:
-            log.warning("Redis is back after %.1f s", monotonic() - self.since)
+            self._over_at = monotonic()
+            if not self._quiet:
+                log.warning("Redis is back after %.1f s", self._over_at - self.since)
             self.since = self.retry_at = 0.0
 
     @property

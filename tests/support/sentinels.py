@@ -17,8 +17,9 @@ from tests.support.redis_server import Servers
 NAME = "main"
 PASSWORD = "server-secret"
 SENTINEL_PASSWORD = "sentinel-secret"
-DOWN_MS = 500
-"""How long a primary has to be silent before the Sentinels take it for dead."""
+DOWN_MS = 1500
+"""How long a primary has to be silent before the Sentinels take it for dead: on a busy machine half a
+second is too short."""
 
 
 class BehindSentinels:

@@ -23,7 +23,16 @@ from rqueue.keys import QueueKeys
 from rqueue.names import check_queue
 from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
-from rqueue.packing import Call, Packer, by_name, configuration, lease_of, terms_of
+from rqueue.packing import (
+    Call,
+    Packer,
+    another_id,
+    by_name,
+    configuration,
+    lease_of,
+    renamed,
+    terms_of,
+)
 from rqueue.server_check import afirst_look
 from rqueue.settings import Settings, redact
 from rqueue.store.consumers import Mode
@@ -134,10 +143,14 @@ class AsyncQueue:
         target = self if queue == self.name else self.at(queue)
         id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
         terms = terms_of(options)
-        body = target._packer.signed(id_, body, terms)
-        call = store.enqueue_one(target.keys, id_, body, terms, immediate=options.immediate)
-        answer = await target._run(call)
-        # the connection may have sent it twice: an id made here was not known before that
+        while True:
+            signed = target._packer.signed(id_, body, terms)
+            call = store.enqueue_one(target.keys, id_, signed, terms, immediate=options.immediate)
+            answer = await target._run(call)
+            # the connection may have sent it twice: then an id made here is known from the first
+            if answer.accepted or answer.again or not own:
+                break
+            id_ = another_id(id_, target.name)
         created = own or answer.accepted == 1
         return AsyncJobHandle(target, id_, created=created, handed_to=answer.handed_to)
 
@@ -145,7 +158,11 @@ class AsyncQueue:
         """Enqueue many calls, in order, hundreds in one step; as `Queue.enqueue_many`."""
         handles: list[AsyncJobHandle[Any]] = []
         for batch in self._packer.batches(calls):
-            known = set((await self.enqueue_puts([put for put, _ in batch])).known)
+            accepted = await self.enqueue_puts([put for put, _ in batch])
+            known = set(accepted.known)
+            while twins := renamed(batch, accepted, self.name):
+                answer = await self.enqueue_puts([batch[index][0] for index in twins])
+                accepted = answer.of(twins)
             handles += [
                 AsyncJobHandle(self, put.id, created=own or index not in known)
                 for index, (put, own) in enumerate(batch)

@@ -14,6 +14,7 @@ from rqueue.awire import AsyncWire
 from rqueue.errors import ServerError
 from rqueue.repeats import Repeats
 from rqueue.store.call import Arg, Call
+from rqueue.store.enqueue import said_again
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -52,10 +53,12 @@ class AsyncConnections:
         while True:
             wire = self._free.pop() if self._free else AsyncWire(self._client, self.patience)
             try:
-                return await action(wire)
+                answer = await action(wire)
             except ServerError as error:
                 repeats = repeats or Repeats()
                 pause = repeats.pause(error)
+            else:
+                return answer if repeats is None else said_again(answer)
             finally:
                 self._give_back(wire)
             if pause:

@@ -24,7 +24,16 @@ from rqueue.lines import Flight, Lines
 from rqueue.names import check_queue
 from rqueue.options import NO_OPTIONS, Options
 from rqueue.outbox import ErrorListener
-from rqueue.packing import Call, Packer, by_name, configuration, lease_of, terms_of
+from rqueue.packing import (
+    Call,
+    Packer,
+    another_id,
+    by_name,
+    configuration,
+    lease_of,
+    renamed,
+    terms_of,
+)
 from rqueue.puts import BackgroundPuts
 from rqueue.server_check import first_look
 from rqueue.settings import Settings, parse_when, redact
@@ -137,10 +146,14 @@ class Queue:
         target = self if queue == self.name else self.at(queue)
         id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
         terms = terms_of(options)
-        body = target._packer.signed(id_, body, terms)
-        call = store.enqueue_one(target.keys, id_, body, terms, immediate=options.immediate)
-        answer = target._run(call)
-        # the connection may have sent it twice: an id made here was not known before that
+        while True:
+            signed = target._packer.signed(id_, body, terms)
+            call = store.enqueue_one(target.keys, id_, signed, terms, immediate=options.immediate)
+            answer = target._run(call)
+            # the connection may have sent it twice: then an id made here is known from the first
+            if answer.accepted or answer.again or not own:
+                break
+            id_ = another_id(id_, target.name)
         created = own or answer.accepted == 1
         return JobHandle(target, id_, created=created, handed_to=answer.handed_to)
 
@@ -164,9 +177,12 @@ class Queue:
     def _stored(
         self, batch: list[tuple[Put, bool]], flight: Flight[Accepted]
     ) -> list[JobHandle[Any]]:
-        known = set(self._lines.finish(flight, queue=self.name).known)
+        accepted = self._lines.finish(flight, queue=self.name)
         if not self._looked:
             self._look_once()
+        known = set(accepted.known)
+        while twins := renamed(batch, accepted, self.name):
+            accepted = self.enqueue_puts([batch[index][0] for index in twins]).of(twins)
         return [
             JobHandle(self, put.id, created=own or index not in known)
             for index, (put, own) in enumerate(batch)

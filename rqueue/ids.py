@@ -14,8 +14,10 @@ Whether two jobs can get one id: only if two processes make one in the same mill
 with a chance of 1 in 62**7, 3.5 * 10**12. A fleet that enqueues r jobs a second one by one makes
 r * r / 2000 such pairs a second; at r = 1,000 all day long one pair agrees in 220 years, at 10,000
 in 2.2 years (a batch counts on, and is no more likely to meet another than its jobs are). It must
-also be the same queue: ids are compared nowhere else. Ids are no secrets: whoever knows one can
-guess its neighbours.
+also be the same queue: ids are compared nowhere else. And then no job is dropped: the queue refuses
+the second one, and its client, who knows that this id was made just now, takes another one
+(`rqueue.packing.renamed`). Only where the answer to a first try was lost as well, a client cannot
+tell the two. Ids are no secrets: whoever knows one can guess its neighbours.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ import redis
 from rqueue.errors import RQueueError, ServerError
 from rqueue.repeats import Repeats
 from rqueue.store.call import Arg, Call
+from rqueue.store.enqueue import said_again
 from rqueue.wire import Wire
 
 R = TypeVar("R")
@@ -72,7 +73,7 @@ class Lines:
         while True:
             wire = self._wire()
             try:
-                return action(wire, *arguments, queue=queue)
+                answer = action(wire, *arguments, queue=queue)
             except ServerError as error:
                 repeats = repeats or Repeats(lost)
                 if pause := repeats.pause(error):
@@ -83,6 +84,8 @@ class Lines:
                 # interrupted in the middle: a reply that nobody waits for may still come
                 wire.close()
                 raise
+            else:
+                return answer if repeats is None and lost is None else said_again(answer)
 
     def begin(self, call: Call[R]) -> Flight[R]:
         """Send a call and do not wait: `finish` has the reply. Where that fails, `finish` repeats

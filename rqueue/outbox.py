@@ -17,7 +17,7 @@ from rqueue.expect import expect_number
 from rqueue.keys import QueueKeys
 from rqueue.logs import logger
 from rqueue.options import Options
-from rqueue.packing import Packer, terms_of
+from rqueue.packing import Packer, another_id, terms_of
 from rqueue.store.call import Arg
 from rqueue.store.enqueue import BATCH_MAX, Accepted, Put
 from rqueue.terms import NORMAL_TERMS
@@ -193,13 +193,23 @@ class Outbox:
 
     def confirm(self, accepted: Accepted) -> list[Item]:
         """The batch is stored; returns it."""
-        batch = self.sending
+        batch, twins = self.sending, []
         if self._lost is None:
             for index in accepted.known:
                 item = batch[index]
+                if item.own:
+                    twins.append(item)
                 item.handle.created = item.own
         self._finish()
-        return batch
+        if not twins:
+            return batch
+        # another process made the same ids: these jobs go again under others
+        for item in reversed(twins):
+            item.handle.id = another_id(item.handle.id, self._keys.queue)
+            self.bytes += len(item.body)
+            self.waiting.appendleft(item)
+        self.finished -= len(twins)
+        return [item for item in batch if item not in twins]
 
     def reason(self, error: Exception) -> Exception:
         """Why the batch cannot be stored: where an answer to it was lost, it may be stored."""

@@ -12,10 +12,11 @@ from rqueue.expect import expect, expect_number, shown
 from rqueue.ids import check_id, new_id
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
+from rqueue.logs import logger
 from rqueue.names import check_task
 from rqueue.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
 from rqueue.settings import Settings, parse_duration
-from rqueue.store.enqueue import BATCH, Put
+from rqueue.store.enqueue import BATCH, Accepted, Put
 from rqueue.task import BoundTask
 from rqueue.terms import NORMAL_TERMS
 
@@ -24,14 +25,18 @@ __all__ = [
     "Packed",
     "Packer",
     "Resolved",
+    "another_id",
     "as_put",
     "by_name",
     "call_of",
     "configuration",
     "lease_of",
+    "renamed",
     "terms_of",
     "too_large",
 ]
+
+log = logger("rqueue")
 
 LIMITS = {
     "priorities": (1, 10),
@@ -204,6 +209,23 @@ class Packer:
                 batch = []
         if batch:
             yield batch
+
+
+def another_id(taken: str, queue: str) -> str:
+    """A new id for a job whose own one another process made too, in the same millisecond."""
+    fresh = new_id()
+    log.warning("queue %s has another job %s: this one is %s now", queue, taken, fresh)
+    return fresh
+
+
+def renamed(batch: list[tuple[Put, bool]], accepted: Accepted, queue: str) -> list[int]:
+    """Which of a batch were refused because another process made the same id; each has another one
+    now. Where the batch may have been stored by a try whose answer was lost, none."""
+    twins = [] if accepted.again else [index for index in accepted.known if batch[index][1]]
+    for index in twins:
+        put, own = batch[index]
+        batch[index] = put._replace(id=another_id(put.id, queue)), own
+    return twins
 
 
 def too_large(size: int, most: int) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from rqueue.job import DEFAULT_LEVEL
 from rqueue.keys import QueueKeys
 from rqueue.store.call import Arg, Call, text
 from rqueue.terms import NORMAL_TERMS, Terms
+
+T = TypeVar("T")
 
 BATCH_MAX = 1000
 """Jobs that one enqueue call may carry; clients send less, see `BATCH`."""
@@ -72,12 +74,25 @@ class Note:
 
 class Accepted(NamedTuple):
     """The queue's answer: how many jobs it took, which ids it knew already, and which consumer the
-    job was handed to directly ("" if none). `now`: ms, Redis's clock."""
+    job was handed to directly ("" if none). `now`: ms, Redis's clock. `again`: the answer to an
+    earlier try was lost, so that what is known now may be known from then."""
 
     now: int
     accepted: int
     known: tuple[int, ...]
     handed_to: str
+    again: bool = False
+
+    def of(self, places: Sequence[int]) -> Accepted:
+        """The answer about jobs that have these places among others."""
+        return self._replace(known=tuple(places[index] for index in self.known))
+
+
+def said_again(answer: T) -> T:
+    """The answer to a call that was sent more than once: an enqueue's says so."""
+    if isinstance(answer, Accepted):
+        return answer._replace(again=True)
+    return answer
 
 
 def _read(reply: Any) -> Accepted:

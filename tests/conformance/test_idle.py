@@ -29,7 +29,16 @@ def test_who_waits_sends_one_command(
     consumer.close()
 
 
-OURS = {"info", "client", "hello", "client|setinfo", "ping", "select", "client|unblock", "client|id"}
+OURS = {
+    "info",
+    "client",
+    "hello",
+    "client|setinfo",
+    "ping",
+    "select",
+    "client|unblock",
+    "client|id",
+}
 """What this test sends itself, and a connection that is opened."""
 
 

@@ -18,8 +18,7 @@ NAME = "main"
 PASSWORD = "server-secret"
 SENTINEL_PASSWORD = "sentinel-secret"
 DOWN_MS = 1500
-"""How long a primary has to be silent before the Sentinels take it for dead: on a busy machine half a
-second is too short."""
+"""How long a primary is silent before it counts as dead: half a second is too short when busy."""
 
 
 class BehindSentinels:

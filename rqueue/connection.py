@@ -115,8 +115,10 @@ def require_bytes(client: Any) -> None:
 
 
 def url_of(client: Any) -> str:
-    """Where a client is connected to, for messages; credentials never show."""
-    pool = client.connection_pool
+    """Where a client is connected to, for messages; credentials never show. "" of a cluster's."""
+    pool = getattr(client, "connection_pool", None)
+    if pool is None:
+        return ""
     kwargs = pool.connection_kwargs
     if path := kwargs.get("path"):
         return f"unix://{path}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from redis import exceptions as rx
@@ -156,7 +156,11 @@ def server_facts(client: redis.Redis) -> ServerFacts:
     """Ask the server for its version, mode, role and eviction policy. Raises the tree of
     `rqueue.errors`."""
     with translated(client):
-        return read_facts(client.info(), url_of(client))
+        facts = read_facts(client.info(), url_of(client))
+    if not hasattr(client, "connection_pool"):
+        # a client of a whole cluster: that one node is one of many is how it should be
+        return replace(facts, mode="standalone", role="master")
+    return facts
 
 
 async def aserver_facts(client: redis.asyncio.Redis) -> ServerFacts:

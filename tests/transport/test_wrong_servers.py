@@ -20,7 +20,7 @@ from rqueue.embedded import EmbeddedRedis
 from rqueue.settings import Settings
 from rqueue_workers.exits import Exit
 from tests.support.command_line import invoke
-from tests.support.redis_cluster import free_port
+from tests.support.redis_cluster import SmallCluster, free_port
 from tests.support.stub_server import Refusing, StubServer
 from tests.workers.children import Bench, eventually
 from tests.workers.pools import Pool
@@ -284,3 +284,10 @@ def test_a_worker_whose_wait_is_refused_for_now_tries_again_with_pauses(
             assert child.log.count("Redis is gone") == 1
         finally:
             bench.close()
+
+
+def test_a_client_of_a_whole_cluster_is_no_mistake(redis_cluster: SmallCluster) -> None:
+    with redis_cluster.client() as client:
+        facts = server_check.server_facts(client)
+        assert (facts.problem, facts.replica) == (None, None)
+        assert url_of(client) == ""

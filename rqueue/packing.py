@@ -13,7 +13,7 @@ from rqueue.ids import check_id, new_id
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.logs import logger
-from rqueue.names import check_task
+from rqueue.names import MAX_NAME, check_task
 from rqueue.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
 from rqueue.settings import Settings, parse_duration
 from rqueue.store.enqueue import BATCH, Accepted, Put
@@ -61,12 +61,21 @@ class Call(NamedTuple):
     def resolve(self) -> Resolved:
         """The name, arguments and options that go into the job. Raises BadArguments."""
         task, args, kwargs, options = self
-        if not isinstance(task, BoundTask):
+        # looked at once more only where something is not of the usual types
+        if (
+            (type(args) is not tuple and type(args) is not list)
+            or (kwargs is not None and type(kwargs) is not dict)
+            or (options is not None and type(options) is not Options)
+        ):
+            check_arguments(args, kwargs, options)
+        if isinstance(task, BoundTask):
+            check = task.check
+            check(tuple(args), kwargs or {})
+            options = options or task.defaults
+            return _new(Resolved, (task.name, args, kwargs or {}, options, check.positional))
+        if type(task) is not str or not 0 < len(task) <= MAX_NAME or not task.isprintable():
             return by_name(task, args, kwargs, options)
-        check_arguments(args, kwargs, options)
-        check = task.check
-        check(tuple(args), kwargs or {})
-        return Resolved(task.name, args, kwargs or {}, options or task.defaults, check.positional)
+        return _new(Resolved, (task, args, kwargs or {}, options or NO_OPTIONS, ()))
 
 
 def by_name(

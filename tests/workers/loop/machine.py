@@ -323,6 +323,7 @@ class Machine(RuleBasedStateMachine):
             if worker.code == Exit.UNFINISHED and not worker.excused:
                 worker.excused = True
                 self.excuse(worker)
+        assert not world.overtaken, world.overtaken
         for queue in world.queues:
             snapshot = take_snapshot(self.client, queue.keys)
             mine = [job for job in world.jobs if job.queue == queue.name]

@@ -41,6 +41,7 @@ log = logger("rqueue")
 LIMITS = {
     "priorities": (1, 10),
     "max_deliveries": (0, 1_000_000),
+    "max_crashes": (0, 1_000_000),
     "keep_ms": (1_000, 31_536_000_000),
     "history_rows_max": (0, 1_000_000_000),
 }
@@ -258,7 +259,8 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         DEFAULT_PRIORITY if options.priority is None else options.priority,
         options.delay_ms or 0,
         options.at_ms or 0,
-        options.max_deliveries or 0,
+        options.max_deliveries or (options.retry.max_deliveries if options.retry else 0),
+        options.max_crashes or 0,
     )
 
 
@@ -270,6 +272,7 @@ def lease_of(lease: float | str | timedelta | None, settings: Settings) -> int:
 def configuration(
     priorities: int | None,
     max_deliveries: int | None,
+    max_crashes: int | None,
     keep: float | str | timedelta | None,
     history_rows_max: int | None,
 ) -> dict[str, int]:
@@ -282,6 +285,8 @@ def configuration(
         options["priorities"] = priorities
     if max_deliveries is not None:
         options["max_deliveries"] = max_deliveries
+    if max_crashes is not None:
+        options["max_crashes"] = max_crashes
     if keep is not None:
         options["keep_ms"] = round(parse_duration(keep, "keep") * 1000)
     if history_rows_max is not None:

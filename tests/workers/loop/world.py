@@ -287,7 +287,7 @@ class World:
         plans = [plan_of(task, spec) for task in registry]
         return {plan.name: plan for plan in plans if plan.lane != ASYNC or spec.async_slots}
 
-    def _fail_hard(self) -> None:
+    def _fail_hard(self, _shared: Shared) -> None:
         if self.stage.me is None:
             raise Gone  # what is left of a dead process is swept up
         owner = self._owner()

@@ -1,7 +1,8 @@
 """A consumer of one's own, one job at a time: `python -m tests.soak.consumer WAY QUEUE LEASE URL`.
 
-WAY: "sync" or "async". It does what the page for users teaches: after an error it says its last
-outcomes again and asks what it holds; when its registration is lost it joins again.
+WAY: "sync" takes the next job, again and again; "async" does each step of the protocol itself:
+after an error it says its last outcomes again and asks what it holds; when its registration is lost
+it joins again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from rqueue import errors
 from rqueue.aclient import AsyncQueue
 from rqueue.client import Queue
 from rqueue.codec import unpack
+from rqueue.consumer import Consumer
 from rqueue.job import Delivery
 from rqueue.listener import Wake
 from tests.soak.records import Recorder
@@ -78,6 +80,15 @@ class Work:
         self.todo = [job for job in jobs if job.id not in done]
         self.lost = False
 
+    def settle(self, consumer: Consumer) -> None:
+        """Tell the queue what became of jobs."""
+        if self.told:
+            consumer.settle(ack=self.told)
+            self.confirmed(consumer.refused)
+        while self.broken:
+            consumer.reject(self.broken[-1], "cannot be read", "undecodable")
+            self.broken.pop()
+
     def forget(self) -> None:
         """Nothing is in these hands any more."""
         for jobs in (self.todo, self.told, self.broken):
@@ -90,38 +101,26 @@ class Work:
             self.recorder.write("wrong", error=type(error).__name__, said=str(error)[:300])
 
 
-def sync(work: Work, lease: str, url: str) -> None:
-    """With `Consumer`."""
+def receiving(work: Work, lease: str, url: str) -> None:
+    """With `Consumer.receive`, which makes good what was lost by itself."""
     queue = Queue(work.queue, url)
     consumer = queue.consumer(jobs=WINDOW, lease=lease)
-    join: Any = consumer.register
+    joined = False
     while not work.over.is_set():
         try:
-            if not consumer.term:
-                join()
-            if work.told:
-                consumer.settle(ack=work.told)
-                work.confirmed(consumer.refused)
-            while work.broken:
-                consumer.reject(work.broken[-1], "cannot be read", "undecodable")
-                work.broken.pop()
-            if work.lost:
-                work.recalled(consumer.pull(recall=True))
-            if not work.todo:
-                work.todo = consumer.pull()
-            if not work.todo:
-                work.hear(consumer.wait(WAIT_S))
-            if work.todo:
-                work.run(work.todo.pop(0))
+            if not joined:
+                consumer.register()
+                joined = True
+            work.settle(consumer)
+            job = consumer.receive(WAIT_S)
+            if job is not None:
+                work.run(job)
         except errors.RegistrationLost:
             work.forget()
-            join = consumer.rejoin
         except Exception as error:
             work.failed(error)
             work.over.wait(PAUSE_S)
-    if work.told:
-        consumer.settle(ack=work.told)
-        work.confirmed(consumer.refused)
+    work.settle(consumer)
     consumer.close()
     queue.close()
 
@@ -169,7 +168,7 @@ def main(way: str, queue: str, lease: str, url: str) -> None:
     if way == "async":
         asyncio.run(on_a_loop(work, lease, url))
     else:
-        sync(work, lease, url)
+        receiving(work, lease, url)
 
 
 if __name__ == "__main__":

@@ -18,12 +18,16 @@ from rqueue.history import read_entry
 from rqueue.inspector import Inspector
 from rqueue.options import Options
 from tests.soak.field import QUEUES, Field
+from tests.soak.tasks import Wanted
 
 PRODUCERS_S = 40.0
 POOLS_S = 20.0
 PAGE = 500
 EXPECTED_KEYS = ("meta", "history")
 """What stays of a queue that is at rest; all other keys must have a lifetime."""
+
+TRACEBACK = "Traceback (most recent call last"
+WANTED = f"{Wanted.__module__}.{Wanted.__name__}"
 
 LAST = "last"
 """Who publishes the last jobs."""
@@ -183,10 +187,20 @@ class Ending:
                 self._record("key left", key=key)
 
     def _log(self, program: str, path: Path) -> None:
-        """What a program said of itself that it must never say."""
+        """What a program said of itself that it must never say: tracebacks but for those of jobs
+        that were asked to fail, and that it is at fault."""
+        trace = ""
         for line in path.read_text(errors="replace").splitlines():
-            if line.startswith("Traceback (most recent") or "a bug in rqueue" in line:
+            if line.startswith(TRACEBACK):
+                trace = line
+            elif trace and not line.startswith((" ", "\t")):
+                if WANTED not in line:
+                    self._record("log", program=program, said=line[:300])
+                trace = ""
+            elif "a bug in rqueue" in line:
                 self._record("log", program=program, said=line[:300])
+        if trace:
+            self._record("log", program=program, said=trace)
 
 
 def _left(info: Any) -> int:

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from itertools import count
 
+import redis
+
 from rqueue.client import Queue
 from rqueue.errors import RQueueError
 from rqueue.options import Options
@@ -103,14 +105,14 @@ def _damaged(scene: Scene) -> None:
     value = scene.draw.choice(HEADERS) + scene.draw.choice(BODIES)
     with scene.field.server.admin as admin:
         keys = Queue(queue, redis=admin).keys
-        scene.field.recorder.write("damaged", queue=queue, id=id_)
         pipe = admin.pipeline(transaction=True)
         pipe.hset(keys.jobs, id_, value)
         pipe.rpush(keys.ready(4), id_)
         try:
             pipe.execute()
-        except Exception as error:
+        except redis.RedisError as error:
             raise NoTarget from error
+    scene.field.recorder.write("damaged", queue=queue, id=id_)
 
 
 JOB_FAULTS = (

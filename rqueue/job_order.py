@@ -23,6 +23,14 @@ def position_of(job: Delivery) -> int:
         return 0
 
 
+def came_back(job: Delivery) -> bool:
+    """Whether it was in somebody's hands before; False where it cannot be read."""
+    try:
+        return job.redelivered
+    except Undecodable:
+        return False
+
+
 def in_turn(jobs: list[Delivery]) -> list[Delivery]:
     """Jobs in the order in which a consumer begins them. jobs: in the order of taking.
 
@@ -37,3 +45,26 @@ def in_turn(jobs: list[Delivery]) -> list[Delivery]:
             return sorted(jobs, key=in_order)
         last[key[:2]] = key
     return jobs
+
+
+def overtakers(jobs: list[Delivery]) -> set[str]:
+    """Ids of those that stand before an earlier job of their kind, and of all behind the first of
+    them. jobs: in the order of taking.
+
+    They were handed over before the other one was given back, or lost with a reply: between them
+    there may be more that wait. Whoever can give them back begins all in the queue's order.
+    """
+    first: dict[tuple[int, bool], tuple[int, bool, int, int]] = {}
+    limit: dict[tuple[int, bool], tuple[int, bool, int, int]] = {}
+    keys = [in_order(job) for job in jobs]
+    for key in reversed(keys):
+        kind = key[:2]
+        if key > first.get(kind, key):
+            limit[kind] = min(limit.get(kind, key), key)
+        else:
+            first[kind] = key
+    return {
+        job.id
+        for job, key in zip(jobs, keys, strict=True)
+        if key[:2] in limit and key >= limit[key[:2]]
+    }

@@ -4,9 +4,8 @@
 
 --- History rows that scripts write themselves.
 
---- A row that no worker wrote. `job`: as it was before this attempt. `cause`: JSON, nil or "" where there is none.
---- `times` = {acquired=, started=} of an attempt, ms, where they are known.
-local function history_line(id, job, outcome, now, worker, cause, times)
+--- A row that no worker wrote.
+local function history_line(id, job, outcome, now, worker, cause)
   local row = {
     id = id,
     task = value_task(job.envelope),
@@ -16,8 +15,6 @@ local function history_line(id, job, outcome, now, worker, cause, times)
     deliveries = job.deliveries,
     enqueued = job.enqueued,
     due = job.due,
-    acquired = times and times.acquired,
-    started = times and times.started,
     finished = now,
     worker = worker or '',
     body_size = #job.envelope,

@@ -91,15 +91,7 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
             "deliveries": f"{job.deliveries}, of which {job.attempts} failed"
             if job.deliveries
             else "",
-            "crashes": job.crashes or "",
-            "limit": ", ".join(
-                many(most, *words)
-                for most, *words in (
-                    (job.max_deliveries, "attempt"),
-                    (job.max_crashes, "crash", "crashes"),
-                )
-                if most
-            ),
+            "limit": many(job.max_deliveries, "attempt") if job.max_deliveries else "",
             "size": size(job.size) if job.size else "",
             "signed with": job.signed_with,
             "result": _json(job.result) if job.state is JobState.DONE else "",

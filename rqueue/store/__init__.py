@@ -15,15 +15,7 @@ from rqueue.store.admin import (
     unpark,
 )
 from rqueue.store.call import Call
-from rqueue.store.consumers import (
-    Ran,
-    interest,
-    note_running,
-    reclaim,
-    register,
-    renew,
-    unregister,
-)
+from rqueue.store.consumers import interest, reclaim, register, renew, unregister
 from rqueue.store.enqueue import (
     Accepted,
     Note,
@@ -62,7 +54,6 @@ __all__ = [
     "Note",
     "Pulled",
     "Put",
-    "Ran",
     "Retried",
     "Window",
     "await_result",
@@ -81,7 +72,6 @@ __all__ = [
     "enqueue_flat",
     "enqueue_one",
     "interest",
-    "note_running",
     "pause",
     "promote",
     "pull",

@@ -53,6 +53,13 @@ def note(path: str, number: int) -> None:
     os.write(_notes[path], b"%d\n" % number)
 
 
+@task(name="c.note_and_nap")
+def note_and_nap(path: str, number: int, seconds: float) -> None:
+    """One line in a file, and then some time."""
+    note(path, number)
+    threading.Event().wait(seconds)
+
+
 @task(name="c.echo")
 def echo(value: Any) -> Any:
     return value

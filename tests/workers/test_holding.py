@@ -1,6 +1,9 @@
 """What a worker holds: as much as it can run soon, never at the expense of others."""
 
+import random
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -110,3 +113,21 @@ def test_jobs_run_in_their_order(bench: Bench) -> None:
     bench.queue.resume()
     bench.settled()
     assert [int(item) for item in bench.redis.lrange(key, 0, -1)] == list(range(600))
+
+
+def test_what_a_long_job_sends_back_begins_before_what_came_meanwhile(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """Q-01: also where the later one is handed to the same worker before the other is back."""
+    path = tmp_path / "begun"
+    bench.child(async_slots=0)
+    draw, pause = random.Random(3), threading.Event()
+    for i in range(400):
+        seconds = draw.choice((0, 0, 0.001, 0.002, 0.005, 0.02))
+        bench.send("c.note_and_nap", str(path), i, seconds)
+        pause.wait(draw.choice((0, 0.001, 0.005, 0.01, 0.03)))
+        if i % 7 == 0:  # what is lost is asked for, and taken again
+            bench.redis.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    bench.settled()
+    begun = [int(line) for line in path.read_text().splitlines()]
+    assert begun == list(range(400))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from rqueue.job import Delivery
-from rqueue.job_order import in_order, in_turn, position_of
+from rqueue.job_order import position_of
 
 Unstarted = tuple[bytes, bytes, int]
 """id, value, when it was acquired (ms, Redis's clock)."""
@@ -44,18 +44,16 @@ class Arrivals:
         self._asked = self.behind
 
     def merge(self, jobs: list[bytes]) -> list[bytes]:
-        """What the last reply brought and what was aside, in their order; nothing is aside then."""
+        """What the last reply brought and what was aside, in the order of taking; nothing is aside
+        then."""
         aside = self.aside
         if not aside:
             return jobs
         self.aside = []
         if jobs and self.behind in (ids := aside[::2]):
             before = 2 * ids.index(self.behind) + 2
-            flat = [*aside[:before], *jobs, *aside[before:]]
-        else:
-            flat = [*jobs, *aside]
-        taken = [Delivery(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)]
-        return [part for job in in_turn(taken) for part in (job.id.encode(), job.value)]
+            return [*aside[:before], *jobs, *aside[before:]]
+        return [*jobs, *aside]
 
     def recalled(self, jobs: Sequence[bytes]) -> None:
         """The queue said all that is in this hand."""
@@ -74,8 +72,3 @@ class Arrivals:
         self.held_up = False
         self.behind = self._asked = b""
         self._recalled_to = 0
-
-
-def by_position(job: Unstarted) -> tuple[int, bool, int, int]:
-    """Sort key: the queue's order."""
-    return in_order(Delivery(job[0], job[1]))

@@ -11,9 +11,11 @@ from threading import Lock
 from time import monotonic
 
 from rqueue.errors import ConnectionLost, RedisTimeout, RegistrationLost, ServerError
+from rqueue.job import Delivery
+from rqueue.job_order import came_back, overtakers
 from rqueue.listener import Listener, Wake, handed_over
 from rqueue.logs import logger
-from rqueue_workers.arrivals import Unstarted, by_position
+from rqueue_workers.arrivals import Unstarted
 from rqueue_workers.executor import Executor, Unfit
 from rqueue_workers.hand import CHUNK, Hand
 from rqueue_workers.lane import Job, Lane
@@ -347,8 +349,26 @@ class Desk:
                 raise
             finally:
                 arrivals.held_up = False
-        if jobs := arrivals.merge(jobs):
+        mixed = bool(arrivals.aside)
+        jobs = arrivals.merge(jobs)
+        if not jobs:
+            return
+        if mixed or (hand.todo and came_back(Delivery(jobs[0], jobs[1]))):
+            taken = self._take_unstarted(hand)
+            taken += [(jobs[i], jobs[i + 1], hand.now) for i in range(0, len(jobs), 2)]
+            self._deal_in_order(hand, taken)
+        else:
             self.deal(hand, jobs, hand.now)
+
+    def _deal_in_order(self, hand: Hand, taken: list[Unstarted]) -> None:
+        """Deal jobs, in the order of taking. One that was handed over before an earlier one came
+        back goes back itself: others may wait between the two (Q-01)."""
+        early = overtakers([Delivery(id_, value) for id_, value, _ in taken])
+        for id_, value, acquired in taken:
+            if id_.decode() not in early:
+                self.deal(hand, (id_, value), acquired)
+        back = [(id_, len(value)) for id_, value, _ in taken if id_.decode() in early]
+        hand.back.extend(back)
 
     def _recover(self, hand: Hand, blocked: bool) -> None:
         """Tell what ended, then ask what is held (H-18)."""
@@ -360,19 +380,25 @@ class Desk:
         hand.ids.difference_update(hand.arrivals.aside[::2])
         # not by a look at what waits and runs: jobs go from hand to hand while one looks
         known = set(hand.ids)
+        gave_back = hand.gave_back
         flat = hand.recall(self.window(hand, blocked))
         named = set(flat[::2])
         waiting = [(flat[i], flat[i + 1], hand.now) for i in range(0, len(flat), 2)]
         waiting = [job for job in waiting if job[0] not in known]
+        place = {id_: at for at, id_ in enumerate(flat[::2])}
         for job in self._take_unstarted(hand):
             # what is not named here was taken out of these hands; what has just begun is refused
             if job[0] in named:
                 waiting.append(job)
             else:
                 hand.ids.discard(job[0])
-        waiting.sort(key=by_position)
-        for id_, value, acquired in waiting:
-            self.deal(hand, (id_, value), acquired)
+        waiting.sort(key=lambda job: place[job[0]])
+        later: list[Unstarted] = []
+        if gave_back:  # what was handed over then is behind what went back
+            later = [job for job in waiting if not came_back(Delivery(job[0], job[1]))]
+            waiting = [job for job in waiting if job not in later]
+        self._deal_in_order(hand, waiting)
+        hand.back.extend((id_, len(value)) for id_, value, _ in later)
 
     def _take_unstarted(self, hand: Hand) -> list[Unstarted]:
         jobs = []

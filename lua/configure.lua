@@ -1,7 +1,8 @@
 --- Set a queue's options. What would change the meaning of jobs that are there is refused.
 --- KEYS: meta, guard
 --- ARGV: options...
----   options: field, value, ...: priorities (1 to 10), max_deliveries (0: no limit), keep_ms, history_rows_max
+---   options: field, value, ...: priorities (1 to 10), max_deliveries, max_crashes (0: no limit), keep_ms,
+---   history_rows_max
 --- REPLY: {now}
 --- ERRORS: BADARGS | CONFLICT | DAMAGED | SCHEMA
 --- @include "queue"
@@ -16,6 +17,7 @@ if not queue then return failure end
 local limits = {
   priorities = { 1, 10 },
   max_deliveries = { 0, 1000000 },
+  max_crashes = { 0, 1000000 },
   keep_ms = { 1000, 31536000000 },
   history_rows_max = { 0, 1000000000 },
 }

@@ -3,7 +3,8 @@
 --- ARGV: how, runs, jobs...
 ---   how: "0" | "1" = hand the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
 ---     step so that it may come twice, see include/writes.lua
----   runs: "<priority>,<when>,<max>,<count>;..." for consecutive jobs; when: "" now, "+<ms>" from now, "@<ms>" at
+---   runs: "<priority>,<when>,<max>[:<max crashes>],<count>;..." for consecutive jobs; when: "" now, "+<ms>" from now,
+---   "@<ms>" at
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
 --- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was handed to or ""}
 --- ERRORS: BADARGS | DAMAGED | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch

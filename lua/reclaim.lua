@@ -1,9 +1,11 @@
---- Take the jobs of a dead consumer back at once: those that were running are charged, the others are not.
+--- Take the jobs of a dead consumer back at once: those that were running are charged an attempt and a crash, the others
+--- nothing. A job that crashed before waits before it is back in its place (X-23).
 --- KEYS: meta, guard
 --- ARGV: consumer, cause, charged...
----   cause: JSON object that says how it died; charged: ids of the jobs that were running
---- REPLY: {now, jobs left in its hands}: 0 = it is gone; call again while some is left
---- ERRORS: DAMAGED | GONE | SCHEMA
+---   cause: JSON object that says how it died
+---   charged: id, when it was acquired, when it began (ms; 0 = not known), ... of the jobs that were running
+--- REPLY: {now, jobs left in its hands}: 0 = it is gone; call again, with all the same, while some is left
+--- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
 --- @include "queue"
 --- @include "sound"
 --- @include "leave"
@@ -19,12 +21,22 @@ if not queue then return failure end
 local worker = redis.call('HGET', base .. 'consumer:' .. consumer, 'worker')
 if not worker then return redis.error_reply('GONE consumer is not registered, or its lease ended') end
 
+local known, said = pcall(cjson.decode, cause)
+if not known or type(said) ~= 'table' or (#ARGV - FIRST + 1) % 3 ~= 0 then
+  return redis.error_reply('BADARGS reclaim: the cause is a JSON object, and each id has two times')
+end
+
+local charged, turn = {}, 0
+for i = FIRST, #ARGV, 3 do
+  local acquired, started = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+  if not acquired or not started then return redis.error_reply('BADARGS reclaim: times are numbers of ms') end
+  turn = turn + 1
+  charged[ARGV[i]] = { cause = said, turn = turn, acquired = acquired, started = started }
+end
 failure = sound_fault(base, queue.levels, { consumer })
 if failure then return failure end
 
 queue.worker = worker
-local charged = {}
-for i = FIRST, #ARGV do charged[ARGV[i]] = cause end
 local left = leave_slice(base, queue, consumer, charged)
 if left == 0 then leave_lists(base, queue, consumer) end
 return { queue.now, left }

@@ -1,7 +1,8 @@
 --- Add a consumer to the queue, with a lease and a term of its own.
 --- KEYS: meta, guard
---- ARGV: consumer, mode, priority, jobs, bytes, lease, slots, worker
----   mode: acquire | browse; jobs, bytes: its window; lease: ms; slots: jobs it can run at once (what a crash charges)
+--- ARGV: consumer, mode, priority, jobs, bytes, lease, slots, worker, limits
+---   mode: acquire | browse; jobs, bytes: its window; lease: ms; slots: jobs it can run at once
+---   limits: what its tasks allow: JSON, {task: [attempts, crashes]}, 0 where a task says nothing, "*" for all; "" = none
 --- REPLY: {now, term, state}; state notified: work waits, pull
 --- ERRORS: BADARGS | DAMAGED | EXISTS | SCHEMA
 --- @include "queue"
@@ -18,6 +19,7 @@ local bytes = ARGV[5]
 local lease = ARGV[6]
 local slots = ARGV[7]
 local worker = ARGV[8]
+local limits = ARGV[9]
 
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
@@ -29,6 +31,14 @@ if not (jobs and bytes and lease and priority and tonumber(slots) and worker) or
 end
 if consumer == '' or string.find(consumer, '%c') then
   return redis.error_reply('BADARGS register: a name without control characters')
+end
+if limits ~= '' then
+  local known, said = pcall(cjson.decode, limits)
+  known = known and type(said) == 'table'
+  for _, of_task in pairs(known and said or {}) do
+    known = known and type(of_task) == 'table' and type(of_task[1]) == 'number' and type(of_task[2]) == 'number'
+  end
+  if not known then return redis.error_reply('BADARGS register: limits that cannot be read') end
 end
 if redis.call('EXISTS', base .. 'consumer:' .. consumer) == 1 then
   return redis.error_reply('EXISTS a consumer of this name is registered')
@@ -51,6 +61,7 @@ end
 redis.call('ZADD', base .. 'consumers', queue.now + lease, consumer)
 redis.call('HSET', base .. 'consumer:' .. consumer, 'term', term, 'priority', priority, 'mode', mode, 'jobs', jobs,
   'bytes', bytes, 'held_bytes', 0, 'slots', slots, 'worker', worker, 'since', string.format('%d', queue.now))
+if limits ~= '' then redis.call('HSET', base .. 'consumer:' .. consumer, 'limits', limits) end
 local state
 if mode == 'browse' then
   state = jobs > 0 and 'browsers' or 'not_interested'

@@ -1,4 +1,5 @@
---- Give dead letters another life: each goes to the tail of its level, with its attempts counted from nothing.
+--- Give dead letters another life: each goes to the tail of its level, with its attempts and crashes counted from
+--- nothing.
 --- KEYS: meta, guard
 --- ARGV: ids...
 ---   ids: at most 250
@@ -33,7 +34,7 @@ for i = FIRST, #ARGV do
     records_forget(base, id)
     redis.call('DEL', base .. 'result:' .. id)
     job.position = redis.call('HINCRBY', meta, 'seq', 1)
-    job.due, job.attempts = 0, 0
+    job.due, job.attempts, job.crashes = 0, 0, 0
     redis.call('HSET', base .. 'jobs', id, value_header(job) .. job.envelope)
     redis.call('RPUSH', base .. 'ready:' .. job.level, id)
     used[job.level] = true

@@ -190,7 +190,6 @@ if n_retry + n_reject > 0 then
     if value then
       local job = value_parse(value)
       job.id = id
-      job.deliveries = job.deliveries + 1
       local cause = not retry and ARGV[at + 1]
       if job.damaged and retry then
         retry, cause = false, bury_damaged(queue.now)
@@ -198,12 +197,19 @@ if n_retry + n_reject > 0 then
       end
       if retry then
         local delay, place, charge, error_ = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3], ARGV[at + 5]
-        if charge ~= '0' then job.attempts = job.attempts + 1 end
+        local attempts = job.attempts + (charge ~= '0' and 1 or 0)
         local max = job.max > 0 and job.max or tonumber(queue.max)
-        if charge ~= '0' and max > 0 and job.attempts >= max then
+        if charge ~= '0' and max > 0 and attempts >= max and job.max == 0 then
+          --- @include "attempt"
+          -- its task may have a limit of its own, which the queue did not hear of when it came by name
+          max = attempt_most(attempt_limits(base, consumer), job, 1, 0, max)
+        end
+        local last = charge ~= '0' and max > 0 and attempts >= max
+        if last then lines[#lines + 1] = history_line(id, job, 'dead', queue.now, me.worker, error_) end
+        job.deliveries, job.attempts = job.deliveries + 1, attempts
+        if last then
           records[#records + 1] = id
           records[#records + 1] = bury_job(base, queue.now, job, error_)
-          lines[#lines + 1] = history_line(id, job, 'dead', queue.now, me.worker, error_)
           rejected = rejected + 1
         else
           if place == 'park' then
@@ -236,7 +242,7 @@ if n_retry + n_reject > 0 then
           retried = retried + 1
         end
       else
-        job.attempts = job.attempts + 1
+        job.deliveries, job.attempts = job.deliveries + 1, job.attempts + 1
         records[#records + 1] = id
         records[#records + 1] = bury_job(base, queue.now, job, cause)
         rejected = rejected + 1
@@ -268,7 +274,7 @@ end
 back = back + #returned
 if give_back then
   queue.worker = me.worker
-  back = back + give_back(base, released, {}, queue)
+  back = back + give_back(base, consumer, released, {}, queue)
 end
 if me.bytes > 0 then me.held_bytes = me.held_bytes - freed end
 

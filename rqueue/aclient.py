@@ -264,11 +264,12 @@ class AsyncQueue:
         *,
         priorities: int | None = None,
         max_deliveries: int | None = None,
+        max_crashes: int | None = None,
         keep: float | str | timedelta | None = None,
         history_rows_max: int | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers; as `Queue.configure`."""
-        options = configuration(priorities, max_deliveries, keep, history_rows_max)
+        options = configuration(priorities, max_deliveries, max_crashes, keep, history_rows_max)
         await self._run(store.configure(self.keys, options))
 
     async def counts(self) -> store.Counts:

@@ -288,6 +288,7 @@ class Queue:
         *,
         priorities: int | None = None,
         max_deliveries: int | None = None,
+        max_crashes: int | None = None,
         keep: float | str | timedelta | None = None,
         history_rows_max: int | None = None,
     ) -> None:
@@ -295,10 +296,11 @@ class Queue:
 
         priorities: how many levels (1 to 10, the default; Q-11), not to be changed once jobs are
         there. max_deliveries: attempts of a job that says nothing else (default 10; 0: no limit).
+        max_crashes: how many of them may cost a worker its process (default 3; 0: no limit).
         keep: how long records and results of ended jobs last (default 10 minutes).
         history_rows_max: rows that the history keeps (default 200,000). Raises ConfigError.
         """
-        options = configuration(priorities, max_deliveries, keep, history_rows_max)
+        options = configuration(priorities, max_deliveries, max_crashes, keep, history_rows_max)
         self._run(store.configure(self.keys, options))
 
     def counts(self) -> store.Counts:

@@ -2,8 +2,9 @@
 
 Stored in the hash `jobs` as `header;envelope`. The header is text, `position,enqueued` or, once
 anything differs from the defaults, `position,enqueued,level,deliveries,attempts,max_deliveries,
-due_ms`; `enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header and never look into the
-envelope.
+due_ms`, and where it crashed before, or may crash more or less often than others,
+`,crashes,max_crashes` behind that; `enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header
+and never look into the envelope.
 
 Nothing here is parsed before somebody asks: a worker builds thousands of deliveries a second.
 """
@@ -82,7 +83,8 @@ class Header(NamedTuple):
 
     Times are ms since the epoch by Redis's clock. `deliveries`: times handed out before;
     `attempts`: those of them that were charged; `max_deliveries`: 0 = the queue's; `due_ms`:
-    0 = an ordinary one: never scheduled, or moved to the tail since then.
+    0 = an ordinary one: never scheduled, or moved to the tail since then. `crashes`: those of the
+    attempts that cost a worker its process; `max_crashes`: 0 = the queue's.
     """
 
     position: int
@@ -92,6 +94,8 @@ class Header(NamedTuple):
     attempts: int = 0
     max_deliveries: int = 0
     due_ms: int = 0
+    crashes: int = 0
+    max_crashes: int = 0
 
 
 EPOCH_MS = 1_735_689_600_000
@@ -101,7 +105,7 @@ GAVE_UP = "gave up"
 """What a cause has as `why` where attempts were left."""
 
 _new = tuple.__new__
-_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0)
+_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0)
 
 
 def why_dead(cause: Mapping[str, Any] | None) -> str:
@@ -129,7 +133,7 @@ def parse_value(value: bytes) -> tuple[Header, bytes]:
             if len(fields) == 2:  # nearly all jobs
                 return _new(Header, (int(fields[0]), int(fields[1]) + EPOCH_MS, *_DEFAULTS)), body
             position, enqueued, *rest = map(int, fields)
-            if len(rest) < 6:
+            if len(rest) < 8:
                 at = enqueued + EPOCH_MS
                 return _new(Header, (position, at, *rest, *_DEFAULTS[len(rest) :])), body
     except (ValueError, TypeError):
@@ -214,6 +218,16 @@ class Delivery:
         return self.header.due_ms
 
     @property
+    def crashes(self) -> int:
+        """How many of the attempts so far cost a worker its process."""
+        return self.header.crashes
+
+    @property
+    def max_crashes(self) -> int:
+        """The job's own limit of crashes; 0 = the queue's."""
+        return self.header.max_crashes
+
+    @property
     def redelivered(self) -> bool:
         """Whether the job was handed out before: it may have run, wholly or in part."""
         return self.header.deliveries > 0
@@ -281,6 +295,8 @@ class JobInfo:
     deliveries: int = 0
     attempts: int = 0
     max_deliveries: int = 0
+    crashes: int = 0
+    max_crashes: int = 0
     holder: str = ""
     task: str = ""
     args: list[Any] = field(default_factory=list)

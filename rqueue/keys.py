@@ -56,6 +56,11 @@ class QueueKeys:
         """list: ids in a consumer's hands, in the order it acquired them."""
         return f"{self.base}held:{consumer}"
 
+    def running(self, consumer: str) -> str:
+        """hash: jobs that a consumer has been running for a while -> "deliveries,acquired,started"
+        (ms): what the end of its lease charges."""
+        return f"{self.base}running:{consumer}"
+
     @property
     def dead(self) -> str:
         """zset: ids of dead letters by time of death in ms."""

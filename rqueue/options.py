@@ -44,10 +44,11 @@ class Options:
 
     `id`: the job's, else a new one. `priority`: 0 to 9, higher first (Q-11). `at_ms`: due at, ms
     since the epoch; `delay_ms`: due so many ms from now; at most one of them. `max_deliveries`:
-    attempts in all, 0 = the queue's. `retry`: a policy. `limit`, `soft_limit`: seconds one attempt
-    may take. `keep`: seconds the result is kept. `headers`: text for the job's code. `labels`:
-    small facts for its code, listings and reports. `immediate`: refuse unless a consumer takes the
-    job at once (Q-19).
+    attempts in all, 0 = the queue's. `max_crashes`: those of them that may cost a worker its
+    process, 0 = the queue's. `retry`: a policy. `limit`, `soft_limit`: seconds one attempt may
+    take. `keep`: seconds the result is kept. `headers`: text for the job's code. `labels`: small
+    facts for its code, listings and reports. `immediate`: refuse unless a consumer takes the job at
+    once (Q-19).
 
     Raises ConfigError and InvalidName.
     """
@@ -57,6 +58,7 @@ class Options:
     at_ms: int | None = None
     delay_ms: int | None = None
     max_deliveries: int | None = None
+    max_crashes: int | None = None
     retry: RetryPolicy | None = None
     limit: float | None = None
     soft_limit: float | None = None
@@ -81,6 +83,11 @@ class Options:
             raise ConfigError("delay_ms", "a job is due at a time or after a delay, not both")
         if self.max_deliveries is not None:
             RetryPolicy(max_deliveries=self.max_deliveries)
+        crashes = self.max_crashes
+        if crashes is not None and (type(crashes) is not int or not 0 <= crashes <= 1_000_000):
+            raise ConfigError(
+                "max_crashes", f"{shown(crashes)} is not a number from 0 to 1,000,000"
+            )
         if self.retry is not None:
             check_retry(self.retry)
         for name in ("limit", "soft_limit", "keep"):

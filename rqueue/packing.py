@@ -13,7 +13,7 @@ from rqueue.ids import check_id, new_id
 from rqueue.job import Delivery
 from rqueue.keys import QueueKeys
 from rqueue.logs import logger
-from rqueue.names import check_task
+from rqueue.names import MAX_NAME, check_task
 from rqueue.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
 from rqueue.settings import Settings, parse_duration
 from rqueue.store.enqueue import BATCH, Accepted, Put
@@ -41,6 +41,7 @@ log = logger("rqueue")
 LIMITS = {
     "priorities": (1, 10),
     "max_deliveries": (0, 1_000_000),
+    "max_crashes": (0, 1_000_000),
     "keep_ms": (1_000, 31_536_000_000),
     "history_rows_max": (0, 1_000_000_000),
 }
@@ -61,12 +62,21 @@ class Call(NamedTuple):
     def resolve(self) -> Resolved:
         """The name, arguments and options that go into the job. Raises BadArguments."""
         task, args, kwargs, options = self
-        if not isinstance(task, BoundTask):
+        # looked at once more only where something is not of the usual types
+        if (
+            (type(args) is not tuple and type(args) is not list)
+            or (kwargs is not None and type(kwargs) is not dict)
+            or (options is not None and type(options) is not Options)
+        ):
+            check_arguments(args, kwargs, options)
+        if isinstance(task, BoundTask):
+            check = task.check
+            check(tuple(args), kwargs or {})
+            options = options or task.defaults
+            return _new(Resolved, (task.name, args, kwargs or {}, options, check.positional))
+        if type(task) is not str or not 0 < len(task) <= MAX_NAME or not task.isprintable():
             return by_name(task, args, kwargs, options)
-        check_arguments(args, kwargs, options)
-        check = task.check
-        check(tuple(args), kwargs or {})
-        return Resolved(task.name, args, kwargs or {}, options or task.defaults, check.positional)
+        return _new(Resolved, (task, args, kwargs or {}, options or NO_OPTIONS, ()))
 
 
 def by_name(
@@ -249,7 +259,8 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         DEFAULT_PRIORITY if options.priority is None else options.priority,
         options.delay_ms or 0,
         options.at_ms or 0,
-        options.max_deliveries or 0,
+        options.max_deliveries or (options.retry.max_deliveries if options.retry else 0),
+        options.max_crashes or 0,
     )
 
 
@@ -261,6 +272,7 @@ def lease_of(lease: float | str | timedelta | None, settings: Settings) -> int:
 def configuration(
     priorities: int | None,
     max_deliveries: int | None,
+    max_crashes: int | None,
     keep: float | str | timedelta | None,
     history_rows_max: int | None,
 ) -> dict[str, int]:
@@ -273,6 +285,8 @@ def configuration(
         options["priorities"] = priorities
     if max_deliveries is not None:
         options["max_deliveries"] = max_deliveries
+    if max_crashes is not None:
+        options["max_crashes"] = max_crashes
     if keep is not None:
         options["keep_ms"] = round(parse_duration(keep, "keep") * 1000)
     if history_rows_max is not None:

@@ -17,7 +17,8 @@ makes one known; `.options(sender=queue)` chooses another.
 What the decorator says of `retry`, `limit`, `soft_limit` and `keep` is looked up where the job
 runs, so a deploy changes it for jobs that wait already. What `.options` says travels with the job
 and wins.
-`queue`, `priority` and `max_deliveries` are decided when the job is enqueued.
+`queue` and `priority` are decided when the job is enqueued, and so are `max_deliveries` and
+`max_crashes`, unless the job comes by the task's name alone: then the worker knows them.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ class BoundTask(Generic[P, R]):
         priority: int | None = None,
         at: datetime | timedelta | float | None = None,
         max_deliveries: int | None = None,
+        max_crashes: int | None = None,
         retry: RetryPolicy | None = None,
         limit: float | None = None,
         soft_limit: float | None = None,
@@ -143,6 +145,7 @@ class BoundTask(Generic[P, R]):
             at_ms=due.at_ms if due else None,
             delay_ms=due.delay_ms if due else None,
             max_deliveries=max_deliveries,
+            max_crashes=max_crashes,
             retry=retry,
             limit=limit,
             soft_limit=soft_limit,
@@ -331,6 +334,7 @@ def task(
     queue: str | None = None,
     priority: int | None = None,
     max_deliveries: int | None = None,
+    max_crashes: int | None = None,
     retry: RetryPolicy | None = None,
     limit: float | None = None,
     soft_limit: float | None = None,
@@ -349,6 +353,7 @@ def task(
     queue: str | None = None,
     priority: int | None = None,
     max_deliveries: int | None = None,
+    max_crashes: int | None = None,
     retry: RetryPolicy | None = None,
     limit: float | None = None,
     soft_limit: float | None = None,
@@ -363,10 +368,10 @@ def task(
 
     `name`: what jobs call it by; default `module.qualname`, so name tasks that may move. `queue`:
     where its calls go, default the sender's, else "default". `priority`: 0 to 9, higher first,
-    default 4 (Q-11). `max_deliveries`: attempts in all, default those of `retry`. `retry`: a
-    RetryPolicy. `limit`, `soft_limit`: seconds one attempt may take, hard and soft. `keep`: seconds
-    the result is kept. `headers`, `labels`: added to each job. `sender`, `async_sender`: who stores
-    them.
+    default 4 (Q-11). `max_deliveries`: attempts in all, default those of `retry`. `max_crashes`:
+    those of them that may cost a worker its process. `retry`: a RetryPolicy. `limit`, `soft_limit`:
+    seconds one attempt may take, hard and soft. `keep`: seconds the result is kept. `headers`,
+    `labels`: added to each job. `sender`, `async_sender`: who stores them.
 
     Raises ConfigError, InvalidName, TaskAlreadyRegistered.
     """
@@ -381,10 +386,19 @@ def task(
     if max_deliveries is None and retry is not None:
         max_deliveries = check_retry(retry).max_deliveries or None
     calls = NO_OPTIONS.merged(
-        priority=priority, max_deliveries=max_deliveries, headers=headers, labels=labels
+        priority=priority,
+        max_deliveries=max_deliveries,
+        max_crashes=max_crashes,
+        headers=headers,
+        labels=labels,
     )
     runs = NO_OPTIONS.merged(
-        max_deliveries=max_deliveries, retry=retry, limit=limit, soft_limit=soft_limit, keep=keep
+        max_deliveries=max_deliveries,
+        max_crashes=max_crashes,
+        retry=retry,
+        limit=limit,
+        soft_limit=soft_limit,
+        keep=keep,
     )
 
     def register(function: Callable[..., Any]) -> Task[Any, Any]:

@@ -1,7 +1,8 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
-`<priority>,<when>,<max deliveries>,`, where `when` is nothing (now), `+<ms>` (from now, by Redis's
-clock) or `@<ms>` (since the epoch). The enqueue script reads it, and signatures cover it.
+`<priority>,<when>,<max deliveries>[:<max crashes>],`, where `when` is nothing (now), `+<ms>` (from
+now, by Redis's clock) or `@<ms>` (since the epoch). The enqueue script reads it, and signatures
+cover it.
 """
 
 from __future__ import annotations
@@ -17,22 +18,26 @@ class Terms(NamedTuple):
     """On which terms a job is enqueued.
 
     priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
-    absolute time instead, ms since the epoch. max_deliveries: 0 = the queue's.
+    absolute time instead, ms since the epoch. max_deliveries, max_crashes: 0 = the queue's.
     """
 
     priority: int = DEFAULT_LEVEL
     delay_ms: int = 0
     at_ms: int = 0
     max_deliveries: int = 0
+    max_crashes: int = 0
 
     @property
     def text(self) -> str:
         """The terms as text."""
+        most = f"{self.max_deliveries}"
+        if self.max_crashes:
+            most += f":{self.max_crashes}"
         if self.at_ms > 0:
-            return f"{self.priority},@{self.at_ms},{self.max_deliveries},"
+            return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
-            return f"{self.priority},+{self.delay_ms},{self.max_deliveries},"
-        return f"{self.priority},,{self.max_deliveries},"
+            return f"{self.priority},+{self.delay_ms},{most},"
+        return f"{self.priority},,{most},"
 
     @classmethod
     def parse(cls, text: str) -> Terms:
@@ -40,7 +45,8 @@ class Terms(NamedTuple):
         priority, when, most, _ = text.split(",")
         kind, number = when[:1], int(when[1:] or 0)
         due, delay = (number, 0) if kind == "@" else (0, number)
-        return cls(int(priority), delay, due, int(most))
+        deliveries, _, crashes = most.partition(":")
+        return cls(int(priority), delay, due, int(deliveries), int(crashes or 0))
 
 
 NORMAL_TERMS = Terms().text

@@ -4,6 +4,8 @@
 --- @include "records"
 --- @include "history_lines"
 --- @include "bury"
+--- @include "attempt"
+--- @include "schedule"
 
 --- The jobs with these ids, to be read before anything is written.
 local function give_back_read(base, ids)
@@ -19,36 +21,71 @@ local function give_back_read(base, ids)
   return jobs
 end
 
+--- One attempt that cost a worker its process. `charge` = {cause = a table, turn=, acquired=, started=}; `most` =
+--- {limits=, attempts=, crashes=}: what tasks and queue allow. Returns whether it was the last one, the cause as JSON,
+--- its row in history, and ms to wait.
+local function give_back_charge(job, charge, most, state)
+  local cause = charge.cause
+  cause.attempt, cause.crash = job.attempts + 1, job.crashes + 1
+  local text = cjson.encode(cause)
+  local attempts = attempt_most(most.limits, job, 1, job.max, most.attempts)
+  local crashes = attempt_most(most.limits, job, 2, job.max_crashes, most.crashes)
+  local last = attempts > 0 and cause.attempt >= attempts or crashes > 0 and cause.crash >= crashes
+  local line = history_line(job.id, job, last and 'dead' or 'crash', state.now, state.worker, text, charge)
+  job.attempts, job.crashes = cause.attempt, cause.crash
+  return last, text, line, attempt_crash_delay(job, charge.turn)
+end
+
 --- Jobs that were in a consumer's hands, and are off them by now, go back to their old positions. Those in `charged`
---- (id -> cause JSON) count one attempt; where that was the last one they are buried. Returns how many became ready
---- again. `state` = {now=, since=, keep=, max=, history_max=, worker=}
-local function give_back_jobs(base, jobs, charged, state)
-  local returned, stored, records, lines = {}, {}, {}, {}
+--- (id -> charge) count one attempt and one crash; at the limit of either they are buried, and from the second crash on
+--- they wait before they are back. Returns how many became ready again.
+--- `state` = {now=, since=, keep=, max=, history_max=, paused=, timer=, worker=}
+local function give_back_jobs(base, consumer, jobs, charged, state)
+  local returned, stored, records, lines, scheduled, soonest = {}, {}, {}, {}, {}, nil
+  local most
   for _, job in ipairs(jobs) do
-    local id = job.id
+    local id, charge = job.id, charged[job.id]
+    local last, cause, line, delay = false, '', nil, 0
+    if job.damaged then
+      last, cause = true, bury_damaged(state.now)
+      lines[#lines + 1] = history_line(id, job, 'dead', state.now, state.worker, cause)
+      job.attempts = job.attempts + 1
+    elseif charge then
+      most = most or { limits = attempt_limits(base, consumer), attempts = state.max,
+        crashes = redis.call('HGET', base .. 'meta', 'max_crashes') or CRASHES }
+      last, cause, line, delay = give_back_charge(job, charge, most, state)
+      lines[#lines + 1] = line
+    end
     job.deliveries = job.deliveries + 1
-    local cause = charged[id]
-    if job.damaged then cause = bury_damaged(state.now) end
-    if cause then job.attempts = job.attempts + 1 end
-    local max = job.max > 0 and job.max or tonumber(state.max)
-    if job.damaged or cause and max > 0 and job.attempts >= max then
+    if last then
       records[#records + 1] = id
       records[#records + 1] = bury_job(base, state.now, job, cause)
-      lines[#lines + 1] = history_line(id, job, 'dead', state.now, state.worker, cause)
     else
-      if cause then
-        bury_note_error(base, id, cause)
-        lines[#lines + 1] = history_line(id, job, 'crash', state.now, state.worker, cause)
-      end
+      if charge then bury_note_error(base, id, cause) end
       stored[#stored + 1] = id
       stored[#stored + 1] = value_header(job) .. job.envelope
-      returned[#returned + 1] = job
+      if delay > 0 then
+        local due = state.now + delay
+        redis.call('HSET', base .. 'seated', id, 'place')
+        scheduled[#scheduled + 1] = { due = due, level = job.level, position = job.position, id = id }
+        soonest = math.min(soonest or due, due)
+      else
+        returned[#returned + 1] = job
+      end
     end
   end
-  if #returned > 0 then
+  if #stored > 0 then
     redis.call('HSET', base .. 'jobs', unpack(stored))
-    place_back(base, returned)
-    count_up(base .. 'meta', 'released', #returned)
+    count_up(base .. 'meta', 'released', #stored)
+  end
+  if #returned > 0 then place_back(base, returned) end
+  if soonest then
+    schedule_add(base, scheduled)
+    state.quiet = false
+    if not state.paused then
+      schedule_watch(base, state.now, soonest, state.timer)
+      state.timer = redis.call('HGET', base .. 'meta', 'timer')
+    end
   end
   records_write(base, state, records)
   history_lines(base, state.history_max, lines)

@@ -4,8 +4,9 @@
 
 --- History rows that scripts write themselves.
 
---- A row that no worker wrote.
-local function history_line(id, job, outcome, now, worker, cause)
+--- A row that no worker wrote. `job`: as it was before this attempt. `cause`: JSON, nil or "" where there is none.
+--- `times` = {acquired=, started=} of an attempt, ms, where they are known.
+local function history_line(id, job, outcome, now, worker, cause, times)
   local row = {
     id = id,
     task = value_task(job.envelope),
@@ -15,6 +16,8 @@ local function history_line(id, job, outcome, now, worker, cause)
     deliveries = job.deliveries,
     enqueued = job.enqueued,
     due = job.due,
+    acquired = times and times.acquired,
+    started = times and times.started,
     finished = now,
     worker = worker or '',
     body_size = #job.envelope,

@@ -2,8 +2,8 @@
 
 --- Scheduled jobs that are due become ready at the head of their level, in due order, equal times in the order of
 --- their enqueue. Their seats say all that this needs: no job is read. Two kinds go elsewhere, `seated` knows them:
---- parked jobs back to the places they kept, and retries that asked for the tail behind everything. A due list per
---- level stands before its ready list, so that promotion never walks a backlog.
+--- those that kept their places (parked ones, and crashed ones that had to wait) back there, and retries that asked for
+--- the tail behind everything. A due list per level stands before its ready list, so that promotion never walks a backlog.
 
 --- Jobs that one call promotes at the most, and at the least where so many are due.
 local PROMOTE_MAX, PROMOTE_MIN = 256, 64

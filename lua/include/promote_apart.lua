@@ -8,7 +8,7 @@
 
 --- Due jobs that do not go to the head go their way. Returns the seats of the others.
 local function promote_apart(base, queue, seats)
-  local meta, ids, rest, parked = base .. 'meta', {}, {}, {}
+  local meta, ids, rest, back = base .. 'meta', {}, {}, {}
   for i, seat in ipairs(seats) do ids[i] = string.sub(seat, SEAT + 1) end
   local seated = redis.call('HMGET', base .. 'seated', unpack(ids))
   for i, id in ipairs(ids) do
@@ -31,10 +31,10 @@ local function promote_apart(base, queue, seats)
         redis.call('RPUSH', base .. 'ready:' .. job.level, id)
       elseif job then
         job.id = id
-        parked[#parked + 1] = job
+        back[#back + 1] = job
       end
     end
   end
-  if #parked > 0 then place_back(base, parked) end
+  if #back > 0 then place_back(base, back) end
   return rest
 end

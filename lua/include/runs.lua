@@ -2,18 +2,20 @@
 
 --- Jobs that are not all ordinary, in runs of consecutive ones that share level, due time and limit.
 
---- `text`: "<priority>,<when>,<max>,<count>;..." as runs {level=, due=, max=, count=}, due 0 where that is now or past;
+--- `text`: "<priority>,<when>,<max>[:<max crashes>],<count>;..." as runs {level=, due=, max=, max_crashes=, count=}, due 0 where that is now or past;
 --- or nil and an error reply. Q-11: JMS priorities are mapped onto the queue's `priorities` levels.
 local function runs_plan(text, total, now, priorities)
   local plan, planned = {}, 0
   local offset = math.max(0, 5 - math.ceil(priorities / 2))
-  for priority, sign, when, max, count in string.gmatch(text, '(%-?%d+),([+@]?)(%d*),(%d+),(%d+)') do
+  for priority, sign, when, max, crashes, count in
+    string.gmatch(text, '(%-?%d+),([+@]?)(%d*),(%d+):?(%d*),(%d+)') do
     local due = 0
     if sign == '+' then due = now + tonumber(when) elseif sign == '@' then due = tonumber(when) end
     plan[#plan + 1] = {
       level = math.max(0, math.min(priorities - 1, tonumber(priority) - offset)),
       due = due > now and due or 0,
       max = tonumber(max),
+      max_crashes = tonumber(crashes) or 0,
       count = tonumber(count),
     }
     planned = planned + tonumber(count)
@@ -30,7 +32,9 @@ local function runs_lay(plan, ids, position, now, stored, arguments, first)
   for _, run in ipairs(plan) do
     local level, due = run.level, run.due
     local tail
-    if level == 4 and run.max == 0 and due == 0 then
+    if run.max_crashes > 0 then
+      tail = string.format(',%d,%d,0,0,%d,%d,0,%d;', now - EPOCH, level, run.max, due, run.max_crashes)
+    elseif level == 4 and run.max == 0 and due == 0 then
       tail = string.format(',%d;', now - EPOCH)
     else
       tail = string.format(',%d,%d,0,0,%d,%d;', now - EPOCH, level, run.max, due)

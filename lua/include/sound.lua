@@ -13,11 +13,11 @@ local SOUND_TYPES = {
 
 --- Fields of meta that are counted with.
 local SOUND_NUMBERS = { 'clock', 'seq', 'tailed', 'marked', 'turn', 'term', 'ended_since', 'history_rows', 'history_gone',
-  'acked', 'retried', 'rejected', 'released', 'cancelled', 'purged', 'requeued', 'priorities', 'max_deliveries', 'keep_ms',
-  'history_rows_max' }
+  'acked', 'retried', 'rejected', 'released', 'cancelled', 'purged', 'requeued', 'priorities', 'max_deliveries',
+  'max_crashes', 'keep_ms', 'history_rows_max' }
 
 --- And of a consumer.
-local SOUND_ROW = { 'priority', 'jobs', 'bytes', 'held_bytes', 'slots' }
+local SOUND_ROW = { 'priority', 'jobs', 'bytes', 'held_bytes', 'slots', 'charged' }
 
 local SOUND_REMEDY = '. Nothing was changed. Something that is not rqueue wrote it: move it away (RENAME, HDEL), and let '
   .. 'rqueue doctor look at what is left'
@@ -74,7 +74,8 @@ local function sound_fault(base, levels, names)
     if not seen[name] then
       seen[name] = true
       fault = sound_type(base, 'consumer:' .. name, 'hash') or sound_type(base, 'held:' .. name, 'list')
-        or sound_type(base, 'wake:' .. name, 'list') or sound_numbers(base, 'consumer:' .. name, SOUND_ROW)
+        or sound_type(base, 'wake:' .. name, 'list') or sound_type(base, 'running:' .. name, 'hash')
+        or sound_numbers(base, 'consumer:' .. name, SOUND_ROW)
       if fault then return fault end
     end
   end

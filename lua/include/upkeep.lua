@@ -1,4 +1,5 @@
 --- @include "leave"
+--- @include "suspects"
 --- @include "move"
 --- @include "consumers"
 --- @include "pass_on"
@@ -10,7 +11,6 @@
 local UPKEEP_LEASES, UPKEEP_JOBS = 16, 200
 local UPKEEP_NOTIFIED = 16
 
---- A host that died charges only what its slots could have been running: its oldest jobs, as many as it had slots.
 --- Returns how many consumers left, and whether leases that ended are left for another call.
 local function upkeep_leases(base, queue)
   local past = '(' .. string.format('%d', queue.now)
@@ -18,22 +18,24 @@ local function upkeep_leases(base, queue)
   local gone, room = 0, UPKEEP_JOBS
   for _, consumer in ipairs(ended) do
     if room == 0 then break end
-    local row = redis.call('HMGET', base .. 'consumer:' .. consumer, 'slots', 'worker')
-    queue.worker = row[2] or ''
-    local charged = {}
-    -- the running ones are charged once, though the hands may be emptied in several slices
-    local running = redis.call('LRANGE', base .. 'held:' .. consumer, 0, (tonumber(row[1]) or 1) - 1)
-    local cause = cjson.encode({ kind = 'crash', type = 'LeaseEnded', at = queue.now, worker = queue.worker,
-      message = 'the lease of the worker ended: its host, its pool or its connection was gone' })
-    for _, id in ipairs(running) do charged[id] = cause end
-    -- fenced from the first slice on: a settle in the old term finds no consumer
-    redis.call('HDEL', base .. 'consumer:' .. consumer, 'term')
-    local left, given = leave_slice(base, queue, consumer, charged, room)
-    room = room - given
+    queue.worker = redis.call('HGET', base .. 'consumer:' .. consumer, 'worker') or ''
+    local cause = { kind = 'crash', type = 'LeaseEnded', at = queue.now, worker = queue.worker, traceback = '',
+      message = 'the lease of the worker ended: its host, its pool or its connection was gone' }
+    local count
+    local left, given = leave_slice(base, queue, consumer, function(jobs, others)
+      local charged
+      charged, count = suspects_of(base, consumer, jobs, others, cause)
+      return charged
+    end, room)
     if left == 0 then
       leave_lists(base, queue, consumer)
       gone = gone + 1
+    else
+      -- fenced from the first slice on: a settle in the old term finds no consumer
+      redis.call('HDEL', base .. 'consumer:' .. consumer, 'term')
+      suspects_note(base, consumer, count)
     end
+    room = room - given
   end
   return gone, #ended > 0 and redis.call('ZCOUNT', base .. 'consumers', '-inf', past) > 0
 end

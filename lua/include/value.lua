@@ -1,7 +1,9 @@
 --- @include "epoch"
 
---- A job's value: "<position>,<enqueued>[,<level>,<deliveries>,<attempts>,<max>,<due>];<envelope>".
---- The short form stands for level 4 and zeros, so that an ordinary job carries no more than it needs.
+--- A job's value: "<position>,<enqueued>[,<level>,<deliveries>,<attempts>,<max>,<due>[,<crashes>,<max crashes>]];" and
+--- its envelope.
+--- The shorter forms stand for level 4 and zeros, so that an ordinary job carries no more than it needs.
+--- `attempts` counts what was charged, crashes too; `crashes` those of them that cost a worker its process.
 --- `due` 0: the job stands in its ready list, among the others by position. Else it is in the schedule until then, and
 --- in its due list from then on, by due time and, at the same instant, by position.
 
@@ -9,13 +11,13 @@
 --- job back somewhere buries it instead (`bury_damaged`), so that its bytes are kept.
 local function value_parse(value)
   local head, body = string.match(value, '^([^;]*);()')
-  local position, enqueued, level, deliveries, attempts, max, due =
-    string.match(head or '', '^(%d+),(-?%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
+  local position, enqueued, level, deliveries, attempts, max, due, crashes, max_crashes =
+    string.match(head or '', '^(%d+),(-?%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
   -- longer numbers would not be exact
-  if not position or math.max(#position, #enqueued, #deliveries, #attempts, #max, #due) > 15 or #level > 2
-    or level ~= '' and due == '' then
+  if not position or math.max(#position, #enqueued, #deliveries, #attempts, #max, #due, #crashes, #max_crashes) > 15
+    or #level > 2 or level ~= '' and due == '' or crashes ~= '' and max_crashes == '' then
     return { damaged = true, position = 0, enqueued = EPOCH, level = 4, deliveries = 0, attempts = 0, max = 0, due = 0,
-      envelope = value }
+      crashes = 0, max_crashes = 0, envelope = value }
   end
   return {
     position = tonumber(position),
@@ -25,11 +27,17 @@ local function value_parse(value)
     attempts = tonumber(attempts) or 0,
     max = tonumber(max) or 0,
     due = tonumber(due) or 0,
+    crashes = tonumber(crashes) or 0,
+    max_crashes = tonumber(max_crashes) or 0,
     envelope = string.sub(value, body),
   }
 end
 
 local function value_header(job)
+  if job.crashes > 0 or job.max_crashes > 0 then
+    return string.format('%d,%d,%d,%d,%d,%d,%d,%d,%d;', job.position, job.enqueued - EPOCH, job.level, job.deliveries,
+      job.attempts, job.max, job.due, job.crashes, job.max_crashes)
+  end
   if job.level == 4 and job.deliveries == 0 and job.attempts == 0 and job.max == 0 and job.due == 0 then
     return string.format('%d,%d;', job.position, job.enqueued - EPOCH)
   end

@@ -25,6 +25,12 @@ DEFAULT = "not set: the default"
     help="Attempts of a job whose task says nothing else; default 10, 0: no limit.",
 )
 @click.option(
+    "--max-crashes",
+    type=int,
+    metavar="N",
+    help="Attempts that may cost a worker its process; default 3, 0: no limit.",
+)
+@click.option(
     "--keep", metavar="DURATION", help="How long records and results last; default 10 minutes."
 )
 @click.option(
@@ -42,6 +48,7 @@ def configure(
     queue: str,
     priorities: int | None,
     max_deliveries: int | None,
+    max_crashes: int | None,
     keep: str | None,
     history_rows: int | None,
     as_json: bool,
@@ -56,7 +63,9 @@ def configure(
       rqueue configure mail
       rqueue configure mail --max-deliveries 5 --keep 1h
     """  # noqa: D301
-    nothing = all(one is None for one in (priorities, max_deliveries, keep, history_rows))
+    nothing = all(
+        one is None for one in (priorities, max_deliveries, max_crashes, keep, history_rows)
+    )
     with target.queue(queue) as (client, inspector):
         if nothing:
             inspector.require_queue(queue)
@@ -64,6 +73,7 @@ def configure(
             client.configure(
                 priorities=priorities,
                 max_deliveries=max_deliveries,
+                max_crashes=max_crashes,
                 keep=keep,
                 history_rows_max=history_rows,
             )
@@ -77,6 +87,7 @@ def configure(
             "queue": queue,
             "priorities": settings.get("priorities", DEFAULT),
             "max deliveries": settings.get("max_deliveries", DEFAULT),
+            "max crashes": settings.get("max_crashes", DEFAULT),
             "keep": DEFAULT if keep_ms is None else span(keep_ms),
             "history rows": settings.get("history_rows_max", DEFAULT),
         }

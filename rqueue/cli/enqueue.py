@@ -25,6 +25,9 @@ from rqueue.cli.target import Target, connection_options, pass_target
 @click.option("--delay", metavar="DURATION", help="Not before so long from now.")
 @click.option("--at", metavar="TIME", help="Not before: 2030-01-31T08:00:00+00:00.")
 @click.option("--max-deliveries", type=int, metavar="N", help="Attempts in all.")
+@click.option(
+    "--max-crashes", type=int, metavar="N", help="Attempts that may cost a worker its process."
+)
 @click.option("--limit", metavar="DURATION", help="Hard time limit of an attempt.")
 @click.option("--soft-limit", metavar="DURATION", help="Soft time limit of an attempt.")
 @click.option("--keep", metavar="DURATION", help="How long its result is kept.")
@@ -129,7 +132,7 @@ def _options(given: dict[str, Any], headers: tuple[str, ...]) -> Any:
     from rqueue.options import Options
     from rqueue.settings import parse_duration, parse_when
 
-    values = {name: given[name] for name in ("id", "priority", "max_deliveries")}
+    values = {name: given[name] for name in ("id", "priority", "max_deliveries", "max_crashes")}
     for name in ("limit", "soft_limit", "keep"):
         if given[name] is not None:
             values[name] = parse_duration(given[name], name.replace("_", "-"))

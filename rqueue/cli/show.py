@@ -91,7 +91,15 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
             "deliveries": f"{job.deliveries}, of which {job.attempts} failed"
             if job.deliveries
             else "",
-            "limit": many(job.max_deliveries, "attempt") if job.max_deliveries else "",
+            "crashes": job.crashes or "",
+            "limit": ", ".join(
+                many(most, *words)
+                for most, *words in (
+                    (job.max_deliveries, "attempt"),
+                    (job.max_crashes, "crash", "crashes"),
+                )
+                if most
+            ),
             "size": size(job.size) if job.size else "",
             "signed with": job.signed_with,
             "result": _json(job.result) if job.state is JobState.DONE else "",

@@ -73,6 +73,12 @@ Exit codes of a pool:
     help="Replace a process that has grown beyond this (512MB), when its job is done.",
 )
 @click.option(
+    "--max-crashes",
+    type=int,
+    metavar="N",
+    help="A job that cost N processes is dead, where its task says nothing; default: the queue's.",
+)
+@click.option(
     "--drain",
     metavar="DURATION",
     help="What running jobs get after the first SIGTERM; default 30s.",

@@ -57,6 +57,8 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
             deliveries=header.deliveries,
             attempts=header.attempts,
             max_deliveries=header.max_deliveries,
+            crashes=header.crashes,
+            max_crashes=header.max_crashes,
             size=len(job.body),
         )
         facts["signed_with"] = key_id_of(job.body)

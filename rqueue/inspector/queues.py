@@ -20,7 +20,7 @@ PAGE = 1000
 COUNTERS = ("acked", "retried", "rejected", "released", "cancelled", "purged", "requeued")
 """Counters that scripts keep in `meta`; they only grow."""
 
-SETTINGS = ("priorities", "max_deliveries", "keep_ms", "history_rows_max")
+SETTINGS = ("priorities", "max_deliveries", "max_crashes", "keep_ms", "history_rows_max")
 
 
 def glob_escape(text: str) -> str:

@@ -65,9 +65,7 @@ WITH timed AS (
     get_json_object(cause, '$.message') AS cause_message
   FROM {{rows}}
 ), sorted AS (
-  SELECT *, coalesce(outcome = 'dead' AND cause_kind IS NULL AND started IS NOT NULL, false)
-      AS told_dead,
-    coalesce(outcome IN ('ack', 'retry', 'crash') OR (outcome = 'dead' AND (
+  SELECT *, coalesce(outcome IN ('ack', 'retry', 'crash') OR (outcome = 'dead' AND (
       cause_kind IN ('crash', 'time_limit')
       OR (cause_kind IS NULL AND started IS NOT NULL))), false) AS attempt
   FROM timed WHERE at_ms >= :start_ms AND at_ms < :end_ms
@@ -82,8 +80,7 @@ SELECT queue, entry, row, id, task, `group`, labels, outcome, attempts, worker,
   CASE WHEN outcome = 'ack' THEN 'done'
        WHEN outcome = 'dead' THEN 'failed'
        WHEN outcome IN ('cancelled', 'purged', 'expired') THEN 'removed' END AS ended,
-  CASE WHEN outcome = 'ack' OR told_dead THEN attempts + 1
-       WHEN outcome = 'dead' THEN attempts END AS tries,
+  CASE WHEN outcome IN ('ack', 'dead') THEN attempts + 1 END AS tries,
   CASE WHEN ran THEN greatest(started_ms - could_run_ms, 0) END AS wait_ms,
   CASE WHEN ran THEN greatest(finished_ms - started_ms, 0) END AS run_ms
 FROM classed
@@ -203,7 +200,7 @@ def errors(rows: DataFrame) -> DataFrame:
           min(r.at_ms) AS first_ms, max(r.at_ms) AS last_ms
         FROM {rows} r LEFT JOIN last_tries d
           ON r.outcome = 'retry' AND d.queue = r.queue AND d.id = r.id
-          AND d.attempts = r.attempts + 1
+          AND d.attempts = r.attempts
         WHERE r.failed_attempt GROUP BY r.error ORDER BY attempts DESC, r.error""",
     )
 

@@ -15,7 +15,15 @@ from rqueue.store.admin import (
     unpark,
 )
 from rqueue.store.call import Call
-from rqueue.store.consumers import interest, reclaim, register, renew, unregister
+from rqueue.store.consumers import (
+    Ran,
+    interest,
+    note_running,
+    reclaim,
+    register,
+    renew,
+    unregister,
+)
 from rqueue.store.enqueue import (
     Accepted,
     Note,
@@ -54,6 +62,7 @@ __all__ = [
     "Note",
     "Pulled",
     "Put",
+    "Ran",
     "Retried",
     "Window",
     "await_result",
@@ -72,6 +81,7 @@ __all__ = [
     "enqueue_flat",
     "enqueue_one",
     "interest",
+    "note_running",
     "pause",
     "promote",
     "pull",

@@ -97,7 +97,7 @@ def purge_dead(keys: QueueKeys, ids: Sequence[str]) -> Call[int]:
 
 
 def configure(keys: QueueKeys, options: Mapping[str, int]) -> Call[None]:
-    """Set options: priorities, max_deliveries, keep_ms, history_rows_max."""
+    """Set options: priorities, max_deliveries, max_crashes, keep_ms, history_rows_max."""
     args: list[Arg] = []
     for name, value in options.items():
         args += (name, value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
+
+from orjson import dumps
 
 from rqueue.keys import QueueKeys
 from rqueue.store.call import Arg, Call, text
@@ -30,6 +32,15 @@ class Renewed(NamedTuple):
     more: bool
 
 
+class Ran(NamedTuple):
+    """A job that a worker was running. `acquired_ms`, `started_ms`: when the worker got it, and
+    when it began, by Redis's clock; 0 = not known."""
+
+    id: str
+    acquired_ms: int = 0
+    started_ms: int = 0
+
+
 class Left(NamedTuple):
     """`held`: jobs still in its hands; call again until 0."""
 
@@ -49,6 +60,14 @@ def _read_left(reply: Any) -> Left:
     return Left(reply[0], reply[1])
 
 
+def _read_noted(reply: Any) -> int:
+    return int(reply[1])
+
+
+def _flat(jobs: Sequence[Ran]) -> list[Arg]:
+    return [part for job in jobs for part in job]
+
+
 def _read_state(reply: Any) -> str:
     return text(reply[1])
 
@@ -63,9 +82,15 @@ def register(
     lease_ms: int,
     slots: int = 1,
     worker: str = "",
+    limits: Mapping[str, tuple[int, int]] | None = None,
 ) -> Call[Registered]:
-    """Add a consumer. A name is used once: a new incarnation takes a new name (H-12)."""
+    """Add a consumer. A name is used once: a new incarnation takes a new name (H-12).
+
+    limits: attempts and crashes that a task's jobs may have, by its name; 0 where the task says
+    nothing, "*" for all tasks. What a job says itself wins, what the queue says does not.
+    """
     args: list[Arg] = [consumer, mode, priority, window.jobs, window.bytes, lease_ms, slots, worker]
+    args.append(dumps(limits) if limits else "")
     return Call("register", keys.meta, args, _read_registered)
 
 
@@ -80,11 +105,16 @@ def renew(keys: QueueKeys, lease_ms: int, consumers: Sequence[str]) -> Call[Rene
     return Call("renew", keys.meta, [lease_ms, *consumers], _read_renewed)
 
 
-def reclaim(
-    keys: QueueKeys, consumer: str, cause: bytes, charged: Sequence[str | bytes]
-) -> Call[Left]:
-    """Take back what a dead consumer held; only the `charged` (running) jobs count an attempt."""
-    return Call("reclaim", keys.meta, [consumer, cause, *charged], _read_left)
+def note_running(keys: QueueKeys, consumer: str, running: Sequence[Ran]) -> Call[int]:
+    """Note what a consumer has been running for a while, in place of what was noted before: the end
+    of its lease charges these jobs and no others (X-24). Answers how many were noted."""
+    return Call("note_running", keys.meta, [consumer, *_flat(running)], _read_noted)
+
+
+def reclaim(keys: QueueKeys, consumer: str, cause: bytes, charged: Sequence[Ran]) -> Call[Left]:
+    """Take back what a dead consumer held; only the `charged` (running) jobs count an attempt and a
+    crash. cause: JSON object."""
+    return Call("reclaim", keys.meta, [consumer, cause, *_flat(charged)], _read_left)
 
 
 def unregister(keys: QueueKeys, consumer: str, term: str) -> Call[Left]:

@@ -27,7 +27,7 @@ class Put(NamedTuple):
 
     priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
     absolute time instead, ms since the epoch. Both in the past: an ordinary enqueue (X-07).
-    max_deliveries: 0 = the queue's.
+    max_deliveries, max_crashes: 0 = the queue's.
     """
 
     id: str
@@ -36,6 +36,7 @@ class Put(NamedTuple):
     delay_ms: int = 0
     at_ms: int = 0
     max_deliveries: int = 0
+    max_crashes: int = 0
 
     @property
     def terms(self) -> str:

@@ -75,7 +75,7 @@ def test_the_dead_are_reclaimed(bench: Bench) -> None:
     gone.pull()
     move_time(bench.queue, 60_000)
     fill(bench)
-    call = store.reclaim(bench.queue.keys, dead.name, b'{"kind":"crash"}', ["A"])
+    call = store.reclaim(bench.queue.keys, dead.name, b'{"kind":"crash"}', [store.Ran("A")])
     assert execute(bench.queue.redis, call).held == 0
     bench.renew()
     assert bench.queue.counts().held == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rqueue import store
 from rqueue.scripts import SCRIPTS
-from rqueue.store import Call, Note, Put, Retried, Window
+from rqueue.store import Call, Note, Put, Ran, Retried, Window
 from tests.damage.damages import IDS, NAMES
 from tests.damage.world import BODY, ERROR, KEYS, World
 
@@ -118,12 +118,15 @@ MAKERS: dict[str, Maker] = {
     "counts": lambda w, d: store.counts(KEYS, oldest=d(flags)),
     "enqueue": _enqueue,
     "interest": lambda w, d: store.interest(KEYS, n := d(names), _term(w, n), d(windows)),
+    "note_running": lambda w, d: store.note_running(
+        KEYS, d(names), [Ran(id, 1, 2) for id in d(mine)]
+    ),
     "pause": lambda w, d: store.pause(KEYS),
     "promote": lambda w, d: store.promote(KEYS, d(some)),
     "pull": lambda w, d: store.pull(KEYS, n := d(names), _term(w, n), d(windows), recall=d(places)),
     "purge": lambda w, d: store.purge(KEYS, d(st.sampled_from([1, 3, 500])), scheduled=d(flags)),
     "purge_dead": lambda w, d: store.purge_dead(KEYS, [d(ids), *d(some)]),
-    "reclaim": lambda w, d: store.reclaim(KEYS, d(names), ERROR, d(mine)),
+    "reclaim": lambda w, d: store.reclaim(KEYS, d(names), ERROR, [Ran(id, 1, 2) for id in d(mine)]),
     "register": lambda w, d: store.register(
         KEYS,
         d(st.sampled_from(["new", "c3", "ghost"])),
@@ -131,6 +134,7 @@ MAKERS: dict[str, Maker] = {
         priority=d(st.sampled_from([0, 5])),
         window=d(windows),
         lease_ms=5000,
+        limits=d(st.sampled_from([None, {"t": (1, 2)}])),
     ),
     "renew": lambda w, d: store.renew(KEYS, 5000, d(st.lists(names, max_size=2))),
     "repair_consumer": lambda w, d: store.repair_consumer(KEYS, d(names)),

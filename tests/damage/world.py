@@ -9,7 +9,7 @@ import redis
 from rqueue import store
 from rqueue.connection import execute
 from rqueue.keys import QueueKeys
-from rqueue.store import Note, Put, Retried, Window
+from rqueue.store import Note, Put, Ran, Retried, Window
 from tests.support.snapshot import SEAT
 
 KEYS = QueueKeys("q")
@@ -87,8 +87,9 @@ def busy(client: redis.Redis) -> World:
     note = Note("run", 1, 0, 0, 600_000, b"12345678")
     world.run(store.enqueue_alike(KEYS, ["w0", BODY], note=note))
     world.put(*[f"a{number}" for number in range(4)], priority=9)
-    world.join("c3", 3)
+    world.join("c3", 3, limits={"t": (5, 2), "*": (0, 9)})
     world.pull("c3", 3)
+    world.run(store.note_running(KEYS, "c3", [Ran("a0", 1, 2), Ran("a1", 1, 2)]))
     world.put("big", priority=9)
     world.run(store.enqueue(KEYS, [Put("huge", b'["t",["' + b"x" * 200 + b'"]]', priority=9)]))
     world.pull("c2", 4, 3 * 40)

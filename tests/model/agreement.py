@@ -54,11 +54,16 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
         yield f"state of {name}", row.get("state"), c.state
         yield f"window of {name}", (row.get("jobs"), row.get("bytes")), (str(c.jobs), str(c.room))
         yield f"hands of {name}", snapshot.held.get(name, []), c.held
+        yield f"notes of {name}", _running(snapshot.hash(f"running:{name}")), c.running
         yield f"wake-ups of {name}", snapshot.wakes.get(name, []), c.wake
 
 
 def _text(found: dict[bytes, bytes]) -> dict[str, str]:
     return {key.decode(): value.decode() for key, value in found.items()}
+
+
+def _running(notes: dict[bytes, bytes]) -> dict[str, int]:
+    return {id.decode(): int(note.split(b",")[0]) for id, note in notes.items()}
 
 
 def _letters(records: dict[bytes, bytes]) -> dict[str, str]:

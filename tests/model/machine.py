@@ -41,6 +41,8 @@ windows = st.tuples(st.sampled_from([3, 2, 10, 3, 1, 0]), st.sampled_from([0, 0,
 ranks = st.sampled_from([0, 0, 0, 0, 1, -1])
 priorities = st.sampled_from([4, 4, 4, 9, 0])
 delays = st.sampled_from([0, 0, 0, 0, 800, 800, 3000])
+limits = st.sampled_from([0, 0, 0, 1, 2, -1, -2, -4])
+"""Attempts that a job may have; negative: crashes."""
 paddings = st.sampled_from([0, 0, 60, 200])
 
 
@@ -127,7 +129,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(
         jobs=st.lists(
-            st.tuples(priorities, delays, paddings, st.sampled_from([0, 0, 1, 2]), some),
+            st.tuples(priorities, delays, paddings, limits, some),
             min_size=1,
             max_size=4,
         ),
@@ -145,7 +147,7 @@ class Machine(RuleBasedStateMachine):
             if twice == 0 and self.model.accepted and not puts:
                 id = self.model.accepted[-(padding % 7) - 1 :][0]
             body = f'["t",["{"x" * padding}"]]'.encode()
-            puts.append(Put(id, body, priority, delay, 0, limit))
+            puts.append(Put(id, body, priority, delay, 0, max(0, limit), max(0, -limit)))
         call = store.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
         if immediate and len(puts) == 1 and not self.model.knows(puts[0].id):
             # whether it is refused may depend on a job that is due by now
@@ -162,6 +164,7 @@ class Machine(RuleBasedStateMachine):
                 put.envelope,
                 put.priority,
                 put.max_deliveries,
+                put.max_crashes,
                 put.delay_ms and reply.now + put.delay_ms,
             )
             for put in puts
@@ -424,17 +427,29 @@ class Machine(RuleBasedStateMachine):
     def leave(self, pick: int, dies: bool, charged: list[int]) -> None:
         c = self.one(pick)
         assert c is not None
-        ids: set[str] = set()
+        ids: list[str] = []
         call: Call[Any]
         if dies:
-            ids = {c.held[i % len(c.held)] for i in charged if c.held}
-            call = store.reclaim(self.keys, c.name, CAUSE, sorted(ids))
+            ids = list(dict.fromkeys(c.held[i % len(c.held)] for i in charged if c.held))
+            call = store.reclaim(self.keys, c.name, CAUSE, [store.Ran(id) for id in ids])
         else:
             call = store.unregister(self.keys, c.name, str(c.term))
         assert self.answer(call).held == 0
         self.arrivals = len(c.held) + 1
+        self.model.crashed_until = []
         self.model.leave(c, ids)
         self.gone(c)
+
+    @precondition(lambda self: any(c.held for c in self.model.consumers.values()))
+    @rule(pick=some, chosen=picks, stranger=st.booleans())
+    def note_running(self, pick: int, chosen: list[int], stranger: bool) -> None:
+        """A supervisor notes what its worker runs, and perhaps what that has just ended."""
+        c = self.one(pick, lambda c: bool(c.held))
+        assert c is not None
+        ids = list(dict.fromkeys(c.held[i % len(c.held)] for i in chosen))
+        ids += [id for id in self.model.accepted[-1:] if stranger and id not in ids]
+        call = store.note_running(self.keys, c.name, [store.Ran(id, 1, 2) for id in ids])
+        assert self.answer(call) == self.model.note_running(c, ids)
 
     @rule(names=picks)
     def renew(self, names: list[int]) -> None:

@@ -13,6 +13,8 @@ from rqueue.job import EPOCH_MS
 
 NOTIFIED_MS = 5000
 DEFAULT_MAX = 10
+DEFAULT_CRASHES = 3
+CRASH_DELAY_MS = 1000
 
 
 @dataclass
@@ -26,6 +28,8 @@ class Job:
     due: int = 0
     deliveries: int = 0
     attempts: int = 0
+    crashes: int = 0
+    max_crashes: int = 0
 
     @property
     def order(self) -> tuple[int, int]:
@@ -36,7 +40,10 @@ class Job:
     def value(self) -> bytes:
         """As it is stored."""
         rest = (self.level, self.deliveries, self.attempts, self.max, self.due)
+        crashes = (self.crashes, self.max_crashes)
         shown = "" if rest == (4, 0, 0, 0, 0) else "".join(f",{number}" for number in rest)
+        if any(crashes):
+            shown = "".join(f",{number}" for number in (*rest, *crashes))
         return f"{self.position},{self.enqueued - EPOCH_MS}{shown};".encode() + self.body
 
 
@@ -56,6 +63,14 @@ class Consumer:
     told_until: int = 0
     held: list[str] = field(default_factory=list)
     wake: list[bytes] = field(default_factory=list)
+    running: dict[str, int] = field(default_factory=dict)
+    """What was noted to run for long: id -> of which delivery."""
+
+    @property
+    def unread(self) -> set[str]:
+        """Jobs that were handed over and whose messages it has not read."""
+        words = [word for word in self.wake if word[:1] == b"J"]
+        return {word[5 : 5 + int.from_bytes(word[1:5], "big")].decode() for word in words}
 
     @property
     def free(self) -> int:
@@ -91,6 +106,8 @@ class Model:
     accepted: list[str] = field(default_factory=list)
     behind: str = ""
     """The job after which the last pull put what it took, "" where there was none."""
+    crashed_until: list[int] = field(default_factory=list)
+    """When the jobs are due that crashed again in the call that goes on."""
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -203,9 +220,9 @@ class Model:
         self.scheduled.append((due, -job.level, job.position, job.id))
         self.scheduled.sort()
 
-    def watch(self, added: list[int]) -> None:
+    def watch(self, added: list[int], soonest: int = 0) -> None:
         """Somebody who waits must know of an earlier due time. added: those of new jobs."""
-        soonest = min(added)
+        soonest = soonest or min(added)
         known = [due for due, *_ in self.scheduled if due <= soonest]
         if len(known) > added.count(soonest):
             return
@@ -253,26 +270,42 @@ class Model:
         self.gone(ids)
 
     def last(self, job: Job) -> bool:
-        return job.attempts >= (job.max or DEFAULT_MAX)
+        too_many = job.crashes >= (job.max_crashes or DEFAULT_CRASHES)
+        return job.attempts >= (job.max or DEFAULT_MAX) or too_many
 
-    def give_back(self, c: Consumer, ids: list[str], charged: set[str]) -> int:
-        """To their old positions; a charge that was the last one kills. Returns how many wait."""
-        back, dead = 0, []
+    def give_back(self, c: Consumer, ids: list[str], charged: list[str]) -> int:
+        """To their old positions; a crash that was the last one kills, one that was not the first
+        puts off, the more the later it was charged. Returns how many wait."""
+        back, dead, later = 0, [], []
         for id in ids:
             job = self.jobs[id]
             c.held.remove(id)
             job.deliveries += 1
             job.attempts += id in charged
+            job.crashes += id in charged
             if id in charged and self.last(job):
                 dead.append(id)
                 self.dead.append(id)
+            elif id in charged and job.crashes > 1:
+                turn = 1 + charged.index(id)
+                later.append(self.now + CRASH_DELAY_MS * 5 ** (job.crashes - 2) * turn)
+                self.seated[id] = "place"
+                self.schedule(job, later[-1])
             else:
                 self.place(job)
                 back += 1
             if id in charged:
                 self.history.append((id, "dead" if id in dead else "crash"))
+        self.crashed_until += later
+        if later and not self.paused:
+            self.watch(self.crashed_until, min(later))
         self.record(dead, "F")
         return back
+
+    def suspects(self, c: Consumer) -> list[str]:
+        """Whom the end of its lease charges: what was noted; else the oldest that it heard of."""
+        noted = [id for id in c.held if c.running.get(id) == self.jobs[id].deliveries]
+        return noted or [id for id in c.held if id not in c.unread][:1]
 
     # -- scripts -----------------------------------------------------------------------------------
 
@@ -289,9 +322,9 @@ class Model:
                 return c
         return None
 
-    def new_job(self, id: str, body: bytes, priority: int, max: int, due: int) -> Job:
+    def new_job(self, id: str, body: bytes, priority: int, max: int, crashes: int, due: int) -> Job:
         due = due if due > self.now else 0
-        return Job(id, body, min(9, priority), 0, self.now, max, due)
+        return Job(id, body, min(9, priority), 0, self.now, max, due, max_crashes=crashes)
 
     def enqueue(self, jobs: list[Job]) -> str:
         """Accept these; returns whom the job was handed to."""
@@ -463,7 +496,7 @@ class Model:
             self.history.append((id, "retry"))
             job.deliveries += 1
             job.attempts += charge
-            if charge and self.last(job):
+            if charge and job.attempts >= (job.max or DEFAULT_MAX):
                 dead.append(id)
                 lines.append((id, "dead"))
             elif delay:
@@ -494,14 +527,19 @@ class Model:
         self.record([id for id in ack if id in mine] + dead, "")
         self.ended.update({id: "D" for id in ack if id in mine} | dict.fromkeys(dead, "F"))
         self.history += lines
-        back += self.give_back(c, [id for id in release if id in c.held], set())
+        back += self.give_back(c, [id for id in release if id in c.held], [])
         if window is None:
             if back and not self.paused:
                 self.notify(back)
             return refused, [], -1
         return refused, *self.pull(c, *window)
 
-    def leave(self, c: Consumer, charged: set[str]) -> None:
+    def note_running(self, c: Consumer, ids: list[str]) -> int:
+        """In place of what was noted; what is no live job is passed over."""
+        c.running = {id: self.jobs[id].deliveries for id in ids if id in self.jobs}
+        return len([id for id in ids if id in self.jobs])
+
+    def leave(self, c: Consumer, charged: list[str]) -> None:
         """Unregistered, dead, or out of lease: what it held goes back."""
         back = self.give_back(c, list(c.held), charged)
         if back and not self.paused:
@@ -522,8 +560,9 @@ class Model:
                 gone.append(name)
         ended = [c for c in self.consumers.values() if c.lease_until < self.now]
         ended.sort(key=lambda c: (c.lease_until, c.name))
+        self.crashed_until = []
         for c in ended:
-            self.leave(c, set(c.held[: c.slots]))
+            self.leave(c, self.suspects(c))
         late = [c for c in self.in_state("notified") if c.told_until <= self.now]
         for c in sorted(late, key=lambda c: (c.told_until, c.name)):
             self.settle_state(c, "interested")
@@ -620,7 +659,7 @@ class Model:
                     self.since = None
                 self.seq += 1
                 job = self.jobs[id]
-                job.position, job.due, job.attempts = self.seq, 0, 0
+                job.position, job.due, job.attempts, job.crashes = self.seq, 0, 0, 0
                 self.place(job)
                 count += 1
         if count:

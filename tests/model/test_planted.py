@@ -79,10 +79,28 @@ def renew(*names: int) -> tuple[str, dict[str, Any]]:
     return "renew", {"names": list(names)}
 
 
+def note_running(*chosen: int) -> tuple[str, dict[str, Any]]:
+    return "note_running", {"pick": 0, "chosen": list(chosen), "stranger": False}
+
+
+def crash(*charged: int) -> tuple[str, dict[str, Any]]:
+    """The process of the first consumer dies while it runs these of its jobs."""
+    return "leave", {"pick": 0, "dies": True, "charged": list(charged)}
+
+
+JOIN = (
+    "join",
+    {"mode": "acquire", "priority": 0, "window": (3, 0), "slots": 1, "lease": 6000},
+)
+RELEASE_SECOND = (
+    "settle_one",
+    {"pick": 0, "place": 1, "outcome": "release", "seat": "old"},
+)
 HEAR = ("hear", {"pick": 0})
 PULL = ("pull", {"pick": 0, "window": None, "recall": False})
 OBEY = ("obey", {"pick": 0})
 NEXT = ("next_one", {"pick": 0, "outcome": "ack"})
+TWO_HELD = (begin((3, 0)), enqueue(), HEAR, enqueue(), OBEY)
 PAUSE = RESUME = ("pause_or_resume", {"really": True})
 
 
@@ -100,6 +118,93 @@ FAULTS = [
         "place_back(base, returned)",
         "for _, job in ipairs(returned) do"
         " redis.call('RPUSH', base .. 'ready:' .. job.level, job.id) end",
+    ),
+    Fault(
+        "what was noted of an earlier delivery is charged",
+        "include/suspects.lua",
+        "if deliveries and tonumber(deliveries) == job.deliveries then",
+        "if deliveries then",
+        (
+            begin((3, 0)),
+            enqueue(),
+            HEAR,
+            enqueue(),
+            OBEY,
+            note_running(1),
+            RELEASE_SECOND,
+            PULL,
+            pass_time(7000),
+            renew(),
+        ),
+    ),
+    Fault(
+        "the end of a lease charges what nobody has read",
+        "include/suspects.lua",
+        "if not unread[job.id] then",
+        "if true then",
+    ),
+    Fault(
+        "the end of a lease charges the oldest beside what was noted",
+        "include/suspects.lua",
+        "if left == 0 and before + count == 0 then",
+        "if left == 0 then",
+        (
+            begin((3, 0)),
+            enqueue(),
+            HEAR,
+            enqueue(),
+            OBEY,
+            note_running(1),
+            pass_time(7000),
+            renew(),
+        ),
+    ),
+    Fault(
+        "a job that crashes again comes back at once",
+        "include/attempt.lua",
+        "if job.crashes < 2 then return 0 end",
+        "if job.crashes < 9 then return 0 end",
+        (begin((3, 0)), enqueue(), HEAR, crash(0), JOIN, PULL, crash(0)),
+    ),
+    Fault(
+        "a job that crashed again loses its place",
+        "include/give_back.lua",
+        "redis.call('HSET', base .. 'seated', id, 'place')",
+        "",
+        (begin((3, 0)), enqueue(), HEAR, crash(0), JOIN, PULL, crash(0)),
+    ),
+    Fault(
+        "jobs that crashed together come back together",
+        "include/attempt.lua",
+        "* turn, CRASH_DELAY_MOST",
+        ", CRASH_DELAY_MOST",
+        (*TWO_HELD, crash(0, 1), JOIN, PULL, crash(0, 1)),
+    ),
+    Fault(
+        "crashes have no limit",
+        "include/give_back.lua",
+        "or crashes > 0 and cause.crash >= crashes",
+        "",
+        (begin((3, 0)), enqueue(limit=-1), HEAR, crash(0)),
+    ),
+    Fault(
+        "nobody watches for a job that crashed again",
+        "include/give_back.lua",
+        "schedule_watch(base, state.now, soonest, state.timer)",
+        "",
+        (begin((1, 0), (1, 0)), enqueue(), HEAR, crash(0), OBEY, JOIN, crash(0)),
+    ),
+    Fault(
+        "a dead letter that lives again has crashed before",
+        "requeue.lua",
+        "job.due, job.attempts, job.crashes = 0, 0, 0",
+        "job.due, job.attempts = 0, 0",
+    ),
+    Fault(
+        "what leaves the middle of the hands takes its neighbours along",
+        "include/hands_apart.lua",
+        "if not gone[some[i]] then rest[#rest + 1] = some[i] end",
+        "",
     ),
     Fault(
         "a settle in an old term counts",
@@ -247,7 +352,9 @@ FAULTS = [
             settle("ack"),
             PULL,
             enqueue(limit=1),
+            HEAR,
             enqueue(limit=1),
+            HEAR,
             pass_time(7000),
             renew(),
         ),

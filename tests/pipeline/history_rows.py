@@ -55,12 +55,12 @@ SCENARIO: tuple[dict[str, Any], ...] = (
     # p1: waits 500, runs 2000 and fails; that was its last attempt
     PDF | {"id": "p1", "outcome": "retry", "error": "ValueError", "at": 3010}
     | {"enqueued": 500, "acquired": 900, "started": 1000, "finished": 3000},
-    PDF | {"id": "p1", "outcome": "dead", "attempts": 1, "error": "ValueError", "cause": BOOM}
+    PDF | {"id": "p1", "outcome": "dead", "attempts": 0, "error": "ValueError", "cause": BOOM}
     | {"enqueued": 500, "finished": 3010, "at": 3010},
     # p2: crashes its worker twice
-    PDF | {"id": "p2", "outcome": "crash", "attempts": 1, "error": "SIGSEGV", "cause": SIGSEGV}
+    PDF | {"id": "p2", "outcome": "crash", "attempts": 0, "error": "SIGSEGV", "cause": SIGSEGV}
     | {"enqueued": 600, "finished": 4000, "at": 4000},
-    PDF | {"id": "p2", "outcome": "dead", "attempts": 2, "error": "SIGSEGV", "cause": SIGSEGV}
+    PDF | {"id": "p2", "outcome": "dead", "attempts": 1, "error": "SIGSEGV", "cause": SIGSEGV}
     | {"enqueued": 600, "finished": 5000, "at": 5000, "worker": "w3"},
     # p3: waits 3000, runs 500, given up by the worker
     PDF | {"id": "p3", "outcome": "dead", "error": "KeyError", "at": 4510}

@@ -64,9 +64,9 @@ def test_killed_attempts_take_time(spark: SparkSession) -> None:
     limit = '{"kind":"time_limit","type":"HardTimeLimit","limit":1.5}'
     slow = PDF | {"task": "slow", "enqueued": 1000, "error": "HardTimeLimit", "cause": limit}
     rows = [
-        slow | {"id": "1", "outcome": "crash", "at": 4000, "attempts": 1}
+        slow | {"id": "1", "outcome": "crash", "at": 4000, "attempts": 0}
         | {"acquired": 1900, "started": 2000, "finished": 4000},
-        slow | {"id": "2", "outcome": "dead", "at": 5000, "attempts": 1, "finished": 5000},
+        slow | {"id": "2", "outcome": "dead", "at": 5000, "attempts": 0, "finished": 5000},
         slow | {"id": "3", "outcome": "crash", "at": 6000, "acquired": 5000, "finished": 6000},
     ]  # fmt: skip
     prepared = metrics.prepare(frame(spark, rows), START, END)

@@ -13,7 +13,7 @@ import pytest
 from rqueue import store
 from rqueue.keys import QueueKeys
 from rqueue.scripts import SCRIPTS, script
-from rqueue.store import Call, Note, Put, Retried, Window
+from rqueue.store import Call, Note, Put, Ran, Retried, Window
 
 K = QueueKeys("q")
 W: Any = Window("jobs", "bytes")  # type: ignore[arg-type]
@@ -128,7 +128,12 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(store.purge(K, "limit", scheduled=True), {"scheduled": "1"}),
     ],
     "purge_dead": [Sample(store.purge_dead(K, ["i1", "i2"]), rest=["i1", "i2"])],
-    "reclaim": [Sample(store.reclaim(K, "consumer", "cause", ["i1"]), rest=["i1"])],
+    "note_running": [
+        Sample(store.note_running(K, "consumer", [Ran("i1", 2, 3)]), rest=["i1", 2, 3])
+    ],
+    "reclaim": [
+        Sample(store.reclaim(K, "consumer", "cause", [Ran("i1", 2, 3)]), rest=["i1", 2, 3])
+    ],
     "register": [
         Sample(
             store.register(
@@ -140,8 +145,23 @@ SAMPLES: dict[str, list[Sample]] = {
                 lease_ms="lease",
                 slots="slots",
                 worker="worker",
-            )
-        )
+            ),
+            {"limits": ""},
+        ),
+        Sample(
+            store.register(
+                K,
+                "consumer",
+                mode="mode",
+                priority="priority",
+                window=W,
+                lease_ms="lease",
+                slots="slots",
+                worker="worker",
+                limits={"t": (1, 2)},
+            ),
+            {"limits": b'{"t":[1,2]}'},
+        ),
     ],
     "renew": [
         Sample(store.renew(K, "lease", [])),

@@ -237,6 +237,9 @@ def leftovers(snapshot: Snapshot) -> list[str]:
         for raw in snapshot.hash(key):
             if raw.decode() not in allowed:
                 wrong.append(f"{key} still knows {raw.decode()}")
+    for name in snapshot.named("running:"):
+        if name not in snapshot.consumers:
+            wrong.append(f"it is noted what {name} runs, which is not registered")
     causes = snapshot.hash("causes")
     return wrong + [f"dead letter {id} has no cause" for id in dead if id.encode() not in causes]
 

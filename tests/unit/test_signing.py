@@ -78,16 +78,26 @@ def test_a_signature_holds_for_one_queue_and_job_only() -> None:
 
 @pytest.mark.parametrize(
     "terms",
-    [Terms(), Terms(priority=9), Terms(delay_ms=5), Terms(at_ms=1), Terms(max_deliveries=3)],
+    [
+        Terms(),
+        Terms(priority=9),
+        Terms(delay_ms=5),
+        Terms(at_ms=1),
+        Terms(max_deliveries=3),
+        Terms(max_crashes=2),
+    ],
     ids=str,
 )
 def test_a_signature_holds_for_the_terms_of_the_job(terms: Terms) -> None:
     signed = SIGNER.sign("q", "j", BODY, terms.text)
-    asked = header(level=terms.priority, max_deliveries=terms.max_deliveries)
+    asked = header(
+        level=terms.priority, max_deliveries=terms.max_deliveries, max_crashes=terms.max_crashes
+    )
     assert SIGNER.verify("q", "j", signed, asked).terms == terms
     for changed in (
         asked._replace(level=terms.priority - 1),
         asked._replace(max_deliveries=terms.max_deliveries + 1),
+        asked._replace(max_crashes=terms.max_crashes + 1),
     ):
         with pytest.raises(Forged, match="the job has"):
             SIGNER.verify("q", "j", signed, changed)

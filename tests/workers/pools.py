@@ -51,6 +51,11 @@ class Pool:
     def log(self) -> str:
         return self._log.read_text()
 
+    @property
+    def dead(self) -> bool:
+        """Whether it ended."""
+        return self._process.poll() is not None
+
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 

@@ -102,20 +102,6 @@ def test_a_job_that_kills_its_workers_ends_in_the_dead_letters_with_the_cause(
     assert pool.drained() == Exit.OK
 
 
-def test_a_worker_that_dies_again_and_again_is_replaced_more_slowly(
-    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
-) -> None:
-    poison = queue.send("die", [queue_name, "exit"], {}, Options(max_deliveries=4))
-    pool = make_pool(respawn_delays=[0.0, 0.01, 0.02])
-    with pytest.raises(JobFailed):
-        poison.result(10)
-    queue.enqueue("note", queue_name, "alive")
-    assert [pop(client, queue_name) for _ in range(5)][-1] == "alive"
-    assert pool.log.count("another worker for slot 0 in 0.01 s") == 1
-    assert pool.log.count("another worker for slot 0 in 0.02 s") == 2
-    assert pool.drained() == Exit.OK
-
-
 def test_under_load_kills_lose_nothing_and_end_no_job_twice(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:

@@ -96,7 +96,7 @@ class AsyncLane(Lane):
         try:
             await self._run_job(slot, job)
         except BaseException:
-            fail_hard()
+            fail_hard(self._shared)
 
     async def _run_job(self, slot: int, job: Job) -> None:
         error: BaseException | None = None

@@ -28,7 +28,7 @@ from rqueue_workers.exits import Exit
 from rqueue_workers.forks import Forks
 from rqueue_workers.hand import Hand, warn_late
 from rqueue_workers.lane import Lane
-from rqueue_workers.loading import ASYNC, THREAD, Plan, load_plans
+from rqueue_workers.loading import ASYNC, THREAD, Plan, load_plans, task_limits
 from rqueue_workers.main_lane import MainLane, Now, Slot
 from rqueue_workers.outage import DescriptorsClosed, is_closed
 from rqueue_workers.recycling import Recycling
@@ -78,6 +78,7 @@ def run(spec: WorkerSpec, shared: Shared, base: str, parent_pid: int) -> int:
         shared.words = str(error)
         return Exit.REDIS
     except Exception:
+        shared.blame_us()
         log.exception("the worker fails: a bug in rqueue, or data that it did not write")
         return Exit.INTERNAL
     finally:
@@ -140,7 +141,7 @@ class Child:
         self.desk = Desk(
             spec, self.hands, self.lanes, self.executor, self.listener, self.slot, self._rejoin
         )
-        self.courier = Courier(self.desk, self.slot, self._overdue)
+        self.courier = Courier(self.desk, self.slot, shared, self._overdue)
         self.main = MainLane(
             self.slot,
             self.executor,
@@ -150,6 +151,7 @@ class Child:
             self.forks,
         )
         self._patient = False
+        self._limits = task_limits(plans, spec)
         self.recycling = Recycling(spec.max_jobs, spec.max_rss)
 
     # -- life --------------------------------------------------------------------------------------
@@ -249,6 +251,7 @@ class Child:
                             priority=self.spec.priority,
                             lease_ms=self.spec.settings.lease_ms,
                             slots=self._slots(),
+                            limits=self._limits,
                             jobs=max(1, self.desk.window(hand, False)),
                         )
                         self.desk.listen(hand)
@@ -421,7 +424,7 @@ class Child:
         log.error(
             "job %s of %s closed file descriptors of the worker: it ends", text(row[0]), row[3]
         )
-        self.shared.start(0, hand.index, row[0], row[5], 0.0)
+        self.shared.start(0, hand.index, row[0], row[5], 0.0, row[4])
 
     # -- told by others ----------------------------------------------------------------------------
 

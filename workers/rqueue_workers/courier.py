@@ -14,6 +14,7 @@ from time import monotonic
 from rqueue_workers.desk import Desk
 from rqueue_workers.lane import fail_hard
 from rqueue_workers.main_lane import Now, Slot
+from rqueue_workers.shared import Shared
 
 TICK_S = 0.005
 SLOW_TICK_S = 0.05
@@ -24,11 +25,14 @@ IDLE_TICKS = 20
 class Courier(threading.Thread):
     """overdue: called at each look during a long job; ends the process when it must."""
 
-    def __init__(self, desk: Desk, slot: Slot, overdue: Callable[[Now], None]) -> None:
+    def __init__(
+        self, desk: Desk, slot: Slot, shared: Shared, overdue: Callable[[Now], None]
+    ) -> None:
         super().__init__(name="rqueue-courier", daemon=True)
         self.parked = False
         self._desk = desk
         self._slot = slot
+        self._shared = shared
         self._overdue = overdue
         self._event = threading.Event()
         self._closed = False
@@ -55,7 +59,7 @@ class Courier(threading.Thread):
         try:
             self._watch()
         except BaseException:
-            fail_hard()
+            fail_hard(self._shared)
 
     def _watch(self) -> None:
         idle = 0

@@ -172,6 +172,7 @@ class Crew:
             os.close(nothing)
             code = self._body(self._spec, shared, base, parent)
         except BaseException:  # nothing may get past here into the supervisor's own code
+            shared.blame_us()
             traceback.print_exc()
         finally:
             with suppress(Exception):
@@ -235,6 +236,13 @@ class Crew:
             if not member.killed:
                 moments += [job.deadline for job in member.shared.running() if job.deadline > 0]
         return min(moments, default=None)
+
+    def running(self, now: float, longer_than: float) -> Iterator[tuple[Member, list[Running]]]:
+        """Members and those of their jobs that have been running for longer than some seconds."""
+        for member in self:
+            jobs = [job for job in member.shared.running() if now - job.started >= longer_than]
+            if jobs:
+                yield member, jobs
 
     def drain(self, member: Member, now: float, drain: float, grace: float) -> None:
         """Tell one member to leave when its jobs are done, or `drain` seconds are over."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from time import monotonic
 from typing import NamedTuple, TypeVar
@@ -132,7 +132,16 @@ class Hand:
 
     # -- life --------------------------------------------------------------------------------------
 
-    def register(self, name: str, *, priority: int, lease_ms: int, slots: int, jobs: int) -> None:
+    def register(
+        self,
+        name: str,
+        *,
+        priority: int,
+        lease_ms: int,
+        slots: int,
+        jobs: int,
+        limits: Mapping[str, tuple[int, int]] | None = None,
+    ) -> None:
         """Join the queue under a name nobody had. Raises the server errors."""
         call = store.register(
             self.keys,
@@ -142,6 +151,7 @@ class Hand:
             lease_ms=lease_ms,
             slots=slots,
             worker=self.worker,
+            limits=limits,
         )
         registered = self._wire.run(call, queue=self.queue, consumer=name)
         self.name, self.term, self.state = name, registered.term, registered.state

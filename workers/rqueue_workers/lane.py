@@ -27,8 +27,9 @@ WAVE_S = 0.2
 together, and until then no slot is free."""
 
 
-def fail_hard() -> NoReturn:
-    """End the process: a fault of our own in a thread that nobody watches."""
+def fail_hard(shared: Shared) -> NoReturn:
+    """End the process: a fault of our own in a thread that nobody watches. No job is to blame."""
+    shared.blame_us()
     log.exception("the worker fails: a bug in rqueue, or data that it did not write")
     logging.shutdown()
     os._exit(Exit.INTERNAL)
@@ -199,7 +200,9 @@ class Lane:
         job.context = context
         self.running[slot] = job
         deadline = started + plan.limit + grace if plan.limit else 0.0
-        self._shared.start(self._first_row + slot, hand.index, job.id, started, deadline)
+        self._shared.start(
+            self._first_row + slot, hand.index, job.id, started, deadline, job.acquired
+        )
         return context
 
     def _end(self, slot: int, job: Job, result: Any, error: BaseException | None) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rqueue import store
 from rqueue.errors import RegistrationLost, RQueueError
 from rqueue.keys import QueueKeys
 from rqueue.logs import logger
 from rqueue.store import Call
-from rqueue.store.consumers import Left, Renewed
+from rqueue.store.consumers import Left, Ran, Renewed
+from rqueue_workers.crew import Member
+from rqueue_workers.shared import Running
 
 log = logger("rqueue.pool")
 
@@ -28,7 +30,15 @@ class RedisClock:
     @property
     def now(self) -> int:
         """Milliseconds since the epoch."""
-        return round((self._ahead + time.monotonic()) * 1000)
+        return self.at(time.monotonic())
+
+    def at(self, moment: float) -> int:
+        """The same at a moment of `time.monotonic()`."""
+        return round((self._ahead + moment) * 1000)
+
+    def ran(self, job: Running) -> Ran:
+        """What is told of a job that was running: it began no earlier than it was acquired."""
+        return Ran(job.id, job.acquired, max(job.acquired, self.at(job.started)))
 
 
 class Renewal:
@@ -84,10 +94,80 @@ class Renewal:
         log.error("cannot renew leases in queue %s: %s", self.queue, error)
 
 
+BEGUN_AFTER = 0.1
+"""Seconds after which it is noted that a job runs: shorter ones cost nothing."""
+
+
+NOTES_MOST = 1000
+"""Jobs that one note names."""
+
+
+class RunningNotes:
+    """Notes in Redis, for each of our consumers in one queue, which jobs have been running for a
+    while: when this host dies, it is they that are charged, and no others (X-24).
+
+    running: who runs what for how long, as `Crew.running` says it. A note is written when a job is
+    to be added; what ended since the last one is left in it, since it is held no more.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        keys: QueueKeys,
+        running: Callable[[float, float], Iterable[tuple[Member, list[Running]]]],
+        clock: RedisClock,
+    ) -> None:
+        self.queue = keys.queue
+        self._index = index
+        self._keys = keys
+        self._running = running
+        self._clock = clock
+        self._noted: dict[str, set[tuple[str, float]]] = {}
+        self._sent: tuple[str, set[tuple[str, float]]] = "", set()
+
+    def due(self, now: float) -> bool:
+        """Whether there is a job that is not noted yet."""
+        return next(self._news(now), None) is not None
+
+    def _news(self, now: float) -> Iterator[tuple[str, list[Running]]]:
+        there = set()
+        for member, jobs in self._running(now, BEGUN_AFTER):
+            consumer = member.consumer
+            there.add(consumer)
+            mine = [job for job in jobs if job.queue == self._index][:NOTES_MOST]
+            if not {(job.id, job.started) for job in mine} <= self._noted.get(consumer, set()):
+                yield consumer, mine
+        for consumer in self._noted.keys() - there:
+            del self._noted[consumer]
+
+    def call(self) -> Call[int] | None:
+        """What runs now in one consumer of which there is news."""
+        now = time.monotonic()
+        consumer, jobs = next(self._news(now), ("", []))
+        if not consumer:
+            return None
+        self._sent = consumer, {(job.id, job.started) for job in jobs}
+        return store.note_running(self._keys, consumer, [self._clock.ran(job) for job in jobs])
+
+    def answered(self, _reply: int) -> bool:
+        """Go on with the next consumer."""
+        consumer, jobs = self._sent
+        self._noted[consumer] = jobs
+        return True
+
+    def refused(self, error: RQueueError) -> None:
+        """Take it that the lease had ended; the worker will have another name."""
+        consumer, jobs = self._sent
+        self._noted[consumer] = jobs
+        if not isinstance(error, RegistrationLost):
+            log.error("cannot note what runs in queue %s: %s", self.queue, error)
+
+
 class Reclaim:
     """Takes back at once what a dead worker's consumer held in one queue.
 
-    Of its jobs those in `charged` were running, and count an attempt with this cause JSON.
+    Of its jobs those in `charged` were running, and count an attempt and a crash with this cause
+    JSON.
     """
 
     def __init__(
@@ -95,7 +175,7 @@ class Reclaim:
         keys: QueueKeys,
         consumer: str,
         cause: bytes,
-        charged: Sequence[str],
+        charged: Sequence[Ran],
         clock: RedisClock,
     ) -> None:
         self.queue = keys.queue

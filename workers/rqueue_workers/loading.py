@@ -19,8 +19,9 @@ MAIN, THREAD, ASYNC = range(3)
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How jobs of one task run here. limit, soft: seconds, 0 = none. keep_ms: of the result, None =
-    the queue's. most: attempts, 0 = the queue's. plain: nothing has to be watched while it runs.
-    queue: where its calls go by default."""
+    the queue's. most, crashes: attempts, and those of them that may cost a process, 0 = the
+    queue's. plain: nothing has to be watched while it runs. queue: where its calls go by
+    default."""
 
     name: str
     function: Any
@@ -31,6 +32,7 @@ class Plan:
     soft: float = 0.0
     keep_ms: int | None = None
     most: int = 0
+    crashes: int = 0
     plain: bool = True
     queue: str = ""
 
@@ -52,6 +54,7 @@ def fill(plan: Plan, spec: WorkerSpec) -> Plan:
         soft=soft,
         keep_ms=None if runs.keep is None else round(runs.keep * 1000),
         most=runs.max_deliveries or policy.max_deliveries,
+        crashes=runs.max_crashes or 0,
         plain=not (limit or soft),
     )
 
@@ -60,6 +63,17 @@ def plan_of(task: Task[Any, Any], spec: WorkerSpec) -> Plan:
     """The plan of a registered task."""
     lane = ASYNC if task.is_async else THREAD if spec.threads else MAIN
     return fill(Plan(task.name, task.function, lane, task.runs, queue=task.queue), spec)
+
+
+def task_limits(plans: Mapping[str, Plan], spec: WorkerSpec) -> dict[str, tuple[int, int]]:
+    """What tasks and pool allow their jobs, as `store.register` takes it: the queue judges by it
+    when a job that came by its task's name has cost this worker its process."""
+    limits = {
+        plan.name: (plan.most, plan.crashes) for plan in plans.values() if plan.most or plan.crashes
+    }
+    if spec.max_crashes:
+        limits["*"] = (0, spec.max_crashes)
+    return limits
 
 
 def load_plans(spec: WorkerSpec, tasks: Registry = registry) -> dict[str, Plan]:

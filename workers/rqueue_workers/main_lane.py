@@ -149,7 +149,7 @@ class MainLane:
                 continue
             slot.job = (hand, id_, value, name, NOTHING, started, acquired, None)
             number += 1
-            mark(number, id_, started, 0.0, index, len(id_), number)
+            mark(number, id_, started, 0.0, acquired, index, len(id_), number)
             try:
                 result = function(*args)
             except BaseException as error:
@@ -209,7 +209,7 @@ class MainLane:
             hand, id, value, plan.name, opts, started, acquired,
             started + allowed if allowed else None,
         )  # fmt: skip
-        self._shared.start(0, hand.index, id, started, deadline)
+        self._shared.start(0, hand.index, id, started, deadline, acquired)
         error: BaseException | None = None
         result: Any = None
         try:

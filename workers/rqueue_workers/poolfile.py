@@ -103,6 +103,7 @@ OPTIONS: Mapping[str, Callable[[Any, str], Any]] = {
     "prefetch": _whole(0, 10_000),
     "max_jobs": _whole(0, 2**53),
     "max_memory": _bytes,
+    "max_crashes": _whole(0, 1_000_000),
     "drain": _seconds,
     "grace": _seconds,
     "limit": _seconds,

@@ -15,6 +15,7 @@ class Respawn:
         self._delays = delays or (0.0,)
         self._deaths: dict[int, int] = {}
         self._at: dict[int, float] = {}
+        self._faults = 0
 
     def died(self, slot: int, now: float, at_work: float) -> float:
         """A worker died that had been at work for so many seconds; returns the delay."""
@@ -23,6 +24,12 @@ class Respawn:
         delay = self._delays[min(soon, len(self._delays) - 1)]
         self._at[slot] = now + delay
         return delay
+
+    def failed(self, at_work: float) -> int:
+        """A worker died by a fault of rqueue's own; returns how many did so in a row, each soon
+        after it had got to work."""
+        self._faults = 0 if at_work >= STEADY else self._faults + 1
+        return self._faults
 
     def left(self, slot: int) -> None:
         """A worker left in order."""

@@ -29,6 +29,8 @@ _HEADER = ("", "enqueued", "level", "deliveries", "attempts", "", "due")
 _SHORT = b",4,0,0,0,0"
 _NONE = b"0,%d" % -EPOCH_MS + _SHORT
 _READABLE = re.compile(rb"\d+,-?\d+(?:,\d+){5}")
+_CRASHES = re.compile(rb"(?<=\d),\d+,\d+$")
+"""The end of a header that counts crashes too."""
 
 
 def pack_rows(
@@ -146,9 +148,12 @@ def _headers(columns: dict[str, Any], heads: Sequence[bytes]) -> None:
                 del columns[""]
                 return
     whole = [
-        head if (commas := head.count(b",")) == 6 else head + _SHORT if commas == 1 else _NONE
+        head if (commas := head.count(b",")) == 6
+        else head + _SHORT if commas == 1
+        else _CRASHES.sub(b"", head) if commas == 8
+        else _NONE
         for head in heads
-    ]
+    ]  # fmt: skip
     fields = _fields(whole)
     if fields is None or set(map(type, fields)) != {int}:
         whole = [head if _READABLE.fullmatch(head) else _NONE for head in whole]

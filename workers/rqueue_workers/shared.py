@@ -21,11 +21,12 @@ from typing import NamedTuple
 
 ID_BYTES = 512
 WORDS_BYTES = 8192
-_HEAD = struct.Struct("<qqqqqq")  # rejoins, phase, jobs done, beats, stop asked, length of words
-# number, id, started, hard deadline, queue index, length of the id, the number again; written in
-# this order, in one go, as the hot loop does it for every job
-_ROW = struct.Struct(f"<q{ID_BYTES}sddHHq")
+_HEAD = struct.Struct("<qqqqqq")  # rejoins, phase, jobs done, fault, stop asked, length of words
+# number, id, started, hard deadline, acquired, queue index, length of the id, the number again;
+# written in this order, in one go, as the hot loop does it for every job
+_ROW = struct.Struct(f"<q{ID_BYTES}sddqHHq")
 _SIZE_AT = _ROW.size - 10
+_SIZE = struct.Struct("<H")
 _pack = _ROW.pack_into
 
 STARTING, READY, DRAINING, LEAVING, WAITING = range(5)
@@ -36,13 +37,15 @@ back; give everything back and leave now."""
 
 
 class Running(NamedTuple):
-    """A job in a slot. Times are `time.monotonic()` of this host; deadline 0.0 = none."""
+    """A job in a slot. Times are `time.monotonic()` of this host; deadline 0.0 = none. acquired:
+    ms, Redis's clock."""
 
     slot: int
     queue: int
     id: str
     started: float
     deadline: float
+    acquired: int
 
 
 class Shared:
@@ -57,20 +60,23 @@ class Shared:
 
     # -- the worker writes -------------------------------------------------------------------------
 
-    def start(self, slot: int, queue: int, id: bytes, started: float, deadline: float) -> None:
+    def start(
+        self, slot: int, queue: int, id: bytes, started: float, deadline: float, acquired: int
+    ) -> None:
         """Say that a slot begins with a job. `id` is its UTF-8."""
         self._number = number = self._number + 1
-        _pack(self._map, self._rows[slot], number, id, started, deadline, queue, len(id), number)
+        row = (number, id, started, deadline, acquired, queue, len(id), number)
+        _pack(self._map, self._rows[slot], *row)
 
-    def marker(self, slot: int) -> Callable[[int, bytes, float, float, int, int, int], None]:
+    def marker(self, slot: int) -> Callable[[int, bytes, float, float, int, int, int, int], None]:
         """`start` of one slot for the hot loop: called with a number that differs from the one
-        before, id, started, deadline, queue, length of the id, and the number again."""
+        before, id, started, deadline, acquired, queue, length of the id, and the number again."""
         return partial(_pack, self._map, self._rows[slot])
 
     def finish(self, slot: int) -> None:
         """Say that a slot is empty."""
         # the length says it: 0 is empty, whatever the rest still holds
-        struct.pack_into("<H", self._map, self._rows[slot] + _SIZE_AT, 0)
+        _SIZE.pack_into(self._map, self._rows[slot] + _SIZE_AT, 0)
 
     def set_phase(self, phase: int) -> None:
         """STARTING, READY (registered, pulls), DRAINING, LEAVING (recycled: replace it), WAITING
@@ -87,6 +93,10 @@ class Shared:
         """Count jobs that ended here."""
         (count,) = struct.unpack_from("<q", self._map, 16)
         struct.pack_into("<q", self._map, 16, count + jobs)
+
+    def blame_us(self) -> None:
+        """Say that the process is about to end by a fault of rqueue's own: no job is to blame."""
+        struct.pack_into("<q", self._map, 24, 1)
 
     @property
     def asked(self) -> int:
@@ -118,6 +128,11 @@ class Shared:
         return int(struct.unpack_from("<q", self._map, 16)[0])
 
     @property
+    def our_fault(self) -> bool:
+        """Whether the worker said that it fails by a fault of rqueue's own."""
+        return bool(struct.unpack_from("<q", self._map, 24)[0])
+
+    @property
     def words(self) -> str:
         """Lines that the supervisor logs once, whatever number of workers say the same: at the
         start what looks like a mistake, at the end (exit codes 1 and 4) why it cannot work. The
@@ -131,18 +146,26 @@ class Shared:
         self._map[_HEAD.size : _HEAD.size + len(words)] = words
         struct.pack_into("<q", self._map, 40, len(words))
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs now."""
+        return any(_SIZE.unpack_from(self._map, at + _SIZE_AT)[0] for at in self._rows)
+
     def running(self) -> list[Running]:
         """The jobs that run now, or ran when the process died."""
         found = []
         for slot, at in enumerate(self._rows):
+            if not _SIZE.unpack_from(self._map, at + _SIZE_AT)[0]:
+                continue
             for _ in range(100):
-                first, id_, started, deadline, queue, size, last = _ROW.unpack_from(self._map, at)
+                row = _ROW.unpack_from(self._map, at)
+                first, id_, started, deadline, acquired, queue, size, last = row
                 if first == last:
                     break
             else:
                 continue  # it died between two jobs, while it wrote: neither was running
             if size:
-                found.append(Running(slot, queue, id_[:size].decode(), started, deadline))
+                found.append(Running(slot, queue, id_[:size].decode(), started, deadline, acquired))
         return found
 
     def close(self) -> None:

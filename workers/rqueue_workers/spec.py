@@ -16,9 +16,10 @@ class WorkerSpec:
     on the event loop (both beside the one sync slot of the main thread, which is used when
     `threads` is 0). priority: the consumers' priority. prefetch: jobs held at most per queue, 0 =
     as many as are about 50 ms of work. max_jobs, max_rss: leave after so many jobs, or above so
-    many bytes of memory, when the running job is done; 0 = never. drain: seconds that running jobs
-    get after the first SIGTERM. history_bodies: whose envelopes the history holds, none, failed
-    (attempts that did not succeed) or all.
+    many bytes of memory, when the running job is done; 0 = never. max_crashes: how often a job may
+    cost a worker its process, where neither it nor its task says so; 0 = as often as the queue
+    says. drain: seconds that running jobs get after the first SIGTERM. history_bodies: whose
+    envelopes the history holds, none, failed (attempts that did not succeed) or all.
     """
 
     settings: Settings
@@ -31,6 +32,7 @@ class WorkerSpec:
     prefetch: int = 0
     max_jobs: int = 0
     max_rss: int = 0
+    max_crashes: int = 0
     drain: float = 30.0
     limit: float = 0.0
     soft_limit: float = 0.0
@@ -39,7 +41,7 @@ class WorkerSpec:
 
     @property
     def slots(self) -> int:
-        """Jobs that one process can run at once: what a crash of its host charges at most."""
+        """Jobs that one process can run at once."""
         return max(1, self.threads) + self.async_slots
 
 

@@ -24,28 +24,31 @@ from rqueue.settings import redact
 from rqueue.wire import Wire
 from rqueue_workers import gate, logs
 from rqueue_workers.crew import Body, Crew, Member
-from rqueue_workers.deaths import Death, OomKills, crash_cause, limit_cause, quiet_cause
+from rqueue_workers.deaths import Death, OomKills
 from rqueue_workers.errands import Errands
 from rqueue_workers.exits import Exit
 from rqueue_workers.host import Pidfile, tell_systemd
-from rqueue_workers.leases import Reclaim, RedisClock, Renewal
+from rqueue_workers.leases import Reclaim, RedisClock, Renewal, RunningNotes
 from rqueue_workers.report import report, workers
 from rqueue_workers.respawn import Respawn
 from rqueue_workers.rolling import Rolling
 from rqueue_workers.shared import STOP, WAITING
 from rqueue_workers.signals import Inbox, Lifeline
 from rqueue_workers.spec import PoolSpec
+from rqueue_workers.verdict import Verdict, judge
 
 log = logger("rqueue.pool")
 
-LOOK = 0.5
-"""Seconds between looks at the workers' pages: how late a hard limit may be noticed."""
+LOOK, CLOSE_LOOK = 0.5, 0.1
+"""Seconds between looks at the workers' pages, and while they run jobs: how late a hard limit, or
+that a job runs for long, may be noticed."""
 
 FAREWELL = 3.0
 """Seconds that Redis gets at the end to take back what the dead held; then their leases end."""
 
 HOPELESS = 5
-"""Deaths before any worker ever got to work, after which the pool gives up."""
+"""Deaths before any worker ever got to work, or in a row by faults of our own soon after it did,
+after which the pool gives up."""
 
 WORKING, DRAINING, STOPPING = range(3)
 
@@ -121,6 +124,10 @@ class Supervisor:
             Renewal(keys, settings.lease_ms, self._crew.consumers, self._lease_ended, self._clock)
             for keys in self._keys
         ]
+        self._notes = [
+            RunningNotes(index, keys, self._crew.running, self._clock)
+            for index, keys in enumerate(self._keys)
+        ]
         log.info(
             "pool %s: rqueue %s, %s for %s, Redis at %s",
             self._crew.name,
@@ -138,6 +145,7 @@ class Supervisor:
             for member, death in self._crew.reap():
                 self._mourn(member, death, now)
             self._enforce(now)
+            self._note_running(now)
             self._fill(now)
             if now >= self._renew_at:
                 self._renew_at = now + self._interval
@@ -157,7 +165,8 @@ class Supervisor:
         if (socket := self._errands.socket) is not None:
             watched.append(socket)
         now = time.monotonic()
-        moments = [self._renew_at, now + LOOK]
+        busy = any(member.shared.busy for member in self._crew)
+        moments = [self._renew_at, now + (CLOSE_LOOK if busy else LOOK)]
         for moment in (self._errands.wake_at, self._crew.next_limit(), self._end_by or None):
             if moment is not None:
                 moments.append(moment)
@@ -289,73 +298,72 @@ class Supervisor:
                 log.warning("worker %s did not leave in time: killing it", member.base)
                 member.kill()
 
+    def _note_running(self, now: float) -> None:
+        """What runs for long is noted in Redis, where it is found when this host dies."""
+        for notes in self._notes:
+            if notes.due(now):
+                self._errands.add(notes)
+
     def _mourn(self, member: Member, death: Death, now: float) -> None:
         """Give back what it held, say why it died, and see to its successor."""
-        running = member.shared.running()
-        at = self._clock.now
-        ordered = (member.asked or not member.stays) and death.code in (Exit.OK, Exit.UNFINISHED)
-        crashed = not (ordered or member.killed)
-        # asked to leave before it could listen: the signal itself ended it
-        if crashed and member.asked and not member.ready and death.signal == "SIGTERM":
-            crashed = False
-        if not member.ready and death.code in (Exit.APP, Exit.REDIS) and not running:
-            crashed = False
+        verdict = judge(member, death, self._oom_kills)
+        if verdict.no_start:
             self._could_not_start(member, death)
-        overdue = {job.id for job in member.overdue}
-        guilty = {job.id for job in running} if crashed else overdue
-        oom = crashed and self._oom_kills.happened()
         for index, keys in enumerate(self._keys):
-            charged = [job for job in running if job.queue == index and job.id in guilty]
-            if not charged:
-                cause = quiet_cause(member.base, at)
-            elif crashed:
-                cause = crash_cause(death, member.base, at, oom)
-            else:
-                limit = next(job for job in member.overdue if job.id == charged[0].id)
-                cause = limit_cause(limit.deadline - limit.started, member.base, at)
-            ids = [job.id for job in charged]
-            self._errands.add(Reclaim(keys, member.consumer, cause, ids, self._clock))
-        unfinished = death.code == Exit.UNFINISHED or any(job.id not in overdue for job in running)
-        if self._stage != WORKING and unfinished and self._code == Exit.OK:
+            charged = [job for job in verdict.charged if job.queue == index]
+            cause = verdict.cause(charged, self._clock.now)
+            ran = [self._clock.ran(job) for job in charged]
+            self._errands.add(Reclaim(keys, member.consumer, cause, ran, self._clock))
+        if self._stage != WORKING and verdict.unfinished and self._code == Exit.OK:
             self._code = Exit.UNFINISHED
-        if crashed:
-            self._report_crash(member, death, now)
-        elif ordered:
+        if verdict.crashed:
+            self._report_crash(verdict, now)
+        elif verdict.ordered:
             log.info("worker %s (process %d) left", member.base, member.pid)
-        self._make_room(member, death, now, orderly=ordered or member.killed)
+        self._make_room(verdict, now)
         member.shared.close()
 
-    def _report_crash(self, member: Member, death: Death, now: float) -> None:
+    def _report_crash(self, verdict: Verdict, now: float) -> None:
+        member = verdict.member
         jobs = ", ".join(
             f"{job.id} of queue {self._keys[job.queue].queue} (for {now - job.started:.3g} s)"
-            for job in member.shared.running()
+            for job in verdict.running
         )
         log.error(
-            "worker %s (process %d) %s; %s",
+            "worker %s (process %d) %s; %s%s",
             member.base,
             member.pid,
-            death,
+            verdict.death,
             f"it ran {jobs}" if jobs else "it ran no job",
+            "; a fault of rqueue's own, no job is charged" if verdict.ours else "",
         )
 
-    def _make_room(self, member: Member, death: Death, now: float, *, orderly: bool) -> None:
+    def _make_room(self, verdict: Verdict, now: float) -> None:
+        """See to a successor: at once where it left in order, or a job ended it (each such job is
+        held back by itself); else more slowly each time."""
+        member = verdict.member
         if self._stage != WORKING:
             return
         if not member.ready and self._rolling is not None and self._rolling.failed(member):
             self._rolling = None
             self._roll_again = False
-        elif orderly:
+            return
+        if verdict.ordered or member.killed or verdict.by_job:
             self._respawn.left(member.slot)
-        else:
-            at_work = now - member.ready_at if member.ready else 0.0
-            delay = self._respawn.died(member.slot, now, at_work)
-            if delay:
-                log.info("another worker for slot %d in %g s", member.slot, delay)
-            self._deaths += 1
-            if not self._proven and self._deaths >= HOPELESS:
-                self._code = Exit.APP
-                log.error("no worker got to work, the last one %s: giving up", death)
-                self._drain("no worker starts")
+            return
+        at_work = now - member.ready_at if member.ready else 0.0
+        delay = self._respawn.died(member.slot, now, at_work)
+        if delay:
+            log.info("another worker for slot %d in %g s", member.slot, delay)
+        self._deaths += 1
+        if verdict.ours and self._respawn.failed(at_work) >= HOPELESS:
+            self._code = Exit.INTERNAL
+            log.error("workers fail again and again by a fault of rqueue's own: giving up")
+            self._drain("rqueue fails")
+        elif not self._proven and self._deaths >= HOPELESS:
+            self._code = Exit.APP
+            log.error("no worker got to work, the last one %s: giving up", verdict.death)
+            self._drain("no worker starts")
 
     def _could_not_start(self, member: Member, death: Death) -> None:
         said = member.shared.words or f"worker {member.base} cannot start: it {death}"

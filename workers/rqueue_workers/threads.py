@@ -65,7 +65,7 @@ class ThreadLane(Lane):
         try:
             self._work(slot)
         except BaseException:
-            fail_hard()
+            fail_hard(self._shared)
 
     def _work(self, slot: int) -> None:
         guard = self._guards[slot]

@@ -273,7 +273,7 @@ class Machine(RuleBasedStateMachine):
             if worker.base in job.begins:
                 job.excuses += 1
 
-    def take_back(self, worker: Worker, charged: dict[str, list[str]]) -> None:
+    def take_back(self, worker: Worker, charged: dict[str, list[store.Ran]]) -> None:
         self.excuse(worker)
         for queue in self.world.queues:
             keys = queue.keys
@@ -305,9 +305,9 @@ class Machine(RuleBasedStateMachine):
         running = worker.shared.running()
         worker.die()
         self.world.settle()
-        charged: dict[str, list[str]] = {}
+        charged: dict[str, list[store.Ran]] = {}
         for one in running:
-            charged.setdefault(self.world.queues[one.queue].name, []).append(one.id)
+            charged.setdefault(self.world.queues[one.queue].name, []).append(store.Ran(one.id))
         self.take_back(worker, charged)
 
     # -- what must hold ----------------------------------------------------------------------------
@@ -323,6 +323,7 @@ class Machine(RuleBasedStateMachine):
             if worker.code == Exit.UNFINISHED and not worker.excused:
                 worker.excused = True
                 self.excuse(worker)
+        assert not world.overtaken, world.overtaken
         for queue in world.queues:
             snapshot = take_snapshot(self.client, queue.keys)
             mine = [job for job in world.jobs if job.queue == queue.name]

@@ -18,7 +18,7 @@ from tests.model.sources import frozen
 from tests.workers.loop.machine import Machine
 
 QUICK = settings(
-    max_examples=100,
+    max_examples=60,
     stateful_step_count=30,
     deadline=None,
     report_multiple_bugs=False,

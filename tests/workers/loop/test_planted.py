@@ -86,3 +86,25 @@ def test_the_search_finds(
     parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
     with pytest.raises((AssertionError, ExceptionGroup)):
         run_state_machine_as_test(type("Machine", (Machine,), parts), settings=SEARCH)
+
+
+def test_the_check_of_order_finds_that_the_last_is_begun_first(
+    client: redis.Redis, server: EmbeddedRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deal = Desk.deal
+
+    def dealt(self: Desk, hand: Hand, jobs: Any, acquired: int) -> None:
+        deal(self, hand, [*jobs[-2:], *jobs[:-2]], acquired)
+
+    monkeypatch.setattr(Desk, "deal", dealt)
+    parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
+    played = type("Machine", (Machine,), parts)()
+    try:
+        played.begin(queues=1, spec={}, rare=False)
+        played.holds()
+        played.enqueue(pick=0, many=[("sync", 0.0, [], 0)] * 3, alone=False)
+        with pytest.raises(AssertionError, match="j2 begins before j0"):
+            played.holds()
+    finally:
+        played.sound = False
+        played.teardown()

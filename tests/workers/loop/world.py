@@ -194,6 +194,7 @@ class World:
         self._told = -1
         self._patches = ExitStack()
         self.log: list[str] = []
+        self.overtaken: list[str] = []
 
     # -- the stage is set --------------------------------------------------------------------------
 
@@ -286,7 +287,7 @@ class World:
         plans = [plan_of(task, spec) for task in registry]
         return {plan.name: plan for plan in plans if plan.lane != ASYNC or spec.async_slots}
 
-    def _fail_hard(self) -> None:
+    def _fail_hard(self, _shared: Shared) -> None:
         if self.stage.me is None:
             raise Gone  # what is left of a dead process is swept up
         owner = self._owner()
@@ -358,10 +359,22 @@ class World:
         job = self.jobs[number]
         job.begins.append(self._owner().base)
         self.note(f"{job.begins[-1]} begins {job.id}")
+        self._look_for_overtaken(job)
         job.runs.append(self._owner())
         if self._owner().lost == self._owner().shared.rejoins:
             job.excuses += 1
         return job
+
+    def _look_for_overtaken(self, job: Truth) -> None:
+        """Where one slot of one worker is all there ever was, jobs begin in their order."""
+        worker = self._owner()
+        alone = worker.spec.threads <= 1 and worker.lost < 0 and len(self.workers) == 1
+        if not alone or job.task != "sync" or len(job.begins) > 1 or not job.plain:
+            return
+        for other in self.jobs[: job.number]:
+            waits = not other.begins and not other.cancelled
+            if waits and other.plain and (other.queue, other.task) == (job.queue, job.task):
+                self.overtaken.append(f"{job.id} begins before {other.id}")
 
     def _end(self, job: Truth) -> Any:
         if not job.verdict:

@@ -1,0 +1,274 @@
+"""Crashes: who is charged, how often, and when the job is back (X-23, X-24)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+import pytest
+
+from rqueue import store
+from rqueue.connection import execute
+from rqueue.consumer import Consumer
+from rqueue.errors import JobFailed, RQueueError
+from rqueue.job import JobState
+from rqueue.options import Options
+from rqueue.testing import move_time
+from tests.support import invariants
+from tests.support.bench import Bench, ids
+
+CAUSE = b'{"kind":"crash","type":"SIGSEGV","message":"killed","at":7,"worker":"w"}'
+
+
+def crash(bench: Bench, consumer: Consumer, *ran: str | store.Ran) -> None:
+    """Its process died while it ran these."""
+    jobs = [store.Ran(job) if isinstance(job, str) else job for job in ran]
+    call = store.reclaim(bench.queue.keys, consumer.name, CAUSE, jobs)
+    assert execute(bench.queue.redis, call).held == 0
+
+
+def note(bench: Bench, consumer: Consumer, *ran: store.Ran) -> int:
+    return execute(bench.queue.redis, store.note_running(bench.queue.keys, consumer.name, ran))
+
+
+def end_lease(bench: Bench) -> None:
+    move_time(bench.queue, 60_000)
+    bench.renew()
+
+
+def holding(bench: Bench, jobs: int = 10, **options: Any) -> Consumer:
+    consumer = bench.join(jobs, **options)
+    consumer.pull()
+    return consumer
+
+
+def limited(
+    bench: Bench, limits: Mapping[str, Sequence[int]] | str, name: str = "limited"
+) -> Consumer:
+    """A consumer whose tasks have limits."""
+    consumer = bench.queue.consumer(name=name, jobs=10, renew=False)
+    said = limits if isinstance(limits, str) else orjson.dumps(limits).decode()
+    call = store.register(
+        bench.queue.keys, name, window=store.Window(10), lease_ms=30_000, worker=name
+    )
+    call = call._replace(args=[*call.args[:-1], said])
+    execute(bench.queue.redis, call)
+    return consumer
+
+
+def take(bench: Bench, consumer: Consumer) -> None:
+    """Let a consumer that was registered by hand pull."""
+    term = bench.look().consumers[consumer.name]["term"]
+    call = store.pull(bench.queue.keys, consumer.name, term, store.Window(10))
+    execute(bench.queue.redis, call)
+
+
+def test_the_first_crash_is_forgiven_at_once_and_the_second_one_costs_time(bench: Bench) -> None:
+    """X-23: it keeps its place through all of this."""
+    bench.queue.configure(max_crashes=5)
+    bench.put("A", "poison", "B")
+    crash(bench, holding(bench), "poison")
+    victim = bench.join(10)
+    assert ids(victim.pull()) == ["A", "poison", "B"]
+    for delay in (1_000, 5_000, 25_000):
+        crash(bench, victim, "poison")
+        assert bench.queue.job("poison").state() is JobState.SCHEDULED
+        victim = bench.join(10)
+        move_time(bench.queue, delay - 200)
+        got = victim.pull()
+        assert ids(got) == ["A", "B"]
+        victim.settle(release=got)
+        move_time(bench.queue, 200)
+        victim.close()
+        victim = bench.join(10)
+        assert ids(victim.pull()) == ["A", "poison", "B"], "in its place"
+    crash(bench, victim, "poison")
+    assert bench.queue.job("poison").state() is JobState.DEAD
+    with pytest.raises(JobFailed) as failed:
+        bench.queue.job("poison").result(0)
+    assert (failed.value.type, failed.value.attempts) == ("SIGSEGV", 5)
+
+
+def test_three_crashes_are_enough_and_each_cause_is_kept(bench: Bench) -> None:
+    bench.put("poison")
+    for _ in range(3):
+        crash(bench, holding(bench), store.Ran("poison", 11, 12))
+        move_time(bench.queue, 2000)
+    shown = execute(bench.queue.redis, store.show(bench.queue.keys, "poison"))
+    errors = [orjson.loads(line) for line in shown.errors.splitlines()]
+    assert [(e["type"], e["attempt"], e["crash"]) for e in errors] == [
+        ("SIGSEGV", 1, 1),
+        ("SIGSEGV", 2, 2),
+        ("SIGSEGV", 3, 3),
+    ]
+    rows = bench.look().history
+    assert [row["outcome"] for row in rows] == ["crash", "crash", "dead"]
+    assert [(row["attempts"], row["deliveries"]) for row in rows] == [(0, 0), (1, 1), (2, 2)]
+    assert [(row["acquired"], row["started"]) for row in rows] == [(11, 12)] * 3
+
+
+def test_what_failed_otherwise_does_not_count_as_a_crash(bench: Bench) -> None:
+    bench.put("A", max_crashes=2)
+    for _ in range(4):
+        consumer = bench.join(1)
+        (job,) = consumer.pull()
+        consumer.retry(job)
+        consumer.close()
+    crash(bench, holding(bench), "A")
+    (job,) = bench.join(1).pull()
+    assert (job.attempts, job.crashes, job.max_crashes) == (5, 1, 2)
+
+
+def test_a_crash_counts_as_an_attempt(bench: Bench) -> None:
+    """X-13."""
+    bench.put("A", max_deliveries=2, max_crashes=9)
+    crash(bench, holding(bench), "A")
+    crash(bench, holding(bench), "A")
+    assert bench.queue.job("A").state() is JobState.DEAD
+
+
+def test_jobs_that_crashed_together_come_back_one_after_the_other(bench: Bench) -> None:
+    """The next crash shows which of them it was."""
+    bench.put("A", "B", "C")
+    for _ in range(2):
+        crash(bench, holding(bench), "A", "B", "C")
+    for id in "ABC":
+        assert bench.queue.job(id).state() is JobState.SCHEDULED
+    consumer = bench.join(10)
+    for id in "ABC":
+        assert ids(consumer.pull()) == []
+        move_time(bench.queue, 1000)
+        (job,) = consumer.pull()
+        assert job.id == id
+        consumer.ack(job)
+
+
+def test_a_dead_letter_that_lives_again_has_not_crashed(bench: Bench) -> None:
+    bench.put("A", max_crashes=1)
+    crash(bench, holding(bench), "A")
+    bench.requeue("A")
+    (job,) = bench.join(1).pull()
+    assert (job.attempts, job.crashes, job.max_crashes) == (0, 0, 1)
+
+
+def test_a_paused_queue_keeps_what_crashed_twice(bench: Bench) -> None:
+    bench.put("A", "B")
+    crash(bench, holding(bench), "A")
+    victim = holding(bench)
+    bench.queue.pause()
+    crash(bench, victim, "A")
+    move_time(bench.queue, 5000)
+    consumer = bench.join(10)
+    assert consumer.pull() == []
+    bench.queue.resume()
+    assert ids(consumer.pull()) == ["A", "B"]
+
+
+def test_cancelled_while_it_waits(bench: Bench) -> None:
+    bench.put("A", "B")
+    for _ in range(2):
+        crash(bench, holding(bench), "A")
+    assert bench.queue.cancel("A")
+    move_time(bench.queue, 5000)
+    assert ids(bench.join(10).pull()) == ["B"]
+
+
+def test_the_end_of_a_lease_charges_what_was_noted_and_nobody_else(bench: Bench) -> None:
+    """X-24: as it was noted last, if it is in the same hands by the same delivery."""
+    bench.put(*"ABCDEF")
+    dead = holding(bench, 5, slots=8)
+    assert note(bench, dead, store.Ran("A", 1, 2), store.Ran("C", 3, 4)) == 2
+    assert note(bench, dead, store.Ran("A"), store.Ran("B", 5, 6), store.Ran("D", 7, 8)) == 3
+    # A ended; B went back, and came again into the same hands, where it has not begun
+    dead.settle(ack=["A"])
+    dead.settle(release=["B"])
+    dead.pull()
+    end_lease(bench)
+    got = bench.join(10).pull()
+    assert [(job.id, job.attempts, job.crashes) for job in got] == [
+        ("B", 0, 0),
+        ("C", 0, 0),
+        ("D", 1, 1),
+        ("E", 0, 0),
+        ("F", 0, 0),
+    ]
+    (row,) = [row for row in bench.look().history if row["outcome"] == "crash"]
+    assert (row["id"], row["acquired"], row["started"]) == ("D", 7, 8)
+    assert bench.look().named("running:") == []
+
+
+def test_where_nothing_is_known_the_oldest_alone_is_charged(bench: Bench) -> None:
+    bench.put(*"ABC")
+    holding(bench, 3, slots=100)
+    end_lease(bench)
+    got = bench.join(10).pull()
+    assert [(job.id, job.crashes) for job in got] == [("A", 1), ("B", 0), ("C", 0)]
+
+
+def test_what_nobody_read_is_not_charged(bench: Bench) -> None:
+    """A job that was handed over, and whose message is still there, never began."""
+    consumer = bench.join(5)
+    assert bench.put("A").handed_to == consumer.name
+    end_lease(bench)
+    (job,) = bench.join(1).pull()
+    assert (job.id, job.attempts, job.deliveries) == ("A", 0, 1)
+    assert bench.look().history == []
+
+
+def test_a_note_of_a_consumer_that_is_gone_is_refused(bench: Bench) -> None:
+    consumer = bench.join(1)
+    end_lease(bench)
+    before = bench.look()
+    with pytest.raises(RQueueError):
+        note(bench, consumer, store.Ran("A"))
+    assert not (wrong := invariants.unchanged(before, bench.look())), wrong
+
+
+def test_what_tasks_allow_holds_for_jobs_that_came_by_name(bench: Bench) -> None:
+    """The worker says it when it registers: its task, else all its tasks; the job itself wins."""
+    bench.queue.configure(max_crashes=9)
+    bench.put("by task", "by itself")
+    bench.queue.send("other", options=Options(id="by pool"))
+    bench.put("own", max_crashes=4)
+    consumer = limited(bench, {"t": [0, 1], "*": [0, 2]})
+    take(bench, consumer)
+    crash(bench, consumer, "by task", "by pool", "own")
+    states = {id: bench.queue.job(id).state() for id in ("by task", "by pool", "own")}
+    assert states == {
+        "by task": JobState.DEAD,
+        "by pool": JobState.READY,
+        "own": JobState.READY,
+    }
+    again = limited(bench, {"t": [0, 1], "*": [0, 2]}, "again")
+    take(bench, again)
+    crash(bench, again, "by pool", "own")
+    assert bench.queue.job("by pool").state() is JobState.DEAD
+    assert bench.queue.job("own").state() is JobState.SCHEDULED
+
+
+def test_attempts_of_a_task_hold_too(bench: Bench) -> None:
+    bench.put("A")
+    consumer = limited(bench, {"t": [1, 0]})
+    take(bench, consumer)
+    crash(bench, consumer, "A")
+    assert bench.queue.job("A").state() is JobState.DEAD
+
+
+@pytest.mark.parametrize("limits", ["[", "7", '{"t": 1}', '{"t": [1]}', '{"t": ["x", 1]}'])
+def test_limits_that_cannot_be_read_are_refused(bench: Bench, limits: str) -> None:
+    before = bench.look()
+    with pytest.raises(RQueueError, match="limits"):
+        limited(bench, limits)
+    assert not (wrong := invariants.unchanged(before, bench.look())), wrong
+
+
+@pytest.mark.parametrize("cause", [b"", b"[", b"7"])
+def test_a_cause_that_is_no_object_is_refused(bench: Bench, cause: bytes) -> None:
+    bench.put("A")
+    consumer = holding(bench)
+    before = bench.look()
+    call = store.reclaim(bench.queue.keys, consumer.name, cause, [store.Ran("A")])
+    with pytest.raises(RQueueError, match="JSON object"):
+        execute(bench.queue.redis, call)
+    assert not (wrong := invariants.unchanged(before, bench.look())), wrong

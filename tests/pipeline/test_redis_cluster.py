@@ -13,11 +13,15 @@ import redis
 from click.testing import Result
 from pyspark.sql import SparkSession
 
-from rqueue.client import Queue
+from rqueue import store
+from rqueue.connection import execute
 from rqueue.history import pack
 from rqueue.inspector.jobs import all_jobs
 from rqueue.keys import QueueKeys
+from rqueue.options import NO_OPTIONS
+from rqueue.packing import Packer
 from rqueue.pipeline import lake as lakes
+from rqueue.settings import Settings
 from tests.support.command_line import invoke
 from tests.support.history import T0, columns_of
 from tests.support.redis_cluster import SmallCluster
@@ -103,13 +107,15 @@ def test_load_and_replay(
 
 def bury_one(cluster: SmallCluster, keys: QueueKeys) -> None:
     """Make a dead letter of a job."""
-    with cluster.client() as client:
-        node = client.get_node_from_key(keys.meta)
-    url = f"redis://{node.host}:{node.port}/0"
-    with Queue(keys.queue, url, namespace=keys.namespace) as queue:
-        queue.send("doomed")
-        with queue.consumer(jobs=1, renew=False) as consumer:
-            consumer.settle(reject=[(consumer.pull()[0], {"type": "E"})])
+    _, body, _ = Packer(keys, Settings()).pack("doomed", (), {}, NO_OPTIONS, ())
+    with cluster.client() as cluster_client:
+        client = cast("redis.Redis", cluster_client)
+        execute(client, store.enqueue_one(keys, f"doomed-{keys.queue}", body))
+        term = execute(client, store.register(keys, "c", lease_ms=60_000)).term
+        pulled = execute(client, store.pull(keys, "c", term, store.Window(1)))
+        cause = [(pulled.jobs[0], b'{"type":"E"}')]
+        execute(client, store.settle(keys, "c", term, None, reject=cause))
+        execute(client, store.unregister(keys, "c", term))
 
 
 def test_plan(run: Callable[..., Result], redis_cluster: SmallCluster, namespace: str) -> None:

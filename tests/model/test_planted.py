@@ -199,6 +199,13 @@ FAULTS = [
         "requeue.lua",
         "job.due, job.attempts, job.crashes = 0, 0, 0",
         "job.due, job.attempts = 0, 0",
+        (
+            begin((3, 0)),
+            enqueue(limit=-1),
+            HEAR,
+            crash(0),
+            ("dead_letters", {"chosen": [0], "live": True}),
+        ),
     ),
     Fault(
         "what leaves the middle of the hands takes its neighbours along",

@@ -78,12 +78,12 @@ class Field:
         self.keeper.start()
 
     def queue(self, name: str) -> Queue:
-        """A queue as the soak itself uses it: past the proxies, nothing repeated."""
-        return Queue(name, redis=self.server.admin)
+        """A queue as the soak itself uses it: past the proxies; to be closed."""
+        return Queue(name, self.server.master.url)
 
     def inspector(self) -> Inspector:
         """Who looks at all queues, past the proxies."""
-        return Inspector(redis=self.server.admin)
+        return Inspector(self.server.master.url)
 
     def late_pool(self) -> None:
         """Start the pool that knows the task that nobody knew."""

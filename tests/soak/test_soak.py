@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tests.soak.faults.catalogue import CATALOGUE, select
 from tests.soak.plants import PLANTS
 from tests.soak.programs import ROOT
+from tests.soak.report import print_report
 from tests.soak.schedule import plan
 from tests.soak.servers import choose
 from tests.soak.soak import Soak
@@ -48,6 +51,16 @@ def test_faults_are_chosen_by_name_prefix_and_weight() -> None:
         select(["nonsense"])
     with pytest.raises(ValueError, match="'x' is no weight"):
         select(["worker-kill=x"])
+
+
+def test_a_minute_of_faults_of_all_kinds(tmp_path: Path, server_name: str) -> None:
+    soak = Soak(choose(server_name), tmp_path, 60, SEED, select([]))
+    verdict, evidence = soak.run()
+    report = io.StringIO()
+    print_report(Console(file=report, width=100), verdict, evidence, {"folder": str(tmp_path)})
+    assert verdict.right, report.getvalue()
+    assert verdict.counts["faults"] > 60
+    assert verdict.counts["accepted"] > 1000
 
 
 def test_wrong_usage_ends_with_2_and_says_what_there_is() -> None:

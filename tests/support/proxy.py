@@ -188,7 +188,11 @@ class Proxy:
         try:
             if isinstance(self._target, str):
                 server = socket.socket(socket.AF_UNIX)
-                server.connect(self._target)
+                try:
+                    server.connect(self._target)
+                except OSError:
+                    server.close()
+                    raise
             else:
                 server = socket.create_connection(self._target)
         except OSError:

@@ -10,6 +10,7 @@ import redis
 
 from rqueue.client import Queue
 from rqueue.errors import RQueueError
+from rqueue.keys import QueueKeys
 from rqueue.options import Options
 from tests.soak.faults.scene import Fault, NoTarget, Scene
 
@@ -31,11 +32,9 @@ def _enqueue(
     id_ = f"{PUBLISHER}-{number}"
     facts = {"publisher": PUBLISHER, "number": number, "id": id_, "queue": queue, "way": "soak"}
     scene.field.recorder.write("sent", task=task, delay=0, how=args[-1] if args else "", **facts)
-    with scene.field.server.admin as admin:
+    with scene.field.queue(queue) as box:
         try:
-            Queue(queue, redis=admin).send(
-                task, (PUBLISHER, number, *args), options=Options(id=id_, **options)
-            )
+            box.send(task, (PUBLISHER, number, *args), options=Options(id=id_, **options))
         except RQueueError as error:
             scene.field.recorder.write("unknown", error=type(error).__name__, **facts)
             raise NoTarget from error
@@ -61,9 +60,9 @@ def _cancelled(scene: Scene) -> None:
     scene.wait(scene.draw.uniform(0, 0.05))
     # whoever asks and gets no answer has asked all the same
     scene.field.recorder.write("cancelling", queue=queue, id=id_)
-    with scene.field.server.admin as admin:
+    with scene.field.queue(queue) as box:
         try:
-            Queue(queue, redis=admin).cancel(id_)
+            box.cancel(id_)
         except RQueueError as error:
             raise NoTarget from error
 
@@ -104,7 +103,7 @@ def _damaged(scene: Scene) -> None:
     queue = scene.draw.choice(("main", "side", "order", "own"))
     value = scene.draw.choice(HEADERS) + scene.draw.choice(BODIES)
     with scene.field.server.admin as admin:
-        keys = Queue(queue, redis=admin).keys
+        keys = QueueKeys(queue)
         pipe = admin.pipeline(transaction=True)
         pipe.hset(keys.jobs, id_, value)
         pipe.rpush(keys.ready(4), id_)

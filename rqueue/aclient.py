@@ -287,6 +287,7 @@ class AsyncQueue:
         mode: Mode = "acquire",
         lease: float | str | timedelta | None = None,
         slots: int = 1,
+        history: bool = True,
         renew: bool = True,
     ) -> AsyncConsumer:
         """A consumer of this queue: the protocol one step at a time; see `Consumer`."""
@@ -301,6 +302,7 @@ class AsyncQueue:
             mode=mode,
             lease_ms=lease_of(lease, self.settings),
             slots=slots,
+            history=history,
             renew=renew,
         )
 

@@ -48,6 +48,7 @@ class AsyncConsumerSteps(Subscription):
         lease_ms: int = DEFAULT_LEASE_MS,
         slots: int = 1,
         worker: str = "",
+        history: bool = True,
         renew: bool = True,
         wire: AsyncWire | None = None,
         listener: AsyncListener | None = None,
@@ -63,9 +64,11 @@ class AsyncConsumerSteps(Subscription):
             lease_ms=lease_ms,
             slots=slots,
             worker=worker,
+            history=history,
         )
         self._client = client
         expect("renew", renew, bool, "True or False")
+        expect("history", history, bool, "True or False")
         self._renews = renew
         self._renewer: asyncio.Task[None] | None = None
         self._ended = False

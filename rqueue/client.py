@@ -318,6 +318,7 @@ class Queue:
         mode: Mode = "acquire",
         lease: float | str | timedelta | None = None,
         slots: int = 1,
+        history: bool = True,
         renew: bool = True,
     ) -> Consumer:
         """A consumer of this queue: the protocol one step at a time; see `Consumer`."""
@@ -332,6 +333,7 @@ class Queue:
             mode=mode,
             lease_ms=lease_of(lease, self.settings),
             slots=slots,
+            history=history,
             renew=renew,
         )
 

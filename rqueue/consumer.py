@@ -31,7 +31,8 @@ class Consumer(ConsumerSteps):
     priority: higher ones are served first while they have credit (Q-45). mode: "acquire", or
     "browse" to look without taking. lease_ms: how long it may stay silent. slots: jobs it can run
     at once; a consumer whose lease ends is charged for as many. renew: keep the lease from a thread
-    of this process (a pool's supervisor does it for its workers instead).
+    of this process (a pool's supervisor does it for its workers instead). history: write a row for
+    each job that it settles, unless the call brings rows of its own.
 
     `state` is the list it is in: interested, notified, not_interested, browsers. `timer_ms`: until
     the next due job, where this consumer is the one to pull then, else -1. `refused`: ids of the

@@ -45,6 +45,7 @@ class ConsumerSteps(Subscription):
         lease_ms: int = DEFAULT_LEASE_MS,
         slots: int = 1,
         worker: str = "",
+        history: bool = True,
         renew: bool = True,
         wire: Wire | None = None,
         listener: Listener | None = None,
@@ -60,9 +61,11 @@ class ConsumerSteps(Subscription):
             lease_ms=lease_ms,
             slots=slots,
             worker=worker,
+            history=history,
         )
         self._client = client
         expect("renew", renew, bool, "True or False")
+        expect("history", history, bool, "True or False")
         self._renews = renew
         self._renewer: Renewer | None = None
         self._own_wire = wire is None

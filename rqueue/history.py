@@ -6,8 +6,9 @@ them, as a line of JSON with the same names. `read_entry` reads both.
 
 Packed form: a version byte, then a JSON array of columns, a NUL, and the ids; compressed (zlib,
 level 1) from `ZIPPED` rows on, since the compressor alone costs more than a whole small batch. A
-column whose values are all equal is that one value instead of a list; the last one, `body`, is left
-out where nobody records it. Times are differences: of
+column whose values are all equal is that one value instead of a list; the last ones, `body` and
+`labels`, are left out where no row has them. `labels` are a list of those that differ, and which of
+them each row has. Times are differences: of
 `enqueued`, `due` and `acquired` to the row before; of `started` to the `finished` of the row
 before, which is nothing when a worker runs one job after the other; of `finished` to its own
 `started`. Ids that are ASCII of one length are stored byte by byte across the rows (all first
@@ -54,7 +55,7 @@ _LARGEST = (
 
 
 class Column(NamedTuple):
-    """One column: its name, `str` or `int`, its unit and what it means."""
+    """One column: its name, `str`, `int` or `dict`, its unit and what it means."""
 
     name: str
     type: type
@@ -86,6 +87,7 @@ COLUMNS = (
     Column("result_size", int, "bytes", "size of the encoded result"),
     Column("body_size", int, "bytes", "size of the envelope"),
     Column("body", str, "", "the envelope, where the pool records it; else empty"),
+    Column("labels", dict, "", "the job's labels, and the headers that the pool records, as text"),
 )
 """The columns of a row, in order. Times are ms since the epoch by Redis's clock."""
 
@@ -123,9 +125,10 @@ def pack(columns: Mapping[str, Any]) -> bytes:
         started[0] if count else 0,
         _collapse(list(map(sub, started[1:], finished))),
         _collapse(list(map(sub, finished, started))),
-        *[_collapse(columns.get(name, _DEFAULTS[name])) for name in _PLAIN],
+        *[_collapse(columns.get(name, _DEFAULTS[name])) for name in _PLAIN[:-1]],
+        _coded(columns.get("labels")),
     ]
-    if packed[-1] == "":
+    while packed[-1] == "":
         packed.pop()
     text = dumps(packed) + b"\0" + raw
     return UNZIPPED + text if count < ZIPPED else VERSION + zlib.compress(text, 1)
@@ -135,7 +138,7 @@ def pack(columns: Mapping[str, Any]) -> bytes:
 def _single(task: str, queue: str, worker: str) -> bytes:
     """What `pack` makes of one row of a plain job, but for its numbers and its id."""
     said = {"task": task, "queue": queue, "worker": worker, "outcome": "ack", "level": 4}
-    plain = dumps([said.get(name, _DEFAULTS[name]) for name in _PLAIN[:-1]])[1:-1]
+    plain = dumps([said.get(name, _DEFAULTS[name]) for name in _PLAIN[:-2]])[1:-1]
     plain = plain.replace(b"%", b"%%")
     head, size, body_size = plain.rsplit(b",", 2)
     if (size, body_size) != (b"0", b"0"):
@@ -228,12 +231,12 @@ def unpack_packed(data: bytes) -> Packed:
             )
             times = list(accumulate(steps)) if count else []
             columns["started"], columns["finished"] = times[::2], times[1::2]
-        if len(plain) == len(_PLAIN) - 1:
-            plain.append("")
+        plain += [""] * min(2, len(_PLAIN) - len(plain))
         columns |= zip(_PLAIN, plain, strict=True)
+        columns["labels"] = _uncoded(columns["labels"])
         if any(type(one) is list and len(one) != count for one in columns.values()):
             raise Undecodable("history columns differ in length", data)
-    except (zlib.error, JSONDecodeError, TypeError, ValueError) as error:
+    except (zlib.error, JSONDecodeError, TypeError, ValueError, IndexError) as error:
         raise Undecodable(f"not history rows ({error})", data) from None
     return Packed(count, ids, columns)
 
@@ -281,7 +284,8 @@ def read_entry(fields: Mapping[bytes, bytes], queue: str) -> list[dict[str, Any]
     rows = []
     for line in fields.get(b"j", b"").splitlines():
         try:
-            written = loads(line)
+            # what a script copied out of a damaged job need not be UTF-8
+            written = loads(line.decode("utf-8", "replace"))
         except JSONDecodeError as error:
             raise Undecodable(f"not a history row ({error})", line) from None
         if type(written) is not dict:
@@ -310,6 +314,31 @@ def _collapse(column: Any) -> Any:
         if column.count(first) == len(column):
             return first
     return column
+
+
+def _coded(column: Any) -> Any:
+    """Labels as [those that differ, which of them each row has]; "" where no row has any."""
+    if not column:
+        return ""
+    if type(column) is not list:
+        return [[column], 0]
+    numbers: dict[bytes, int] = {}
+    which = [numbers.setdefault(dumps(labels or {}), len(numbers)) for labels in column]
+    if len(numbers) == 1 and b"{}" in numbers:
+        return ""
+    return [list(map(loads, numbers)), _collapse(which)]
+
+
+def _uncoded(packed: Any) -> Any:
+    """The labels of each row, or those of all of them."""
+    if packed == "":
+        return {}
+    known, which = packed
+    if type(known) is not list or any(type(labels) is not dict for labels in known):
+        raise ValueError("labels are no objects")
+    if type(which) is not list:
+        return known[which]
+    return [known[number] for number in which]
 
 
 def _differences(column: Any) -> Any:

@@ -28,6 +28,7 @@ from rqueue.keys import QueueKeys
 from rqueue.listener import Wake
 from rqueue.names import check_consumer
 from rqueue.recall import Recall
+from rqueue.settled import SettledRows
 from rqueue.settling import Settling, id_of, text_of
 from rqueue.store.consumers import Mode, Registered
 from rqueue.store.read import Page
@@ -61,6 +62,7 @@ class Subscription(CreditWindow):
         lease_ms: int = DEFAULT_LEASE_MS,
         slots: int = 1,
         worker: str = "",
+        history: bool = True,
     ) -> None:
         self.keys = keys
         for setting, value, least in (("jobs", jobs, 0), ("bytes", bytes, 0), ("slots", slots, 1)):
@@ -85,6 +87,7 @@ class Subscription(CreditWindow):
         self.refused: list[str] = []
         self.now = 0
         self._held: dict[str, int] = {}
+        self._rows = SettledRows(keys.queue, self.worker) if history else None
         self._unread: deque[Delivery] = deque()
         """In these hands, and given to nobody yet: what comes next."""
         self._doubtful = False
@@ -147,6 +150,8 @@ class Subscription(CreditWindow):
         if self.credit is not None and self._held:
             self.credit.restore(len(self._held), self.held_bytes)
         self._held.clear()
+        if self._rows is not None:
+            self._rows.clear()
 
     # -- what comes into these hands, and what leaves them -----------------------------------------
 
@@ -172,6 +177,9 @@ class Subscription(CreditWindow):
             self._tight = self.state == "not_interested"
         self.refused = [id_.decode() for id_ in refused]
         jobs = _deliveries(flat)
+        if self._rows is not None:
+            self._rows.read_clock(self.now)
+            self._rows.got(jobs)
         if self.credit is None:
             held = self._held
             for job in jobs:
@@ -218,11 +226,15 @@ class Subscription(CreditWindow):
             if job.id in self._held or job.position <= self._recalled_to:
                 return False
             self._keep(job.id, len(job.value))
+            if self._rows is not None:
+                self._rows.got([job])
             if self.state == "interested":
                 full = len(self._held) >= self.window.jobs
                 self.state = "not_interested" if full else "notified"
         elif wake.kind == "revoked":
             self._drop(wake.id)
+            if self._rows is not None:
+                self._rows.gone([wake.id])
             if self._unread:
                 self._unread = deque(job for job in self._unread if job.id != wake.id)
         elif wake.kind == "reconnected":
@@ -266,6 +278,12 @@ class Subscription(CreditWindow):
             rows,
         )
         self._tight = False
+        if self._rows is not None:
+            if not batch:
+                settling.batch, settling.rows = self._rows.pack(
+                    settling.ack, kept, settling.retry, buried
+                )
+            self._rows.gone(settling.release)
         drop = self._drop if self.credit is not None else self._held_pop
         freed = 0
         for id_ in settling.ack:

@@ -21,6 +21,7 @@ local function history_line(id, job, outcome, now, worker, cause, times)
     finished = now,
     worker = worker or '',
     body_size = #job.envelope,
+    labels = value_labels(job.envelope),
   }
   local line = cjson.encode(row)
   if cause and cause ~= '' then line = string.sub(line, 1, -2) .. ',"cause":' .. cause .. '}' end

@@ -49,3 +49,28 @@ end
 local function value_task(envelope)
   return string.match(envelope, '^[^%[]*%["([^"]*)"') or ''
 end
+
+--- The job's labels as a JSON object of text, as rqueue.labels makes it; nil where it has none, or cannot be read.
+local function value_labels(envelope)
+  if not string.find(envelope, '"labels":{"', 1, true) then return nil end
+  local readable, parts = pcall(cjson.decode, string.match(envelope, '%[.*') or '')
+  local labels = readable and type(parts) == 'table' and type(parts[4]) == 'table' and parts[4].labels
+  if type(labels) ~= 'table' then return nil end
+  local found, count = {}, 0
+  for name, value in pairs(labels) do
+    if type(name) == 'string' and count < 16 then
+      if type(value) == 'number' then value = string.format('%.17g', value) end
+      value = tostring(value)
+      -- at most 200 bytes, and no part of a character
+      if #value > 200 then
+        local rest = string.byte(value, 201)
+        value = string.sub(value, 1, 200)
+        if rest >= 128 and rest < 192 then value = string.gsub(value, '[\192-\255][\128-\191]*$', '') end
+      end
+      found[name] = value
+      count = count + 1
+    end
+  end
+  if count == 0 then return nil end
+  return found
+end

@@ -30,6 +30,9 @@ HEAD = f"{'finished':8}  {'outcome':9}  {'task':28}  {'wait':>8}  {'run':>8}  {'
     metavar="WORD",
     help=f"Only {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}.",
 )
+@click.option(
+    "--label", default="", metavar="NAME=VALUE", help="Only jobs with this label, or kept header."
+)
 @click.option("--id", "job", default="", metavar="ID", help="Only this job.")
 @json_option
 @connection_options
@@ -43,6 +46,7 @@ def history(
     since: str | None,
     task: str,
     outcome: str | None,
+    label: str,
     job: str,
     as_json: bool,
 ) -> None:
@@ -63,11 +67,16 @@ def history(
     from rqueue.cli.dead import moment
     from rqueue.cli.documents import row_document
 
+    label_name, equals, label_value = label.partition("=")
+    if label and not equals:
+        raise click.BadParameter(f"{label!r} is not NAME=VALUE", param_hint="--label")
+
     def fits(row: Row) -> bool:
         return (
             (not task or row["task"] == task)
             and (not outcome or row["outcome"] == outcome)
             and (not job or row["id"] == job)
+            and (not label or row["labels"].get(label_name) == label_value)
         )
 
     def show(rows: Iterable[Row], line: Callable[[Row], None]) -> None:
@@ -91,7 +100,7 @@ def history(
             for row in inspector.history(queue, str(moment(since, "since"))):
                 after = row["entry"]
                 show([row], line)
-        elif task or outcome or job:
+        elif task or outcome or job or label:
             # the last N of those that fit: looked for from the end, far enough
             rows, after = inspector.last_rows(queue, max(last * 100, 10_000) if last else 0)
             fitting = [row for row in rows if fits(row)]
@@ -109,8 +118,9 @@ def text_of(row: Row) -> str:
     waited = row["started"] - max(row["enqueued"], row["due"]) if row["started"] else -1
     ran = row["finished"] - row["started"] if row["started"] else -1
     error = f"  {row['error']}" if row["error"] else ""
+    labels = "".join(f"  {name}={value}" for name, value in row["labels"].items())
     return (
         f"{clock(row['finished']):8}  {row['outcome']:9}  {shorten(row['task'], 28):28}  "
         f"{span(waited) if waited >= 0 else '':>8}  {span(ran) if ran >= 0 else '':>8}  "
-        f"{row['attempts'] + 1:>5}  {row['id']}{error}"
+        f"{row['attempts'] + 1:>5}  {row['id']}{error}{labels}"
     )

@@ -114,6 +114,12 @@ Exit codes of a pool:
     help="Keep the arguments too in the history of failed attempts, or of all; default none.",
 )
 @click.option(
+    "--history-labels",
+    metavar="NAMES",
+    help="Labels and headers that the history keeps, with commas between them; default *: all"
+    " labels. Or none.",
+)
+@click.option(
     "--pool-file",
     type=click.Path(path_type=Path),
     metavar="FILE",

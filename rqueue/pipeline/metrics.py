@@ -39,6 +39,7 @@ __all__ = [
     "fairness",
     "groups",
     "histogram",
+    "label_of",
     "outcomes",
     "over_time",
     "prepare",
@@ -97,6 +98,9 @@ _COUNTS = """
 """
 
 
+_VALUE = "try_element_at(labels, :label)"
+
+
 def _spread(column: str) -> str:
     """Mean, percentiles and maximum of a column, as `<column without _ms>_<what>_ms`."""
     name = column.removesuffix("_ms")
@@ -152,14 +156,19 @@ def over_time(rows: DataFrame, start_ms: int, width_ms: int) -> DataFrame:
 
 
 def by_dimension(rows: DataFrame, dimension: str) -> DataFrame:
-    """Counts and spreads for each task, queue, group, worker or label (`name=value`).
+    """Counts and spreads for each task, queue, group, worker or label (`name=value`), or for each
+    value of one label (`label:NAME`).
 
-    A job with several labels counts for each. Rows without the thing stand under null. Most time
-    first. Raises ConfigError for another dimension.
+    A job with several labels counts for each of them. Rows without the thing stand under null. Most
+    time first. Raises ConfigError for another dimension.
     """
-    if dimension not in DIMENSIONS:
-        raise ConfigError("by", f"'{dimension}' is not one of {', '.join(DIMENSIONS)}")
-    source = f"SELECT `{dimension}` AS key, * FROM {{rows}}"
+    label = label_of(dimension)
+    more: dict[str, object] = {}
+    if label is None:
+        source = f"SELECT `{dimension}` AS key, * FROM {{rows}}"
+    else:
+        source = f"SELECT {_VALUE} AS key, * FROM {{rows}}"
+        more["label"] = label
     if dimension == "label":
         source = """SELECT CASE WHEN name IS NOT NULL THEN concat(name, '=', value) END AS key, r.*
           FROM {rows} r LATERAL VIEW OUTER explode(labels) AS name, value"""
@@ -169,6 +178,7 @@ def by_dimension(rows: DataFrame, dimension: str) -> DataFrame:
           coalesce(try_divide(sum(CASE WHEN failed_attempt THEN run_ms END), sum(run_ms)), 0)
             AS wasted_share
         FROM ({source}) GROUP BY key ORDER BY run_ms DESC, attempts DESC, key""",
+        **more,
     )
 
 
@@ -254,23 +264,44 @@ def workers(rows: DataFrame, start_ms: int, end_ms: int) -> DataFrame:
     )
 
 
-def groups(rows: DataFrame) -> DataFrame:
-    """What each group of jobs got: jobs ended, run time, and how long they waited."""
+def label_of(dimension: str) -> str | None:
+    """The name in `label:NAME`; None for another dimension. Raises ConfigError for none."""
+    kind, _, name = dimension.partition(":")
+    if kind == "label" and name:
+        return name
+    if dimension not in DIMENSIONS:
+        raise ConfigError(
+            "by", f"'{dimension}' is not one of {', '.join(DIMENSIONS)}, or label:NAME"
+        )
+    return None
+
+
+def groups(rows: DataFrame, label: str | None = None) -> DataFrame:
+    """What each group of jobs got, or each value of a label: jobs ended, run time, and how long
+    they waited; as `group`."""
+    more: dict[str, object] = {}
+    if label is not None:
+        source = f"(SELECT {_VALUE} AS `group`, * EXCEPT (`group`) FROM {{rows}})"
+        more["label"] = label
+    else:
+        source = "{rows}"
     return _sql(
         rows,
         f"""SELECT `group`, count_if(ended IN ('done', 'failed')) AS jobs,
           coalesce(sum(run_ms), 0) AS run_ms, {_spread("wait_ms")}
-        FROM {{rows}} WHERE `group` IS NOT NULL GROUP BY `group` ORDER BY run_ms DESC, `group`""",
+        FROM {source} WHERE `group` IS NOT NULL GROUP BY `group` ORDER BY run_ms DESC, `group`""",
+        **more,
     )
 
 
-def fairness(rows: DataFrame) -> DataFrame:
-    """One row: Jain's index between groups, of the jobs that ended and of the time they ran.
+def fairness(rows: DataFrame, label: str | None = None) -> DataFrame:
+    """One row: Jain's index between groups, or values of a label, of the jobs that ended and of the
+    time they ran.
 
     (Σx)² / (n·Σx²): 1 when all n groups got the same, 1/n when one got everything; null without
     groups.
     """
-    return groups(rows).selectExpr(
+    return groups(rows, label).selectExpr(
         "count(*) AS groups",
         "try_divide(power(sum(jobs), 2), count(*) * sum(power(jobs, 2))) AS jain_jobs",
         "try_divide(power(sum(run_ms), 2), count(*) * sum(power(run_ms, 2))) AS jain_run",

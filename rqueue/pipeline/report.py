@@ -90,13 +90,13 @@ def report(
 ) -> Report:
     """Count what happened in [start_ms, end_ms).
 
-    rows: history (see `rqueue.pipeline.table`). by: a dimension of `metrics.DIMENSIONS`. sources:
+    rows: history (see `rqueue.pipeline.table`). by: a dimension of `metrics.DIMENSIONS`, or
+    `label:NAME`, whose values are then what fairness is between. sources:
     where the rows come from, in words; queues: those that were asked for. access: of the Redis that
     is asked for what killed jobs whose cause history does not hold. missing: what the rows lack
     (`rqueue.pipeline.missing`), which the document then says. Raises ConfigError.
     """
-    if by not in metrics.DIMENSIONS:
-        raise ConfigError("by", f"'{by}' is not one of {', '.join(metrics.DIMENSIONS)}")
+    metrics.label_of(by)  # what it is not, is said
     if end_ms <= start_ms:
         raise ConfigError("to", "the range is empty: it ends before it begins")
     objectives = objectives or Objectives()
@@ -140,6 +140,7 @@ def _counted(
     wait_ms, run_ms = (
         None if limit is None else limit * 1000 for limit in (objectives.wait_s, objectives.run_s)
     )
+    label = metrics.label_of(by)
     tables = {
         "totals": metrics.totals(rows),
         "outcomes": metrics.outcomes(rows),
@@ -151,8 +152,8 @@ def _counted(
         "errors": metrics.errors(rows),
         "dead": metrics.dead_letters(rows),
         "workers": metrics.workers(rows, *span),
-        "groups": metrics.groups(rows),
-        "fairness": metrics.fairness(rows),
+        "groups": metrics.groups(rows, label),
+        "fairness": metrics.fairness(rows, label),
         "slo": metrics.breaches(rows, wait_ms, run_ms),
         "slowest": metrics.slowest(rows),
     }
@@ -176,6 +177,7 @@ def _counted(
         "asked_queues": list(queues),
         "sources": list(sources),
         "by": by,
+        "fair_between": "groups" if label is None else f"values of label '{label}'",
         "bucket_ms": width,
         "objectives": {"wait_ms": wait_ms, "run_ms": run_ms},
         "figures": _figures(totals, found, fairness, last - first + 1),

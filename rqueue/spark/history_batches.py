@@ -28,7 +28,6 @@ ROWS = 16_384
 """Rows from which on a batch goes to Spark."""
 
 _OPTIONAL = frozenset({"group", "worker", "error", "body"})
-_ALWAYS_NULL = frozenset({"labels"})
 _NUMBERS = array("i", range(1024))
 
 
@@ -65,9 +64,7 @@ class HistoryBatches:
         self._ids = _Ids()
         self._numbers = []
         self._spread = {
-            column.name: _Column()
-            for column in self.columns
-            if column.name not in _ALWAYS_NULL and column.name not in ("id", "row")
+            column.name: _Column() for column in self.columns if column.name not in ("id", "row")
         }
         self._entries: list[tuple[str, str]] = []
         self.rows = 0
@@ -107,9 +104,12 @@ class HistoryBatches:
         if column.name == "row":
             numbers = pa.py_buffer(b"".join(self._numbers))
             return pa.Array.from_buffers(kind, self.rows, [None, numbers])
-        if column.name in _ALWAYS_NULL:
-            return pa.nulls(self.rows, kind)
         values = self._spread[column.name]
+        if pa.types.is_map(kind):
+            if not any(values.each):
+                return pa.nulls(self.rows, kind)
+            pairs = [list(labels.items()) if labels else None for labels in values.each]
+            return values.taken(pa.array(pairs, kind))
         if pa.types.is_timestamp(kind):
             times = pa.array(values.each, pa.int64())
             there = pc.not_equal(times, 0)
@@ -156,6 +156,13 @@ class _Column:
             return each
         ends = pa.array(accumulate(self._counts), pa.int32())
         return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(ends, each))
+
+    def taken(self, each: pa.Array) -> pa.Array:
+        """`spread` for arrays that have no runs."""
+        if self._counts is None:
+            return each
+        numbers = chain.from_iterable(map(repeat, range(len(each)), self._counts))
+        return each.take(pa.array(numbers, pa.int32()))
 
 
 class _Ids:

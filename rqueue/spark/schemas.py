@@ -71,14 +71,15 @@ def _history_columns() -> Iterable[TableColumn]:
     yield TableColumn("entry", _TEXT, "", "id of the stream entry, ms-number: when it was written")
     yield TableColumn("row", _INT, "", "number of the row in its entry, from 0")
     for column in ROW_COLUMNS:
-        if column.name == "queue":
+        if column.name in ("queue", "labels"):
             continue
         kind = _TYPES.get(column.name, _TEXT if column.type is str else _LONG)
         unit = "" if kind == _TIME else column.unit
         meaning = _MEANINGS.get(column.name, column.meaning)
         yield TableColumn(column.name, kind, unit, meaning)
         if column.name == "group":
-            yield TableColumn("labels", _MAP, "", "the job's labels; null without any")
+            meaning = "its labels, and headers that the pool keeps; null without any"
+            yield TableColumn("labels", _MAP, "", meaning)
         if column.name == "error":
             yield TableColumn("cause", _TEXT, "", "why it died or crashed, JSON; else null")
 

@@ -99,7 +99,7 @@ def test_stats_between_two_looks(inspector: Inspector, queue: Queue, consumer: M
     report = inspector.stats(queue.name, 0, wait=lambda _seconds: None, first=first)
     assert report.rates["acked"] > 0
     assert report.drain_s is not None and report.drain_s > 0
-    assert report.wait is None  # a bare consumer writes no rows
+    assert report.wait is not None and report.wait.jobs == 2
 
 
 def test_spread() -> None:

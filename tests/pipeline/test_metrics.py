@@ -132,6 +132,8 @@ def test_by_task(rows: DataFrame) -> None:
         ("group", {"g1": 3, "g2": 4, None: 0}),
         ("worker", {"w1": 3, "w2": 3, "w3": 1, None: 0}),
         ("label", {"gpu=1": 3, "zone=eu": 1, None: 4}),
+        ("label:gpu", {"1": 3, None: 4}),
+        ("label:o'dd", {None: 7}),
     ],
 )
 def test_by_other_dimensions(rows: DataFrame, dimension: str, attempts: dict[str, int]) -> None:
@@ -142,6 +144,25 @@ def test_by_other_dimensions(rows: DataFrame, dimension: str, attempts: dict[str
 def test_another_dimension_is_refused(rows: DataFrame) -> None:
     with pytest.raises(ConfigError, match="by: 'color' is not one of task, queue"):
         metrics.by_dimension(rows, "color")
+
+
+def test_fairness_between_the_values_of_a_label(spark: SparkSession) -> None:
+    job = {"task": "t", "outcome": "ack", "at": 1, "enqueued": 0, "started": 0}
+    rows = [
+        job | {"id": f"{tenant}{number}", "finished": 10, "labels": {"tenant": tenant, "n": "1"}}
+        for tenant, count in (("a", 6), ("b", 2))
+        for number in range(count)
+    ]
+    prepared = metrics.prepare(
+        frame(spark, [*rows, job | {"id": "none", "finished": 5}]), START, END
+    )
+    assert [(row["group"], row["jobs"]) for row in found(metrics.groups(prepared, "tenant"))] == [
+        ("a", 6), ("b", 2),
+    ]  # fmt: skip
+    [row] = found(metrics.fairness(prepared, "tenant"))
+    assert row["groups"] == 2 and row["jain_jobs"] == pytest.approx(64 / (2 * 40))
+    [none] = found(metrics.fairness(prepared))
+    assert none["groups"] == 0
 
 
 def test_histograms(rows: DataFrame) -> None:

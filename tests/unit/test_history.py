@@ -33,7 +33,7 @@ ODD_IDS = st.one_of(
 )
 MADE = st.builds(new_id)
 INTS = st.integers(0, 2**53)
-VALUES = {str: TEXT, int: INTS}
+VALUES = {str: TEXT, int: INTS, dict: st.dictionaries(TEXT, TEXT, max_size=2)}
 
 
 @st.composite

@@ -111,6 +111,7 @@ class Child:
                 shared.add_done,
                 spec.prefetch,
                 spec.history_bodies,
+                spec.history_labels,
             )
             for i, queue in enumerate(spec.queues)
         ]

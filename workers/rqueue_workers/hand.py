@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from rqueue import store
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.keys import QueueKeys
+from rqueue.labels import ALL
 from rqueue.logs import logger
 from rqueue.recall import Recall
 from rqueue.store.settle import Pulled, Window
@@ -57,12 +58,14 @@ class Hand:
         ended: Callable[[int], None],
         prefetch: int = 0,
         bodies: str = "none",
+        labels: Sequence[str] = ALL,
     ) -> None:
         self.index = index
         self.keys = keys
         self.queue = keys.queue
         self.worker = worker
         self.bodies = bodies
+        self.labels = labels
         self.name = ""
         self.term = ""
         self.state = ""
@@ -254,7 +257,9 @@ class Hand:
         acks = _take(self.acks, CHUNK)
         batch, freed = b"", 0
         if acks:
-            batch = pack_rows(self.queue, self.worker, self.offset, acks, (), (), self.bodies)
+            batch = pack_rows(
+                self.queue, self.worker, self.offset, acks, (), (), self.bodies, self.labels
+            )
             freed = sum([len(row[1]) for row in acks])
         call = store.settle(
             self.keys,
@@ -286,7 +291,7 @@ class Hand:
         freed = 0
         if ended:
             batch = pack_rows(
-                self.queue, self.worker, self.offset, acks, dones, others, self.bodies
+                self.queue, self.worker, self.offset, acks, dones, others, self.bodies, self.labels
             )
             for rows in (acks, dones, others):
                 if rows:

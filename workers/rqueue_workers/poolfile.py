@@ -86,6 +86,13 @@ def _bytes(value: Any, option: str) -> int:
     return parse_size(value, option)
 
 
+def _names_or_none(value: Any, option: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [name.strip() for name in value.split(",") if name.strip()]
+    names = _names(value, option)
+    return () if names == ("none",) else names
+
+
 def _bodies(value: Any, option: str) -> str:
     if value not in BODIES:
         raise ConfigError(option, f"{value!r} is not one of {', '.join(BODIES)}")
@@ -109,6 +116,7 @@ OPTIONS: Mapping[str, Callable[[Any, str], Any]] = {
     "limit": _seconds,
     "soft_limit": _seconds,
     "history_bodies": _bodies,
+    "history_labels": _names_or_none,
     "name": _name,
     "pidfile": _text,
     "quiet": _flag,

@@ -11,6 +11,7 @@ from orjson import loads
 
 from rqueue.history import pack, pack_single
 from rqueue.job import EPOCH_MS
+from rqueue.labels import ALL, labels_of, may_have_labels
 
 BODIES = ("none", "failed", "all")
 """Whose envelopes are recorded: nobody's, those of attempts that did not succeed, or all."""
@@ -41,11 +42,13 @@ def pack_rows(
     dones: Sequence[Row],
     others: Sequence[Row],
     bodies: str = "none",
+    labels: Sequence[str] = ALL,
 ) -> bytes:
     """Pack the rows in the order of a settle call. `offset`: ms to add to monotonic ms to get
-    Redis's clock. `bodies`: whose envelopes the rows hold (one of `BODIES`)."""
+    Redis's clock. `bodies`: whose envelopes the rows hold (one of `BODIES`). `labels`: which labels
+    and headers (see `rqueue.labels`)."""
     if bodies != "all" and not others and len(acks) + len(dones) == 1:
-        single = _single(queue, worker, offset, acks[0] if acks else dones[0])
+        single = _single(queue, worker, offset, acks[0] if acks else dones[0], labels)
         if single is not None:
             return single
     rows: Sequence[Row] = acks
@@ -90,6 +93,8 @@ def pack_rows(
         columns["result_size"] = (
             [0] * len(acks) + [len(row[8]) for row in dones] + [0] * len(others)
         )
+    if labels and may_have_labels(values):
+        columns["labels"] = [labels_of(value, labels) for value in values]
     if bodies == "all":
         columns["body"] = list(map(_body, rows))
     elif bodies == "failed" and others:
@@ -104,11 +109,15 @@ def _body(row: Row) -> str:
         return ""  # no envelope of ours
 
 
-def _single(queue: str, worker: str, offset: float, row: Row) -> bytes | None:
+def _single(
+    queue: str, worker: str, offset: float, row: Row, labels: Sequence[str]
+) -> bytes | None:
     """One job that succeeded, if it was a plain one on its first way."""
     id_, value, head, task, acquired, started, finished = row[:7]
     _, _, field = head.partition(b",")
     if not field.isdigit() or len(field) > 15:
+        return None
+    if value[-2:-1] == b"}" and labels_of(value, labels):
         return None
     enqueued = int(field) + EPOCH_MS
     # two clocks, as below

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rqueue.labels import ALL
 from rqueue.settings import Settings
 
 
@@ -20,6 +21,7 @@ class WorkerSpec:
     cost a worker its process, where neither it nor its task says so; 0 = as often as the queue
     says. drain: seconds that running jobs get after the first SIGTERM. history_bodies: whose
     envelopes the history holds, none, failed (attempts that did not succeed) or all.
+    history_labels: names of the labels and headers that its rows keep, "*" for all labels.
     """
 
     settings: Settings
@@ -37,6 +39,7 @@ class WorkerSpec:
     limit: float = 0.0
     soft_limit: float = 0.0
     history_bodies: str = "none"
+    history_labels: tuple[str, ...] = ALL
     name: str = ""
 
     @property

@@ -36,10 +36,11 @@ DEFAULT_PAGE = "rqueue-report.html"
 @range_options
 @click.option(
     "--by",
-    type=click.Choice(["task", "queue", "group", "worker", "label"]),
     default="task",
     show_default=True,
-    help="What one table tells apart.",
+    metavar="WHAT",
+    help="What one table tells apart: task, queue, worker, label, or the values of one: label:NAME"
+    " (fairness is between them then).",
 )
 @queue_option
 @click.option("--slo-wait", metavar="DURATION", help="Count the attempts that waited longer.")
@@ -91,7 +92,7 @@ def report(
     \b
     Examples:
       rqueue pipeline report --lake /data/lake
-      rqueue pipeline report --lake /data/lake --from 7d --by group --slo-wait 5s --out week.html
+      rqueue pipeline report --lake /data/lake --from 7d --by label:tenant --out week.html
       rqueue pipeline report --from 1h --json | jq .figures
     """  # noqa: D301
     from rqueue.settings import parse_duration

@@ -196,7 +196,7 @@ class LoneReading(Reading):
     def work_off(self) -> None:
         while len(self.begun) < self.sent:
             self.settle(len(self.mine), False)
-            job = self.consumer.receive(1)
+            job = self.consumer.receive(10)
             assert job is not None, f"only {len(self.begun)} of {self.sent} jobs came"
             self.give([job])
 

@@ -142,6 +142,7 @@ FAULTS = [
         "include/suspects.lua",
         "if not unread[job.id] then",
         "if true then",
+        (begin((3, 0)), enqueue(), pass_time(7000), renew()),
     ),
     Fault(
         "the end of a lease charges the oldest beside what was noted",
@@ -325,6 +326,7 @@ FAULTS = [
         "include/settle_lone.lua",
         "if known then redis.call('HDEL', base .. 'errors', id) end",
         "",
+        (begin((1, 0), ready=2), PULL, NEXT, settle("retry"), PULL, NEXT),
     ),
     Fault(
         "who settles alone waits though there is work",
@@ -369,8 +371,10 @@ FAULTS = [
     Fault(
         "a release is charged",
         "include/give_back.lua",
-        "if cause then job.attempts = job.attempts + 1 end",
-        "job.attempts = job.attempts + 1",
+        "    job.deliveries = job.deliveries + 1\n    if last then",
+        "    job.deliveries = job.deliveries + 1\n"
+        "    if not charge then job.attempts = job.attempts + 1 end\n"
+        "    if last then",
     ),
     Fault(
         "a refused settle has written already",
@@ -504,9 +508,9 @@ FAULTS = [
     ),
     Fault(
         "a lease that ends charges every job",
-        "include/upkeep.lua",
-        "0, (tonumber(row[1]) or 1) - 1)",
-        "0, -1)",
+        "include/suspects.lua",
+        "        charged[job.id] = { cause = cause, turn = 1 }\n        break\n",
+        "        charged[job.id] = { cause = cause, turn = 1 }\n",
         (begin((3, 0), ready=2), OBEY, pass_time(7000), renew()),
     ),
     Fault(

@@ -78,15 +78,6 @@ FAULTS = [
     Fault("nobody asks", LoneReading, Subscription, "_overtakes", lambda *_: False),
     Fault("nobody looks", WorkerReading, Arrivals, "overtake", lambda *_: False),
     Fault(
-        "wake-ups go before replies",
-        WorkerReading,
-        Arrivals,
-        "merge",
-        lambda self, jobs: [*self.aside, *jobs, *(self.aside.clear() or [])],
-        # the reply of `post` is not read when a job is handed over after it
-        (ONE, TWO, POST, ONE, ARRIVE, ARRIVE, HEAR, HEAR, STEP, RUN),
-    ),
-    Fault(
         "an old wake-up is news",
         WorkerReading,
         Arrivals,

@@ -44,8 +44,7 @@ def main(url: str, queue: str, window: int, history: bool) -> None:
         reply = wire.command(
             "EVALSHA", sha, 2, meta, guard, name, term, window, 0, 0, batch, rows, groups, *ids
         )
-        ids = reply[4::2]
-        values = reply[5::2]
+        ids, values = reply[5::2], reply[6::2]
         for value in values:
             job = loads(value[value.index(b";") + 1 :])
             TASKS[job[0]]()

@@ -279,9 +279,10 @@ class JobInfo:
     """Everything that is known of one job, for people and for JSON.
 
     Times are ms since the epoch, 0 = not (yet). `holder` is the consumer that has it. `errors` are
-    the attempts' errors, oldest first; `cause` says why it is dead. `position` and what else the
-    header held are 0 once the job has ended and only its record is left. `problem` says why the
-    envelope could not be read, if it could not.
+    the attempts' errors, oldest first, with suspicions that were not charged (kind "suspected");
+    `cause` says why it is dead. `position` and what else the header held are 0 once the job has
+    ended and only its record is left. `problem` says why the envelope could not be read, if it
+    could not.
     """
 
     id: str

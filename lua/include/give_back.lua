@@ -21,7 +21,8 @@ local function give_back_read(base, ids)
   return jobs
 end
 
---- One attempt that cost a worker its process. `charge` = {cause = a table, turn=, acquired=, started=}; `most` =
+--- One attempt that cost a worker its process. `charge` = {cause = a table, turn=, acquired=, started=}, or {suspicion =
+--- a table} of a job that is not charged: `give_back_jobs` notes that with its errors. `most` =
 --- {limits=, attempts=, crashes=}: what tasks and queue allow. Returns whether it was the last one, the cause as JSON,
 --- its row in history, and ms to wait.
 local function give_back_charge(job, charge, most, state)
@@ -50,6 +51,8 @@ local function give_back_jobs(base, consumer, jobs, charged, state)
       last, cause = true, bury_damaged(state.now)
       lines[#lines + 1] = history_line(id, job, 'dead', state.now, state.worker, cause)
       job.attempts = job.attempts + 1
+    elseif charge and charge.suspicion then
+      cause = cjson.encode(charge.suspicion)
     elseif charge then
       most = most or { limits = attempt_limits(base, consumer), attempts = state.max,
         crashes = redis.call('HGET', base .. 'meta', 'max_crashes') or CRASHES }
@@ -61,7 +64,7 @@ local function give_back_jobs(base, consumer, jobs, charged, state)
       records[#records + 1] = id
       records[#records + 1] = bury_job(base, state.now, job, cause)
     else
-      if charge then bury_note_error(base, id, cause) end
+      bury_note_error(base, id, cause)
       stored[#stored + 1] = id
       stored[#stored + 1] = value_header(job) .. job.envelope
       if delay > 0 then

@@ -1,7 +1,8 @@
 --- @include "count"
 
 --- Whom the end of a lease charges (X-24): the jobs that are known to have been running, as their supervisor noted it
---- now and then; where nothing is known of any, the oldest one that the worker had heard of, and no other.
+--- now and then. Where nothing is known of any, the oldest one that the worker had heard of is suspected, and no other:
+--- the first time that is noted with its errors and costs nothing; a job that was suspected before is charged.
 
 --- Of a job that was handed over and whose message is still there nobody has read anything: ids -> true.
 local function suspects_unread(base, consumer)
@@ -13,6 +14,33 @@ local function suspects_unread(base, consumer)
     end
   end
   return unread
+end
+
+--- Whether this job was suspected before. A suspicion lasts as long as the job keeps its place: a dead letter that lives
+--- again, and what was tried and went to the tail, have a new one, and no suspicion.
+local function suspects_known(base, job)
+  for line in string.gmatch(redis.call('HGET', base .. 'errors', job.id) or '', '[^\n]+') do
+    if string.find(line, '"kind":"suspected"', 1, true) then
+      local read, error_ = pcall(cjson.decode, line)
+      if read and error_.kind == 'suspected' and error_.position == job.position then return true end
+    end
+  end
+  return false
+end
+
+--- The charge of a job of which nobody knows whether it ran. `cause`: why the lease ended.
+local function suspects_charge(base, job, cause)
+  local own = {}
+  for key, value in pairs(cause) do own[key] = value end
+  if not suspects_known(base, job) then
+    own.kind, own.position = 'suspected', job.position
+    own.message = cause.message .. '; whether this job, the oldest in its hands, had begun is not known: it is not charged'
+    return { suspicion = own }
+  end
+  own.deaths = job.crashes + 2
+  own.message = cause.message .. '; whether this job had begun is not known, but it was in the hands of '
+    .. string.format('%d', own.deaths) .. ' workers that died'
+  return { cause = own, turn = 1 }
 end
 
 --- The charges (id -> charge, see `give_back`) of one slice of these hands: `jobs` as read, from the oldest on. `left`:
@@ -34,7 +62,7 @@ local function suspects_of(base, consumer, jobs, left, cause)
     local unread = suspects_unread(base, consumer)
     for _, job in ipairs(jobs) do
       if not unread[job.id] then
-        charged[job.id] = { cause = cause, turn = 1 }
+        charged[job.id] = suspects_charge(base, job, cause)
         break
       end
     end

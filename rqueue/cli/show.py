@@ -106,12 +106,15 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
         }
     )
     errors = job.errors or ([job.cause] if job.cause and job.state is JobState.DEAD else [])
-    for number, error in enumerate(errors, 1):
+    number = 0
+    for error in errors:
         echo()
-        attempt = error.get("attempt") or number
-        head = f"error of attempt {attempt}" + (
-            f", {span(now - error['at'])} ago" if error.get("at") else ""
-        )
+        if error.get("kind") == "suspected":
+            head = "suspected of a crash, not charged"
+        else:
+            number += 1
+            head = f"error of attempt {error.get('attempt') or number}"
+        head += f", {span(now - error['at'])} ago" if error.get("at") else ""
         echo(head, bold=True)
         for line in describe_error(error).splitlines():
             echo(f"  {line}")

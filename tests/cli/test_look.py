@@ -16,10 +16,12 @@ from click.testing import Result
 
 from rqueue import store
 from rqueue.client import Queue
+from rqueue.connection import execute
 from rqueue.consumer import Consumer
 from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import ResultNotReady
 from rqueue.history import pack
+from rqueue.testing import move_time
 
 Run = Callable[..., Result]
 Read = Callable[..., Any]
@@ -191,6 +193,19 @@ def test_show(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     one.ack("j000", {"answer": 42})
     assert read("show", "j000")["result"] == {"answer": 42}
     assert '{"answer":42}' in run("show", "j000").stdout
+
+
+def test_show_tells_a_suspicion_from_an_attempt(run: Run, queue: Queue, consumer: Make) -> None:
+    fill(queue, 1)
+    consumer(name="vanished", jobs=1).pull()
+    move_time(queue, 60_000)
+    execute(queue.redis, store.renew(queue.keys, 1000, []))
+    one = consumer(name="somebody", jobs=1)
+    one.pull()
+    one.retry("j000", error={"type": "app.Boom", "message": "it broke"})
+    said = run("show", "j000").stdout
+    assert "suspected of a crash, not charged, " in said and "  LeaseEnded: the lease" in said
+    assert "error of attempt 1" in said and "2, of which 1 failed" in said
 
 
 def test_result(run: Run, read: Read, queue: Queue, consumer: Make) -> None:

@@ -198,12 +198,113 @@ def test_the_end_of_a_lease_charges_what_was_noted_and_nobody_else(bench: Bench)
     assert bench.look().named("running:") == []
 
 
-def test_where_nothing_is_known_the_oldest_alone_is_charged(bench: Bench) -> None:
-    bench.put(*"ABC")
-    holding(bench, 3, slots=100)
+def lose(bench: Bench, jobs: int = 3) -> None:
+    """A whole pool dies, and nothing was noted of what it ran."""
+    holding(bench, jobs, slots=100)
     end_lease(bench)
+
+
+def errors_of(bench: Bench, id: str) -> list[dict[str, Any]]:
+    shown = execute(bench.queue.redis, store.show(bench.queue.keys, id))
+    return [orjson.loads(line) for line in shown.errors.splitlines()]
+
+
+def test_where_nothing_is_known_the_oldest_alone_is_suspected_and_charges_come_later(
+    bench: Bench,
+) -> None:
+    """X-24: the first suspicion costs nothing; it is at its place, at once."""
+    bench.put(*"ABC")
+    lose(bench)
+    consumer = bench.join(10)
+    got = consumer.pull()
+    assert [(job.id, job.attempts, job.crashes, job.deliveries) for job in got] == [
+        (id, 0, 0, 1) for id in "ABC"
+    ]
+    assert bench.look().history == []
+    (suspicion,) = errors_of(bench, "A")
+    assert (suspicion["kind"], suspicion["type"], suspicion["position"]) == (
+        "suspected",
+        "LeaseEnded",
+        1,
+    )
+    assert "had begun is not known: it is not charged" in suspicion["message"]
+    assert errors_of(bench, "B") == errors_of(bench, "C") == []
+    consumer.settle(release=got)
+    consumer.close()
+    lose(bench)
     got = bench.join(10).pull()
-    assert [(job.id, job.crashes) for job in got] == [("A", 1), ("B", 0), ("C", 0)]
+    assert [(job.id, job.attempts, job.crashes) for job in got] == [
+        ("A", 1, 1),
+        ("B", 0, 0),
+        ("C", 0, 0),
+    ]
+    _, charge = errors_of(bench, "A")
+    assert (charge["kind"], charge["deaths"], charge["crash"]) == ("crash", 2, 1)
+    assert "it was in the hands of 2 workers that died" in charge["message"]
+
+
+def test_a_job_that_takes_its_pool_at_once_is_buried_after_a_suspicion_and_its_crashes(
+    bench: Bench,
+) -> None:
+    bench.put("poison", "innocent")
+    for _ in range(4):
+        assert bench.queue.job("poison").state() is not JobState.DEAD
+        lose(bench)
+        move_time(bench.queue, 5000)
+    assert bench.queue.job("poison").state() is JobState.DEAD
+    said = errors_of(bench, "poison")
+    assert [(e["kind"], e.get("crash"), e.get("deaths")) for e in said] == [
+        ("suspected", None, None),
+        ("crash", 1, 2),
+        ("crash", 2, 3),
+        ("crash", 3, 4),
+    ]
+    assert bench.queue.job("innocent").state() is JobState.READY
+
+
+def test_what_is_known_to_have_run_is_charged_also_where_it_was_suspected(bench: Bench) -> None:
+    bench.put("A")
+    lose(bench)
+    note(bench, holding(bench), store.Ran("A", 1, 2))
+    end_lease(bench)
+    (job,) = bench.join(1).pull()
+    assert job.crashes == 1
+    assert [error.get("deaths") for error in errors_of(bench, "A")] == [None, None]
+
+
+@pytest.mark.parametrize("settled", ["ack", "done", "dead", "purge", "cancel", "cancel held"])
+def test_a_suspicion_goes_with_its_job(bench: Bench, settled: str) -> None:
+    bench.put("A")
+    lose(bench)
+    assert bench.look().hash("errors")
+    if settled == "cancel":
+        assert bench.queue.cancel("A")
+    elif settled == "purge":
+        bench.purge()
+    else:
+        consumer = holding(bench)
+        if settled == "ack":
+            consumer.settle(ack=["A"])
+        elif settled == "done":
+            consumer.settle(done=[("A", None)])
+        elif settled == "dead":
+            consumer.reject("A", "no")
+            bench.purge_dead("A")
+        else:
+            assert bench.queue.cancel("A", held=True)
+    assert bench.look().hash("errors") == {}
+
+
+def test_a_dead_letter_that_lives_again_is_not_suspected(bench: Bench) -> None:
+    """Its crashes count from nothing, and so do suspicions; what was noted stays."""
+    bench.put("A", max_crashes=1)
+    lose(bench)
+    lose(bench)
+    bench.requeue("A")
+    lose(bench)
+    (job,) = bench.join(1).pull()
+    assert job.crashes == 0
+    assert [error["kind"] for error in errors_of(bench, "A")] == ["suspected", "crash", "suspected"]
 
 
 def test_what_nobody_read_is_not_charged(bench: Bench) -> None:

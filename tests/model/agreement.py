@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
+
 from tests.model.model import Model
 from tests.support.snapshot import Snapshot
 
@@ -24,6 +26,11 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
     if snapshot.jobs != values:
         for id in snapshot.jobs.keys() | values.keys():
             yield f"value of {id}", snapshot.jobs.get(id), values.get(id)
+    yield (
+        "suspicions",
+        _suspicions(snapshot.hash("errors")),
+        {id: job.suspected for id, job in model.jobs.items() if job.suspected},
+    )
     yield (
         "lists",
         snapshot.lists,
@@ -64,6 +71,16 @@ def _text(found: dict[bytes, bytes]) -> dict[str, str]:
 
 def _running(notes: dict[bytes, bytes]) -> dict[str, int]:
     return {id.decode(): int(note.split(b",")[0]) for id, note in notes.items()}
+
+
+def _suspicions(errors: dict[bytes, bytes]) -> dict[str, list[int]]:
+    """The positions of all who were suspected."""
+    found: dict[str, list[int]] = {}
+    for id, lines in errors.items():
+        for error in map(orjson.loads, lines.splitlines()):
+            if error.get("kind") == "suspected":
+                found.setdefault(id.decode(), []).append(error["position"])
+    return found
 
 
 def _letters(records: dict[bytes, bytes]) -> dict[str, str]:

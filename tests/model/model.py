@@ -30,6 +30,8 @@ class Job:
     attempts: int = 0
     crashes: int = 0
     max_crashes: int = 0
+    suspected: list[int] = field(default_factory=list)
+    """The positions that it had when a worker died that may have been running it."""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -303,9 +305,15 @@ class Model:
         return back
 
     def suspects(self, c: Consumer) -> list[str]:
-        """Whom the end of its lease charges: what was noted; else the oldest that it heard of."""
-        noted = [id for id in c.held if c.running.get(id) == self.jobs[id].deliveries]
-        return noted or [id for id in c.held if id not in c.unread][:1]
+        """Whom the end of its lease charges: what was noted; else the oldest that it heard of, if
+        it was suspected in its place before."""
+        if noted := [id for id in c.held if c.running.get(id) == self.jobs[id].deliveries]:
+            return noted
+        for job in [self.jobs[id] for id in c.held if id not in c.unread][:1]:
+            if job.position in job.suspected:
+                return [job.id]
+            job.suspected.append(job.position)
+        return []
 
     # -- scripts -----------------------------------------------------------------------------------
 

@@ -101,6 +101,7 @@ PULL = ("pull", {"pick": 0, "window": None, "recall": False})
 OBEY = ("obey", {"pick": 0})
 NEXT = ("next_one", {"pick": 0, "outcome": "ack"})
 TWO_HELD = (begin((3, 0)), enqueue(), HEAR, enqueue(), OBEY)
+LEASE_OVER = pass_time(7000)
 PAUSE = RESUME = ("pause_or_resume", {"really": True})
 
 
@@ -138,11 +139,11 @@ FAULTS = [
         ),
     ),
     Fault(
-        "the end of a lease charges what nobody has read",
+        "the end of a lease suspects what nobody has read",
         "include/suspects.lua",
         "if not unread[job.id] then",
         "if true then",
-        (begin((3, 0)), enqueue(), pass_time(7000), renew()),
+        (begin((3, 0)), enqueue(), LEASE_OVER, renew()),
     ),
     Fault(
         "the end of a lease charges the oldest beside what was noted",
@@ -158,6 +159,30 @@ FAULTS = [
             note_running(1),
             pass_time(7000),
             renew(),
+        ),
+    ),
+    Fault(
+        "who is suspected for the first time is charged",
+        "include/suspects.lua",
+        "if not suspects_known(base, job) then",
+        "if false then",
+        (*TWO_HELD, LEASE_OVER, renew()),
+    ),
+    Fault(
+        "a suspicion is forgotten",
+        "include/suspects.lua",
+        "if not suspects_known(base, job) then",
+        "if true then",
+        (*TWO_HELD, LEASE_OVER, renew(), JOIN, PULL, LEASE_OVER, renew()),
+    ),
+    Fault(
+        "a suspicion goes along to another place",
+        "include/suspects.lua",
+        " and error_.position == job.position",
+        "",
+        (
+            *(begin((3, 0)), enqueue(), HEAR, LEASE_OVER, renew()),
+            *(JOIN, PULL, settle("retry", "tail"), PULL, LEASE_OVER, renew()),
         ),
     ),
     Fault(
@@ -507,11 +532,11 @@ FAULTS = [
         ),
     ),
     Fault(
-        "a lease that ends charges every job",
+        "the end of a lease suspects every job",
         "include/suspects.lua",
-        "        charged[job.id] = { cause = cause, turn = 1 }\n        break\n",
-        "        charged[job.id] = { cause = cause, turn = 1 }\n",
-        (begin((3, 0), ready=2), OBEY, pass_time(7000), renew()),
+        "        break\n",
+        "",
+        (begin((3, 0), ready=2), OBEY, LEASE_OVER, renew()),
     ),
     Fault(
         "a cancelled job stays in the hands it was in",

@@ -132,6 +132,7 @@ class Ending:
                             crashes=row.get("crashes", 0),
                             deliveries=row["deliveries"],
                             error=row["error"],
+                            deaths=(row.get("cause") or {}).get("deaths", 0),
                             worker=row["worker"],
                             told=told,
                         )

@@ -60,7 +60,7 @@ def judge(evidence: Evidence, lease: float) -> Verdict:
         "begun": sum(len(job.begins) for job in jobs),
         "begun again": sum(max(0, len(job.begins) - 1) for job in jobs),
         "charged for a crash": sum(row["outcome"] == "crash" for job in jobs for row in job.rows),
-        "charged on suspicion": suspected(evidence),
+        "charged on a second suspicion": suspected(evidence),
         "lives of programs": len(evidence.records["started"]),
     }
     verdict.causes = dict(
@@ -178,11 +178,13 @@ def charged(evidence: Evidence, _causes: Causes) -> Iterator[str]:
                 used += 1
                 if used - suspected <= there:
                     continue
-                # nobody is left who could know whether it had begun: one job at a time, the oldest
+                # nobody is left who could know whether it had begun: one job at a time, the oldest,
+                # and only where it was in the hands of a worker that died before
+                former = row["deaths"] > 1 and row["deliveries"] > 0
                 step = (row["queue"], row["worker"], row["told"])
                 suspects[step] += 1
                 suspected += 1
-                if row["error"] != SUSPECTED or suspects[step] > 1:
+                if row["error"] != SUSPECTED or not former or suspects[step] > 1:
                     yield (
                         f"{_said(job)}: crash number {used} ({row['error']}), begun {there} times "
                         "by then"
@@ -195,7 +197,7 @@ def charged(evidence: Evidence, _causes: Causes) -> Iterator[str]:
 
 
 def suspected(evidence: Evidence) -> int:
-    """Charges of jobs that had not begun, where nobody was left who could know."""
+    """Charges of jobs that had not begun, where nobody was left who could know, twice."""
     count = 0
     for job in evidence.jobs.values():
         for row in job.rows:

@@ -55,6 +55,9 @@ class Bench:
     def requeue(self, *ids: str) -> int:
         return execute(self.queue.redis, store.requeue(self.queue.keys, ids))
 
+    def purge_dead(self, *ids: str) -> int:
+        return execute(self.queue.redis, store.purge_dead(self.queue.keys, ids))
+
     def close(self) -> None:
         for consumer in self._consumers:
             consumer.close()

@@ -110,6 +110,17 @@ def started(client: redis.Redis, key: str) -> int:
     return int(pop(client, f"{key}:started"))
 
 
+def noted(queue: Queue, id_: str) -> None:
+    """Wait until the supervisor has noted that this job runs: the end of a lease charges it."""
+    client = queue.redis
+
+    def known() -> bool:
+        names: Any = client.zrange(queue.keys.consumers, 0, -1)
+        return any(client.hexists(queue.keys.running(name.decode()), id_) for name in names)
+
+    eventually(known)
+
+
 def go(client: redis.Redis, key: str, answer: str = "done") -> None:
     """Let a `hold` job return."""
     client.rpush(f"{key}:go", answer)

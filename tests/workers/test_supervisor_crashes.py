@@ -20,7 +20,7 @@ from rqueue.history import read_entry
 from rqueue.job import JobState
 from rqueue.options import Options
 from rqueue_workers.exits import Exit
-from tests.workers.pools import Pool, Watched, causes, eventually, go, header, pop, started
+from tests.workers.pools import Pool, Watched, causes, eventually, go, header, noted, pop, started
 
 MakePool = Callable[..., Pool]
 
@@ -145,6 +145,7 @@ def test_without_its_supervisor_a_worker_loses_its_lease_and_another_pool_takes_
     queue.enqueue("note", queue_name, "taken over")
     pool = make_pool(lease="1s")
     worker = Watched(started(client, queue_name))
+    noted(queue, running.id)
     worker.kill(signal.SIGSTOP)
     pool.send(signal.SIGKILL)
     pool.ended()
@@ -168,6 +169,8 @@ def test_when_the_whole_pool_is_killed_its_leases_end(
     pool = make_pool(lease="1s", processes=2, prefetch=1)
     workers = [Watched(started(client, key)) for key in keys]
     behind = queue.enqueue_many(Call("note", [queue_name, str(i)]) for i in range(4))
+    for job in running:
+        noted(queue, job.id)
     for worker in workers:  # they would notice the end of their supervisor
         worker.kill(signal.SIGSTOP)
     pool.send(signal.SIGKILL)

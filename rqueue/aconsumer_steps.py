@@ -17,7 +17,7 @@ from rqueue.expect import expect
 from rqueue.job import Delivery
 from rqueue.job_order import in_order, in_turn
 from rqueue.keys import QueueKeys
-from rqueue.leases import renewal_interval
+from rqueue.leases import RenewalPace
 from rqueue.listener import Wake
 from rqueue.logs import logger
 from rqueue.recall import Recall
@@ -251,20 +251,19 @@ class AsyncConsumerSteps(Subscription):
     # -- inside ------------------------------------------------------------------------------------
 
     async def _renew(self, name: str) -> None:
-        wire, quiet, more = AsyncWire(self._client), False, False
+        pace = RenewalPace(self.lease_ms)
+        wire, pause = AsyncWire(self._client, pace.answer_within), pace.interval
         try:
             while True:
-                # what others left behind goes back in steps, one at once after the other
-                await asyncio.sleep(0 if more else renewal_interval(self.lease_ms))
-                more = False
+                await asyncio.sleep(pause)
                 try:
                     renewed = await wire.run(store.renew(self.keys, self.lease_ms, [name]))
                 except ServerError as error:
-                    if not quiet:
+                    if not pace.failing:
                         log.warning("cannot renew leases in queue %s: %s", self.keys.queue, error)
-                    quiet = True
+                    pause = pace.failed()
                     continue
-                quiet, more = False, renewed.more
+                pause = pace.answered(renewed)
                 if renewed.gone:
                     log.warning("the lease of consumer %s in %s ended", name, self.keys.queue)
                     self._ended = True

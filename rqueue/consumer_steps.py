@@ -85,7 +85,7 @@ class ConsumerSteps(Subscription):
             self._listener = Listener(Wire(self._client, timeout=None))
         self._listener.add(self.name, self.keys.wake(self.name))
         if self._renews:
-            self._renewer = Renewer(Wire(self._client), self.keys, [self.name], self.lease_ms)
+            self._renewer = Renewer(self._client, self.keys, [self.name], self.lease_ms)
             self._renewer.start()
         return self
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import threading
 from collections.abc import Sequence
+
+import redis
 
 from rqueue import store
 from rqueue.errors import ServerError
 from rqueue.keys import QueueKeys
 from rqueue.logs import logger
+from rqueue.store.consumers import Renewed
 from rqueue.wire import Wire
 
 log = logger("rqueue")
@@ -18,6 +22,37 @@ log = logger("rqueue")
 def renewal_interval(lease_ms: int) -> float:
     """Seconds between renewals: three tries fit into a lease."""
     return lease_ms / 3000
+
+
+class RenewalPace:
+    """When a lease is to be renewed next. A renewal that failed is repeated soon, less soon each
+    time: two connections that were cut must not cost a lease. No I/O."""
+
+    FIRST_DELAY, LONGEST_DELAY = 0.05, 1.0
+    """Seconds between tries that fail: doubled from the first to the second."""
+
+    def __init__(self, lease_ms: int) -> None:
+        self.interval = renewal_interval(lease_ms)
+        self.answer_within = min(15.0, max(1.0, self.interval))
+        """Seconds after which a try without an answer has failed: there is time for another."""
+        self._failures = 0
+
+    def answered(self, renewed: Renewed) -> float:
+        """Seconds to wait: what others left behind goes back in steps, one at once after the
+        other."""
+        self._failures = 0
+        return 0.0 if renewed.more else self.interval
+
+    def failed(self) -> float:
+        """Seconds to wait."""
+        delay = min(self.LONGEST_DELAY, self.FIRST_DELAY * 2 ** min(self._failures, 10))
+        self._failures += 1
+        return float(min(delay * random.uniform(0.5, 1.0), self.interval))
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last try failed."""
+        return self._failures > 0
 
 
 class Renewer:
@@ -31,9 +66,10 @@ class Renewer:
     """
 
     def __init__(
-        self, wire: Wire, keys: QueueKeys, consumers: Sequence[str], lease_ms: int
+        self, client: redis.Redis, keys: QueueKeys, consumers: Sequence[str], lease_ms: int
     ) -> None:
-        self._wire = wire
+        self._pace = RenewalPace(lease_ms)
+        self._wire = Wire(client, self._pace.answer_within)
         self._keys = keys
         self._consumers = list(consumers)
         self._lease_ms = lease_ms
@@ -63,19 +99,16 @@ class Renewer:
         self._wire.close()
 
     def _renew(self) -> None:
-        interval = renewal_interval(self._lease_ms)
-        quiet = more = False
-        # what others left behind goes back in steps, one at once after the other
-        while not self._stopping.wait(0 if more else interval):
-            more = False
+        pause = self._pace.interval
+        while not self._stopping.wait(pause):
             try:
                 renewed = self._wire.run(store.renew(self._keys, self._lease_ms, self._consumers))
             except ServerError as error:
-                if not quiet:
+                if not self._pace.failing:
                     log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
-                quiet = True
+                pause = self._pace.failed()
                 continue
-            quiet, more = False, renewed.more
+            pause = self._pace.answered(renewed)
             for name in renewed.gone:
                 self._consumers.remove(name)
                 log.warning("the lease of consumer %s in queue %s ended", name, self._keys.queue)

@@ -79,8 +79,8 @@ def renew(*names: int) -> tuple[str, dict[str, Any]]:
     return "renew", {"names": list(names)}
 
 
-def note_running(*chosen: int) -> tuple[str, dict[str, Any]]:
-    return "note_running", {"pick": 0, "chosen": list(chosen), "stranger": False}
+def note_running(*chosen: int, pick: int = 0) -> tuple[str, dict[str, Any]]:
+    return "note_running", {"pick": pick, "chosen": list(chosen), "stranger": False}
 
 
 def crash(*charged: int) -> tuple[str, dict[str, Any]]:
@@ -389,7 +389,9 @@ FAULTS = [
             HEAR,
             enqueue(limit=1),
             HEAR,
-            pass_time(7000),
+            note_running(0),
+            note_running(0, pick=1),
+            LEASE_OVER,
             renew(),
         ),
     ),

@@ -1,0 +1,73 @@
+"""Leases of consumers of one's own: one renewal that fails must not cost one."""
+
+import asyncio
+import logging
+from time import monotonic
+
+import pytest
+
+from rqueue import scripts
+from rqueue.aclient import AsyncQueue
+from rqueue.client import Queue
+from rqueue.embedded import EmbeddedRedis
+from rqueue.leases import RenewalPace
+from rqueue.store.consumers import Renewed
+from tests.soak.servers import wait_for
+from tests.support.monitor import monitoring
+from tests.support.proxy import Proxy
+
+LEASE_S = 6.0
+THIRD_S = LEASE_S / 3
+
+
+def failed(caplog: pytest.LogCaptureFixture) -> bool:
+    return "cannot renew leases" in caplog.text
+
+
+def test_a_renewal_that_failed_is_repeated_soon(
+    proxy: Proxy, private_server: EmbeddedRedis, queue_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "rqueue")
+    with Queue(queue_name, proxy.url) as queue, queue.consumer(lease=LEASE_S) as consumer:
+        proxy.refuse()
+        wait_for(lambda: failed(caplog))
+        with monitoring(private_server.url) as monitor:
+            proxy.accept()
+            began = monotonic()
+            monitor.wait_for(scripts.script("renew").sha, consumer.name)
+            assert monotonic() - began < THIRD_S / 2
+
+
+def test_an_async_renewal_that_failed_is_repeated_soon(
+    proxy: Proxy, private_server: EmbeddedRedis, queue_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "rqueue")
+
+    async def body() -> float:
+        async with (
+            AsyncQueue(queue_name, proxy.url) as queue,
+            queue.consumer(lease=LEASE_S) as consumer,
+        ):
+            proxy.refuse()
+            await asyncio.to_thread(wait_for, lambda: failed(caplog))
+            with monitoring(private_server.url) as monitor:
+                proxy.accept()
+                began = monotonic()
+                renew = scripts.script("renew").sha
+                await asyncio.to_thread(monitor.wait_for, renew, consumer.name)
+                return monotonic() - began
+
+    assert asyncio.run(body()) < THIRD_S / 2
+
+
+def test_the_pace_of_renewals() -> None:
+    pace = RenewalPace(30_000)
+    assert (pace.interval, pace.answer_within) == (10.0, 10.0)
+    pauses = [pace.failed() for _ in range(12)]
+    assert pace.failing
+    assert pauses[0] <= 0.05 and 0.5 <= pauses[-1] <= 1.0
+    assert pace.answered(Renewed(0, [], 0, True)) == 0
+    assert pace.answered(Renewed(0, [], 0, False)) == 10.0
+    assert not pace.failing and pace.failed() <= 0.05
+    short = RenewalPace(300)
+    assert all(short.failed() <= 0.1 for _ in range(12)), "never longer than between renewals"

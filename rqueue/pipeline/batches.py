@@ -17,14 +17,12 @@ from pyspark.sql import functions as F
 
 from rqueue.pipeline import compact as compaction
 from rqueue.pipeline.errors import LakeBusy
+from rqueue.pipeline.file_list import Entry, LakeFile, Snapshot
 from rqueue.pipeline.lag import Lag, measure
 from rqueue.pipeline.lake import (
     CHECKPOINT,
     SCHEMA,
-    Entry,
     Lake,
-    LakeFile,
-    Snapshot,
     day_column,
     entry_id,
 )
@@ -113,9 +111,9 @@ class BatchWriter:
     def tidy(self, since_s: float) -> None:
         """Compact what is due, if wanted; delete what nobody needs any more, if that is so long
         ago."""
-        for files in compaction.due(self.lake.snapshot()) if self._compact else ():
-            done = compaction.merge(self.lake, files)
-            if done is not None:
+        snapshot = self.lake.snapshot()
+        for portion in compaction.portions(snapshot, worthy=True) if self._compact else ():
+            for done in compaction.merge(self.lake, portion):
                 self.merged += 1
                 if self._on_merged is not None:
                     self._on_merged(done)
@@ -190,7 +188,7 @@ class BatchWriter:
             known = now.marks()
             if any(known.get(queue) != marks.get(queue) for queue in queues):
                 raise busy(self.lake)
-            if self.lake.commit(now, [*now.files, *made]):
+            if self.lake.commit(now, made):
                 return
             now = self.lake.snapshot()
 

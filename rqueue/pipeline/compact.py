@@ -2,14 +2,17 @@
 
 What replaces them is written beside them, where nobody looks, and takes their place in one step,
 the lake's next list. A reader has the old files or the new ones; killed at any moment, it changed
-nothing or all; done again, it finds nothing to do. The old files stay for an hour, for those who
-read them.
+nothing or all of a portion; done again, it finds nothing to do. The old files stay for an hour, for
+those who read them.
+
+A list without the old files is a whole one, so folders are merged in portions that are worth it: a
+tenth of the lake's files at least. An archiver waits until so much has come together.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from math import ceil
@@ -19,18 +22,21 @@ from pyspark.sql import types as st
 from pyspark.sql.functions import col
 
 from rqueue.pipeline.errors import LakeError
-from rqueue.pipeline.lake import KEEP_S, Lake, LakeFile, Snapshot, day_of, entry_id
+from rqueue.pipeline.file_list import LakeFile, Snapshot
+from rqueue.pipeline.lake import KEEP_S, Lake, day_of, entry_id
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["TARGET_BYTES", "Compaction", "Merged", "compact", "due", "merge"]
+__all__ = ["TARGET_BYTES", "Compaction", "Merged", "compact", "due", "merge", "portions"]
 
 TARGET_BYTES = 128 * 1024**2
 """Size of a file that is left alone, and about that of what small ones become."""
 
 MOST_FILES = 100
 """Small files of a day that is not over, at which they become one."""
+
+_WORTH = 10  # a whole list is written for a tenth of its lines at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +73,8 @@ def compact(
     """
     lake = Lake(spark, path)
     merged = []
-    for files in due(lake.require(), today, target_bytes):
-        done = merge(lake, files, target_bytes)
-        if done is not None:
+    for portion in portions(lake.require(), today, target_bytes):
+        for done in merge(lake, portion, target_bytes):
             merged.append(done)
             if on_merged is not None:
                 on_merged(done)
@@ -100,11 +105,65 @@ def due(
     return found
 
 
-def merge(lake: Lake, files: Sequence[LakeFile], target_bytes: int = TARGET_BYTES) -> Merged | None:
-    """Let new files take the place of these, of one folder; None if they are no longer there.
+def portions(
+    snapshot: Snapshot,
+    today: date | None = None,
+    target_bytes: int = TARGET_BYTES,
+    *,
+    worthy: bool = False,
+) -> Iterator[list[list[LakeFile]]]:
+    """The folders that are due, as many at a time as are worth a whole list; at last, unless all
+    must be `worthy`, the others."""
+    portion: list[list[LakeFile]] = []
+    for files in due(snapshot, today, target_bytes):
+        portion.append(files)
+        if sum(map(len, portion)) * _WORTH >= len(snapshot.files):
+            yield portion
+            portion = []
+    if portion and not worthy:
+        yield portion
 
-    Rows keep every column, also those that this rqueue does not know. Raises LakeError.
+
+def merge(
+    lake: Lake, folders: Sequence[Sequence[LakeFile]], target_bytes: int = TARGET_BYTES
+) -> list[Merged]:
+    """Let new files take the place of these, folder by folder, in one step; but not of those that
+    are no longer there. Returns what was done.
+
+    Rows keep every column, also those that this rqueue does not know. Raises LakeError, after the
+    folders before the one at fault were done.
     """
+    written: list[tuple[Sequence[LakeFile], list[LakeFile]]] = []
+    try:
+        for files in folders:
+            written.append((files, _rewrite(lake, files, target_bytes)))
+    except LakeError:
+        _replace(lake, written)
+        raise
+    return _replace(lake, written)
+
+
+def _replace(
+    lake: Lake, written: Sequence[tuple[Sequence[LakeFile], list[LakeFile]]]
+) -> list[Merged]:
+    while True:
+        now = lake.snapshot()
+        there = {file.name for file in now.files}
+        done = [(old, new) for old, new in written if all(file.name in there for file in old)]
+        added = [file for _, new in done for file in new]
+        if not done or lake.commit(now, added, {file.name for old, _ in done for file in old}):
+            break
+    for old, new in written:
+        if (old, new) not in done:
+            _drop(lake, new)
+    return [
+        Merged(old[0].date, old[0].queue, len(old), len(new), sum(file.rows for file in new))
+        for old, new in done
+    ]
+
+
+def _rewrite(lake: Lake, files: Sequence[LakeFile], target_bytes: int) -> list[LakeFile]:
+    """Write the rows of files of one folder into larger ones, which nobody sees yet."""
     schema = lake.check_schema()
     inside = st.StructType([f for f in schema.fields if f.name not in ("date", "queue")])
     rows = (
@@ -124,15 +183,7 @@ def merge(lake: Lake, files: Sequence[LakeFile], target_bytes: int = TARGET_BYTE
             f"{lake.files.path(files[0].folder)} holds {count} rows, the lake's list says "
             f"{sum(file.rows for file in files)}: left as it is"
         )
-    old = {file.name for file in files}
-    while True:
-        now = lake.snapshot()
-        if not old <= {file.name for file in now.files}:
-            _drop(lake, made)
-            return None
-        kept = [file for file in now.files if file.name not in old]
-        if lake.commit(now, [*kept, *made]):
-            return Merged(files[0].date, files[0].queue, len(files), len(made), count)
+    return made
 
 
 def _drop(lake: Lake, made: Sequence[LakeFile]) -> None:

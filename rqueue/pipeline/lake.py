@@ -3,17 +3,15 @@
 ::
 
     <lake>/date=2030-01-31/queue=mail/part-....parquet    the rows
-    <lake>/_spark_metadata/<n>.compact                    which files count, and how far it is
+    <lake>/_spark_metadata/                               which files count, and how far it is
     <lake>/_rqueue/schema.json, checkpoint/, staging/     the archiver's own
 
-**Which rows are in it** is said by the newest file in `_spark_metadata` alone: a whole list of the
-data files, which appears at once or not at all. It is written the way that Spark's own file sink
-writes it, so that `spark.read.parquet(lake)` reads exactly what is listed, like `read` does,
-whatever else lies around; our numbers stand beside Spark's in each line. A change (a batch that is
-added, small files that one replaces) is one new list under the next number, and who finds that
-number taken has to look again: of two writers one waits, neither overwrites.
+**Which rows are in it** is said by the lists in `_spark_metadata` alone (see
+`rqueue.pipeline.file_list`), whatever else lies around. A change (a batch that is added, small
+files that one replaces) is one new list, which appears at once or not at all; of two writers one
+finds that the other was faster and has to look again.
 
-**How far it is** stands in it too: the last entry of each queue (its *mark*). Entries of a queue
+**How far it is** stands there too: the last entry of each queue (its *mark*). Entries of a queue
 are archived in their order, so that everything up to the mark is there, once.
 
 **Its columns** (`HISTORY`, and `date`) may be added to, and nothing else: no column ever changes
@@ -30,18 +28,17 @@ import json
 import re
 import time
 import uuid
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote, unquote
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from rqueue.errors import ConfigError
 from rqueue.pipeline.errors import LakeError
+from rqueue.pipeline.file_list import Entry, FileList, LakeFile, Snapshot
 from rqueue.pipeline.files import DRAFTS, FileInfo, Files
 from rqueue.spark.schemas import HISTORY
 
@@ -53,10 +50,7 @@ __all__ = [
     "KEEP_S",
     "SCHEMA",
     "STAGING",
-    "Entry",
     "Lake",
-    "LakeFile",
-    "Snapshot",
     "day_column",
     "day_of",
     "entry_id",
@@ -77,78 +71,11 @@ SCHEMA = st.StructType(
 )
 """Columns of the files, and the two that their folders name."""
 
-_LISTS = "_spark_metadata"
-_LIST = re.compile(r"(\d+)\.compact")
-_STEP = 10  # a whole list is every tenth of Spark's; ours are all whole
 _KEYS = "entry string, date date, queue string"
 _SCHEMA_FILE = "_rqueue/schema.json"
 _FORMAT = 1
-_UNQUOTED = "/=:@!$&'()*+,;~"
 _ABANDONED_S = 24 * 3600.0  # no writer takes so long from its first file to its list
 _FOLDERS = re.compile(r"date=(\d{4}-\d\d-\d\d)/queue=([^/]+)/[^/_.][^/]*\.parquet")
-
-
-class Entry(NamedTuple):
-    """The id of a stream entry; they compare by age."""
-
-    ms: int
-    number: int
-
-    @classmethod
-    def of(cls, text: str) -> Entry:
-        """Read `ms-number`."""
-        ms, _, number = text.partition("-")
-        return cls(int(ms), int(number or 0))
-
-    def __str__(self) -> str:
-        return f"{self.ms}-{self.number}"
-
-
-@dataclass(frozen=True, slots=True)
-class LakeFile:
-    """A data file that belongs to the lake. name: below the lake's folder; last: newest entry."""
-
-    name: str
-    size: int
-    modified_ms: int
-    date: date
-    queue: str
-    rows: int
-    last: Entry
-
-    @property
-    def folder(self) -> str:
-        """Its folder, which stands for a date and a queue."""
-        return self.name.rpartition("/")[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What the lake holds at one moment. version: number of its list, -1 while there is none;
-    moved: the list was made while the lake stood elsewhere."""
-
-    version: int
-    moved: bool
-    files: tuple[LakeFile, ...]
-
-    @property
-    def rows(self) -> int:
-        """How many rows it holds."""
-        return sum(file.rows for file in self.files)
-
-    def rows_of_queues(self) -> dict[str, int]:
-        """How many rows of each queue it holds."""
-        rows: Counter[str] = Counter()
-        for file in self.files:
-            rows[file.queue] += file.rows
-        return rows
-
-    def marks(self) -> dict[str, Entry]:
-        """The newest entry of each queue."""
-        marks: dict[str, Entry] = {}
-        for file in self.files:
-            marks[file.queue] = max(marks.get(file.queue, file.last), file.last)
-        return marks
 
 
 class Lake:
@@ -157,7 +84,7 @@ class Lake:
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.spark = spark
         self.files = Files(spark, path)
-        self._root_url = self.files.url()
+        self._list = FileList(self.files)
 
     @property
     def path(self) -> str:
@@ -168,13 +95,7 @@ class Lake:
 
     def snapshot(self) -> Snapshot:
         """What it holds now. Raises LakeError for a list that cannot be read."""
-        while True:
-            version = self._version()
-            if version < 0:
-                return Snapshot(-1, False, ())
-            text = self.files.read_text(_list(version))
-            if text is not None:  # else it was cleaned away just now, for there is a newer one
-                return self._parsed(version, text)
+        return self._list.snapshot()
 
     def require(self) -> Snapshot:
         """What it holds. Raises ConfigError if there is no lake, or nothing in it."""
@@ -198,7 +119,7 @@ class Lake:
             if not snapshot.moved:
                 frame = reader.parquet(self.path)
                 # Spark has read the list on its own: was it this one?
-                if self._version() != snapshot.version:
+                if self._list.version() != snapshot.version:
                     continue
             else:
                 # the lake was moved, or is seen under another name: its list has the old one
@@ -213,11 +134,12 @@ class Lake:
 
     # -- changing ----------------------------------------------------------------------------------
 
-    def commit(self, before: Snapshot, files: Iterable[LakeFile]) -> bool:
-        """Make the lake hold these files, if it still is what `before` says; else False."""
-        version = before.version + _STEP if before.version >= 0 else _STEP - 1
-        lines = ["v1", *map(self._line, files)]
-        return self.files.create(_list(version), "\n".join(lines))
+    def commit(
+        self, before: Snapshot, added: Iterable[LakeFile], gone: Collection[str] = ()
+    ) -> bool:
+        """Let the lake hold these files too, and those that are `gone` (names) no longer, if it
+        still is what `before` says; else False."""
+        return self._list.commit(before, added, gone)
 
     def stage(self, rows: DataFrame) -> list[LakeFile]:
         """Write rows, which have a `date`, into files at their places, where nobody sees them yet.
@@ -309,89 +231,20 @@ class Lake:
         """Delete files that were replaced more than `keep_s` seconds ago, so that who had begun to
         read could end, and after a day what killed writers left. Returns how many."""
         now_ms = round(time.time() * 1000) if now_ms is None else now_ms
-        lists = sorted(
-            (int(found[1]), file.modified_ms)
-            for file in self.files.find(_LISTS)
-            if (found := _LIST.fullmatch(file.name))
-        )
-        named: dict[bool, set[str]] = {True: set(), False: set()}
-        gone = []
-        for (version, _), (_, until_ms) in zip(lists, [*lists, (0, now_ms)][1:], strict=True):
-            kept = until_ms >= now_ms - keep_s * 1000  # it was the newest until then
-            text = self.files.read_text(_list(version))
-            if text is not None:
-                named[kept] |= {file.name for file in self._parsed(version, text).files}
-            if not kept:
-                gone.append(version)
+        expired = self._list.expired(now_ms - round(keep_s * 1000))
         deleted = 0
         for file in self.files.find(""):
             if _FOLDERS.fullmatch(file.name):
-                if file.name in named[True]:
+                if file.name in expired.named:
                     continue
             elif not file.name.startswith((f"{STAGING}/", DRAFTS)):
                 continue
-            if file.name in named[False] or file.modified_ms < now_ms - _ABANDONED_S * 1000:
+            if file.name in expired.files or file.modified_ms < now_ms - _ABANDONED_S * 1000:
                 self.files.delete(file.name)
                 deleted += 1
-        for version in gone:
-            self.files.delete(_list(version))
+        for name in expired.lists:
+            self.files.delete(name)
         return deleted
-
-    # -- lists -------------------------------------------------------------------------------------
-
-    def _version(self) -> int:
-        found = (_LIST.fullmatch(name) for name in self.files.names(_LISTS))
-        return max((int(match[1]) for match in found if match), default=-1)
-
-    def _line(self, file: LakeFile) -> str:
-        return json.dumps(
-            {
-                "path": self._url(file.name),
-                "size": file.size,
-                "isDir": False,
-                "modificationTime": file.modified_ms,
-                "blockReplication": 1,
-                "blockSize": 128 * 1024**2,
-                "action": "add",
-                "name": file.name,
-                "date": file.date.isoformat(),
-                "queue": file.queue,
-                "rows": file.rows,
-                "last": str(file.last),
-            }
-        )
-
-    def _url(self, name: str) -> str:
-        return f"{self._root_url}/{quote(name, safe=_UNQUOTED)}"
-
-    def _parsed(self, version: int, text: str) -> Snapshot:
-        head, *lines = text.splitlines()
-        moved = False
-        files = []
-        try:
-            if head != "v1":
-                raise ValueError(f"it begins with {head!r}")
-            for line in lines:
-                said = json.loads(line)
-                name = said["name"]
-                files.append(
-                    LakeFile(
-                        name,
-                        said["size"],
-                        said["modificationTime"],
-                        date.fromisoformat(said["date"]),
-                        said["queue"],
-                        said["rows"],
-                        Entry.of(said["last"]),
-                    )
-                )
-                moved = moved or said["path"] != self._url(name)
-        except (ValueError, KeyError, TypeError) as error:
-            raise LakeError(
-                f"{self.files.path(f'{_LISTS}/{version}.compact')} is no list of a lake of rqueue: "
-                f"{error}"
-            ) from None
-        return Snapshot(version, moved, tuple(files))
 
 
 def read(spark: SparkSession, path: str, queues: Sequence[str] = ()) -> DataFrame:
@@ -403,10 +256,6 @@ def read(spark: SparkSession, path: str, queues: Sequence[str] = ()) -> DataFram
     """
     frame, _ = Lake(spark, path).read()
     return frame.where(frame["queue"].isin(*queues)) if queues else frame
-
-
-def _list(version: int) -> str:
-    return f"{_LISTS}/{version}.compact"
 
 
 def entry_id(entry: str | Column) -> Column:

@@ -20,7 +20,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from rqueue.pipeline.errors import LakeError
-from rqueue.pipeline.lake import Entry, Lake
+from rqueue.pipeline.file_list import Entry
+from rqueue.pipeline.lake import Lake
 from rqueue.spark.access import Access
 from rqueue.spark.entries import BEGIN, Ends, look, order
 from rqueue.spark.options import EVERY, HistoryRead, read_options

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from rqueue.pipeline.lake import Entry, Lake, day_of, entry_id
+from rqueue.pipeline.file_list import Entry
+from rqueue.pipeline.lake import Lake, day_of, entry_id
 from rqueue.spark import register
 
 if TYPE_CHECKING:

@@ -278,7 +278,7 @@ def test_a_compaction_in_between_is_no_conflict(
 
     def overtaken(lake: Lake, before: Any, files: Any) -> bool:
         monkeypatch.setattr(Lake, "commit", real)
-        assert compaction.merge(lake, before.files) is not None
+        assert compaction.merge(lake, [before.files])
         return real(lake, before, files)
 
     monkeypatch.setattr(Lake, "commit", overtaken)

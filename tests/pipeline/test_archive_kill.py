@@ -141,16 +141,14 @@ def survive(
     assert alive == []
     day = 24 * 3600.0
     Lake(spark, str(path)).clean(0, now_ms=round((os.stat(path).st_mtime + 2 * day) * 1000))
-    assert leftovers(path) == 0
+    assert leftovers(spark, path) == 0
     assert lakes.read(spark, str(path)).count() == rows
     return left
 
 
-def leftovers(path: Path) -> int:
+def leftovers(spark: SparkSession, path: Path) -> int:
     """Data files that belong to nothing."""
-    lists = path / "_spark_metadata"
-    newest = max(lists.glob("*.compact"), key=lambda file: int(file.stem))
-    named = {json.loads(line)["name"] for line in newest.read_text().splitlines()[1:]}
+    named = {file.name for file in Lake(spark, str(path)).snapshot().files}
     data = {
         str(file.relative_to(path))
         for file in path.rglob("*.parquet")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ from pyspark.sql import types as st
 from rqueue.errors import ConfigError
 from rqueue.pipeline import compact as compaction
 from rqueue.pipeline import lake as lakes
-from rqueue.pipeline.compact import compact, due, merge
+from rqueue.pipeline.compact import compact, due, merge, portions
 from rqueue.pipeline.errors import LakeError
+from rqueue.pipeline.file_list import Entry, LakeFile, Snapshot
 from rqueue.pipeline.files import Files
-from rqueue.pipeline.lake import SCHEMA, Entry, Lake, LakeFile, Snapshot, day_column
+from rqueue.pipeline.lake import SCHEMA, Lake, day_column
 from tests.pipeline.history_rows import T0, frame
 
 pytestmark = pytest.mark.timeout(600)
@@ -53,8 +55,7 @@ def add(lake: Lake, *rows: dict[str, Any], frame_of: DataFrame | None = None) ->
     table = frame(lake.spark, [{"task": "t", "outcome": "ack"} | row for row in rows])
     table = frame_of if frame_of is not None else table
     made = lake.stage(table.coalesce(1).withColumn("date", day_column("entry")))
-    before = lake.snapshot()
-    assert lake.commit(before, [*before.files, *made])
+    assert lake.commit(lake.snapshot(), made)
     return made
 
 
@@ -87,11 +88,12 @@ def test_entries_are_ordered_by_number() -> None:
 
 @on_both
 def test_who_finds_the_number_taken_changes_nothing(lake: Lake) -> None:
-    add(lake, {"id": "1", "at": 1})
+    [made] = add(lake, {"id": "1", "at": 1})
     before = lake.snapshot()
-    assert lake.commit(before, before.files)
-    assert not lake.commit(before, ())
-    assert lake.snapshot().rows == 1
+    assert lake.commit(before, [replace(made, rows=7)], {made.name})
+    assert not lake.commit(before, [made])
+    assert not lake.commit(before, (), {made.name})
+    assert lake.snapshot().rows == 7
 
 
 def test_files_that_no_list_names_do_not_count(lake: Lake, spark: SparkSession) -> None:
@@ -114,6 +116,34 @@ def test_a_reader_keeps_what_it_began_with(lake: Lake) -> None:
     assert ids(lake) == ["1", "2", "3"]
 
 
+def test_spark_itself_reads_what_is_listed(lake: Lake, spark: SparkSession) -> None:
+    """Small lists behind a whole one, a whole one behind them, and what a killed writer left."""
+
+    def counts() -> tuple[int, int]:
+        return spark.read.parquet(lake.path).count(), lake.snapshot().rows
+
+    [made] = add(lake, {"id": "1", "at": 1})
+    root = Path(lake.path.removeprefix("file:"))
+    expected = 1
+    for number in range(25):
+        other = replace(made, name=f"{made.folder}/part-{number}.parquet")
+        os.link(root / made.name, root / other.name)
+        assert lake.commit(lake.snapshot(), [other])
+        expected += 1
+        if number in (0, 9, 10, 11, 24):
+            assert counts() == (expected, expected)
+    assert sorted(path.name for path in (root / "_spark_metadata").glob("*.compact")) == [
+        "1008.compact", "2017.compact", "3026.compact",
+    ]  # fmt: skip
+    (root / "_spark_metadata" / str(lake.snapshot().version + 1)).write_text("v1")
+    assert counts() == (26, 26)
+    assert merge(lake, [lake.snapshot().files])
+    assert counts() == (26, 26)
+    lake.clean(0, now_ms=round(datetime.now(UTC).timestamp() * 1000) + 60_000)
+    assert counts() == (26, 26)
+    assert len(list((root / "_spark_metadata").iterdir())) == 2
+
+
 def test_there_is_no_lake(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"lake: there is none at file:.*/empty: rqueue pipeline"):
         lakes.read(spark, str(tmp_path / "empty"))
@@ -126,8 +156,8 @@ def test_there_is_no_lake(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_list_that_is_none_of_ours(lake: Lake) -> None:
     lists = Path(lake.path.removeprefix("file:")) / "_spark_metadata"
     lists.mkdir()
-    (lists / "9.compact").write_text('v1\n{"path":"file:/x","size":1}')
-    with pytest.raises(LakeError, match=r"9\.compact is no list of a lake of rqueue: 'name'"):
+    (lists / "1008.compact").write_text('v1\n{"path":"file:/x","size":1}')
+    with pytest.raises(LakeError, match=r"1008\.compact is no list of a lake of rqueue: 'name'"):
         lakes.read(lake.spark, lake.path)
 
 
@@ -259,14 +289,27 @@ def test_what_is_due(files: list[LakeFile], today: int, counts: list[int]) -> No
     assert [len(part) for part in found] == counts
 
 
+def test_folders_are_merged_in_portions_that_are_worth_a_whole_list() -> None:
+    """A tenth of the lake's files; an archiver waits until so many have come together."""
+    old = [file for day in range(100) for file in made_of(day, 2)]  # 100 folders of 2
+    rest = [file for day in range(100, 200) for file in made_of(day, 1)]
+    snapshot = Snapshot(9, False, (*old, *rest))
+    today = FIRST + timedelta(300)
+    found = [len(portion) for portion in portions(snapshot, today)]
+    assert found == [15] * 6 + [10]
+    assert [len(p) for p in portions(snapshot, today, worthy=True)] == [15] * 6
+    small = Snapshot(9, False, tuple(made_of(0, 2) + made_of(5, 3)))
+    assert [len(portion) for portion in portions(small, today, worthy=True)] == [1, 1]
+
+
 @on_both
 def test_two_compactions_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """The slower one finds its files replaced, and leaves nothing behind."""
     add(lake, {"id": "1", "at": 1})
     add(lake, {"id": "2", "at": 2})
     files = lake.snapshot().files
-    assert merge(lake, files) is not None
-    assert merge(lake, files) is None
+    assert merge(lake, [files])
+    assert merge(lake, [files]) == []
     assert ids(lake) == ["1", "2"]
     assert lake.snapshot().rows == 2
     folder = Path(lake.path.removeprefix("file:")) / files[0].folder
@@ -274,15 +317,13 @@ def test_two_compactions_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_file_with_other_rows_than_listed_is_not_compacted(lake: Lake) -> None:
-    from dataclasses import replace
-
     add(lake, {"id": "1", "at": 1})
     add(lake, {"id": "2", "at": 2})
     before = lake.snapshot()
-    first, second = before.files
-    assert lake.commit(before, [replace(first, rows=7), second])
+    first, _ = before.files
+    assert lake.commit(before, [replace(first, rows=7)], {first.name})
     with pytest.raises(LakeError, match="holds 2 rows, the lake's list says 8: left as it is"):
-        merge(lake, lake.snapshot().files)
+        merge(lake, [lake.snapshot().files])
     assert ids(lake) == ["1", "2"]
 
 
@@ -300,7 +341,7 @@ def test_a_compaction_that_is_killed(
         broken.setattr(Lake, step, killed)
         broken.setattr(Files, "delete", lambda *_: None)
         with pytest.raises(KeyboardInterrupt):
-            merge(lake, lake.snapshot().files)
+            merge(lake, [lake.snapshot().files])
     assert ids(lake) == ["1", "2"]
     assert len(compact(lake.spark, lake.path).merged) == 1
     assert ids(lake) == ["1", "2"]
@@ -322,7 +363,7 @@ def names(lake: Lake) -> Callable[[], set[str]]:
 @on_both
 def test_what_was_replaced_goes_after_an_hour(lake: Lake, names: Callable[[], set[str]]) -> None:
     small = [*add(lake, {"id": "1", "at": 1}), *add(lake, {"id": "2", "at": 2})]
-    merge(lake, lake.snapshot().files)
+    merge(lake, [lake.snapshot().files])
     now = round(datetime.now(UTC).timestamp() * 1000)
     assert lake.clean(3600, now_ms=now + 3_500_000) == 0
     assert {file.name for file in small} <= names()
@@ -330,8 +371,10 @@ def test_what_was_replaced_goes_after_an_hour(lake: Lake, names: Callable[[], se
     assert not {file.name for file in small} & names()
     assert ids(lake) == ["1", "2"]
     assert lake.spark.read.parquet(lake.path).count() == 2
-    # only the newest list is left, and Spark and we go on from it
-    assert [name for name in names() if name.startswith("_spark")] == ["_spark_metadata/29.compact"]
+    # only the newest list is left and the place of the one before; Spark and we go on from there
+    assert {name for name in names() if name.startswith("_spark")} == {
+        "_spark_metadata/1008.compact", "_spark_metadata/2017.compact",
+    }  # fmt: skip
     add(lake, {"id": "3", "at": 3})
     assert lake.spark.read.parquet(lake.path).count() == 3
     assert lake.clean(3600, now_ms=now + 3_700_000) == 0

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 from pyspark.sql import functions as F
@@ -31,7 +31,7 @@ from rqueue.names import check_queue
 from rqueue.spark.sink import progress
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from rqueue.spark.access import Access
 
@@ -58,7 +58,8 @@ class Columns:
     queue, task: names for all rows, or SQL of one's own for each row in `more`. args: positional
     arguments, in order. kwargs: arguments by name; None for all columns that nothing else here
     names. id: column with the ids of jobs. more: SQL for further columns of the writer, as in
-    `{"level": "CAST(prio AS INT)", "queue": "tenant"}`.
+    `{"level": "CAST(prio AS INT)", "queue": "tenant"}`; a row for which Spark cannot evaluate it is
+    no job.
     """
 
     queue: str | None = None
@@ -95,7 +96,8 @@ def jobs_of(source: DataFrame, columns: Columns) -> DataFrame:
     known = ("queue", "task", *_OPTIONAL)
     for name in columns.more:
         if name not in known:
-            raise ConfigError("column", f"a job has no '{name}'; there are {', '.join(known)}")
+            hint = "its column is level" if name == "priority" else f"there are {', '.join(known)}"
+            raise ConfigError("column", f"a job has no '{name}'; {hint}")
     for name in ("queue", "task"):
         given = getattr(columns, name) is not None
         if given == (name in columns.more):
@@ -115,10 +117,37 @@ def jobs_of(source: DataFrame, columns: Columns) -> DataFrame:
     for name in ("queue", "task"):
         if (value := getattr(columns, name)) is not None:
             chosen.append(F.lit(value).alias(name))
-    chosen += [F.expr(text).alias(name) for name, text in columns.more.items()]
     if columns.queue is not None:
         check_queue(columns.queue)
-    return source.select(*chosen)
+    if not columns.more:
+        return source.select(*chosen)
+    # values first, so that each expression is evaluated once
+    tried = [_tried(source.sparkSession, text).alias(name) for name, text in columns.more.items()]
+    values = source.select(*chosen, *tried)
+    problems = [
+        F.when(F.col(name).isNull(), F.lit(f"{name}: {text} has no value for this row"))
+        for name, text in columns.more.items()
+    ]
+    return values.select(
+        *(column for column in values.columns if column not in columns.more),
+        *(F.col(f"{name}.value").alias(name) for name in columns.more),
+        F.coalesce(*problems).alias("problem"),
+    )
+
+
+def _tried(spark: SparkSession, text: str) -> Column:
+    """An expression as a struct of its `value`; null where Spark fails to evaluate it, which a
+    struct never is otherwise.
+
+    Spark has that for some functions of its own only (`try_divide`, ...), by an expression that no
+    function stands for.
+    """
+    from pyspark.sql.classic.column import Column as ClassicColumn
+
+    sql: Any = spark._jvm.org.apache.spark.sql  # type: ignore[union-attr]
+    inside: Any = F.struct(F.expr(text).alias("value"))
+    made = sql.catalyst.expressions.TryEval(sql.classic.ExpressionUtils.expression(inside._jc))
+    return ClassicColumn(sql.classic.ExpressionUtils.column(made))
 
 
 def load(

@@ -15,6 +15,7 @@
 | `labels` | like `headers` | small facts for listings and reports |
 | `group` | string | queues have no groups yet: null |
 | `id` | string | the job's id; another column where option `idColumn` names it |
+| `problem` | string | why the row is no job; null: it is one |
 
 A null counts as not given. Values of structs, arrays and maps become what JSON has for them; times
 become ISO 8601 text.
@@ -89,6 +90,7 @@ _TYPES: dict[str, tuple[type[st.DataType], ...]] = {
     "labels": _OBJECT,
     "group": _TEXT,
     "id": _TEXT,
+    "problem": _TEXT,
 }
 _WHEN = ("level", "delay", "at", "max_deliveries")
 _TRAVELS = ("headers", "labels", "limit", "soft_limit", "keep", "group")
@@ -160,6 +162,7 @@ class Table:
         reader = _Reader(self.max_body)
         rows = zip(
             range(first, first + count),
+            column("problem"),
             column("queue", self.queue),
             column("id"),
             column("task", self.task),
@@ -185,7 +188,7 @@ def text_of(batch: pa.RecordBatch, index: int) -> str:
 
 
 def _unknown(name: str) -> str:
-    near = get_close_matches(name, _TYPES, n=2, cutoff=0.6)
+    near = ["level"] if name == "priority" else get_close_matches(name, _TYPES, n=2, cutoff=0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(_TYPES)}"
     return f"a job has no such column; {hint} Drop it, or put it into kwargs"
 
@@ -269,6 +272,7 @@ class _Reader:
         self,
         ids: bool,
         row: int,
+        problem: str | None,
         queue: str | None,
         id_: str | None,
         task: str | None,
@@ -278,6 +282,8 @@ class _Reader:
         travels: tuple[Any, ...] | None,
     ) -> Job:
         """The job of a row. Raises RQueueError and ValueError, with the reason."""
+        if problem is not None:
+            raise ValueError(problem)
         if queue not in self._queues:
             if queue is None:
                 raise ValueError("queue: is null")
@@ -310,6 +316,8 @@ class _Reader:
 
 
 def _terms(level: int | None, delay: Any, at: Any, max_deliveries: int | None) -> str:
+    if level is not None and not 0 <= level <= 9:
+        raise ConfigError("level", f"{level} is no whole number from 0 to 9")
     delay_ms = None if delay is None else _ms(delay, "delay")
     at_ms: int | None = None
     later: int | None

@@ -164,6 +164,49 @@ def test_bad_rows_are_put_aside(run: Run, read: Read, queue: Queue, away: Path) 
     assert (mended["jobs"], mended["bad"]) == (4, 0)
 
 
+def test_rows_for_which_an_expression_has_no_value_are_put_aside(
+    run: Run, read: Read, queue: Queue, away: Path
+) -> None:
+    """The others are loaded, a null is a value, and each expression tells its own rows."""
+    people = [(n, str(n % 10), str(n)) for n in range(20)]
+    people += [(20, "x", "1"), (21, "", "1"), (22, "5000000000", "1"), (23, "1", "y")]
+    lines = ["id,age,wait", *(f"{id},{age},{wait}" for id, age, wait in people)]
+    (away / "people.csv").write_text("\n".join(lines) + "\n")
+    args = ["load", str(away / "people.csv"), "--partitions", "2", "--format", "csv"]
+    args += ["--option", "header=true"]
+    args += ["--task", "t", "-q", queue.name, "--name", "ages", "--kwargs-columns", "id,age"]
+    args += ["--column", "level=int(age) % 5 + 4", "--column", "delay=int(wait)"]
+    dry = run(*args, "--dry-run")
+    assert "would enqueue 21 jobs" in dry.stdout
+    assert "3 rows are no jobs" in dry.stderr
+    done = read(*args, code=1)
+    assert (done["rows"], done["jobs"], done["bad"]) == (24, 21, 3)
+    aside = {
+        json.loads(one["record"])["kwargs"]["id"]: one["reason"]
+        for path in Path(done["bad_rows"]).glob("*.json")
+        for one in map(json.loads, path.read_text().splitlines())
+    }
+    level = "level: int(age) % 5 + 4 has no value for this row"
+    assert aside == {
+        "20": level, "22": level, "23": "delay: int(wait) has no value for this row",
+    }  # fmt: skip
+    lines[21], lines[23], lines[24] = "20,4,1", "22,3,1", "23,1,0"
+    (away / "people.csv").write_text("\n".join(lines) + "\n")
+    mended = read(*args)
+    assert (mended["jobs"], mended["repeated"], mended["bad"]) == (3, 21, 0)
+    with Inspector(redis=queue.redis, settings=queue.settings) as inspector:
+        jobs = [
+            job
+            for state in ("ready", "scheduled")
+            for job in inspector.jobs(queue.name, state, limit=500).jobs
+        ]
+    levels = {job.kwargs["id"]: job.level for job in jobs}
+    assert levels == {
+        id: 4 + (int(age) % 5 if age else 0)
+        for id, age in (line.split(",")[:2] for line in lines[1:])
+    }
+
+
 def test_several_queues_in_parquet(
     read: Read, queue: Queue, server: EmbeddedRedis, spark: SparkSession, away: Path
 ) -> None:
@@ -221,6 +264,7 @@ def test_a_database(read: Read, queue: Queue, spark: SparkSession, away: Path) -
         (["-q", "x"], "--task"),
         (["-q", "x", "--task", "t", "--args-columns", "nmae"], "did you mean name?"),
         (["-q", "x", "--task", "t", "--column", "lvel=prio"], "lvel"),
+        (["-q", "x", "--task", "t", "--column", "priority=prio"], "its column is level"),
         (["-q", "x", "--task", "t", "--column", "level=prioo"], "prioo"),
         (["-q", "x", "--task", "t", "--column", "level="], "Syntax"),
         (["-q", "x", "--task", "t", "--column", "task=name"], "one way"),

@@ -160,8 +160,8 @@ def test_queue_task_and_id_of_the_row() -> None:
         ("args string", "[1", "args: is no JSON"),
         ("args string", '{"a": 1}', "args: is not a JSON array"),
         ("kwargs string", "[]", "kwargs: is not a JSON object"),
-        ("args string", f'["{"x" * MAX}"]', "at most 1048576"),
-        ("level int", 10, "priority: 10 is not a whole number from 0 to 9"),
+        ("args string", f'["{"x" * MAX}"]', "at most 1,048,576"),
+        ("level int", 10, "level: 10 is no whole number from 0 to 9"),
         ("delay double", -1.0, "delay: -1.0 is negative"),
         ("delay string", "soon", "delay: 'soon' is no duration"),
         ("at string", "10m", "at: '10m' is no time"),
@@ -203,6 +203,7 @@ def test_bad_rows_are_shown_and_the_others_go_on() -> None:
     ("ddl", "more", "says"),
     [
         ("tsk string", {}, "column 'tsk': a job has no such column; did you mean task?"),
+        ("priority int", {}, "column 'priority': a job has no such column; did you mean level?"),
         ("args decimal", {}, "column 'args': is decimal(10,2); it may be string, array, struct"),
         ("args decimals", {}, "args[] is decimal(10,2), which JSON does not have"),
         ("kwargs ints", {}, "kwargs has keys of int"),
@@ -218,3 +219,9 @@ def test_a_wrong_column_is_named(ddl: str, more: dict[str, Any], says: str) -> N
     with pytest.raises(ConfigError) as wrong:
         table(ddl, **more)
     assert says in str(wrong.value)
+
+
+def test_a_row_may_say_itself_that_it_is_none() -> None:
+    good, bad = read("problem string, queue string", (None, "q"), ("no age", None))
+    assert isinstance(good, Job)
+    assert bad == Bad(1, "no age", '{"problem":"no age","queue":null}')

@@ -118,9 +118,10 @@ def load(
 ) -> int:
     """Enqueue the rows of files or a database.
 
-    Each row becomes a job. Rows that are no jobs are put aside with the reason, and make the exit
-    code 1. Stopped or killed, the same command with the same --name goes on; run again later, it
-    enqueues only rows that are new. The order of the rows is lost.
+    Each row becomes a job. Rows that are no jobs, also those for which the SQL of a --column has no
+    value (int(age) of 'x'), are put aside with the reason, and make the exit code 1. Stopped or
+    killed, the same command with the same --name goes on; run again later, it enqueues only rows
+    that are new. The order of the rows is lost.
 
     \b
     Examples:
@@ -207,11 +208,14 @@ def _show(jobs: DataFrame, as_json: bool) -> int:
 
     as_text = to_json(struct(*(f"`{name}`" for name in jobs.columns)))
     rows = jobs.count()
+    bad = jobs.where("problem IS NOT NULL").count() if "problem" in jobs.columns else 0
     some = [orjson.loads(str(row[0])) for row in jobs.limit(SHOWN).select(as_text).collect()]
     if as_json:
-        print_json({"rows": rows, "jobs": some, "dry_run": True})
+        print_json({"rows": rows, "jobs": some, "bad": bad, "dry_run": True})
         return OK
-    echo(f"would enqueue {many(rows, 'job')}, for instance:")
+    if bad:
+        say(f"{many(bad, 'row')} {'is' if bad == 1 else 'are'} no jobs: a --column has no value")
+    echo(f"would enqueue {many(rows - bad, 'job')}, for instance:")
     for one in some:
         print_line(one)
     return OK

@@ -254,7 +254,7 @@ def spark_read(bench: Bench) -> list[Figure]:
         with bench.queue() as queue:
             queue.configure(history_rows_max=KEPT)
             load(bench.redis, queue.keys, envelope("hit"), waiting, LOW)
-            options = lab.place(bench, queues="bench", states="ready", pushFilters="true")
+            options = lab.place(bench, queues="bench", states="ready", levels="0")
             # the first one starts Python's workers, and Java compiles
             _Reading(spark, {**options, "maxRowsPerSecond": "1000000"}).count()
             reading = _Reading(spark, options)
@@ -319,8 +319,7 @@ class _Reading:
 
     def count(self) -> int:
         """Read them all."""
-        frame = self._spark.read.format("rqueue").options(**self._options).load()
-        return frame.where("level = 0").count()
+        return self._spark.read.format("rqueue").options(**self._options).load().count()
 
     def _run(self) -> None:
         begin = time.perf_counter()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from rqueue.spark import filters, schemas
+from rqueue.spark import schemas
 from rqueue.spark.access import Access
 from rqueue.spark.entries import BEGIN, Range, Slice, before, cut, look, order, slices
 from rqueue.spark.history_batches import read_slice
@@ -16,7 +16,6 @@ from rqueue.spark.options import EVERY, HistoryRead, HistoryStream, read_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import Filter
 
     from rqueue.spark.history_stream import HistoryStreamReader
 
@@ -47,24 +46,17 @@ class HistorySource(DataSource):
 
 
 class HistoryReader(DataSourceReader):
-    """Reads the entries between two ids or times that are there when it is planned."""
+    """Reads the entries between two ids or times that are there when it is planned.
+
+    It takes over no filters (`pushFilters`): Spark keeps one plan of a source's read for all
+    queries that use a DataFrame, and one with other filters, or without any, would get the rows of
+    the last one that had some. What shall not be read is left out by options.
+    """
 
     def __init__(self, options: HistoryRead, schema: StructType) -> None:
         self.options = options
         self.access = Access.of(options)
         self.columns = schemas.chosen(schema, schemas.HISTORY_COLUMNS)
-        self.filters: list[Filter] = []
-
-    def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:
-        """With the option of this name take over what can be applied here; a filter on `queue`
-        spares reading the others."""
-        # Spark keeps one plan of a source's read for all queries that use the DataFrame: one with
-        # other filters, or without any, would get the rows of the last one
-        for wanted in filters_:
-            if self.options.push_filters and filters.can_apply(wanted, self.columns):
-                self.filters.append(wanted)
-            else:
-                yield wanted
 
     def partitions(self) -> Sequence[InputPartition]:
         """Slices of about `partitionRows`."""
@@ -74,9 +66,6 @@ class HistoryReader(DataSourceReader):
         with self.access.client() as client:
             queues = self.options.queues
             names = list(queues) if queues != EVERY else self.access.queue_names(client)
-            asked = filters.asked_for("queue", self.filters)
-            if asked is not None:
-                names = [name for name in names if name in asked]
             ranges: list[Range] = []
             for name, ends in look(client, self.access, names).items():
                 after = max(begin, self.options.after.get(name, BEGIN), key=order)
@@ -90,10 +79,7 @@ class HistoryReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one slice, as Arrow batches."""
         assert isinstance(partition, Slice)
-        for batch in read_slice(self.access, partition, self.columns):
-            left = filters.apply(self.filters, batch)
-            if left.num_rows:
-                yield left
+        yield from read_slice(self.access, partition, self.columns)
 
 
 def _earlier(until: str, last: str) -> str:

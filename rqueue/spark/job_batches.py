@@ -18,6 +18,7 @@ from rqueue.spark.schemas import TableColumn, arrow_schema
 __all__ = ["JobBatches"]
 
 _ENVELOPE = frozenset({"task", "args", "kwargs", "labels", "headers", "problem"})
+_LEVEL = Header._fields.index("level")
 _UNKNOWN = (None,) * len(Header._fields)
 _UNREAD: tuple[None, None, None, dict[str, Any]] = (None, None, None, {})
 
@@ -48,9 +49,12 @@ class _Page:
             self.sizes.append(len(body))
             self.problems.append(problem)
 
-    def only(self, tasks: Collection[str]) -> list[bool]:
-        """Leave out jobs of other tasks; which ones stay."""
-        kept = [envelope[0] in tasks for envelope in self.envelopes]
+    def only(self, tasks: Collection[str] | None, levels: Collection[int] | None) -> list[bool]:
+        """Leave out jobs of other tasks or levels; which ones stay."""
+        kept = [
+            (tasks is None or envelope[0] in tasks) and (levels is None or header[_LEVEL] in levels)
+            for envelope, header in zip(self.envelopes, self.headers, strict=True)
+        ]
         for name, values in vars(self).items():
             setattr(self, name, [one for one, keep in zip(values, kept, strict=True) if keep])
         return kept
@@ -112,16 +116,20 @@ _COLUMNS: dict[str, Callable[[_Page], list[Any]]] = {
 class JobBatches:
     """Collects jobs of one queue, and gives them out as record batches of the chosen columns.
 
-    tasks: jobs of other tasks are left out; None: of none.
+    tasks, levels: jobs of others are left out; None: of none.
     """
 
     def __init__(
-        self, queue: str, columns: tuple[TableColumn, ...], tasks: Collection[str] | None
+        self,
+        queue: str,
+        columns: tuple[TableColumn, ...],
+        tasks: Collection[str] | None,
+        levels: Collection[int] | None,
     ) -> None:
         self.queue = queue
         self.schema = arrow_schema(columns)
         self.rows = 0
-        self._tasks = tasks
+        self._tasks, self._levels = tasks, levels
         self._deep = tasks is not None or not _ENVELOPE.isdisjoint(self.schema.names)
         self._lists: dict[str, list[Any]] = {}
         self._clear()
@@ -138,8 +146,8 @@ class JobBatches:
     def add(self, page: list[Found], errors: list[bytes | None] | None = None) -> None:
         """Add jobs; `errors` of each, as they are stored."""
         jobs = _Page(page, self._deep)
-        if self._tasks is not None:
-            kept = jobs.only(self._tasks)
+        if self._tasks is not None or self._levels is not None:
+            kept = jobs.only(self._tasks, self._levels)
             if errors is not None:
                 errors = [one for one, keep in zip(errors, kept, strict=True) if keep]
         count = len(jobs.found)

@@ -10,23 +10,23 @@ at one after the other, while workers go on:
 - A job that comes, goes or moves meanwhile may appear or not, and may appear in two states, if it
   went from one to the other between two looks. `dropDuplicates(["queue", "id"])` keeps one.
 
-Spark plans the read of a DataFrame once for all queries without filters of their own: `load()`
-again to look again. Nothing is changed by looking. Each partition reads `maxRowsPerSecond` at most,
-in pages, so that workers are hardly slowed.
+Spark plans the read of a DataFrame once for all queries that use it: `load()` again to look again.
+Nothing is changed by looking. Each partition reads `maxRowsPerSecond` at most, in pages, so that
+workers are hardly slowed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from rqueue.connection import translated
-from rqueue.spark import filters, schemas
+from rqueue.spark import schemas
 from rqueue.spark.access import Access
 from rqueue.spark.job_batches import JobBatches
 from rqueue.spark.job_pages import Part, pages, plan
@@ -35,7 +35,6 @@ from rqueue.spark.options import EVERY, JOB_STATES, READ_RATE, JobsRead, JobsWri
 if TYPE_CHECKING:
     import pyarrow as pa
     import redis
-    from pyspark.sql.datasource import Filter
 
     from rqueue.keys import QueueKeys
     from rqueue.spark.job_pages import Found
@@ -84,45 +83,35 @@ class Piece(InputPartition):
 
 
 class JobsReader(DataSourceReader):
-    """Reads the jobs that are there; see the module for what that means."""
+    """Reads the jobs that are there; see the module for what that means. It takes over no filters,
+    see `HistoryReader`."""
 
     def __init__(self, options: JobsRead, schema: StructType) -> None:
         self.options = options
         self.access = Access.of(options)
         self.columns = schemas.chosen(schema, schemas.JOBS_COLUMNS)
-        self.filters: list[Filter] = []
-
-    def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:
-        """With the option of this name take over what can be applied here; on `queue`, `state` and
-        `level` they spare reading the others, on `task` taking them apart."""
-        # see HistoryReader.pushFilters
-        for wanted in filters_:
-            if self.options.push_filters and filters.can_apply(wanted, self.columns):
-                self.filters.append(wanted)
-            else:
-                yield wanted
 
     @property
     def states(self) -> set[str]:
         """The states that are read."""
-        return _within(self.options.states or JOB_STATES, self._asked("state"))
+        return set(self.options.states or JOB_STATES)
 
     @property
     def tasks(self) -> set[str] | None:
         """The tasks whose jobs are read; None: all, and jobs that cannot be read."""
-        asked = self._asked("task")
-        return _within(self.options.tasks, asked) if self.options.tasks else asked
+        return set(self.options.tasks) or None
 
-    def _asked(self, name: str) -> set[Any] | None:
-        return filters.asked_for(name, self.filters)
+    @property
+    def levels(self) -> set[int] | None:
+        """The priority levels whose jobs are read; None: all, and jobs that cannot be read."""
+        return set(self.options.levels) or None
 
     def partitions(self) -> Sequence[InputPartition]:
         """One for each queue and state, of waiting jobs for each level, and several for a long
         list."""
         with self.access.client() as client:
             queues = self.options.queues
-            every = self.access.queue_names(client) if queues == EVERY else queues
-            names = sorted(_within(every, self._asked("queue")))
+            names = sorted(self.access.queue_names(client) if queues == EVERY else set(queues))
             found = [
                 Piece(part)
                 for name in names
@@ -130,7 +119,7 @@ class JobsReader(DataSourceReader):
                     client,
                     self.access.keys(name),
                     self.states,
-                    self._asked("level"),
+                    self.levels,
                     self.options.partition_rows,
                 )
             ]
@@ -145,27 +134,18 @@ class JobsReader(DataSourceReader):
         keys = self.access.keys(part.queue)
         rate = self.options.max_rows_per_second
         rate = READ_RATE if rate is None else rate
-        batches = JobBatches(part.queue, self.columns, self.tasks)
+        batches = JobBatches(part.queue, self.columns, self.tasks, self.levels)
         with self.access.client() as client:
             begin, rows = time.monotonic(), 0
             for page in pages(client, keys, part, self.states, self.options.page_size):
                 batches.add(page, _errors(client, keys, page) if batches.wants_errors else None)
                 if batches.rows >= ROWS:
-                    yield from self._left(batches)
+                    yield batches.take()
                 rows += len(page)
                 if rate and (ahead := rows / rate - (time.monotonic() - begin)) > 0:
                     time.sleep(ahead)
         if batches.rows:
-            yield from self._left(batches)
-
-    def _left(self, batches: JobBatches) -> Iterator[pa.RecordBatch]:
-        left = filters.apply(self.filters, batches.take())
-        if left.num_rows:
-            yield left
-
-
-def _within(names: Iterable[str], asked: set[str] | None) -> set[str]:
-    return {name for name in names if asked is None or name in asked}
+            yield batches.take()
 
 
 def _errors(client: redis.Redis, keys: QueueKeys, page: list[Found]) -> list[bytes | None]:

@@ -67,7 +67,6 @@ class HistoryRead(Place):
     after: Mapping[str, str]
     until: str
     partition_rows: int
-    push_filters: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +87,8 @@ class JobsRead(Place):
     queues: tuple[str, ...]
     states: tuple[str, ...]
     tasks: tuple[str, ...]
+    levels: tuple[int, ...]
     partition_rows: int
-    push_filters: bool
     page_size: int
     max_rows_per_second: float | None
 
@@ -223,6 +222,10 @@ def _states(text: str) -> tuple[str, ...]:
     return states
 
 
+def _levels(text: str) -> tuple[int, ...]:
+    return tuple(map(_number(0, 9), _entries(text)))
+
+
 def _namespace(text: str) -> str | None:
     return check_namespace(text) if text else None
 
@@ -306,12 +309,6 @@ OPTIONS = (
         "rows that one partition reads, about; each partition is of one queue",
     ),
     Option(
-        "pushFilters", "true or false", "false", _flag, (HistoryRead, JobsRead),
-        "apply filters where the rows are read, and do not read what they leave out. Only for a "
-        "DataFrame that is used in one query, once: Spark (4.1 to 4.3 at least) keeps the filters "
-        "of one query for the others, which then lack rows",
-    ),
-    Option(
         "maxRowsPerBatch", "number", "1000000", _number(1), (HistoryStream,),
         "rows of one micro-batch at most; an entry is never divided, so that the first one may "
         "exceed it",
@@ -326,6 +323,10 @@ OPTIONS = (
         f"states of jobs to read: {', '.join(JOB_STATES)}",
     ),
     Option("tasks", "names or `*`", "*", _entries, (JobsRead,), "tasks of the jobs to read"),
+    Option(
+        "levels", "numbers or `*`", "*", _levels, (JobsRead,),
+        "priority levels of the jobs to read; waiting jobs of others are not looked at",
+    ),
     Option(
         "pageSize", "number", "500", _number(1, 500), (JobsRead,), "jobs that one command reads"
     ),

@@ -29,13 +29,8 @@ def require_spark() -> None:
 
 
 def register(spark: SparkSession) -> None:
-    """Make the formats `rqueue` and `rqueue-history` known to a session.
-
-    Filters are pushed down to the sources, which Spark has to be told
-    (`spark.sql.python.filterPushdown.enabled`). Raises SparkMissing.
-    """
+    """Make the formats `rqueue` and `rqueue-history` known to a session. Raises SparkMissing."""
     require_spark()
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     for module, name in _SOURCES:  # they import PySpark
         register_source(spark, getattr(import_module(module), name))
 

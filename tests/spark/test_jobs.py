@@ -9,10 +9,10 @@ import pytest
 import redis
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import EqualTo, Filter, In
 
 from rqueue import Call, Options, Queue
 from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import ConfigError
 from rqueue.spark.job_pages import pages
 from rqueue.spark.jobs import JobsReader, JobsSource, Piece
 from rqueue.spark.options import JobsRead, read_options
@@ -36,13 +36,10 @@ def table(spark: SparkSession, queue: Queue, **more: object) -> DataFrame:
     return spark.read.format("rqueue").options(**options(queue, **more)).load()
 
 
-def reader(queue: Queue, *filters: Filter, columns: str = "", **more: object) -> JobsReader:
+def reader(queue: Queue, columns: str = "", **more: object) -> JobsReader:
     """A reader in this process, as Spark makes it in its own."""
     schema = JOBS if not columns else type(JOBS)([JOBS[name] for name in columns.split()])
-    more.setdefault("pushFilters", "true")
-    made = JobsReader(read_options(JobsRead, options(queue, **more)), schema)
-    assert list(made.pushFilters(list(filters))) == []
-    return made
+    return JobsReader(read_options(JobsRead, options(queue, **more)), schema)
 
 
 def rows(made: JobsReader) -> list[dict[str, Any]]:
@@ -143,7 +140,6 @@ def test_parked_jobs_have_a_state_of_their_own(queue: Queue, client: redis.Redis
     }
     assert [row["id"] for row in rows(reader(queue, states="parked"))] == [parked]
     assert len(rows(reader(queue, states="scheduled"))) == 2
-    assert len(rows(reader(queue, EqualTo(("state",), "parked")))) == 1
 
 
 def test_a_job_that_cannot_be_read_says_why(queue: Queue, client: redis.Redis) -> None:
@@ -208,22 +204,8 @@ def test_jobs_rescheduled_meanwhile_appear_once(queue: Queue, client: redis.Redi
 # -- less than all ---------------------------------------------------------------------------------
 
 
-def test_filters_are_pushed_down(spark: SparkSession, queue: Queue) -> None:
-    fill(queue, 30)
-    fill(queue, 20, "u", priority=9)
-    fill(queue, 10, "later", delay_ms=10**9)
-    jobs = table(spark, queue, pushFilters=True)
-    some = jobs.where("state = 'ready' and task = 'u' and enqueued > timestamp'2020-01-01'")
-    plan = some._jdf.queryExecution().executedPlan().toString()
-    assert "Filter" not in plan.replace("RuntimeFilters", ""), plan
-    assert some.count() == 20
-    assert jobs.where("level = 9").count() == 20
-    assert jobs.where("due > enqueued").count() == 10
-    assert jobs.where(f"queue = '{queue.name}x'").count() == 0
-
-
 def test_a_frame_may_be_used_with_several_filters(spark: SparkSession, queue: Queue) -> None:
-    """Spark would mix up filters that a source takes over; unasked it takes over none."""
+    """Spark would mix up filters that a source takes over; this one takes over none."""
     fill(queue, 30)
     fill(queue, 20, "u", priority=9)
     jobs = table(spark, queue)
@@ -236,26 +218,30 @@ def test_a_frame_may_be_used_with_several_filters(spark: SparkSession, queue: Qu
     assert jobs.count() == 50
 
 
-def test_filters_spare_reading(queue: Queue) -> None:
-    fill(queue, 5)
-    fill(queue, 5, "u", priority=9)
-    fill(queue, 5, "later", delay_ms=10**9)
-    made = reader(queue, EqualTo(("state",), "ready"), In(("level",), (9, 3)))
-    (part,) = made.partitions()
-    assert isinstance(part, Piece)
-    assert part.part is not None
-    assert (part.part.which, part.part.level) == ("ready", 9)
-    assert reader(queue, EqualTo(("queue",), "other")).partitions() == [Piece(None)]
-    assert len(rows(reader(queue, EqualTo(("task",), "u")))) == 5
-
-
-def test_without_pushed_filters_there_are_options(queue: Queue) -> None:
-    """As with PySpark 4.0."""
+def test_options_spare_reading(queue: Queue) -> None:
     fill(queue, 5)
     fill(queue, 5, "u", delay_ms=10**9)
     assert len(rows(reader(queue, columns="id", tasks="u"))) == 5
     assert len(rows(reader(queue, columns="id", states="ready"))) == 5
     assert rows(reader(queue, states="blocked")) == []
+    assert reader(queue, queues="other").partitions() == [Piece(None)]
+
+
+def test_jobs_of_some_levels(queue: Queue) -> None:
+    fill(queue, 3)
+    fill(queue, 4, "u", priority=9)
+    fill(queue, 5, "later", delay_ms=10**9, priority=9)
+    made = reader(queue, states="ready", levels="9, 3")
+    (part,) = made.partitions()
+    assert isinstance(part, Piece)
+    assert part.part is not None
+    assert (part.part.which, part.part.level) == ("ready", 9)
+    found = rows(reader(queue, levels="9"))
+    assert Counter(row["task"] for row in found) == {"u": 4, "later": 5}
+    assert len(rows(reader(queue, levels="4", columns="id"))) == 3
+    for text in ("12", "high"):
+        with pytest.raises(ConfigError, match="levels: "):
+            reader(queue, levels=text)
 
 
 def test_columns_that_nobody_asks_for_are_not_read(spark: SparkSession, queue: Queue) -> None:

@@ -25,7 +25,6 @@ def test_a_session_computes_with_our_python(spark: SparkSession) -> None:
     assert sum(row[0] for row in rows) == 499500
     assert {row[1] for row in rows} == {f"{sys.executable} {rqueue.history.__file__}"}
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
-    assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
     assert spark.sparkContext.uiWebUrl is None
 
 

@@ -122,8 +122,8 @@ def url_of(client: Any) -> str:
     kwargs = pool.connection_kwargs
     if path := kwargs.get("path"):
         return f"unix://{path}"
-    kind = pool.connection_class  # one for sync, the other for asyncio
-    tls = hasattr(kind, "_wrap_socket_with_ssl") or hasattr(kind, "ssl_context")
+    # by name: redis-py has one for sync and one for asyncio, and no attribute tells them all apart
+    tls = any(kind.__name__ == "SSLConnection" for kind in pool.connection_class.__mro__)
     scheme = "rediss" if tls else "redis"
     if (sentinels := sentinels_of(pool)) is not None:
         return f"{scheme}+sentinel://{sentinels}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from redis import exceptions as rx
 
 from rqueue import errors
+from rqueue.connection import open_async_client, open_client, url_of
 from rqueue.error_mapping import translate
 from rqueue.server_check import ServerFacts, read_facts
 
@@ -71,3 +75,19 @@ def test_a_server_that_may_evict_or_is_too_old_is_a_problem() -> None:
     hidden = read_facts({"redis_version": "7.2.4", "valkey_version": "9.1.2"})
     assert hidden.name == "Valkey"
     assert hidden.problem is None
+
+
+@pytest.mark.parametrize("opened", [open_client, open_async_client])
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://user:secret@h:1/2", "redis://h:1/2"),
+        ("rediss://user:secret@h:1/2?ssl_cert_reqs=none", "rediss://h:1/2"),
+        ("unix://user:secret@/run/r.sock", "unix:///run/r.sock"),
+        ("redis+sentinel://user:secret@h:1/name", "redis+sentinel://h:1/name/0"),
+        ("rediss+sentinel://user:secret@h:1/name", "rediss+sentinel://h:1/name/0"),
+    ],
+)
+def test_a_client_is_shown_as_its_url(opened: Callable[[str], Any], url: str, shown: str) -> None:
+    """The sync and the asyncio one, without the login."""
+    assert url_of(opened(url)) == shown

@@ -1,12 +1,27 @@
---- Jobs that leave a consumer's hands in another order than they came. Mostly they are near an end: what was begun last,
---- or what was not begun at all. So both ends are looked at first, and what lies deeper is looked for by Redis itself.
+--- @include "order"
 
---- Elements that the first look takes off each end at the least, how often it is doubled, and how many jobs Redis looks
---- for before all of the hands are read.
-local HANDS_LOOK, HANDS_ENDS, HANDS_SEARCHES = 64, 3, 4
+--- Jobs that leave a consumer's hands in another order than they came. Mostly they are near an end: what was begun last,
+--- or what was not begun at all. So both ends are looked at first. What lies deeper is looked for where its position says,
+--- for jobs are mostly taken in their order, and else by Redis itself.
+
+--- Elements that the first look takes off each end at the least, how often it looks (twice as much the next time), and
+--- how many jobs are searched for before all of the hands are read: at all, and by Redis itself.
+local HANDS_LOOK, HANDS_ENDS, HANDS_SEARCHES, HANDS_LONG = 64, 2, 16, 4
+
+--- Where this job stands in the list `key` from index `first` to `last`, by halves; nil where that does not find it.
+local function hands_search(base, key, id, first, last)
+  local wanted = order_read(redis.call('HGET', base .. 'jobs', id))
+  while wanted and first < last do
+    local middle = math.floor((first + last) / 2)
+    local other = order_read(redis.call('HGET', base .. 'jobs', redis.call('LINDEX', key, middle)))
+    if not other then return nil end
+    if order_before(other, wanted) then first = middle + 1 else last = middle end
+  end
+  return redis.call('LINDEX', key, first) == id and first or nil
+end
 
 --- Which of `ids` are in these hands, and where: {head=, tail=, deep=}: of those near an end how many elements reach as
---- far as the deepest of them, and the indexes of the others; and a table id -> true.
+--- far as the deepest of them, and {index, id} of the others; and a table id -> true.
 local function hands_find(base, consumer, ids)
   local key, wanted, left = base .. 'held:' .. consumer, {}, 0
   for _, id in ipairs(ids) do
@@ -42,17 +57,23 @@ local function hands_find(base, consumer, ids)
     step = 2 * step
   end
   -- jobs that came together leave together: where one is, the others are
-  local searches = 0
+  local searches, long = 0, 0
   for _, id in ipairs(ids) do
-    if left == 0 or head + tail >= length or searches == HANDS_SEARCHES then break end
+    if left == 0 or head + tail >= length or searches == HANDS_SEARCHES or long == HANDS_LONG then
+      break
+    end
     if wanted[id] then
       searches = searches + 1
-      local at = redis.call('LPOS', key, id)
+      local at = hands_search(base, key, id, head, length - tail - 1)
+      if not at then
+        long = long + 1
+        at = redis.call('LPOS', key, id)
+      end
       if at then
         local from = math.max(head, at - #ids)
         local some = redis.call('LRANGE', key, from, math.min(at + #ids, length - tail - 1))
         for i = 1, #some do
-          if found(some[i]) then where.deep[#where.deep + 1] = from + i - 1 end
+          if found(some[i]) then where.deep[#where.deep + 1] = { from + i - 1, some[i] } end
         end
       else
         wanted[id] = nil
@@ -62,7 +83,7 @@ local function hands_find(base, consumer, ids)
   end
   while left > 0 and head + tail < length do
     for _, id in ipairs(redis.call('LRANGE', key, head, math.min(head + 999, length - tail - 1))) do
-      if found(id) then where.deep[#where.deep + 1] = head end
+      if found(id) then where.deep[#where.deep + 1] = { head, id } end
       head = head + 1
     end
   end
@@ -84,15 +105,17 @@ local function hands_drop(base, consumer, gone, where)
   local key = base .. 'held:' .. consumer
   if #where.deep > 0 then
     redis.call('HDEL', base .. 'meta', 'oom')
-    local marked = false
-    for _, index in ipairs(where.deep) do
-      if gone[redis.call('LINDEX', key, index)] then
+    local marked, first, last = 0, math.huge, 0
+    for _, one in ipairs(where.deep) do
+      if gone[one[2]] then
         -- no id is empty: what is marked goes in one pass
-        redis.call('LSET', key, index, '')
-        marked = true
+        redis.call('LSET', key, one[1], '')
+        marked, first, last = marked + 1, math.min(first, one[1]), math.max(last, one[1])
       end
     end
-    if marked then redis.call('LREM', key, 0, '') end
+    -- from the end that is nearer to all of them: the pass is over with the last one
+    local length = redis.call('LLEN', key)
+    if marked > 0 then redis.call('LREM', key, length - first < last and -marked or marked, '') end
   end
   if where.head > 0 then hands_restore(key, 'LPUSH', redis.call('LPOP', key, where.head), gone) end
   if where.tail > 0 then hands_restore(key, 'RPUSH', redis.call('RPOP', key, where.tail), gone) end

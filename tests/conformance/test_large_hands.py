@@ -4,6 +4,7 @@ last one, however much there is."""
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -79,18 +80,35 @@ def test_many_dead_consumers_are_gone_after_one_renewal_and_what_follows(bench: 
     assert got == [f"{i:06}" for i in range(192)]
 
 
-@pytest.mark.parametrize("where", ["head", "tail", "both", "middle", "scattered"])
+def turn(bench: Bench, consumer: Consumer, first: list[str]) -> None:
+    """What it took first goes back and is taken again: it stands behind later ones now."""
+    for at in range(0, len(first), 500):
+        call = store.settle(
+            bench.queue.keys, consumer.name, str(consumer.term), None, release=first[at : at + 500]
+        )
+        assert execute(bench.queue.redis, call).refused == []
+    for _ in range(0, len(first), 500):
+        call = store.pull(bench.queue.keys, consumer.name, str(consumer.term), Window(3000))
+        execute(bench.queue.redis, call)
+
+
+@pytest.mark.parametrize("turned", [0, 1000], ids=["in order", "turned"])
+@pytest.mark.parametrize("where", ["head", "tail", "both", "middle", "close", "scattered"])
 def test_what_is_settled_out_of_order_leaves_the_others_as_they_were(
-    bench: Bench, where: str
+    bench: Bench, where: str, turned: int
 ) -> None:
     fill(bench.queue, 3000)
     consumer = holding(bench, 3000)
     held = [f"{i:06}" for i in range(3000)]
+    turn(bench, consumer, held[:turned])
+    held = held[turned:] + held[:turned]
+    assert bench.look().held[consumer.name] == held
     some = {
         "head": held[1:101:2],
         "tail": held[:-101:-1],
         "both": [*held[5:10], *held[-10:-5], held[-1]],
         "middle": held[1400:1600:3],
+        "close": [*held[700:900], *held[1300:1500:2], *held[2100:2200]],
         "scattered": held[3::97],
     }[where]
     call = store.settle(
@@ -106,6 +124,21 @@ def test_what_is_settled_out_of_order_leaves_the_others_as_they_were(
     left = [id for id in held if id not in some]
     assert bench.look().held[consumer.name] == left
     assert bench.look().lists["ready:4"] == sorted(some[1::2])
+
+
+def test_what_leaves_the_middle_is_found_by_its_position(bench: Bench) -> None:
+    """Hands in the queue's order are not searched from one end to the other."""
+    fill(bench.queue, MANY)
+    consumer = holding(bench, MANY)
+    some = [f"{i:06}" for i in range(MANY // 2, MANY // 2 + 1000, 4)]
+    call = store.settle(bench.queue.keys, consumer.name, str(consumer.term), None, release=some)
+    bench.queue.redis.config_resetstat()
+    execute(bench.queue.redis, call)
+    stats: Any = bench.queue.redis.info("commandstats")
+    assert "cmdstat_lpos" not in stats
+    assert stats["cmdstat_lindex"]["calls"] < 150
+    assert stats["cmdstat_lrange"]["calls"] < 20
+    assert bench.look().lists["ready:4"] == some
 
 
 def test_a_consumer_with_very_much_leaves_in_time(bench: Bench) -> None:

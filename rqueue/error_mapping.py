@@ -190,7 +190,6 @@ _WORDS: dict[type[Exception], str] = {
     rx.AuthenticationError: "WRONGPASS",
     rx.AuthorizationError: "NOPERM",
     rx.BusyLoadingError: "LOADING",
-    rx.ExternalAuthProviderError: "WRONGPASS",
     rx.MasterDownError: "MASTERDOWN",
     rx.ClusterDownError: "CLUSTERDOWN",
     rx.MovedError: "MOVED",
@@ -204,6 +203,10 @@ _WORDS: dict[type[Exception], str] = {
     rx.ExecAbortError: "EXECABORT",
 }
 """Of the errors that redis-py makes itself, without the word of a reply."""
+
+# not in redis-py 6.2, the oldest that will do
+if _provider := getattr(rx, "ExternalAuthProviderError", None):
+    _WORDS[_provider] = "WRONGPASS"
 
 
 def _refusal(

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import orjson
 
-from rqueue.cli.exits import OK
+from rqueue.cli.exits import NEGATIVE, OK
 from rqueue.cli.failures import say
 from rqueue.cli.output import echo, json_option, print_json
 from rqueue.cli.target import Target, connection_options, pass_target
@@ -65,7 +65,7 @@ def enqueue(
       rqueue enqueue app.tasks.add -q sums -- 1 -2
       rqueue enqueue app.tasks.charge 42 --id order-42 --priority 9
     """  # noqa: D301
-    from rqueue.cli.failures import describe, exit_code
+    from rqueue.cli.failures import describe, exit_code, say_all
     from rqueue.errors import ResultError
     from rqueue.settings import parse_duration
 
@@ -85,7 +85,10 @@ def enqueue(
                 code = exit_code(error)
                 if not as_json:
                     echo(handle.id)
-                    say(str(error) if code == 1 else describe(error))
+                    if code == NEGATIVE:
+                        say_all(error)
+                    else:
+                        say(describe(error))
                     return code
     if as_json:
         print_json(document)

@@ -8,7 +8,16 @@ from difflib import get_close_matches
 import click
 
 from rqueue import errors
-from rqueue.cli.exits import INTERRUPTED, NEGATIVE, NOT_FOUND, NOT_YET, SERVER, USAGE, Failure
+from rqueue.cli.exits import (
+    INTERRUPTED,
+    MISSING,
+    NEGATIVE,
+    NOT_FOUND,
+    NOT_YET,
+    SERVER,
+    USAGE,
+    Failure,
+)
 from rqueue.cli.output import echo
 from rqueue.escape import escaped
 
@@ -32,7 +41,13 @@ def exit_code(error: BaseException) -> int:
         return SERVER
     if isinstance(error, errors.ResultTimeout | errors.ResultNotReady):
         return NOT_YET
-    return NEGATIVE
+    return MISSING if isinstance(error, _missing()) else NEGATIVE
+
+
+def _missing() -> tuple[type[BaseException], ...]:
+    from rqueue.spark.errors import JavaMissing, SparkMissing
+
+    return SparkMissing, JavaMissing
 
 
 def advice(error: BaseException) -> str:
@@ -69,6 +84,9 @@ def report(error: Exception) -> int:
     if isinstance(error, click.Abort):
         echo("stopped", err=True)
         return INTERRUPTED
+    if isinstance(error, _HELP):
+        error.show()
+        return error.exit_code
     if isinstance(error, click.UsageError):
         hint = usage_hint(error)
         said = error.format_message()
@@ -90,6 +108,11 @@ def report(error: Exception) -> int:
         return USAGE
     raise error
 
+
+_HELP: tuple[type[click.UsageError], ...] = tuple(
+    filter(None, [getattr(click.exceptions, "NoArgsIsHelpError", None)])
+)
+"""A group without a command, from click 8.2 on: its text is the help, which ours alone wrote."""
 
 ELSEWHERE = {
     "-A": "Modules are arguments here: rqueue worker app.tasks",
@@ -125,3 +148,11 @@ def usage_hint(error: click.UsageError) -> str:
 def say(line: str) -> None:
     """A line for people, beside the output proper."""
     echo(f"rqueue: {line}", err=True)
+
+
+def say_all(error: BaseException) -> None:
+    """An error with all its lines: of a job that failed, with the traceback of its worker."""
+    first, *others = str(error).split("\n")
+    say(first)
+    for line in others:
+        echo(line, err=True)

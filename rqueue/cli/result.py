@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rqueue.cli.exits import NEGATIVE, OK
-from rqueue.cli.output import echo, json_option, print_json
+from rqueue.cli.output import json_option, print_json
 from rqueue.cli.target import Target, connection_options, pass_target
 
 
@@ -75,5 +75,7 @@ def _refused(document: dict[str, object], error: Exception, as_json: bool) -> in
     if as_json:
         print_json(document)
     else:
-        echo(f"rqueue: {error}", err=True)
+        from rqueue.cli.failures import say_all
+
+        say_all(error)
     return NEGATIVE

@@ -228,6 +228,23 @@ def test_result(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert "was cancelled" in run("result", "j003", code=1).stderr
 
 
+def test_a_failed_job_s_traceback_has_its_lines(run: Run, queue: Queue, consumer: Make) -> None:
+    fill(queue, 1)
+    one = consumer(jobs=1)
+    trace = 'Traceback:\n  File "x.py"\nValueError: \x1b[2Jno'
+    cause = {"type": "ValueError", "message": "no", "kind": "exception", "traceback": trace}
+    one.settle(reject=[(one.pull()[0], cause)])
+    said = run("result", "j000", code=1).stderr.splitlines()
+    assert said[0].endswith("ValueError: no")
+    assert said[-3:] == ["Traceback:", '  File "x.py"', r"ValueError: \x1b[2Jno"]
+    assert (
+        run(
+            "enqueue", "a.b", "--id", "j000", "-q", queue.name, "--wait", "3s", code=1
+        ).stderr.splitlines()[-len(said) :]
+        == said
+    )
+
+
 # -- consumers -------------------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ from rqueue.cli.exits import (
 )
 from rqueue.cli.reference import reference
 from rqueue.cli.root import COMMANDS, EPILOG
+from tests.support.command_line import program
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 HEAVY = ("rich", "redis", "rqueue_workers", "rqueue.inspector", "rqueue.demo", "rqueue.embedded")
@@ -187,3 +188,11 @@ def test_an_argument_that_begins_like_json_must_be_json(run: Callable[..., Resul
         said = run("enqueue", "app.t", broken, code=2).stderr
         assert "begins like JSON and is none" in said
         assert "--text" in said
+
+
+@pytest.mark.parametrize("words", ["", "dead", "pipeline"])
+def test_a_group_alone_prints_its_help(words: str) -> None:
+    done = program(*words.split())
+    said = done.stdout + done.stderr
+    assert said.startswith(f"Usage: rqueue {words}".rstrip())
+    assert "\n\n" in said and r"\n" not in said and "Error" not in said

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from rqueue.settings import Settings
     from rqueue.spark.access import Access
 
+EXTRA = ("pyspark", "py4j", "pyarrow", "numpy", "matplotlib", "jinja2")
+"""What the extra rqueue[spark] brings."""
+
 LOCAL = "local[*]"
 LOCAL_SHUFFLES = "8"
 """Partitions of a shuffle on this machine; Spark's own 200 are for clusters."""
@@ -117,6 +120,9 @@ def spark_session(
     Spark prints nothing, for errors are told in one line; with --conf spark.log.level=INFO (or
     WARN, ERROR) it logs as it always does. Raises SparkMissing, JavaMissing and BadParameter.
     """
+    from rqueue.spark.registration import require_spark
+
+    require_spark()
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
     from rqueue.spark.errors import SparkGone, java_ended, spark_is_gone
@@ -283,7 +289,11 @@ def spark_failure(error: BaseException) -> Failure | None:
     """
     kinds = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__]
     if not any(kind.startswith(("pyspark.errors", "py4j.protocol")) for kind in kinds):
-        if any(kind.endswith((".SparkMissing", ".JavaMissing")) for kind in kinds):
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in EXTRA:
+            from rqueue.spark.errors import SparkMissing
+
+            error = SparkMissing(f"{error.name} is not installed")
+        if exit_code(error) == MISSING:
             return PipelineFailure(str(error), MISSING)
         return None
     from rqueue.spark.errors import error_of_text

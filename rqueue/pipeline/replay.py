@@ -338,7 +338,7 @@ class _Replay:
     def _ready(self, row: Any) -> _Ready | str:
         """The job to be enqueued, or why it cannot be."""
         queue, old = row["queue"], row["id"]
-        body, level, most = row["body"], row["level"], 0
+        body, level, most, crashes = row["body"], row["level"], 0, 0
         position = row["position"]
         try:
             if body is None:
@@ -348,8 +348,8 @@ class _Replay:
                 if shown.state != "dead":
                     return f"it is {shown.state} now, and no dead letter any more"
                 dead = Delivery(old, shown.value)
-                body, level, most = dead.body, dead.level, dead.max_deliveries
-                position = dead.position
+                body, level, position = dead.body, dead.level, dead.position
+                most, crashes = dead.max_deliveries, dead.max_crashes
             else:
                 body = body.encode()
             if self._signer is not None:
@@ -362,7 +362,7 @@ class _Replay:
         except (CodecError, UnicodeError) as error:
             return f"its envelope cannot be used: {type(error).__name__}"
         new = derived_id(self._name, queue, old)
-        terms = Put(new, b"", level, max_deliveries=most).terms
+        terms = Put(new, b"", level, max_deliveries=most, max_crashes=crashes).terms
         done = Done(queue, old, position, new, round(time.time() * 1000))
         return _Ready(Job(0, self._to or queue, new, fresh, terms), done)
 

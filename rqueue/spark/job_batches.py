@@ -19,6 +19,7 @@ __all__ = ["JobBatches"]
 
 _ENVELOPE = frozenset({"task", "args", "kwargs", "labels", "headers", "problem"})
 _LEVEL = Header._fields.index("level")
+_MAX_CRASHES = Header._fields.index("max_crashes")
 _UNKNOWN = (None,) * len(Header._fields)
 _UNREAD: tuple[None, None, None, dict[str, Any]] = (None, None, None, {})
 
@@ -103,6 +104,8 @@ _COLUMNS: dict[str, Callable[[_Page], list[Any]]] = {
     "deliveries": _of_header("deliveries"),
     "attempts": _of_header("attempts"),
     "max_deliveries": lambda page: [header[5] or None for header in page.headers],
+    "crashes": _of_header("crashes"),
+    "max_crashes": lambda page: [header[_MAX_CRASHES] or None for header in page.headers],
     "consumer": lambda page: [found.consumer or None for found in page.found],
     "worker": lambda page: [found.worker or None for found in page.found],
     "cause": lambda page: [

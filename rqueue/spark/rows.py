@@ -10,6 +10,7 @@
 | `delay` | seconds, a duration as text (`10m`), or an interval | due so long from now |
 | `at` | timestamp, or ISO 8601 text with its zone | due then; at most one of the two |
 | `max_deliveries` | a whole number | attempts in all; null: the queue's |
+| `max_crashes` | a whole number | those that may crash a worker; null: as task or queue say |
 | `limit`, `soft_limit`, `keep` | seconds, or a duration as text | as in `rqueue.Options` |
 | `headers` | map of string, struct, or string: a JSON object | text for the job's code |
 | `labels` | like `headers` | small facts for listings and reports |
@@ -83,6 +84,7 @@ _TYPES: dict[str, tuple[type[st.DataType], ...]] = {
     "delay": (*_TEXT, *_NUMBER, st.DayTimeIntervalType),
     "at": (*_TEXT, st.TimestampType),
     "max_deliveries": _WHOLE,
+    "max_crashes": _WHOLE,
     "limit": (*_TEXT, *_NUMBER),
     "soft_limit": (*_TEXT, *_NUMBER),
     "keep": (*_TEXT, *_NUMBER),
@@ -92,7 +94,7 @@ _TYPES: dict[str, tuple[type[st.DataType], ...]] = {
     "id": _TEXT,
     "problem": _TEXT,
 }
-_WHEN = ("level", "delay", "at", "max_deliveries")
+_WHEN = ("level", "delay", "at", "max_deliveries", "max_crashes")
 _TRAVELS = ("headers", "labels", "limit", "soft_limit", "keep", "group")
 
 MEMO_MAX = 10_000
@@ -315,7 +317,9 @@ class _Reader:
         return terms
 
 
-def _terms(level: int | None, delay: Any, at: Any, max_deliveries: int | None) -> str:
+def _terms(
+    level: int | None, delay: Any, at: Any, max_deliveries: int | None, max_crashes: int | None
+) -> str:
     if level is not None and not 0 <= level <= 9:
         raise ConfigError("level", f"{level} is no whole number from 0 to 9")
     delay_ms = None if delay is None else _ms(delay, "delay")
@@ -328,7 +332,11 @@ def _terms(level: int | None, delay: Any, at: Any, max_deliveries: int | None) -
         if later is not None:
             raise ConfigError("at", f"{at!r} is no time; a duration goes into delay")
     options = Options(
-        priority=level, at_ms=at_ms, delay_ms=delay_ms, max_deliveries=max_deliveries or None
+        priority=level,
+        at_ms=at_ms,
+        delay_ms=delay_ms,
+        max_deliveries=max_deliveries or None,
+        max_crashes=max_crashes or None,
     )
     return terms_of(options)
 

@@ -104,6 +104,8 @@ JOBS_COLUMNS = (
     TableColumn("deliveries", _INT, "", "times it was handed out"),
     TableColumn("attempts", _INT, "", "attempts charged"),
     TableColumn("max_deliveries", _INT, "", "attempts it may have; null = the queue's limit"),
+    TableColumn("crashes", _INT, "", "attempts that cost a worker its process"),
+    TableColumn("max_crashes", _INT, "", "crashes it may have; null = the limit of task or queue"),
     TableColumn("consumer", _TEXT, "", "who holds it; null if nobody does"),
     TableColumn("worker", _TEXT, "", "the worker of that consumer; null if nobody holds it"),
     TableColumn("cause", _TEXT, "", "why it is dead or parked, JSON; else null"),

@@ -75,6 +75,7 @@ def graves(queue: Queue) -> Queue:
         },
         priority=7,
         max_deliveries=3,
+        max_crashes=2,
     )
     return queue
 
@@ -115,7 +116,7 @@ def test_each_comes_again_as_it_was(run: Run, read: Read, graves: Queue) -> None
         old = job.opts["headers"]["replay_of"]
         assert old == f"d{job.args[0]}" and job.id == derived_id("again", graves.name, old)
         assert (job.task, job.kwargs, job.level) == ("app.send", {"x": None}, 7)
-        assert job.max_deliveries == 3
+        assert (job.max_deliveries, job.max_crashes) == (3, 2)
         assert job.opts == {**OPTS, "headers": {"tenant": "a", "replay_of": old}}
     assert graves.counts().dead == 10, "they stay unless --purge says otherwise"
 

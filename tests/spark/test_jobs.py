@@ -57,7 +57,7 @@ def test_all_states_with_all_that_is_known(spark: SparkSession, queue: Queue) ->
     queue.enqueue_many(
         [
             Call("held", options=Options(id="h")),
-            Call("dead", ("x",), options=Options(id="d", max_deliveries=7)),
+            Call("dead", ("x",), options=Options(id="d", max_deliveries=7, max_crashes=2)),
         ]
     )
     consumer = queue.consumer(name="c", jobs=2).register()
@@ -79,11 +79,13 @@ def test_all_states_with_all_that_is_known(spark: SparkSession, queue: Queue) ->
     assert (ready["args"], ready["kwargs"], ready["level"]) == ('[1,{"a":null}]', '{"k":"ä"}', 7)
     assert (ready["headers"], ready["labels"]) == (headers, {"gpu": "true", "zone": "eu"})
     assert {name for name in NAMES if ready[name] is None} == {
-        *("group", "due", "max_deliveries", "consumer", "worker", "cause", "errors", "problem"),
+        *("group", "due", "max_deliveries", "max_crashes", "consumer", "worker", "cause"),
+        *("errors", "problem"),
     }
     assert found["s"]["due"] == datetime.fromtimestamp(4e9, UTC).replace(tzinfo=None)
     assert found["h"]["consumer"] == "c"
-    assert found["d"]["max_deliveries"] == 7
+    assert (found["d"]["max_deliveries"], found["d"]["max_crashes"]) == (7, 2)
+    assert {row["crashes"] for row in found.values()} == {0}
     assert '"message":"no"' in found["d"]["cause"]
     assert ['"message":"no"' in error for error in found["d"]["errors"]] == [True]
     consumer.settle(ack=[held])

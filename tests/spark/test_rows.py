@@ -128,6 +128,7 @@ def test_maps_of_many_rows_stay_apart() -> None:
         ("at timestamp", datetime(2030, 1, 31, tzinfo=UTC), "4,@1896048000000,0,"),
         ("at string", "2030-01-31T01:00:00+01:00", "4,@1896048000000,0,"),
         ("max_deliveries int", 3, "4,,3,"),
+        ("max_crashes int", 2, "4,,0:2,"),
     ],
 )
 def test_what_the_queue_must_know(ddl: str, value: Any, terms: str) -> None:
@@ -166,6 +167,7 @@ def test_queue_task_and_id_of_the_row() -> None:
         ("delay string", "soon", "delay: 'soon' is no duration"),
         ("at string", "10m", "at: '10m' is no time"),
         ("max_deliveries int", -1, "-1"),
+        ("max_crashes int", -1, "max_crashes: -1 is not a number from 0"),
         ("headers string", '{"a": 1}', "headers: 'a': 1 is not a text with text"),
         ("group string", "g", "group: queues have no groups yet"),
         ("limit double", 0.0, "limit: 0.0 is not a positive number of seconds"),

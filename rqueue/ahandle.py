@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rqueue import store
+from rqueue.errors import ServerError
 from rqueue.escape import escaped
-from rqueue.job import JobState
+from rqueue.job import JobState, Record
 from rqueue.results import ResultWait, read_result, read_state, slice_for
 
 if TYPE_CHECKING:
@@ -46,19 +48,26 @@ class AsyncJobHandle(Generic[R]):
 
         Cancelling the wait (asyncio.timeout, a client that hung up) changes nothing for the job.
         """
-        queue = self._queue
-        connections = queue._connections
-        wait = ResultWait(queue.keys, self.id, timeout, slice_for(connections.patience))
+        patience = self._queue._connections.patience
+        wait = ResultWait(self._queue.keys, self.id, timeout, slice_for(patience))
         while True:
-            moved = None
-            if wait.left > 0:
-                seen, moved = await connections.run_then(wait.ask(), wait.block(), queue=queue.name)
+            try:
+                record = await self._asked(wait)
+            except ServerError as error:
+                await asyncio.sleep(wait.pause(error))
             else:
-                seen = await queue._run(wait.ask())
-            record = wait.heard(seen) or wait.moved(moved)
-            if record is not None:
-                value: R = read_result(self.id, record)
-                return value
+                if record is not None:
+                    value: R = read_result(self.id, record)
+                    return value
+
+    async def _asked(self, wait: ResultWait) -> Record | None:
+        """The record, or None: go on waiting."""
+        queue = self._queue
+        if wait.left <= 0:
+            return wait.heard(await queue._run(wait.ask()))
+        connections = queue._connections
+        seen, moved = await connections.run_then(wait.ask(), wait.block(), queue=queue.name)
+        return wait.heard(seen) or wait.moved(moved)
 
     async def cancel(self, *, held: bool = True) -> bool:
         """Cancel the job; True if it had not ended."""

@@ -45,13 +45,18 @@ class AsyncConnections:
         self, call: Call[R], command: tuple[Arg, ...], *, queue: str
     ) -> tuple[R, Any]:
         """Run a call and a command that waits for what the call has announced: both replies. The
-        command is to wait for less than `patience`. Raises the tree of `rqueue.errors`."""
-        return await self._tried(lambda wire: wire.run_then(call, command, queue=queue))
+        command is to wait for less than `patience`. Nothing is repeated: after a failure another
+        time is left to wait. Raises the tree of `rqueue.errors`."""
+        wire = self._taken()
+        try:
+            return await wire.run_then(call, command, queue=queue)
+        finally:
+            self._give_back(wire)
 
     async def _tried(self, action: Callable[[AsyncWire], Awaitable[T]]) -> T:
         repeats = None
         while True:
-            wire = self._free.pop() if self._free else AsyncWire(self._client, self.patience)
+            wire = self._taken()
             try:
                 answer = await action(wire)
             except ServerError as error:
@@ -63,6 +68,9 @@ class AsyncConnections:
                 self._give_back(wire)
             if pause:
                 await asyncio.sleep(pause)
+
+    def _taken(self) -> AsyncWire:
+        return self._free.pop() if self._free else AsyncWire(self._client, self.patience)
 
     def _give_back(self, wire: AsyncWire) -> None:
         if len(self._free) < FREE_MAX:

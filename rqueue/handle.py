@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue import store
+from rqueue.errors import ServerError
 from rqueue.escape import escaped
-from rqueue.job import JobState
-from rqueue.results import (
-    ResultWait,
-    read_result,
-    read_state,
-    slice_for,
-)
+from rqueue.job import JobState, Record
+from rqueue.results import ResultWait, read_result, read_state, slice_for
 
 if TYPE_CHECKING:
     from rqueue.client import Queue
@@ -49,9 +46,10 @@ class JobHandle(Generic[R]):
         """Wait for the result, at most `timeout` seconds (None: for ever; 0: do not wait).
 
         Waits without polling and consumes nothing: any number of callers may ask, again and again,
-        while the record lasts. Raises ResultTimeout (or ResultNotReady, where timeout is 0) with
-        the job's state, JobFailed with the remote traceback, JobCancelled, JobPurged, JobExpired,
-        ResultExpired, UnknownJob, and the server errors.
+        while the record lasts. It goes on while Redis is gone, starts or is busy, until the time is
+        over: then that error is raised. Raises ResultTimeout (or ResultNotReady, where timeout is
+        0) with the job's state, JobFailed with the remote traceback, JobCancelled, JobPurged,
+        JobExpired, ResultExpired, UnknownJob, and the server errors.
         """
         value: R = await_record(self._queue, self.id, timeout)
         return value
@@ -67,14 +65,20 @@ class JobHandle(Generic[R]):
 
 def await_record(queue: Queue, id: str, timeout: float | None) -> Any:
     """Wait for a job's record and return the result in it; see `JobHandle.result`."""
-    lines = queue._lines
-    wait = ResultWait(queue.keys, id, timeout, slice_for(lines.patience))
+    wait = ResultWait(queue.keys, id, timeout, slice_for(queue._lines.patience))
     while True:
-        moved = None
-        if wait.left > 0:
-            seen, moved = lines.run_then(wait.ask(), wait.block(), queue=queue.name)
+        try:
+            record = _asked(queue, wait)
+        except ServerError as error:
+            time.sleep(wait.pause(error))
         else:
-            seen = queue._run(wait.ask())
-        record = wait.heard(seen) or wait.moved(moved)
-        if record is not None:
-            return read_result(id, record)
+            if record is not None:
+                return read_result(id, record)
+
+
+def _asked(queue: Queue, wait: ResultWait) -> Record | None:
+    """The record, or None: go on waiting."""
+    if wait.left <= 0:
+        return wait.heard(queue._run(wait.ask()))
+    seen, moved = queue._lines.run_then(wait.ask(), wait.block(), queue=queue.name)
+    return wait.heard(seen) or wait.moved(moved)

@@ -54,8 +54,17 @@ class Lines:
 
     def run_then(self, call: Call[R], command: tuple[Arg, ...], *, queue: str) -> tuple[R, Any]:
         """Run a call and a command that waits for what the call has announced: both replies. The
-        command is to wait for less than `patience`. Raises the tree of `rqueue.errors`."""
-        return self._tried(Wire.run_then, call, command, queue=queue)
+        command is to wait for less than `patience`. Nothing is repeated: after a failure another
+        time is left to wait. Raises the tree of `rqueue.errors`."""
+        wire = self._wire()
+        try:
+            return wire.run_then(call, command, queue=queue)
+        except RQueueError:
+            raise
+        except BaseException:
+            # interrupted in the middle: a reply that nobody waits for may still come
+            wire.close()
+            raise
 
     @property
     def patience(self) -> float | None:

@@ -2,7 +2,8 @@
 
 The sync and the asyncio handle do the same: ask with `ResultWait.ask`, hear the answer with
 `heard`, and where that is None the one to the command `block` with `moved`; then again. Both are
-sent at once: what was asked leaves an answer to the second.
+sent at once: what was asked leaves an answer to the second. What fails meanwhile goes to `pause`,
+which says when to begin anew.
 """
 
 from __future__ import annotations
@@ -25,14 +26,19 @@ from rqueue.errors import (
     ResultExpired,
     ResultNotReady,
     ResultTimeout,
+    ServerError,
     UnknownJob,
 )
 from rqueue.expect import expect_number
 from rqueue.job import JobState, Record, parse_record, why_dead
 from rqueue.keys import QueueKeys
+from rqueue.logs import logger
+from rqueue.repeats import Patience
 from rqueue.waiting import why_it_waits
 
 __all__ = ["ResultWait", "failure_of", "read_result", "read_state"]
+
+log = logger("rqueue")
 
 NOT_KEPT = b"-"
 """Payload of a record whose result was not to be kept."""
@@ -91,7 +97,7 @@ class ResultWait:
     """One caller's wait for one job's record, at most `timeout` seconds (None: for ever; 0: no
     wait). `slice_s`: the longest that one blocked command may last."""
 
-    __slots__ = ("_deadline", "_keys", "_list", "_slice", "id", "timeout")
+    __slots__ = ("_deadline", "_keys", "_list", "_patience", "_slice", "_told", "id", "timeout")
 
     def __init__(
         self, keys: QueueKeys, id: str, timeout: float | None, slice_s: float = WAIT_SLICE_S
@@ -103,6 +109,8 @@ class ResultWait:
         self._list = keys.result(id)
         self._keys = keys
         self._slice = slice_s
+        self._patience = Patience()
+        self._told = False
         self._deadline = math.inf if timeout is None else monotonic() + timeout
 
     @property
@@ -151,3 +159,12 @@ class ResultWait:
                 return None
             raise reply
         return None if reply is None else parse_record(reply)
+
+    def pause(self, error: ServerError) -> float:
+        """Seconds until one may ask anew after a failure: an outage is waited for until the
+        deadline. Raises the server error where no time is left, or waiting is of no use."""
+        pause = self._patience.pause(error, self.left)
+        if self.timeout is None and not self._told and self._patience.tried:
+            self._told = True  # nobody else would say why it takes so long
+            log.warning("Redis is gone: %s; the wait for job %s goes on", error, self.id)
+        return pause

@@ -1,0 +1,100 @@
+"""Who waits for a result goes on waiting while Redis is gone: sync and asyncio, until the time is
+over."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from rqueue.aclient import AsyncQueue
+from rqueue.client import Queue
+from rqueue.embedded import EmbeddedRedis
+from rqueue.errors import ConnectionLost, UnknownJob
+from tests.support.monitor import monitoring
+
+Waits = Callable[[str, str, str, float | None], Any]
+
+
+def _sync(url: str, queue: str, id_: str, timeout: float | None) -> Any:
+    with Queue(queue, url) as own:
+        return own.job(id_).result(timeout)
+
+
+def _asyncio(url: str, queue: str, id_: str, timeout: float | None) -> Any:
+    async def wait() -> Any:
+        async with AsyncQueue(queue, url) as own:
+            return await own.job(id_).result(timeout)
+
+    return asyncio.run(wait())
+
+
+pytestmark = pytest.mark.parametrize("waits", [_sync, _asyncio], ids=["sync", "asyncio"])
+
+LONGER_THAN_A_CALL_TRIES_S = 1.5
+
+
+def _still_waits(waiting: "Future[Any]", seconds: float = LONGER_THAN_A_CALL_TRIES_S) -> None:
+    with pytest.raises(TimeoutError):
+        waiting.result(seconds)
+
+
+@pytest.mark.parametrize("timeout", [30, None])
+def test_a_wait_goes_on_through_a_restart(
+    waits: Waits,
+    timeout: float | None,
+    make_server: Callable[..., EmbeddedRedis],
+    queue_name: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = make_server(port=0, config={"appendonly": "yes", "appendfsync": "always"})
+    url = server.tcp_url or ""
+    with Queue(queue_name, url) as queue, ThreadPoolExecutor(1) as threads:
+        job = queue.send("t")
+        with monitoring(url) as monitor:
+            waiting = threads.submit(waits, url, queue_name, job.id, timeout)
+            monitor.wait_for("BLMOVE", job.id)
+        with caplog.at_level(logging.WARNING, "rqueue"):
+            server.kill()
+            _still_waits(waiting)
+            server.start()
+        with queue.consumer(jobs=1, renew=False) as consumer:
+            (held,) = consumer.pull()
+            consumer.ack(held, "found")
+        assert waiting.result(10) == "found"
+    # who waits for ever is told why, once
+    told = [said for said in caplog.messages if f"the wait for job {job.id} goes on" in said]
+    assert len(told) == (1 if timeout is None else 0)
+
+
+def test_a_server_that_lost_the_job_says_so(
+    waits: Waits, make_server: Callable[..., EmbeddedRedis], queue_name: str
+) -> None:
+    server = make_server(port=0)
+    url = server.tcp_url or ""
+    with Queue(queue_name, url) as queue, ThreadPoolExecutor(1) as threads:
+        job = queue.send("t")
+        with monitoring(url) as monitor:
+            waiting = threads.submit(waits, url, queue_name, job.id, 30)
+            monitor.wait_for("BLMOVE", job.id)
+        queue.redis.flushall()
+        server.kill()
+        server.start()
+        with pytest.raises(UnknownJob):
+            waiting.result(10)
+
+
+def test_a_wait_ends_with_its_time_while_redis_is_gone(
+    waits: Waits, make_server: Callable[..., EmbeddedRedis], queue_name: str
+) -> None:
+    server = make_server(port=0)
+    url = server.tcp_url or ""
+    server.kill()
+    for timeout in (0, LONGER_THAN_A_CALL_TRIES_S):
+        began = monotonic()
+        with pytest.raises(ConnectionLost):
+            waits(url, queue_name, "any", timeout)
+        assert timeout <= monotonic() - began < timeout + 5

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from rqueue.packing import Call
     from rqueue.put_handle import AsyncPutHandle, PutHandle
     from rqueue.puts import BackgroundPuts
+    from rqueue.sender import AsyncHandle, Handle
     from rqueue.store import Put, Retried, Window
 
 __version__ = "0.1.0"
@@ -71,6 +72,7 @@ __all__ = [
     "UNLIMITED",
     "AsyncBackgroundPuts",
     "AsyncConsumer",
+    "AsyncHandle",
     "AsyncJobHandle",
     "AsyncPutHandle",
     "AsyncQueue",
@@ -83,6 +85,7 @@ __all__ = [
     "Delivery",
     "Envelope",
     "GrantCredit",
+    "Handle",
     "Inspector",
     "InvalidName",
     "JobCancelled",
@@ -133,6 +136,7 @@ __all__ = [
 _LAZY = {
     "AsyncBackgroundPuts": "rqueue.aputs",
     "AsyncConsumer": "rqueue.aconsumer",
+    "AsyncHandle": "rqueue.sender",
     "AsyncJobHandle": "rqueue.ahandle",
     "AsyncPutHandle": "rqueue.put_handle",
     "AsyncQueue": "rqueue.aclient",
@@ -141,6 +145,7 @@ _LAZY = {
     "Consumer": "rqueue.consumer",
     "Envelope": "rqueue.codec",
     "GrantCredit": "rqueue.credit",
+    "Handle": "rqueue.sender",
     "Inspector": "rqueue.inspector",
     "JobHandle": "rqueue.handle",
     "Put": "rqueue.store",

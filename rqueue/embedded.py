@@ -63,6 +63,8 @@ class EmbeddedRedis:
         self.binary = find_server() if binary is None else binary
         self._given = None if directory is None else Path(directory).absolute()
         self._directory = self._given
+        if port is not None and not 0 <= port <= 65535:
+            raise EmbeddedRedisError(f"there is no port {port}: they go from 0 (any) to 65535")
         self._asked_port = port
         self._port: int | None = port or None
         self._config = dict(config or {})
@@ -124,7 +126,12 @@ class EmbeddedRedis:
                     break
                 except EmbeddedRedisError:
                     said = self._log_tail(since=log_start)
-                    if self._asked_port or "in use" not in said or not attempts_left:
+                    taken = "in use" in said
+                    if taken and self._asked_port:
+                        raise EmbeddedRedisError(
+                            f"port {self._asked_port} is in use: choose another one, or 0 for any"
+                        ) from None
+                    if not taken or not attempts_left:
                         raise
                     self._port = None
         except BaseException:

@@ -123,4 +123,13 @@ def problem_of(url: str) -> str:
         return "has no path, as in unix:///run/redis.sock"
     if parts.scheme != "unix" and not parts.hostname and port is None:
         return "has no host"
+    if parts.scheme != "unix" and not _is_database(parts.path):
+        return "names no database by its number: what follows the host is /0, /1, ... or nothing"
     return ""
+
+
+def _is_database(path: str) -> bool:
+    """Whether a plain URL's path is one that redis-py reads as it is meant: it takes the digits
+    of `/1/2` together, and what is no number for database 0."""
+    number = path.removeprefix("/")
+    return not number or (number.isascii() and number.isdecimal())

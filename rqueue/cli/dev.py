@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from rqueue.cli.exits import NOT_FOUND, OK, SERVER, Failure
+from rqueue.cli.failures import say
 from rqueue.cli.output import echo, json_option, print_json
 
 START_S = 30.0
@@ -23,7 +24,12 @@ _PID_FILE, _LOG_FILE = "dev.pid", "dev.log"
 
 
 @click.command()
-@click.option("--port", type=int, metavar="N", help="Listen on this loopback port too; 0: any.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="Listen on this loopback port too; 0: any.",
+)
 @click.option("--background", "-b", is_flag=True, help="Start it and return.")
 @click.option("--stop", is_flag=True, help="Stop the one that runs in this folder.")
 @click.option("--status", is_flag=True, help="Say whether one runs, and where.")
@@ -31,9 +37,10 @@ _PID_FILE, _LOG_FILE = "dev.pid", "dev.log"
 def dev(port: int | None, background: bool, stop: bool, status: bool, as_json: bool) -> int:
     """Keep a Redis server running for development.
 
-    A real server with its data in .rqueue/ of this folder (put that into .gitignore). Every rqueue
-    command that is started here without a URL uses it; programs set RQUEUE_URL to what it prints.
-    It ends with Ctrl-C, and its data stays for the next time. Not for production.
+    A real server with its data in .rqueue/ of this folder (put that into .gitignore). What is
+    started here, rqueue's commands and your programs, uses it, unless RQUEUE_URL or REDIS_URL names
+    another server; elsewhere set RQUEUE_URL to what it prints. It ends with Ctrl-C, and its data
+    stays for the next time. Not for production.
 
     \b
     Examples:
@@ -66,6 +73,19 @@ def _say(url: str | None, as_json: bool, otherwise: str) -> int:
     return OK if url is not None else NOT_FOUND
 
 
+def warn_of_another(url: str) -> None:
+    """Say so where a variable of the environment sends the user's programs to another server than
+    the development server at `url`."""
+    from rqueue.settings import HOSTED_URL
+
+    variable = next((name for name in ("RQUEUE_URL", HOSTED_URL) if os.environ.get(name)), "")
+    if variable and os.environ[variable] != url:
+        say(
+            f"{variable} is set and wins: programs that are started with it use that server, not "
+            f"this one; set RQUEUE_URL={url} for them, or unset {variable}"
+        )
+
+
 def _serve(directory: Path, port: int | None, as_json: bool) -> int:
     from rqueue.embedded import EmbeddedRedis
 
@@ -84,6 +104,7 @@ def _serve(directory: Path, port: int | None, as_json: bool) -> int:
                 echo(f"{server.binary}, data in {server.directory}")
                 echo(f"export RQUEUE_URL={url}")
                 echo("Ctrl-C ends it.")
+            warn_of_another(url)
             sys.stdout.flush()
             while not ended.wait(0.5):
                 if not server.alive:
@@ -167,6 +188,7 @@ def _background(directory: Path, port: int | None, as_json: bool) -> int:
         time.sleep(0.05)
     # it is to outlive us: the interpreter need not complain that nobody waited for it
     process.returncode = 0
+    warn_of_another(url)
     return _say(url, as_json, "")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from difflib import get_close_matches
 
@@ -55,9 +56,9 @@ def advice(error: BaseException) -> str:
     if isinstance(error, errors.AuthenticationFailed) and "refuses the login" in str(error):
         return "put the right user and password into the URL: redis://USER:PASSWORD@host:6379/0"
     if isinstance(error, errors.ConnectionLost):
-        return "is the server running, and is --url or RQUEUE_URL right?"
+        return f"is the server running, and is {_source()} right?"
     if isinstance(error, errors.RedisTimeout) and "TLS" not in str(error):
-        return "is the server overloaded, or the address in --url or RQUEUE_URL not a Redis?"
+        return f"is the server overloaded, or the address in {_source()} not a Redis?"
     if isinstance(error, errors.RedisOutOfMemory):
         return "raise maxmemory, or make room: rqueue purge, rqueue dead purge"
     if isinstance(error, errors.RedisReadOnly) and "primary" not in str(error):
@@ -67,6 +68,14 @@ def advice(error: BaseException) -> str:
     if isinstance(error, errors.UnknownQueue):
         return "see 'rqueue queues' for those there are"
     return ""
+
+
+def _source() -> str:
+    """Where the address of the server may have come from."""
+    from rqueue.settings import HOSTED_URL
+
+    hosted = os.environ.get(HOSTED_URL) and not os.environ.get("RQUEUE_URL")
+    return f"--url or {HOSTED_URL if hosted else 'RQUEUE_URL'}"
 
 
 def describe(error: BaseException) -> str:
@@ -95,6 +104,9 @@ def report(error: Exception) -> int:
         return error.exit_code
     if isinstance(error, click.ClickException):
         say(error.format_message())
+        return exit_code(error)
+    if isinstance(error, errors.EmbeddedRedisError):
+        say_all(error)  # with the end of the server's log
         return exit_code(error)
     if isinstance(error, errors.RQueueError):
         say(describe(error))

@@ -141,8 +141,9 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 def cli(ctx: click.Context) -> None:
     """A worker queue on Redis: strict order, nothing lost, no polling.
 
-    Where the server is comes from --url or RQUEUE_URL. Without either, all commands but 'worker'
-    use the development server of this folder, if 'rqueue dev' runs here.
+    Where the server is comes from --url, RQUEUE_URL or REDIS_URL, the first that is there. Without
+    any, all commands but 'worker' use the development server of this folder, if 'rqueue dev' runs
+    here.
 
     \b
     A first look:

@@ -94,7 +94,7 @@ def connection_options(command: F) -> F:
             metavar="URL",
             expose_value=False,
             callback=_note,
-            help="The Redis server, as redis://host:6379/0; default RQUEUE_URL.",
+            help="The Redis server, as redis://host:6379/0; default RQUEUE_URL, or REDIS_URL.",
         ),
     ):
         command = decorate(command)

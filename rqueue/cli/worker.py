@@ -208,4 +208,7 @@ def _dev_url() -> str:
         raise Failure(
             "no development server runs in this folder: start it with rqueue dev", NOT_FOUND
         )
+    from rqueue.cli.dev import warn_of_another
+
+    warn_of_another(url)
     return url

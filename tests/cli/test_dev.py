@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -78,3 +79,28 @@ def test_it_says_when_the_server_dies(away: Path) -> None:
         os.kill(json.loads(process.stdout.readline())["pid"], signal.SIGKILL)
         assert b"ended by itself" in process.stderr.read()
     assert process.returncode == 4
+
+
+@pytest.mark.parametrize("variable", ["RQUEUE_URL", "REDIS_URL"])
+def test_a_variable_that_wins_is_told(
+    keeper: str, variable: str, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = "redis://127.0.0.1:1/0"
+    monkeypatch.setenv(variable, other)
+    done = command("worker", "no_such_module", "--dev")
+    assert f"{variable} is set and wins" in done.stderr
+    assert f"RQUEUE_URL={keeper}" in done.stderr
+    monkeypatch.setenv(variable, keeper)
+    assert "is set and wins" not in command("worker", "no_such_module", "--dev").stderr
+
+
+def test_a_port_that_is_taken(away: Path, command: Command) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        for how in ([], ["--background"]):
+            done = command("dev", "--port", port, *how)
+            assert done.returncode == 4
+            assert f"port {port} is in use" in done.stderr
+    assert command("dev", "--port", "99999").returncode == 2

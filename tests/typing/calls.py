@@ -4,8 +4,8 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any, assert_type
 
+from rqueue import AsyncHandle, Handle
 from rqueue.job import JobState
-from rqueue.sender import AsyncHandle, Handle
 from rqueue.task import AsyncTask, SyncTask, task
 
 

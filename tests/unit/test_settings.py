@@ -160,6 +160,10 @@ def test_the_environment_and_what_goes_before_it() -> None:
     [
         ({"RQUEUE_URL": "http://h"}, "RQUEUE_URL", "must begin with redis://"),
         ({"RQUEUE_URL": "redis://"}, "RQUEUE_URL", "no host"),
+        ({"RQUEUE_URL": "redis://h/99x"}, "RQUEUE_URL", "no database by its number"),
+        ({"RQUEUE_URL": "redis://h/production"}, "RQUEUE_URL", "no database by its number"),
+        ({"RQUEUE_URL": "redis://h//prod"}, "RQUEUE_URL", "no database by its number"),
+        ({"REDIS_URL": "rediss://h/1/2"}, "REDIS_URL", "no database by its number"),
         ({"RQUEUE_URL": "redis://h:x"}, "RQUEUE_URL", "is no URL"),
         ({"RQUEUE_URL": "unix://"}, "RQUEUE_URL", "no path"),
         ({"RQUEUE_NAMESPACE": "a{b"}, "RQUEUE_NAMESPACE", "must be 1 to 64"),

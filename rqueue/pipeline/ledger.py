@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
+from pyspark.sql import functions as F
 
 from rqueue.pipeline.files import Files
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Done", "Ledger"]
 
+_REPLAYS = "_rqueue/replays"
 SCHEMA = "queue string, id string, position bigint, replayed_as string, at bigint"
 
 
@@ -43,7 +45,8 @@ class Ledger:
     def __init__(self, spark: SparkSession, folder: str, name: str) -> None:
         self._spark = spark
         self._files = Files(spark, folder)
-        self._place = f"_rqueue/replays/{name}"
+        self._name = name
+        self._place = f"{_REPLAYS}/{name}"
 
     @property
     def path(self) -> str:
@@ -57,6 +60,18 @@ class Ledger:
             return self._spark.createDataFrame([], SCHEMA)
         lines = self._spark.read.schema(SCHEMA).json(self.path)
         return lines.dropDuplicates(["queue", "id"])
+
+    def of_others(self, jobs: DataFrame) -> dict[str, int]:
+        """How many of these jobs (queue, id) the other replays of the folder have done, by name."""
+        names = [name for name in self._files.names(_REPLAYS) if name != self._name]
+        if not names:
+            return {}
+        reader = self._spark.read.schema(SCHEMA)
+        lines = reader.json([self._files.path(f"{_REPLAYS}/{name}") for name in sorted(names)])
+        name = F.element_at(F.split(F.col("_metadata.file_path"), "/"), -2)
+        noted = lines.select("queue", "id", name.alias("name")).distinct()
+        counts = noted.join(jobs.select("queue", "id"), ["queue", "id"]).groupBy("name").count()
+        return {row["name"]: row["count"] for row in counts.orderBy("name").collect()}
 
     def add(self, done: Iterable[Done]) -> None:
         """Note that these are done. Raises LakeError."""

@@ -92,6 +92,10 @@ class Chosen:
                 summary.refused[row["problem"]] = summary.refused.get(row["problem"], 0) + count
         return summary
 
+    def elsewhere(self) -> dict[str, int]:
+        """How many of those that would be replayed were, under other names; by name."""
+        return self.ledger.of_others(self.rows.where("problem IS NULL"))
+
     def sample(self, count: int = 10) -> list[dict[str, Any]]:
         """Some of those that would be replayed, the first ones."""
         some = self.rows.where("problem IS NULL").orderBy("place").limit(count)

@@ -107,13 +107,17 @@ def report(
         prepared.unpersist()
         raise
     made.document["missing"] = [asdict(gap) for gap in missing]
-    made.document["warnings"] = _warnings(made.document["figures"], missing)
+    absent = sorted(set(queues) - set(made.document["queues"]))
+    made.document["warnings"] = _warnings(made.document["figures"], missing, absent)
     return made
 
 
-def _warnings(figures: Mapping[str, Any], missing: Sequence[Missing]) -> list[str]:
-    """What the figures do not know, a sentence each."""
+def _warnings(
+    figures: Mapping[str, Any], missing: Sequence[Missing], absent: Sequence[str]
+) -> list[str]:
+    """What the figures do not know, a sentence each. absent: queues that were asked for."""
     said = [str(gap) for gap in missing]
+    said += [f"queue '{name}' has no history in this range" for name in absent]
     if untimed := figures["untimed"]:
         attempts = "attempt was" if untimed == 1 else "attempts were"
         said.append(

@@ -137,6 +137,13 @@ def test_again_it_does_nothing(run: Run, read: Read, graves: Queue, away: Path) 
     more = read(*args, "--yes")
     assert (more["jobs"], more["replayed_before"]) == (1, 5)
     assert len(list((away / "rqueue-replays").rglob("*.jsonl"))) == 2
+    # the same choice in other words is another replay, which is said
+    words = ["replay", "-q", graves.name, "--where", "error='TimeoutError'"]
+    dry = read(*words)
+    assert dry["replayed_elsewhere"] == {more["name"]: 6}
+    said = run(*words).stderr
+    assert f"warning: 6 jobs of these were replayed before as '{more['name']}', and would" in said
+    assert read(*args)["replayed_elsewhere"] == {}
     other = read(*args, "--yes", "--name", "other")
     assert other["jobs"] == 6
 
@@ -230,6 +237,10 @@ def test_wrong_sql_is_said(run: Run, graves: Queue, where: str, words: list[str]
         ([], "--where"),
         (["--where", "true", "--from", "lake"], "--lake"),
         (["--where", "true", "--since", "1d"], "--since"),
+        (
+            ["--where", "true", "--from", "lake", "--lake", "x", "--since", "1h", "--until", "2h"],
+            "--since is not before --until",
+        ),
         (["--where", "true", "--rate", "-1"], "rate"),
         (["--where", "true", "--name", "../x"], "name"),
         (["--where", "true", "--limit", "0"], "limit"),

@@ -120,7 +120,9 @@ def test_page_of_what_redis_has(
     with Queue("mail", server.url, namespace=namespace) as queue:
         settle(queue, 5)
         held = _dies(queue)
-    said = run("report", "--slo-wait", "1s").output
+    result = run("report", "--slo-wait", "1s", "--queue", "mail", "--queue", "mial")
+    said = result.output
+    assert "warning: queue 'mial' has no history in this range" in result.stderr
     assert "done      5 jobs" in said
     assert "failed    1 job" in said
     page = (tmp_path / "rqueue-report.html").read_text()
@@ -235,6 +237,8 @@ def test_json_and_parquet_of_a_lake(
 def test_wrong_use(run: Callable[..., Result]) -> None:
     assert "--no-live needs a --lake" in run("report", "--no-live", code=2).output
     assert "both want stdout" in run("report", "--json", "--out", "-", code=2).output
+    backwards = run("report", "--from", "1h", "--to", "2h", code=2).output
+    assert "--from is not before --to: there is nothing in between" in backwards
     assert "no server: set RQUEUE_URL" in run("report", code=2, url="").output
     assert "slo-wait" in run("report", "--slo-wait", "soon", code=2).output
     assert "there is none at" in run("report", "--lake", "nowhere", code=2).output

@@ -15,6 +15,7 @@ from rqueue.cli.output import Column, echo, json_option, print_json, print_table
 from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.pipeline.shared import (
     cluster_option,
+    in_order,
     lake_option,
     lake_rows,
     queue_option,
@@ -110,6 +111,7 @@ def replay(
     for queue in (*queues, *([to_queue] if to_queue is not None else [])):
         check_queue(queue)
     first, last = moment(since, "since"), moment(until, "until")
+    in_order(first, last, "--since", "--until")
     with source_access(target, cluster) as access:
         require_server(access)
         with spark_session(master, conf) as spark:
@@ -132,9 +134,15 @@ def replay(
                 chosen = choose_lake(spark, access, rows, where, book, limit=limit)
             chosen.rows.persist()
             summary = chosen.summary()
+            elsewhere = chosen.elsewhere()
+            for other, count in elsewhere.items():
+                say(
+                    f"warning: {many(count, 'job')} of these {'was' if count == 1 else 'were'} "
+                    f"replayed before as '{other}', and would be again: --name {other} leaves them"
+                )
             if not yes:
                 command = _command(run, name, target.namespace)
-                return _dry_run(chosen, summary, run, command, as_json)
+                return _dry_run(chosen, summary, elsewhere, run, command, as_json)
             with Meter("jobs", summary.replayable, quiet=as_json) as meter:
                 try:
                     done = again(
@@ -180,7 +188,14 @@ def _command(run: str, name: str | None, namespace: str | None) -> str:
     return shlex.join([*given, "--yes"])
 
 
-def _dry_run(chosen: Chosen, summary: Summary, run: str, command: str, as_json: bool) -> int:
+def _dry_run(
+    chosen: Chosen,
+    summary: Summary,
+    elsewhere: dict[str, int],
+    run: str,
+    command: str,
+    as_json: bool,
+) -> int:
     sample = chosen.sample()
     if as_json:
         print_json(
@@ -190,6 +205,7 @@ def _dry_run(chosen: Chosen, summary: Summary, run: str, command: str, as_json: 
                 "chosen": summary.chosen,
                 "replayable": summary.replayable,
                 "replayed_before": summary.replayed,
+                "replayed_elsewhere": elsewhere,
                 "not_replayable": summary.refused,
                 "sample": sample,
             }

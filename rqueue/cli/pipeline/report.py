@@ -14,6 +14,7 @@ from rqueue.cli.exits import USAGE, Failure
 from rqueue.cli.output import echo, json_option, print_facts, print_json, rate, span
 from rqueue.cli.pipeline.shared import (
     cluster_option,
+    in_order,
     lake_option,
     queue_option,
     range_options,
@@ -99,6 +100,7 @@ def report(
 
     end_ms = moment(until, "to") or round(time.time() * 1000)
     start_ms = moment(since, "from") or end_ms - DAY_MS
+    in_order(start_ms, end_ms, "--from", "--to")
     wait_s = None if slo_wait is None else parse_duration(slo_wait, "slo-wait")
     run_s = None if slo_run is None else parse_duration(slo_run, "slo-run")
     page = out or (None if as_json or parquet else DEFAULT_PAGE)

@@ -108,6 +108,12 @@ def range_options(command: F) -> F:
     return command
 
 
+def in_order(first_ms: int, last_ms: int, first: str, last: str) -> None:
+    """Refuse a range that holds nothing; 0: no such limit. Raises UsageError."""
+    if last_ms and first_ms >= last_ms:
+        raise click.UsageError(f"{first} is not before {last}: there is nothing in between")
+
+
 # -- the session -----------------------------------------------------------------------------------
 
 
@@ -223,6 +229,7 @@ def history_table(
     """A session, history of all queues between two times (see `range_options`), of a lake or the
     one that Redis keeps, and what is missing in it."""
     first, last = moment(since, "from"), moment(until, "to")
+    in_order(first, last, "--from", "--to")
     with contextlib.ExitStack() as stack:
         options = None
         if lake is None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from redis import exceptions as rx
 
 from rqueue import errors
+from rqueue.sentinel import no_primary
 
 __all__ = ["REPLIES", "Meaning", "moved_on", "translate", "unsure"]
 
@@ -76,6 +77,14 @@ _SAYINGS: tuple[tuple[str, Meaning], ...] = (
     (
         "DB index|invalid DB",
         Meaning(errors.WrongServer, "the server has no database of the number in the URL: {said}"),
+    ),
+    (
+        "unknown command .SENTINEL",
+        Meaning(
+            errors.WrongServer,
+            "what answers is no Sentinel: redis+sentinel:// wants the address of Sentinels, whose "
+            "port is mostly 26379",
+        ),
     ),
     (
         "unknown command",
@@ -160,7 +169,8 @@ def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
         sent = sent and not never_connected(error)
         made = errors.RedisTimeout(f"no answer from Redis in time: {error}{hint}", url=url)
     elif isinstance(error, rx.ConnectionError | OSError):
-        made = errors.ConnectionLost(f"cannot reach Redis: {error}{hint}", url=url)
+        why = no_primary(str(error), url) or f"cannot reach Redis: {error}"
+        made = errors.ConnectionLost(why + hint, url=url)
     else:
         return None
     made.outcome_unknown = sent

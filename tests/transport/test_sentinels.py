@@ -16,6 +16,7 @@ from rqueue import errors
 from rqueue.aclient import AsyncQueue
 from rqueue.client import Queue
 from rqueue.connection import open_client, url_of
+from rqueue.embedded import EmbeddedRedis
 from rqueue.inspector import Inspector
 from rqueue.job import JobState
 from rqueue.options import Options
@@ -110,11 +111,37 @@ def test_what_sentinels_do_not_know_or_refuse(behind: BehindSentinels) -> None:
     for url, error in (
         (behind.url.replace(f"/{NAME}/", "/other/"), errors.ConnectionLost),
         (behind.url.partition("?")[0], errors.ServerError),
+        (behind.url.replace(SENTINEL_PASSWORD, "wrong"), errors.ServerError),
         (behind.url.replace(PASSWORD, "wrong", 1), errors.AuthenticationFailed),
     ):
         with Queue("q", url) as queue, pytest.raises(error) as caught:
             queue.send("t")
         assert "redis+sentinel://" in str(caught.value)
+        assert "<redis" not in str(caught.value)
+
+
+@pytest.mark.parametrize("hosts", ["127.0.0.1:1", "127.0.0.1:1,localhost:2"])
+def test_sentinels_that_are_down_are_told_in_short(hosts: str) -> None:
+    url = f"redis+sentinel://{hosts}/mymaster"
+    with Queue("q", url) as queue, pytest.raises(errors.ConnectionLost) as caught:
+        queue.send("t")
+
+    async def ask() -> None:
+        async with AsyncQueue("q", url) as own:
+            await own.send("t")
+
+    with pytest.raises(errors.ConnectionLost) as acaught:
+        asyncio.run(ask())
+    expected = f"no Sentinel answers at {hosts} ({url}/0)"
+    assert str(caught.value) == str(acaught.value) == expected
+
+
+def test_what_is_no_sentinel_is_told_in_short(make_server: Callable[..., EmbeddedRedis]) -> None:
+    server = make_server(port=0)
+    url = (server.tcp_url or "").replace("redis://", "redis+sentinel://").partition("/0")[0]
+    refused = pytest.raises(errors.WrongServer, match="what answers is no Sentinel")
+    with Queue("q", f"{url}/mymaster") as queue, refused:
+        queue.send("t")
 
 
 # -- under load ------------------------------------------------------------------------------------

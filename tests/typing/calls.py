@@ -45,6 +45,14 @@ assert_type(add.enqueue(1).state(), JobState)
 assert_type(add.enqueue(1).handed_to, str)
 
 
+def start() -> Handle[int]:
+    return add.enqueue(1, 2)
+
+
+async def astart() -> AsyncHandle[int]:
+    return await add.aenqueue(1, 2)
+
+
 async def web() -> None:
     assert_type(await fetch("x"), bytes)
     handle = await fetch.aenqueue("x")

@@ -265,7 +265,8 @@ class ConsumerSteps(Subscription):
         """The jobs of a reply, behind what was handed over before them and not heard of yet."""
         if not self._overtakes(pulled):
             return self._take(pulled)
-        known = set(self._held)
+        # what nobody was given yet is named again, in its turn
+        known = self._held.keys() - {job.id for job in self._unread}
         self._take(pulled)
         jobs = self._recall(self._window() if window is None else window)
         self._asked = pulled.behind  # once: a damaged one is never named

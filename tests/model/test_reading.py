@@ -112,3 +112,21 @@ def play(kind: Any, course: tuple[tuple[str, dict[str, Any]], ...]) -> None:
             getattr(played, name)(**arguments)
     finally:
         played.teardown()
+
+
+def test_what_receive_keeps_is_not_lost_where_a_settle_asks_what_is_held(
+    client: redis.Redis, tmp_path: Path
+) -> None:
+    once: dict[str, Any] = {"timeout": 0.01}
+    course = (
+        *(("receive", once), ("enqueue", {"count": 5}), ("receive", once)),
+        *(("enqueue", {"count": 1}), ("arrive", {}), ("enqueue", {"count": 1})),
+        ("settle", {"count": 3, "pull": True}),
+    )
+    played = machine(LoneReading, client, frozen(tmp_path))()
+    try:
+        played.join(window=100, managed=False)
+        for name, arguments in course:
+            getattr(played, name)(**arguments)
+    finally:
+        played.teardown()

@@ -118,7 +118,7 @@ def test_what_receive_keeps_is_not_lost_where_a_settle_asks_what_is_held(
     client: redis.Redis, tmp_path: Path
 ) -> None:
     once: dict[str, Any] = {"timeout": 0.01}
-    course = (
+    course: tuple[tuple[str, dict[str, Any]], ...] = (
         *(("receive", once), ("enqueue", {"count": 5}), ("receive", once)),
         *(("enqueue", {"count": 1}), ("arrive", {}), ("enqueue", {"count": 1})),
         ("settle", {"count": 3, "pull": True}),

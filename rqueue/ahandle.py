@@ -48,8 +48,9 @@ class AsyncJobHandle(Generic[R]):
 
         Cancelling the wait (asyncio.timeout, a client that hung up) changes nothing for the job.
         """
-        patience = self._queue._connections.patience
-        wait = ResultWait(self._queue.keys, self.id, timeout, slice_for(patience))
+        queue = self._queue
+        patience = queue._connections.patience
+        wait = ResultWait(queue.keys, self.id, timeout, slice_for(patience), queue.redis)
         while True:
             try:
                 record = await self._asked(wait)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
 from rqueue.errors import BadArguments
 
-__all__ = ["CallChecker"]
+__all__ = ["OPTIONS", "CallChecker"]
+
+OPTIONS = frozenset(
+    (
+        *("queue", "id", "priority", "at", "max_deliveries", "max_crashes", "retry", "limit"),
+        *("soft_limit", "keep", "headers", "labels", "immediate", "sender", "async_sender"),
+    )
+)
+"""What `task.options` takes, and some give to the call itself."""
 
 
 class CallChecker:
@@ -78,4 +87,10 @@ class CallChecker:
         try:
             self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise BadArguments(self._task, str(error), str(self._signature)) from None
+            said = str(error)
+            found = re.search(r"unexpected keyword argument '(\w+)'", said)
+            if found is not None and found[1] in OPTIONS:
+                said += (
+                    f" (an option stands before the call: .options({found[1]}=...).enqueue(...))"
+                )
+            raise BadArguments(self._task, said, str(self._signature)) from None

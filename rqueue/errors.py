@@ -472,12 +472,19 @@ class ResultNotReady(ResultError):
 
 
 class ResultTimeout(ResultError, TimeoutError):
-    """The job did not end within `timeout` seconds; `state` and `reason` as of `ResultNotReady`."""
+    """The job did not end within `timeout` seconds; `state` and `reason` as of `ResultNotReady`.
 
-    def __init__(self, id: str, timeout: float, state: str, reason: str = "") -> None:
+    `url`: of the server that was asked, without credentials; "" when not known.
+    """
+
+    def __init__(
+        self, id: str, timeout: float, state: str, reason: str = "", *, url: str = ""
+    ) -> None:
         why = f": {reason}" if reason else ""
-        said = f"job '{id}' did not end within {timeout:g} s: it is {state}{why}"
+        where = f" ({url})" if url else ""
+        said = f"job '{id}' did not end within {timeout:g} s: it is {state}{why}{where}"
         super().__init__(said, id=id)
+        self.url = url
         self.timeout = timeout
         self.state = state
         self.reason = reason

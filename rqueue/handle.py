@@ -65,7 +65,7 @@ class JobHandle(Generic[R]):
 
 def await_record(queue: Queue, id: str, timeout: float | None) -> Any:
     """Wait for a job's record and return the result in it; see `JobHandle.result`."""
-    wait = ResultWait(queue.keys, id, timeout, slice_for(queue._lines.patience))
+    wait = ResultWait(queue.keys, id, timeout, slice_for(queue._lines.patience), queue.redis)
     while True:
         try:
             record = _asked(queue, wait)

@@ -16,6 +16,7 @@ import orjson
 
 from rqueue import store
 from rqueue.codec import decode_result
+from rqueue.connection import url_of
 from rqueue.errors import (
     JobCancelled,
     JobExpired,
@@ -95,12 +96,28 @@ def slice_for(patience: float | None) -> float:
 
 class ResultWait:
     """One caller's wait for one job's record, at most `timeout` seconds (None: for ever; 0: no
-    wait). `slice_s`: the longest that one blocked command may last."""
+    wait). `slice_s`: the longest that one blocked command may last. `client`: of the server that is
+    asked, for messages."""
 
-    __slots__ = ("_deadline", "_keys", "_list", "_patience", "_slice", "_told", "id", "timeout")
+    __slots__ = (
+        "_client",
+        "_deadline",
+        "_keys",
+        "_list",
+        "_patience",
+        "_slice",
+        "_told",
+        "id",
+        "timeout",
+    )
 
     def __init__(
-        self, keys: QueueKeys, id: str, timeout: float | None, slice_s: float = WAIT_SLICE_S
+        self,
+        keys: QueueKeys,
+        id: str,
+        timeout: float | None,
+        slice_s: float = WAIT_SLICE_S,
+        client: Any = None,
     ) -> None:
         if timeout is not None:
             expect_number("timeout", timeout, "a number of seconds, or None", least=-math.inf)
@@ -108,6 +125,7 @@ class ResultWait:
         self.timeout = timeout
         self._list = keys.result(id)
         self._keys = keys
+        self._client = client
         self._slice = slice_s
         self._patience = Patience()
         self._told = False
@@ -148,7 +166,7 @@ class ResultWait:
             )
             if self.timeout <= 0:
                 raise ResultNotReady(self.id, state, reason)
-            raise ResultTimeout(self.id, self.timeout, state, reason)
+            raise ResultTimeout(self.id, self.timeout, state, reason, url=url_of(self._client))
         return None
 
     def moved(self, reply: Any) -> Record | None:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from rqueue.call_checker import CallChecker
-from rqueue.errors import ConfigError, TaskAlreadyRegistered, UnknownTask
+from rqueue.errors import BadArguments, ConfigError, TaskAlreadyRegistered, UnknownTask
 from rqueue.expect import expect, expect_number, shown
 from rqueue.names import check_queue, check_task
 from rqueue.options import NO_OPTIONS, Options
@@ -89,7 +89,11 @@ class BoundTask(Generic[P, R]):
 
     def delay(self, seconds: float, /, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
         """Enqueue one call that becomes ready in `seconds`, by Redis's clock."""
-        return self._send(self._due(_delay(seconds)), args, kwargs)
+        due = self._due(_delay(seconds))
+        try:
+            return self._send(due, args, kwargs)
+        except BadArguments as error:
+            raise _without_seconds(error, seconds, args, kwargs) from None
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> AsyncHandle[R]:
         """`enqueue` for asyncio."""
@@ -103,7 +107,11 @@ class BoundTask(Generic[P, R]):
 
     async def adelay(self, seconds: float, /, *args: P.args, **kwargs: P.kwargs) -> AsyncHandle[R]:
         """`delay` for asyncio."""
-        return await self._asend(self._due(_delay(seconds)), args, kwargs)
+        due = self._due(_delay(seconds))
+        try:
+            return await self._asend(due, args, kwargs)
+        except BadArguments as error:
+            raise _without_seconds(error, seconds, args, kwargs) from None
 
     def options(
         self,
@@ -173,6 +181,16 @@ class BoundTask(Generic[P, R]):
         return await sender.enqueue_task(
             self.queue, self.name, args, kwargs, options, check.positional
         )
+
+
+def _without_seconds(
+    error: BadArguments, seconds: float, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> BadArguments:
+    """The error of a delayed call; with a hint where its first argument may stand for seconds."""
+    if args or kwargs:
+        return error
+    hint = f"delay takes the seconds first; did you mean enqueue({seconds!r})?"
+    return BadArguments(error.task, f"{error.problem} ({hint})", error.signature)
 
 
 def _delay(seconds: float) -> timedelta:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rqueue.cli.exits import NEGATIVE, OK, confirm
+from rqueue.cli.exits import NEGATIVE, NOT_FOUND, OK, Failure, confirm
 from rqueue.cli.output import Column, json_option, print_json, print_table, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.words import many
@@ -52,9 +52,13 @@ def cancel(
     """  # noqa: D301
     from rqueue import store
     from rqueue.connection import execute
+    from rqueue.errors import UnknownJob
 
     with target.inspector() as inspector:
-        found = [inspector.job(id_, queue).job for id_ in ids]
+        try:
+            found = [inspector.job(id_, queue).job for id_ in ids]
+        except UnknownJob as error:
+            raise Failure(f"{error}; nothing was cancelled", NOT_FOUND) from None
         confirm(f"Cancel {many(len(ids), 'job')}?", yes)
         answers = []
         for job in found:

@@ -18,6 +18,7 @@ from rqueue.cli.output import (
     shorten,
     size,
 )
+from rqueue.cli.show import died_of_crashes
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.job import JobInfo, why_dead
 
@@ -128,7 +129,7 @@ def arguments(job: JobInfo, width: int = 50) -> str:
 def reason(job: JobInfo, width: int = 70) -> str:
     """Why a job is dead, in one line."""
     cause = job.cause or {}
-    why = why_dead(job.cause)
+    why = "crashes" if died_of_crashes(job) else why_dead(job.cause)
     kind, message = cause.get("type") or cause.get("kind") or "", cause.get("message") or ""
     said = f"{kind}: {message}" if kind and message else f"{kind}{message}"
     return shorten(f"{why}: {said}" if why else said, width)

@@ -67,7 +67,7 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
     if job.state is JobState.READY:
         state += f", {place} before it in its level" if place else ", next in its level"
     elif job.state is JobState.DEAD:
-        state += f": {DEATHS.get(why_dead(job.cause), '')}".rstrip(": ")
+        state += f": {how_it_died(job)}".rstrip(": ")
     elif job.holder:
         state += f" by {job.holder}"
     if reason:
@@ -118,6 +118,23 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
         echo(head, bold=True)
         for line in describe_error(error).splitlines():
             echo(f"  {line}")
+
+
+def how_it_died(job: JobInfo) -> str:
+    """Why a job is dead, in a few words; "" where nobody knows."""
+    cause = job.cause or {}
+    if died_of_crashes(job):
+        crashes = many(int(cause["crash"]), "worker process", "worker processes")
+        return f"it cost {crashes}, all that max_crashes allows"
+    return DEATHS.get(why_dead(cause), "")
+
+
+def died_of_crashes(job: JobInfo) -> bool:
+    """Whether it was the limit of crashes that a job reached, and not that of its attempts."""
+    cause = job.cause or {}
+    spent = job.max_deliveries and cause.get("attempt", 0) >= job.max_deliveries
+    crashed = cause.get("kind") == "crash" and cause.get("crash")
+    return bool(crashed) and not spent and why_dead(cause) != GAVE_UP
 
 
 def describe_error(error: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from rqueue.consumer import Consumer
 from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import ResultNotReady
 from rqueue.history import pack
+from rqueue.options import Options
 from rqueue.testing import move_time
 
 Run = Callable[..., Result]
@@ -389,3 +390,16 @@ def test_stats_watch(server: EmbeddedRedis, queue: Queue, consumer: Make) -> Non
     assert report["wait_ms"]["p50"] == 100
     assert report["run_ms"]["p99"] == 20
     assert report["tasks"] == {"app.t": 3}
+
+
+def test_a_job_that_cost_workers_says_so(run: Run, queue: Queue, consumer: Make) -> None:
+    queue.configure(max_crashes=1)
+    for id_, attempts in (("crashes", 10), ("attempts", 1)):
+        queue.send("t", options=Options(id=id_, max_deliveries=attempts))
+        one = consumer(name=id_, jobs=1)
+        one.pull()
+        cause = b'{"kind":"crash","type":"SIGSEGV","message":"killed","at":7,"worker":"w"}'
+        execute(queue.redis, store.reclaim(queue.keys, id_, cause, [store.Ran(id_)]))
+    assert "it cost 1 worker process, all that max_crashes allows" in run("show", "crashes").stdout
+    assert "its attempts are exhausted" in run("show", "attempts").stdout
+    assert "crashes: SIGSEGV" in run("dead", "list", queue.name).stdout

@@ -306,3 +306,10 @@ def test_what_cannot_be_repaired_is_left(run: Run, queue: Queue, client: redis.R
     said = run("doctor", queue.name, "--repair", "--yes", code=1).stdout
     assert "repaired 1 finding" in said
     assert "1 problem left" in said
+
+
+def test_one_id_that_is_unknown_and_nothing_is_cancelled(run: Run, queue: Queue) -> None:
+    handle = queue.send("t")
+    said = run("cancel", handle.id, "nope", "--yes", code=3).stderr
+    assert "nope" in said and "nothing was cancelled" in said
+    assert str(handle.state()) == "ready"

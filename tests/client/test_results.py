@@ -127,6 +127,7 @@ def test_a_time_out_names_the_state(queue: Queue) -> None:
         handle.result(0.05)
     assert isinstance(error.value, TimeoutError)
     assert (error.value.id, error.value.timeout, error.value.state) == (handle.id, 0.05, "ready")
+    assert error.value.url.startswith("unix:///") and f"({error.value.url})" in str(error.value)
 
 
 def test_who_waits_for_what_cannot_come_is_told_at_once(queue: Queue, consumer: Consumer) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import inspect
 import sys
 from datetime import UTC, datetime, timedelta
 from types import ModuleType
@@ -6,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rqueue.call_checker import OPTIONS
 from rqueue.errors import (
     BadArguments,
     ConfigError,
@@ -319,3 +321,17 @@ def test_what_is_no_function_needs_a_name(registry: Registry) -> None:
         task(registry=registry)(Adder())
     made = task(registry=registry, name="adder")(Adder())
     assert made(3) == 3
+
+
+def test_seconds_that_are_an_argument_and_options_that_are_keywords(registry: Registry) -> None:
+    @task(registry=registry)
+    def welcome(user: int) -> None: ...
+
+    with pytest.raises(BadArguments, match=r"seconds first; did you mean enqueue\(7\)\?"):
+        welcome.delay(7)
+    with pytest.raises(BadArguments, match=r"seconds first; did you mean enqueue\(7\)\?"):
+        asyncio.run(welcome.adelay(7))
+    with pytest.raises(BadArguments, match=r"'priority' \(an option .* \.options\(priority="):
+        welcome.enqueue(7, priority=3)  # type: ignore[call-arg]
+    taken = set(inspect.signature(welcome.options).parameters)
+    assert taken == OPTIONS

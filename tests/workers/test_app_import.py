@@ -1,12 +1,13 @@
 """What a pool says of an application that cannot be imported, or that looks like a mistake."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rqueue.client import Queue
-from rqueue_workers.app_import import AppError, import_app
+from rqueue_workers.app_import import AppError, doubts, import_app
 from tests.workers.pools import PATIENCE, Pool
 
 Make = Callable[..., Pool]
@@ -84,6 +85,22 @@ def test_a_deep_one_has_its_traceback(apps: Path) -> None:
         f'File "{apps}/deeper.py", line 2, in connect',
         "raise KeyError('DSN')",
     ]
+
+
+def test_a_module_that_imports_the_tasks_is_no_mistake(apps: Path) -> None:
+    (apps / "shop").mkdir()
+    (apps / "shop/__init__.py").write_text("")
+    (apps / "shop/tasks.py").write_text(
+        "from rqueue.task import Registry, task\n"
+        "tasks = Registry()\n"
+        "@task(registry=tasks)\n"
+        "def sell(): ...\n"
+    )
+    (apps / "shop/worker.py").write_text("import shop.tasks\n")
+    import_app(["shop.worker", "goodapp"])
+    tasks = sys.modules["shop.tasks"].tasks
+    assert doubts(["shop.worker"], [], tasks) == []
+    assert doubts(["goodapp"], [], tasks) == ["module 'goodapp' defines no task"]
 
 
 def test_a_pool_logs_it_once_and_whole(make_pool: Make, apps: Path) -> None:

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from types import TracebackType
+from types import ModuleType, TracebackType
 
 from rqueue.task import Registry
 
@@ -55,9 +55,14 @@ def doubts(modules: Sequence[str], queues: Sequence[str], tasks: Registry) -> li
 
 
 def _shares(module: str, tasks: Registry) -> bool:
-    """Whether a module has tasks of others among its names."""
-    names = vars(sys.modules[module]).values()
-    return any(task in names for task in tasks)
+    """Whether a module has tasks of others among its names, or modules that define some: importing
+    them is all that the module of a pool may have to do."""
+    names = list(vars(sys.modules[module]).values())
+    homes = {task.function.__module__ for task in tasks}
+    imported = [value.__name__ for value in names if isinstance(value, ModuleType)]
+    return any(task in names for task in tasks) or any(
+        f"{home}.".startswith(f"{name}.") for home in homes for name in imported
+    )
 
 
 def _why(module: str, error: BaseException) -> str:

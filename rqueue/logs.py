@@ -15,6 +15,10 @@ __all__ = ["logger"]
 
 _formatter = logging.Formatter()
 
+FIRST_LINES, LAST_LINES = 40, 60
+"""What is logged of a traceback that is longer than both: functions that call each other without
+an end make one of thousands of lines."""
+
 
 def logger(name: str) -> logging.Logger:
     """The logger `name`, whose records carry escaped texts: ids, task names, errors, tracebacks."""
@@ -32,8 +36,17 @@ def _escape(record: logging.LogRecord) -> bool:
         record.args = tuple(map(_fit, record.args))
     if record.exc_info and not record.exc_text:
         # formatters print this text where there is one
-        record.exc_text = escaped_lines(_formatter.formatException(record.exc_info))
+        record.exc_text = escaped_lines(_folded(_formatter.formatException(record.exc_info)))
     return True
+
+
+def _folded(trace: str) -> str:
+    lines = trace.split("\n")
+    left_out = len(lines) - FIRST_LINES - LAST_LINES
+    if left_out <= 1:
+        return trace
+    middle = f"  [... {left_out:,} lines ...]"
+    return "\n".join([*lines[:FIRST_LINES], middle, *lines[-LAST_LINES:]])
 
 
 def _fit(value: object) -> object:

@@ -1,6 +1,7 @@
 """What a crash of each part of a pool costs: nothing is lost, and only what ran is charged."""
 
 import random
+import re
 import signal
 from collections import Counter
 from collections.abc import Callable
@@ -258,6 +259,8 @@ def test_a_redis_that_dies_and_comes_back_loses_no_job(
         jobs = queue.enqueue_many(Call("note", [queue_name, str(i)]) for i in range(20))
         assert {pop(client, queue_name) for _ in range(20)} == {str(i) for i in range(20)}
         pool.said("Redis is back after")
+        told = [line for line in pool.log.splitlines() if "Redis is" in line]
+        assert all(re.search(r"(supervisor|worker process \d+): Redis is", line) for line in told)
         eventually(lambda: all(job.state() is JobState.DONE for job in jobs))
         assert pool.drained() == Exit.OK
         assert "ERROR" not in pool.log

@@ -147,7 +147,7 @@ class Errands:
             self._todo.appendleft(errand)
         if self._gone_at is None:
             self._gone_at = now
-            log.warning("Redis is gone: %s; waiting", error)
+            log.warning("supervisor: Redis is gone: %s; waiting", error)
         delay = min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(self._tries, 10))
         self._tries += 1
         self._retry_at = now + delay * random.uniform(0.5, 1.0)
@@ -155,5 +155,5 @@ class Errands:
     def _found(self, now: float) -> None:
         self._tries = 0
         if self._gone_at is not None:
-            log.warning("Redis is back after %.1f s", now - self._gone_at)
+            log.warning("supervisor: Redis is back after %.1f s", now - self._gone_at)
             self._gone_at = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from os import getpid
 from random import random
 from time import monotonic
 
@@ -50,7 +51,7 @@ class Outage:
             self._said = str(error)
             if not self._quiet:
                 self._tries = 0
-                log.warning("Redis is gone: %s; waiting", error)
+                log.warning("worker process %d: Redis is gone: %s; waiting", getpid(), error)
         delay = min(LONGEST_S, FIRST_S * 2 ** min(self._tries, 10)) * (0.5 + 0.5 * random())
         self._tries += 1
         self.retry_at = now + delay
@@ -61,7 +62,8 @@ class Outage:
         if self.since:
             self._over_at = monotonic()
             if not self._quiet:
-                log.warning("Redis is back after %.1f s", self._over_at - self.since)
+                lasted = self._over_at - self.since
+                log.warning("worker process %d: Redis is back after %.1f s", getpid(), lasted)
             self.since = self.retry_at = 0.0
 
     @property

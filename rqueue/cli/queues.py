@@ -24,7 +24,7 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
 
     'oldest' is the age of the oldest ready job: the number to watch. 'parked' jobs wait for a
     worker that knows their task, 'unserved' queues have jobs and no worker. Consumers are counted
-    by the list they are in: waiting for work, told of work, busy (no room for more), browsing.
+    by the list they are in: waiting for work, notified of work, busy (no room for more), browsing.
 
     Queues are found by a scan of the server's keys: with millions of other keys it takes a while.
 
@@ -87,7 +87,7 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 "held": info.held,
                 "dead": info.dead,
                 "consumers": f"{sum(where.values())}: {where['interested']} waiting,"
-                f" {where['notified']} told, {where['not_interested']} busy,"
+                f" {where['notified']} notified, {where['not_interested']} busy,"
                 f" {where['browsers']} browsing",
                 "accepted": info.accepted,
                 **info.counters,

@@ -31,7 +31,8 @@ entry, no colours. Times are ages (`3m 20s`).
 
 With `--json` every listing is one JSON document, and a stream (`--all`, `history`, `stats --watch`)
 is one JSON document per line. Times are ISO 8601 in UTC, or `null` for never; fields whose name
-ends in `_ms` are durations. Notes and errors go to stderr.
+ends in `_ms` are durations. The `at` of a job's `errors` and `cause` is as it was stored: ms since
+1970. Notes and errors go to stderr.
 
 Destructive commands ask. `--yes` answers; where there is no terminal and no `--yes`, they refuse
 with exit code 2 and change nothing.

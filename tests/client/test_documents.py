@@ -157,6 +157,12 @@ class Transaction:
 def test_the_page_of_web_applications(
     namespace: dict[str, Any], private_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def of_the_page(name: str) -> Any:
+        """The page defines the tasks that its other files import."""
+        if name not in namespace:
+            raise AttributeError(name)
+        return namespace[name]
+
     transaction = Transaction()
     closed: list[bool] = []
     set_up: list[str] = []
@@ -165,7 +171,7 @@ def test_the_page_of_web_applications(
         monkeypatch, "django", setup=lambda: set_up.append(os.environ["DJANGO_SETTINGS_MODULE"])
     )
     stand_in(monkeypatch, "shop")
-    stand_in(monkeypatch, "shop.tasks")
+    stand_in(monkeypatch, "shop.tasks", __getattr__=of_the_page)
     stand_in(
         monkeypatch,
         "django.db",

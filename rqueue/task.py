@@ -146,7 +146,7 @@ class BoundTask(Generic[P, R]):
         bound._async_sender = self._async_sender if async_sender is None else async_sender
         if max_deliveries is None and retry is not None:
             max_deliveries = check_retry(retry).max_deliveries or None
-        due = parse_when(at) if at is not None else None
+        due = parse_when(at, "at") if at is not None else None
         bound.defaults = self.defaults.merged(
             id=id,
             priority=priority,

@@ -91,13 +91,14 @@ def history(
         print_line(row_document(row))
 
     line = as_line if as_json else as_text
+    start = None if since is None else str(moment(since, "since"))
     with target.inspector() as inspector:
         keys = inspector.require_queue(queue)
         if not as_json:
             echo(HEAD, bold=True)
         after = "$"
-        if since is not None:
-            for row in inspector.history(queue, str(moment(since, "since"))):
+        if start is not None:
+            for row in inspector.history(queue, start):
                 after = row["entry"]
                 show([row], line)
         elif task or outcome or job or label:

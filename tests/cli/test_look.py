@@ -403,3 +403,9 @@ def test_a_job_that_cost_workers_says_so(run: Run, queue: Queue, consumer: Make)
     assert "it cost 1 worker process, all that max_crashes allows" in run("show", "crashes").stdout
     assert "its attempts are exhausted" in run("show", "attempts").stdout
     assert "crashes: SIGSEGV" in run("dead", "list", queue.name).stdout
+
+
+def test_a_since_that_is_no_time_prints_no_head(run: Run, queue: Queue) -> None:
+    fill(queue, 1)
+    done = run("history", queue.name, "--since", "yesterday", code=2)
+    assert done.stdout == "" and "yesterday" in done.stderr

@@ -335,3 +335,11 @@ def test_seconds_that_are_an_argument_and_options_that_are_keywords(registry: Re
         welcome.enqueue(7, priority=3)  # type: ignore[call-arg]
     taken = set(inspect.signature(welcome.options).parameters)
     assert taken == OPTIONS
+
+
+def test_a_due_time_that_is_none_is_named_as_it_was_given(registry: Registry) -> None:
+    @task(registry=registry)
+    def welcome() -> None: ...
+
+    with pytest.raises(ConfigError, match=r"^at: "):
+        welcome.options(at="x")  # type: ignore[arg-type]

@@ -235,7 +235,7 @@ class Settings:
     @property
     def signer(self) -> Signer | None:
         """Signs and verifies with `signing_keys`; None when there are none."""
-        return Signer(self.signing_keys) if self.signing_keys else None
+        return Signer(self.signing_keys, self.namespace) if self.signing_keys else None
 
     @classmethod
     def of(cls, settings: Settings | None, **given: Any) -> Settings:

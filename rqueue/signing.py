@@ -3,12 +3,12 @@
 A signed envelope is `S<key id>.<mac>.<stamp>.<json>`. The stamp is `<signed>`, or for a job of
 unusual terms `<signed>;<terms>`: when it was signed, in ms since `EPOCH_MS` by the signer's clock,
 and the terms it was enqueued with (priority, due time, limits; see `rqueue.terms`). The mac is
-HMAC-SHA256, as unpadded base64url, over queue NUL job id NUL stamp NUL json.
+HMAC-SHA256, as unpadded base64url, over namespace NUL queue NUL job id NUL stamp NUL json.
 
-So the signature holds for one queue, one id, one due time, one priority, and for an enqueue that
-takes place within `SIGNED_WITHIN_MS` of the signing. That is no longer than an id is remembered
-after its job ended, hence an envelope that somebody kept cannot be enqueued again: at first its id
-is known, afterwards the signature is too old.
+So the signature holds for one namespace, one queue, one id, one due time, one priority, and for an
+enqueue that takes place within `SIGNED_WITHIN_MS` of the signing. That is no longer than an id is
+remembered after its job ended, hence an envelope that somebody kept cannot be enqueued again: at
+first its id is known, afterwards the signature is too old.
 """
 
 from __future__ import annotations
@@ -34,6 +34,14 @@ _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _STAMP = re.compile(rb"(-?\d{1,15})(?:;([0-9,+@:]{1,100}))?")
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _MIN_SECRET = 16
+
+
+def _levels_of(priority: int) -> frozenset[int]:
+    """The levels that a JMS priority has in queues of 1 to 10 levels (Q-11), none above its own."""
+    return frozenset(max(0, min(n - 1, priority - max(0, 5 - (n + 1) // 2))) for n in range(1, 11))
+
+
+_LEVELS = tuple(map(_levels_of, range(10)))
 
 
 class Signature(NamedTuple):
@@ -80,12 +88,13 @@ class Signer:
     one when no job signed with it is left.
 
     `keys` maps key ids (letters, digits, `_`, `-`) to secrets of at least 16 bytes, in order.
-    Raises ConfigError.
+    `namespace`: of the queues. Raises ConfigError.
     """
 
-    __slots__ = ("_first", "_keys", "_prefix")
+    __slots__ = ("_first", "_keys", "_namespace", "_prefix")
 
-    def __init__(self, keys: Mapping[str, str | bytes]) -> None:
+    def __init__(self, keys: Mapping[str, str | bytes], namespace: str = "rqueue") -> None:
+        self._namespace = namespace
         if not keys:
             raise ConfigError("signing keys", "at least one is needed")
         self._keys: dict[str, bytes] = {}
@@ -122,7 +131,7 @@ class Signer:
         stamp = b"%d" % (signed_ms - EPOCH_MS)
         if terms != NORMAL_TERMS:
             stamp = b"%b;%b" % (stamp, terms.encode())
-        mac = _mac(self._first, queue, id, stamp, body)
+        mac = self._mac(self._first, queue, id, stamp, body)
         return b"%b%b.%b.%b" % (self._prefix, mac, stamp, body)
 
     def without_due(self, queue: str, id: str, body: bytes) -> bytes:
@@ -147,7 +156,7 @@ class Signer:
         secret = self._keys.get(key_id)
         if secret is None:
             raise Forged(id, f"key '{key_id}' is not known here", key_id)
-        if not hmac.compare_digest(mac, _mac(secret, queue, id, stamp, json)):
+        if not hmac.compare_digest(mac, self._mac(secret, queue, id, stamp, json)):
             raise Forged(id, f"not made with key '{key_id}' for this job and queue", key_id)
         match = _STAMP.fullmatch(stamp)
         if match is None:
@@ -158,11 +167,19 @@ class Signer:
             raise Forged(id, problem, key_id)
         return verified
 
+    def _mac(self, secret: bytes, queue: str, id: str, stamp: bytes, json: bytes) -> bytes:
+        # Unambiguous although an id may hold NULs: names of namespaces and queues, a stamp and JSON
+        # hold none.
+        place = f"{self._namespace}\0{queue}\0{id}\0".encode()
+        digest = hmac.digest(secret, b"%b%b\0%b" % (place, stamp, json), "sha256")
+        text = b2a_base64(digest, newline=False).translate(_URL_SAFE)
+        return text[:-1]  # 32 bytes: one "=" at the end
+
 
 def _misfit(verified: Verified, header: Header) -> str:
     """In what a job differs from what was signed; "" = in nothing."""
     terms = verified.terms
-    if header.level != terms.priority:
+    if not 0 <= terms.priority < 10 or header.level not in _LEVELS[terms.priority]:
         return f"it is for priority {terms.priority}, the job has {header.level}"
     if header.max_deliveries != terms.max_deliveries:
         return f"it is for {terms.max_deliveries} attempts, the job has {header.max_deliveries}"
@@ -176,11 +193,3 @@ def _misfit(verified: Verified, header: Header) -> str:
             f"{SIGNED_WITHIN_MS // 1000} s: enqueued again from a copy, or is a clock wrong?"
         )
     return ""
-
-
-def _mac(secret: bytes, queue: str, id: str, stamp: bytes, json: bytes) -> bytes:
-    # Unambiguous although an id may hold NULs: a queue's name, a stamp and JSON hold none.
-    message = b"%b\0%b\0%b\0%b" % (queue.encode(), id.encode(), stamp, json)
-    digest = hmac.digest(secret, message, "sha256")
-    text = b2a_base64(digest, newline=False).translate(_URL_SAFE)
-    return text[:-1]  # 32 bytes: one "=" at the end

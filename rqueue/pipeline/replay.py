@@ -36,7 +36,6 @@ from rqueue.errors import CodecError, ConfigError
 from rqueue.ids import shortened
 from rqueue.job import Delivery
 from rqueue.pipeline.ledger import Done, Ledger
-from rqueue.signing import Signer
 from rqueue.spark.rows import Job
 from rqueue.spark.sink import Sink, Task
 from rqueue.store.admin import SLICE
@@ -312,7 +311,7 @@ class _Replay:
         self._name = name
         self._to = to_queue
         self._result = result
-        self._signer = Signer(access.signing_keys) if access.signing_keys else None
+        self._signer = access.signer
         # One partition for all: what was enqueued before is found, in whichever step it was.
         task = Task(f"replay-{name}", 0, 0, 250, rate, 60.0, REMEMBER)
         self._sink = Sink(client, access.keys, task, self._signer, cluster=access.cluster)

@@ -29,6 +29,7 @@ from rqueue.keys import QueueKeys
 from rqueue.names import untag
 from rqueue.server_url import spoken
 from rqueue.settings import HOSTED_URL, Settings
+from rqueue.signing import Signer
 from rqueue.spark.options import Place
 
 __all__ = ["Access"]
@@ -108,6 +109,11 @@ class Access:
     def keys(self, queue: str) -> QueueKeys:
         """Keys of a queue of this namespace."""
         return QueueKeys(queue, self.namespace)
+
+    @property
+    def signer(self) -> Signer | None:
+        """Signs and verifies with the credentials' keys; None when there are none."""
+        return Signer(self.signing_keys, self.namespace) if self.signing_keys else None
 
     def whole_url(self) -> str:
         """The address with the credentials in it, for what takes a URL. Never to be shown."""

@@ -31,7 +31,6 @@ from rqueue.connection import execute
 from rqueue.errors import ConfigError, LifecycleError, RedisUnavailable
 from rqueue.ids import new_id
 from rqueue.settings import Settings
-from rqueue.signing import Signer
 from rqueue.spark.access import Access
 from rqueue.spark.bad_rows import BadRow, SideOutput
 from rqueue.spark.options import JobsWrite
@@ -100,7 +99,7 @@ class _Writer:
             options.patience,
             options.remember,
         )
-        signer = Signer(access.signing_keys) if access.signing_keys else None
+        signer = access.signer
         aside = None
         if options.bad_rows_path is not None:
             aside = SideOutput(options.bad_rows_path, run, epoch, partition)

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+import math
 import time
 
 import pytest
@@ -48,7 +49,9 @@ def test_the_mac_is_what_the_format_says() -> None:
     ms, _, said = stamp.partition(b";")
     assert before <= int(ms) + EPOCH_MS <= time.time_ns() // 1_000_000
     assert (said, json) == (b"9,@5,2,", BODY)
-    digest = hmac.new(OLD.encode(), b"q\0j\0" + stamp + b"\0" + BODY, hashlib.sha256).digest()
+    digest = hmac.new(
+        OLD.encode(), b"rqueue\0q\0j\0" + stamp + b"\0" + BODY, hashlib.sha256
+    ).digest()
     assert mac == base64.urlsafe_b64encode(digest).rstrip(b"=")
 
 
@@ -76,6 +79,24 @@ def test_a_signature_holds_for_one_queue_and_job_only() -> None:
             SIGNER.verify("q", "j", broken)
 
 
+def test_a_signature_holds_in_one_namespace() -> None:
+    signed = Signer({"k1": OLD}, "staging").sign("q", "j", BODY)
+    with pytest.raises(Forged):
+        SIGNER.verify("q", "j", signed)
+
+
+def test_a_priority_may_be_any_level_that_a_queue_maps_it_to_and_no_higher_one() -> None:
+    """Q-11: queues have 1 to 10 levels."""
+    for priority in range(10):
+        signed = SIGNER.sign("q", "j", BODY, Terms(priority=priority).text)
+        for levels in range(1, 11):
+            level = max(0, min(levels - 1, priority - max(0, 5 - math.ceil(levels / 2))))
+            SIGNER.verify("q", "j", signed, header(level=level))
+        for higher in range(priority + 1, 10):
+            with pytest.raises(Forged, match="priority"):
+                SIGNER.verify("q", "j", signed, header(level=higher))
+
+
 @pytest.mark.parametrize(
     "terms",
     [
@@ -95,7 +116,7 @@ def test_a_signature_holds_for_the_terms_of_the_job(terms: Terms) -> None:
     )
     assert SIGNER.verify("q", "j", signed, asked).terms == terms
     for changed in (
-        asked._replace(level=terms.priority - 1),
+        asked._replace(level=terms.priority + 1),
         asked._replace(max_deliveries=terms.max_deliveries + 1),
         asked._replace(max_crashes=terms.max_crashes + 1),
     ):

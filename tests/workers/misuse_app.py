@@ -197,6 +197,31 @@ async def wait(key: str) -> str:
     return "waited"
 
 
+@task(name="leave a task that exits")
+async def leave_a_task_that_exits(how: str) -> str:
+    """What it left behind ends with SystemExit on the loop, beside the jobs of others."""
+
+    async def leaves() -> None:
+        sys.exit(1)
+
+    if how == "task":
+        left.append(asyncio.create_task(leaves()))
+    elif how == "callback":
+        asyncio.get_running_loop().call_soon(sys.exit, 1)
+    else:
+        # uncaught in the factory: the job that is to begin next must not be lost
+        asyncio.get_running_loop().set_task_factory(_no_tasks)
+    await asyncio.sleep(0.05)
+    return "went on"
+
+
+left: list[asyncio.Task[None]] = []
+
+
+def _no_tasks(*_: object, **__: object) -> asyncio.Task[None]:
+    raise RuntimeError("no tasks today")
+
+
 @task(name="stop loop")
 async def stop_loop() -> str:
     asyncio.get_running_loop().stop()

@@ -86,6 +86,18 @@ def test_a_job_that_stops_the_loop_goes_on_and_so_do_others(make_pool: Make, que
     assert pool.drained() == 0
 
 
+@pytest.mark.parametrize("how", ["task", "callback", "factory"])
+def test_what_a_job_leaves_on_the_loop_ends_nobody_else(
+    make_pool: Make, queue: Queue, how: str
+) -> None:
+    pool = make_pool(app=APP)
+    assert queue.enqueue("leave a task that exits", how).result(PATIENCE) == "went on"
+    for _ in range(3):
+        assert queue.enqueue("apid").result(PATIENCE) == only(pool)
+    assert pool.drained() == 0
+    assert ("raised SystemExit; the loop goes on" in pool.log) == (how != "factory")
+
+
 def test_a_job_that_cancels_itself_has_failed(make_pool: Make, queue: Queue) -> None:
     pool = make_pool(app=APP)
     assert "CancelledError" in fails(queue, "cancel itself")

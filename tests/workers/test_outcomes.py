@@ -225,6 +225,15 @@ def test_a_signature_covers_what_the_queue_knows_of_a_job(bench: Bench) -> None:
     assert later.result(10) == 4
 
 
+def test_signed_jobs_of_all_priorities_run_where_a_queue_has_few_levels(bench: Bench) -> None:
+    settings = Settings(url=bench.url, signing_keys={"k1": "0123456789abcdef"})
+    signing = type(bench.queue)(bench.name, redis=bench.redis, settings=settings)
+    signing.configure(priorities=3)
+    jobs = [signing.send("c.echo", (p,), options=Options(priority=p)) for p in range(10)]
+    bench.child(settings=settings)
+    assert [job.result(10) for job in jobs] == list(range(10))
+
+
 def test_an_unknown_task_waits_for_a_worker_that_knows_it(bench: Bench, tmp_path: Path) -> None:
     old = bench.child(app=("tests.workers.child_app_old",))
     job = bench.send("c.echo", 5)

@@ -84,6 +84,20 @@ def test_a_job_that_takes_the_whole_pool_with_it_buries_nobody_else(
     assert {row["id"] for row in rows(queue, "crash", "dead")} == {poison.id}
 
 
+def test_a_short_job_before_one_that_takes_the_pool_with_it_is_not_buried(
+    queue: Queue, make_pool: MakePool, queue_name: str
+) -> None:
+    """It ends, and its process dies before that is told. When it comes again it is settled before
+    the next one begins, so that nobody suspects it twice."""
+    innocent = queue.send("innocent", [queue_name, 0])
+    poison = queue.send("die_with_all", [f"{queue_name}-poison"])
+    while not ended(queue):
+        pool = make_pool(app=[APP], lease="1s", processes=1)
+        eventually(lambda pool=pool: pool.dead or ended(queue), lambda pool=pool: pool.log)
+    assert innocent.state() is JobState.DONE
+    assert poison.state() is JobState.DEAD
+
+
 def test_what_runs_for_long_is_known_when_its_host_dies(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:

@@ -11,7 +11,10 @@ from typing import Any
 
 from rqueue.context import current
 from rqueue.errors import SoftTimeLimit
+from rqueue.logs import logger
 from rqueue_workers.lane import Job, Lane, fail_hard
+
+log = logger("rqueue.worker")
 
 LIMIT_GRACE_S = 1.0
 """Seconds that a job has to end after its hard limit cancelled it; then the supervisor kills the
@@ -55,8 +58,13 @@ class AsyncLane(Lane):
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         while not self._closed:
-            self._loop.run_forever()
-            # a job stopped it: the others are to go on
+            try:
+                self._loop.run_forever()  # where a job stopped it: the others are to go on
+            except (SystemExit, KeyboardInterrupt) as error:
+                # of a task or callback that a job left behind: these pass through the loop, and
+                # nobody else may end with it
+                said = "what a job started on the event loop raised %s; the loop goes on"
+                log.error(said, type(error).__name__, exc_info=error)
 
     def strip(self) -> None:
         """In a child that a job forked: nothing of this loop goes on in it. The child ends when it
@@ -76,7 +84,8 @@ class AsyncLane(Lane):
             except IndexError:
                 return
             slot = free.pop()
-            self._tasks[slot] = work = self._loop.create_task(self._work(slot, job))
+            # not by the loop's factory, which is the application's: it may raise, or run at once
+            self._tasks[slot] = work = asyncio.Task(self._work(slot, job), loop=self._loop)
             work.add_done_callback(partial(self._worked, slot, job))
 
     def _worked(self, slot: int, job: Job, work: asyncio.Task[None]) -> None:

@@ -1,7 +1,9 @@
 """What a pool says of an application that cannot be imported, or that looks like a mistake."""
 
+import re
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -130,3 +132,19 @@ def test_an_ordinary_pool_says_nothing(make_pool: Make) -> None:
     pool.said("is ready after")
     assert "WARNING" not in pool.log
     assert pool.drained() == 0
+
+
+def test_the_times_of_a_log_are_in_one_zone(make_pool: Make, apps: Path) -> None:
+    (apps / "django_like.py").write_text(
+        "import os, time\nos.environ['TZ'] = 'America/Chicago'\ntime.tzset()\nimport " + APP
+    )
+    pool = make_pool(app=["django_like"], path=str(apps), processes=1)
+    pool.said("is ready after")
+    assert pool.drained() == 0
+    times = [
+        datetime.strptime(found, "%Y-%m-%d %H:%M:%S,%f%z")
+        for found in re.findall(r"^\d{4}-\d\d-\d\d [\d:,]+Z", pool.log, re.M)
+    ]
+    now = datetime.now(UTC)
+    assert len(times) > 2
+    assert all(now - timedelta(minutes=5) < time < now + timedelta(minutes=1) for time in times)

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import logging
+import time
 
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
+
+
+class Utc(logging.Formatter):
+    """Times in UTC, and marked so: an application may set the zone of its workers' processes
+    (Django does), and their lines stand among the supervisor's."""
+
+    converter = staticmethod(time.gmtime)
+    default_msec_format = "%s,%03dZ"
 
 
 def configure(quiet: bool) -> None:
@@ -17,6 +26,6 @@ def configure(quiet: bool) -> None:
         logger.setLevel(logging.WARNING if quiet else logging.INFO)
     if not logger.hasHandlers():
         handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter(FORMAT))
+        handler.setFormatter(Utc(FORMAT))
         logger.addHandler(handler)
         logger.propagate = False

@@ -27,6 +27,7 @@ def test_a_worker_s_log_is_lines_of_text(bench: Bench) -> None:
     eventually(lambda: "-later" in worker.log_file.read_text(), "the failure in the log")
     eventually(lambda: bench.queue.counts().parked == 1, "the unknown one is parked")
     log = worker.log_file.read_text()
+    assert "it waits for a worker that knows it, and is asked for again in " in log
     for name in calls:
         assert f"\\x00-{name}" in log, name
     assert steers(log) == []

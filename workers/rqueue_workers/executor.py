@@ -143,7 +143,12 @@ class Executor:
             "at": at_ms,
             "worker": self.worker,
         }
-        log.warning("job %s: %s; it waits for a worker that knows it", text(id), said)
+        log.warning(
+            "job %s: %s; it waits for a worker that knows it, and is asked for again in %g s",
+            text(id),
+            said,
+            delay,
+        )
         parked = Retried(id, round(delay * 1000), "park", False, dumps(reason))
         return (id, value, head, name, acquired, now, now, "park", "UnknownTask", parked)
 

@@ -99,6 +99,16 @@ RELEASE_SECOND = (
 HEAR = ("hear", {"pick": 0})
 PULL = ("pull", {"pick": 0, "window": None, "recall": False})
 OBEY = ("obey", {"pick": 0})
+ACK_AND_PULL = (
+    "settle",
+    {
+        "pick": 0,
+        "outcomes": [(0, "ack", 0, "old", True)],
+        "others": 0,
+        "pull": True,
+        "window": None,
+    },
+)
 NEXT = ("next_one", {"pick": 0, "outcome": "ack"})
 TWO_HELD = (begin((3, 0)), enqueue(), HEAR, enqueue(), OBEY)
 LEASE_OVER = pass_time(7000)
@@ -323,6 +333,7 @@ FAULTS = [
         "include/settle_lone.lua",
         "if head[2] then redis.call('LPUSH', held, head[2]) end",
         "",
+        (begin((3, 0), ready=3), PULL, settle("ack"), ACK_AND_PULL),
     ),
     Fault(
         "a lone settle takes what was cancelled",

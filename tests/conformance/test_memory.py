@@ -73,6 +73,8 @@ def test_the_dead_are_reclaimed(bench: Bench) -> None:
     dead, gone = bench.join(2), bench.join(2)
     dead.pull()
     gone.pull()
+    noted = store.note_running(bench.queue.keys, gone.name, [store.Ran("C")])
+    execute(bench.queue.redis, noted)
     move_time(bench.queue, 60_000)
     fill(bench)
     call = store.reclaim(bench.queue.keys, dead.name, b'{"kind":"crash"}', [store.Ran("A")])

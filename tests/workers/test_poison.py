@@ -107,7 +107,7 @@ def test_what_runs_for_long_is_known_when_its_host_dies(
     long = queue.send("hold", [queue_name])
     behind = queue.enqueue_many(Call("note", [queue_name, str(i)]) for i in range(3))
     queue.resume()
-    pool = make_pool(lease="1s", threads=2)
+    pool = make_pool(lease="3s", threads=2)
     assert pop(client, queue_name) == "of before"
     worker = Watched(started(client, queue_name))
     noted(queue, long.id)

@@ -78,8 +78,9 @@ def make_server(servers: Servers, server_name: str) -> Iterator[Callable[..., Em
 
 @pytest.fixture
 def private_server(make_server: Callable[..., EmbeddedRedis]) -> EmbeddedRedis:
-    """A started server of this test alone, with a loopback port too."""
-    return make_server(port=0)
+    """A started server of this test alone, with a loopback port too; what it has answered outlasts
+    its death ('everysec' puts off even the write while an fsync is under way)."""
+    return make_server(port=0, config={"appendfsync": "always"})
 
 
 @pytest.fixture

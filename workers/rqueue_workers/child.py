@@ -237,8 +237,7 @@ class Child:
         self.desk.outage.over()
 
     def _slots(self) -> int:
-        """Jobs that can run here at once, and so what the end of a lease charges at most: without
-        async tasks their slots run nothing."""
+        """Jobs that can run here at once: without async tasks their slots run nothing."""
         return max(1, self.spec.threads) + (self.spec.async_slots if ASYNC in self.lanes else 0)
 
     def _register(self) -> None:

@@ -18,9 +18,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rqueue import sender as _sender
-from rqueue.context import JobContext, current_job
-from rqueue.control import Reject, Retry, Snooze
 from rqueue.errors import (
     BufferClosed,
     BufferFull,
@@ -41,30 +38,33 @@ from rqueue.errors import (
     SoftTimeLimit,
     UnknownJob,
 )
-from rqueue.job import Delivery, JobInfo, JobState, Outcome
-from rqueue.options import Options
-from rqueue.retry import RetryPolicy
+from rqueue.model.job import Delivery, JobInfo, JobState, Outcome
 from rqueue.settings import Settings
-from rqueue.task import Registry, Task, task
+from rqueue.tasks import enqueuer as _sender
+from rqueue.tasks.context import JobContext, current_job
+from rqueue.tasks.control import Reject, Retry, Snooze
+from rqueue.tasks.options import Options
+from rqueue.tasks.retry import RetryPolicy
+from rqueue.tasks.task import Registry, Task, task
 
 if TYPE_CHECKING:
-    from rqueue.aclient import AsyncQueue
-    from rqueue.aconsumer import AsyncConsumer
-    from rqueue.ahandle import AsyncJobHandle
-    from rqueue.aputs import AsyncBackgroundPuts
-    from rqueue.client import Queue
-    from rqueue.codec import Envelope
-    from rqueue.consumer import Consumer
-    from rqueue.credit import UNLIMITED, GrantCredit, SharedCredit, WindowCredit
-    from rqueue.defaults import aqueue, configure, connect, disconnect, queue
-    from rqueue.handle import JobHandle
+    from rqueue.client._async.consumer import AsyncConsumer
+    from rqueue.client._async.job_handle import AsyncJobHandle
+    from rqueue.client._async.putter import AsyncBackgroundPuts
+    from rqueue.client._async.queue import AsyncQueue
+    from rqueue.client._sync.consumer import Consumer
+    from rqueue.client._sync.job_handle import JobHandle
+    from rqueue.client._sync.putter import BackgroundPuts
+    from rqueue.client._sync.queue import Queue
+    from rqueue.client.default_queues import aqueue, configure, connect, disconnect, queue
+    from rqueue.client.put_handle import AsyncPutHandle, PutHandle
     from rqueue.inspector import Inspector
-    from rqueue.listener import Wake
-    from rqueue.packing import Call
-    from rqueue.put_handle import AsyncPutHandle, PutHandle
-    from rqueue.puts import BackgroundPuts
-    from rqueue.sender import AsyncHandle, Handle
-    from rqueue.store import Put, Retried, Window
+    from rqueue.model.envelope import Envelope
+    from rqueue.protocol.commands import Put, Retried, Window
+    from rqueue.protocol.credit import UNLIMITED, GrantCredit, SharedCredit, WindowCredit
+    from rqueue.protocol.job_packer import Call
+    from rqueue.tasks.enqueuer import AsyncHandle, Handle
+    from rqueue.transport.wake_listener import Wake
 
 __version__ = "0.1.0"
 
@@ -134,34 +134,34 @@ __all__ = [
 ]
 
 _LAZY = {
-    "AsyncBackgroundPuts": "rqueue.aputs",
-    "AsyncConsumer": "rqueue.aconsumer",
-    "AsyncHandle": "rqueue.sender",
-    "AsyncJobHandle": "rqueue.ahandle",
-    "AsyncPutHandle": "rqueue.put_handle",
-    "AsyncQueue": "rqueue.aclient",
-    "BackgroundPuts": "rqueue.puts",
-    "Call": "rqueue.packing",
-    "Consumer": "rqueue.consumer",
-    "Envelope": "rqueue.codec",
-    "GrantCredit": "rqueue.credit",
-    "Handle": "rqueue.sender",
+    "AsyncBackgroundPuts": "rqueue.client._async.putter",
+    "AsyncConsumer": "rqueue.client._async.consumer",
+    "AsyncHandle": "rqueue.tasks.enqueuer",
+    "AsyncJobHandle": "rqueue.client._async.job_handle",
+    "AsyncPutHandle": "rqueue.client.put_handle",
+    "AsyncQueue": "rqueue.client._async.queue",
+    "BackgroundPuts": "rqueue.client._sync.putter",
+    "Call": "rqueue.protocol.job_packer",
+    "Consumer": "rqueue.client._sync.consumer",
+    "Envelope": "rqueue.model.envelope",
+    "GrantCredit": "rqueue.protocol.credit",
+    "Handle": "rqueue.tasks.enqueuer",
     "Inspector": "rqueue.inspector",
-    "JobHandle": "rqueue.handle",
-    "Put": "rqueue.store",
-    "PutHandle": "rqueue.put_handle",
-    "Queue": "rqueue.client",
-    "Retried": "rqueue.store",
-    "SharedCredit": "rqueue.credit",
-    "UNLIMITED": "rqueue.credit",
-    "Wake": "rqueue.listener",
-    "Window": "rqueue.store",
-    "WindowCredit": "rqueue.credit",
-    "aqueue": "rqueue.defaults",
-    "configure": "rqueue.defaults",
-    "connect": "rqueue.defaults",
-    "disconnect": "rqueue.defaults",
-    "queue": "rqueue.defaults",
+    "JobHandle": "rqueue.client._sync.job_handle",
+    "Put": "rqueue.protocol.commands",
+    "PutHandle": "rqueue.client.put_handle",
+    "Queue": "rqueue.client._sync.queue",
+    "Retried": "rqueue.protocol.commands",
+    "SharedCredit": "rqueue.protocol.credit",
+    "UNLIMITED": "rqueue.protocol.credit",
+    "Wake": "rqueue.transport.wake_listener",
+    "Window": "rqueue.protocol.commands",
+    "WindowCredit": "rqueue.protocol.credit",
+    "aqueue": "rqueue.client.default_queues",
+    "configure": "rqueue.client.default_queues",
+    "connect": "rqueue.client.default_queues",
+    "disconnect": "rqueue.client.default_queues",
+    "queue": "rqueue.client.default_queues",
 }
 
 
@@ -178,13 +178,13 @@ def __dir__() -> list[str]:
 
 
 def _default_sender() -> _sender.Sender:
-    from rqueue.defaults import SENDER
+    from rqueue.client.default_queues import SENDER
 
     return SENDER
 
 
 def _default_async_sender() -> _sender.AsyncSender:
-    from rqueue.defaults import ASYNC_SENDER
+    from rqueue.client.default_queues import ASYNC_SENDER
 
     return ASYNC_SENDER
 

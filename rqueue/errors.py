@@ -53,7 +53,7 @@
         └── SoftTimeLimit            raised inside a job at its soft limit (also a TimeoutError)
 
 What a job raises to say "later" or "never" (`Retry`, `Reject`, `Snooze`) is not an error of rqueue:
-see `rqueue.control`.
+see `rqueue.tasks.control`.
 
 Errors carry their facts as attributes, and survive pickling (they may cross a process pool). What
 they say is fit to be printed: control characters in ids, names and texts of jobs are escaped in the
@@ -66,7 +66,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rqueue.escape import escaped, escaped_lines, shown
-from rqueue.words import many
+from rqueue.model.words import many
 
 __all__ = [
     "AuthenticationFailed",

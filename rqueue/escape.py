@@ -2,8 +2,8 @@ r"""Text that is safe to print: what comes from jobs and from Redis shall steer 
 
 Control characters (C0, DEL, C1) move cursors, set titles and clear screens, line breaks make lines
 that nobody wrote, and marks of direction show a text in another order than it has. They are refused
-in names and ids (`rqueue.names`), and wherever a text is printed they stand as Python would write
-them in a literal: `\x1b`, `\n`, `\u202e`. Letters of all languages stay as they are.
+in names and ids (`rqueue.model.names`), and wherever a text is printed they stand as Python would
+write them in a literal: `\x1b`, `\n`, `\u202e`. Letters of all languages stay as they are.
 """
 
 from __future__ import annotations

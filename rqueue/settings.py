@@ -2,7 +2,7 @@
 
 | variable | setting | default | meaning |
 | --- | --- | --- | --- |
-| `RQUEUE_URL`, else `REDIS_URL` | `url` | none | address of the server, see `rqueue.server_url` |
+| `RQUEUE_URL`, else `REDIS_URL` | `url` | none | address, see `rqueue.model.server_url` |
 | `RQUEUE_NAMESPACE` | `namespace` | `rqueue` | what every key begins with |
 | `RQUEUE_SIGNING_KEYS` | `signing_keys` | none | `id:secret,...`: the first signs, all verify |
 | `RQUEUE_LEASE` | `lease_ms` | `30s` | how long a silent worker keeps its jobs |
@@ -25,10 +25,10 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from rqueue.errors import ConfigError, InvalidName
-from rqueue.expect import expect
-from rqueue.names import check_namespace
-from rqueue.server_url import problem_of
-from rqueue.signing import Signer
+from rqueue.model.expect import expect
+from rqueue.model.names import check_namespace
+from rqueue.model.server_url import problem_of
+from rqueue.model.signing import Signer
 
 __all__ = [
     "Settings",

@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.connection import translated
-from rqueue.expect import expect
+from rqueue.client._sync.queue import Queue
 from rqueue.inspector.queues import server_now
+from rqueue.model.expect import expect
+from rqueue.protocol import commands
 from rqueue.settings import parse_when
+from rqueue.transport.redis_client import translated
 
 __all__ = ["FrozenTime", "frozen_time", "housekeeping", "move_time"]
 
@@ -88,6 +88,6 @@ def housekeeping(queue: Queue) -> int:
     """
     gone, more = 0, True
     while more:
-        renewed = queue._run(store.renew(queue.keys, LEASE_MS, []))
+        renewed = queue._run(commands.renew(queue.keys, LEASE_MS, []))
         gone, more = gone + renewed.reclaimed, renewed.more
     return gone

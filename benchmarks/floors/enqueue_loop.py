@@ -11,8 +11,8 @@ import sys
 import redis
 
 from benchmarks.apps.tasks import weigh
-from rqueue.client import Queue
-from rqueue.packing import Call
+from rqueue.client._sync.queue import Queue
+from rqueue.protocol.job_packer import Call
 
 READY, GO, DONE = "enqueue-loop:ready", "enqueue-loop:go", "enqueue-loop:done"
 TEXT = "%0100d"

@@ -13,13 +13,13 @@ import redis
 from orjson import loads
 
 from benchmarks.apps import board
-from rqueue import scripts, store
-from rqueue.history import pack
-from rqueue.job import EPOCH_MS
-from rqueue.keys import QueueKeys
-from rqueue.store.settle import Window
-from rqueue.subscription import consumer_name
-from rqueue.wire import Wire
+from rqueue.model.history_batch import pack
+from rqueue.model.job import EPOCH_MS
+from rqueue.protocol import commands, scripts
+from rqueue.protocol.commands.settle import Window
+from rqueue.protocol.consumer_state import consumer_name
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.connection import Wire
 
 TASKS: dict[str, Any] = {"hit": board.hit}
 
@@ -28,9 +28,9 @@ def main(url: str, queue: str, window: int, history: bool) -> None:
     """Drain the queue until there is nothing, then wait to be woken, for ever."""
     client = redis.Redis.from_url(url)
     wire, keys, name = Wire(client), QueueKeys(queue), consumer_name("floor")
-    register = store.register(keys, name, window=Window(window), lease_ms=600_000)
+    register = commands.register(keys, name, window=Window(window), lease_ms=600_000)
     term = wire.run(register).term
-    wire.run(store.pull(keys, name, term, Window(0)))
+    wire.run(commands.pull(keys, name, term, Window(0)))
     sha = scripts.script("settle").sha
     wire.command("SCRIPT", "LOAD", scripts.script("settle").source)
     listening = Wire(client, timeout=None)

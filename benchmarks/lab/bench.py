@@ -15,7 +15,7 @@ import redis
 from benchmarks.apps.board import Board
 from benchmarks.lab.processes import Program, rqueue_pool
 from benchmarks.lab.server import describe, private_server
-from rqueue.client import Queue
+from rqueue.client._sync.queue import Queue
 
 SIZES = ("tiny", "quick", "full")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import orjson
 import redis
 
-from rqueue import store
-from rqueue.ids import new_id
-from rqueue.keys import QueueKeys
-from rqueue.wire import Wire
+from rqueue.model.ids import new_id
+from rqueue.protocol import commands
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.connection import Wire
 
 BATCH = 1000
 NORMAL = "4,,0,"
@@ -28,7 +28,7 @@ def load(
         flat: list[str | bytes] = []
         for _ in range(first, min(first + BATCH, count)):
             flat += (new_id(), body)
-        wire.run(store.enqueue_alike(keys, flat, terms), queue=keys.queue)
+        wire.run(commands.enqueue_alike(keys, flat, terms), queue=keys.queue)
     wire.close()
 
 
@@ -41,5 +41,5 @@ def load_each(
         flat: list[str | bytes] = []
         for body in bodies[first : first + BATCH]:
             flat += (new_id(), body)
-        wire.run(store.enqueue_alike(keys, flat, terms), queue=keys.queue)
+        wire.run(commands.enqueue_alike(keys, flat, terms), queue=keys.queue)
     wire.close()

@@ -13,12 +13,12 @@ from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import envelope, load
 from benchmarks.lab.rounds import Spread, spread
 from benchmarks.lab.server import SCRIPTS, Usage, usage
-from rqueue import store
-from rqueue.history import pack
-from rqueue.ids import new_id
-from rqueue.keys import QueueKeys
-from rqueue.store.settle import Window
-from rqueue.wire import Wire
+from rqueue.model.history_batch import pack
+from rqueue.model.ids import new_id
+from rqueue.protocol import commands
+from rqueue.protocol.commands.settle import Window
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.connection import Wire
 
 LUA = "Lua: the script less its commands"
 REST = "the rest: reading, parsing, answering, waking up"
@@ -51,15 +51,15 @@ def _enqueue(bench: Bench, wire: Wire, keys: QueueKeys, jobs: int) -> Iterator[N
     load(bench.redis, keys, body, 1000)  # hashes as large as those of a queue in use
     yield
     for _ in range(jobs):
-        wire.run(store.enqueue_alike(keys, (new_id(), body)))
+        wire.run(commands.enqueue_alike(keys, (new_id(), body)))
 
 
 def _settle(window: int) -> Step:
     def step(bench: Bench, wire: Wire, keys: QueueKeys, jobs: int) -> Iterator[None]:
         load(bench.redis, keys, envelope("hit"), jobs + window)
         name = "profile"
-        term = wire.run(store.register(keys, name, window=Window(window), lease_ms=600_000)).term
-        now, *_, found = wire.run(store.pull(keys, name, term, Window(window)))
+        term = wire.run(commands.register(keys, name, window=Window(window), lease_ms=600_000)).term
+        now, *_, found = wire.run(commands.pull(keys, name, term, Window(window)))
         yield
         for _ in range(jobs // window):
             ids, values = found[::2], found[1::2]
@@ -78,7 +78,7 @@ def _settle(window: int) -> Step:
                     "level": 4,
                 }
             )
-            call = store.settle(
+            call = commands.settle(
                 keys, name, term, Window(window), ack=ids, batch=batch, rows=len(ids)
             )
             now, *_, found = wire.run(call)

@@ -12,18 +12,18 @@ from pathlib import Path
 from time import perf_counter_ns, process_time_ns
 from typing import Any
 
-import rqueue_workers.hand
+import rqueue_workers.worker.subscription
 from benchmarks.profiles.steps import Steps, put
-from rqueue import store
-from rqueue.framing import Framing
+from rqueue.protocol import commands
 from rqueue.settings import Settings
-from rqueue.wire import Wire
-from rqueue_workers import child, loading
-from rqueue_workers.desk import Desk
-from rqueue_workers.hand import Hand
-from rqueue_workers.main_lane import MainLane
-from rqueue_workers.shared import Shared
+from rqueue.transport.connection import Wire
+from rqueue.transport.resp import Framing
 from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.status_page import Shared
+from rqueue_workers.worker import task_plans, worker
+from rqueue_workers.worker.dispatcher import Desk
+from rqueue_workers.worker.executors.main_thread import MainLane
+from rqueue_workers.worker.subscription import Hand
 
 RUN = "run jobs: decode, say so on the shared page, note the end"
 TASK = "the tasks themselves"
@@ -41,7 +41,7 @@ WAIT = "wait for work"
 ORDER = (RUN, TASK, REST, STEP, HAND, ROWS, CALL, FRAME, SEND, REPLY, DEAL, POLL)
 
 PARTS: tuple[tuple[Any, str, str], ...] = (
-    (child.Child, "_turn", REST),
+    (worker.Child, "_turn", REST),
     (MainLane, "run", RUN),
     (Desk, "step", STEP),
     (Desk, "post", STEP),
@@ -50,8 +50,8 @@ PARTS: tuple[tuple[Any, str, str], ...] = (
     (Hand, "settle", HAND),
     (Hand, "send", HAND),
     (Hand, "receive", HAND),
-    (rqueue_workers.hand, "pack_rows", ROWS),
-    (store, "settle", CALL),
+    (rqueue_workers.worker.subscription, "pack_rows", ROWS),
+    (commands, "settle", CALL),
     (Wire, "run", FRAME),
     (Wire, "begin", FRAME),
     (Wire, "finish", FRAME),
@@ -84,15 +84,15 @@ class Meter:
 
     def watch(self) -> None:
         """Follow the turns and the waits of this process."""
-        turn, leave, wait = child.Child._turn, child.Child._leave, Desk.wait
+        turn, leave, wait = worker.Child._turn, worker.Child._leave, Desk.wait
 
-        def watched_turn(worker: child.Child) -> None:
+        def watched_turn(worker: worker.Child) -> None:
             if not self._begun[0]:
                 self._begun = perf_counter_ns(), process_time_ns()
                 self._before = self._steps.taken()
             turn(worker)
 
-        def watched_leave(worker: child.Child) -> int:
+        def watched_leave(worker: worker.Child) -> int:
             if self._shared.done != self.seen["jobs"]:
                 # told to go before it came to wait
                 self._note(perf_counter_ns(), process_time_ns())
@@ -106,8 +106,8 @@ class Meter:
             self._waited[1] += process_time_ns() - begin[1]
             return found
 
-        put(child.Child, "_turn", watched_turn)
-        put(child.Child, "_leave", watched_leave)
+        put(worker.Child, "_turn", watched_turn)
+        put(worker.Child, "_leave", watched_leave)
         put(Desk, "wait", watched_wait)
 
     def _note(self, wall: int, cpu: int) -> None:
@@ -128,7 +128,7 @@ def install(steps: Steps) -> None:
         steps.patch(owner, attribute, name)
     steps.patch(Desk, "wait", WAIT)
     put(Framing, "__init__", _timed(Framing.__init__, steps))
-    load_plans = loading.load_plans
+    load_plans = task_plans.load_plans
 
     def load(spec: WorkerSpec) -> Any:
         plans = load_plans(spec)
@@ -136,7 +136,7 @@ def install(steps: Steps) -> None:
             object.__setattr__(plan, "function", steps.wrap(TASK, plan.function))
         return plans
 
-    put(child, "load_plans", load)
+    put(worker, "load_plans", load)
 
 
 def _timed(init: Any, steps: Steps) -> Any:
@@ -157,7 +157,7 @@ def main(url: str, queue: str, prefetch: int, with_steps: bool, output: str) -> 
         install(steps)
     meter = Meter(shared, steps)
     meter.watch()
-    child.run(spec, shared, f"profiled-{Path(output).stem}", 0)
+    worker.run(spec, shared, f"profiled-{Path(output).stem}", 0)
     Path(output).write_text(json.dumps(meter.seen))
 
 

@@ -11,7 +11,7 @@ from benchmarks.lab.loading import envelope, load
 from benchmarks.lab.rounds import spread
 from benchmarks.lab.server import memory, usage
 from benchmarks.rows.row import Figure, Target, row
-from rqueue.ids import ID_CHARACTERS
+from rqueue.model.ids import ID_CHARACTERS
 
 
 @row("memory", "memory per waiting job, 100-byte payload")

@@ -14,7 +14,7 @@ from benchmarks.lab.processes import Program, module
 from benchmarks.lab.rounds import Spread, interleave, ratios, spread
 from benchmarks.lab.server import Usage, usage
 from benchmarks.rows.row import Figure, Target, row
-from rqueue.client import Queue
+from rqueue.client._sync.queue import Queue
 
 FLOOR_WINDOW = 256
 

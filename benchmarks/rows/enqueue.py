@@ -12,10 +12,10 @@ from benchmarks.lab.loading import envelope
 from benchmarks.lab.rounds import interleave, ratios, spread
 from benchmarks.lab.server import usage
 from benchmarks.rows.row import Figure, Target, row
-from rqueue.client import Queue
-from rqueue.ids import new_id
-from rqueue.packing import Call
-from rqueue.puts import BackgroundPuts
+from rqueue.client._sync.putter import BackgroundPuts
+from rqueue.client._sync.queue import Queue
+from rqueue.model.ids import new_id
+from rqueue.protocol.job_packer import Call
 
 TEXT = "x" * 100
 SAME_BYTES = new_id().encode() + envelope("weigh", TEXT)

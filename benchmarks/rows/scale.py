@@ -9,8 +9,8 @@ from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import envelope, load
 from benchmarks.lab.rounds import percentile, spread
 from benchmarks.rows.row import Figure, Target, row
-from rqueue.client import Queue
-from rqueue.consumer import Consumer
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
 
 Step = Callable[[], Any]
 
@@ -68,7 +68,7 @@ class _Hands:
 
 
 def _options() -> Any:
-    from rqueue.options import NO_OPTIONS
+    from rqueue.tasks.options import NO_OPTIONS
 
     return NO_OPTIONS.merged(delay_ms=3_600_000)
 

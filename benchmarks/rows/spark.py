@@ -21,11 +21,11 @@ from benchmarks.lab.loading import envelope, load
 from benchmarks.lab.processes import Program, module
 from benchmarks.lab.rounds import interleave, ratios, spread
 from benchmarks.rows.row import Figure, Target, row
-from rqueue.history import pack
-from rqueue.ids import digits62
-from rqueue.job import Delivery
-from rqueue.options import NO_OPTIONS
-from rqueue.packing import Call
+from rqueue.model.history_batch import pack
+from rqueue.model.ids import digits62
+from rqueue.model.job import Delivery
+from rqueue.protocol.job_packer import Call
+from rqueue.tasks.options import NO_OPTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,8 +20,8 @@ from benchmarks.lab.processes import Program, children, module
 from benchmarks.lab.rounds import spread
 from benchmarks.rows.row import Figure, Target, row
 from benchmarks.rows.spark import KEPT
-from rqueue.client import Queue
-from rqueue.history import read_entry
+from rqueue.client._sync.queue import Queue
+from rqueue.model.history_batch import read_entry
 
 if TYPE_CHECKING:
     from tests.support.spark import Cluster

@@ -50,7 +50,7 @@ local function value_task(envelope)
   return string.match(envelope, '^[^%[]*%["([^"]*)"') or ''
 end
 
---- The job's labels as a JSON object of text, as rqueue.labels makes it; nil where it has none, or cannot be read.
+--- The job's labels as a JSON object of text, as rqueue.model.labels makes it; nil where it has none, or cannot be read.
 local function value_labels(envelope)
   if not string.find(envelope, '"labels":{"', 1, true) then return nil end
   local readable, parts = pcall(cjson.decode, string.match(envelope, '%[.*') or '')

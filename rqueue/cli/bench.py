@@ -20,7 +20,7 @@ from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target
 
 if TYPE_CHECKING:
-    from rqueue.client import Queue
+    from rqueue.client._sync.queue import Queue
     from rqueue.inspector import Inspector
 
 LOOK_S = 0.05
@@ -60,7 +60,7 @@ def bench(
     deadline = time.monotonic() + parse_duration(timeout, "timeout")
     name = f"bench-{token_hex(4)}"
     with target.queue(name) as (queue, inspector):
-        from rqueue.server_check import server_facts
+        from rqueue.transport.server_check import server_facts
 
         facts = server_facts(inspector.redis)
         try:
@@ -101,7 +101,7 @@ def bench(
 
 
 def _enqueue(queue: Queue, jobs: int) -> float:
-    from rqueue.client import Call
+    from rqueue.client._sync.queue import Call
 
     began = time.perf_counter()
     queue.enqueue_many(Call(TASK) for _ in range(jobs))
@@ -133,11 +133,11 @@ def _pool(inspector: Inspector, name: str, processes: int) -> Iterator[subproces
 def _drain(
     queue: Queue, jobs: int, pool: subprocess.Popen[bytes], deadline: float, counter: Counter
 ) -> None:
-    from rqueue import store
-    from rqueue.connection import execute
+    from rqueue.protocol import commands
+    from rqueue.transport.redis_client import execute
 
     while True:
-        counts = execute(queue.redis, store.counts(queue.keys, oldest=False), queue=queue.name)
+        counts = execute(queue.redis, commands.counts(queue.keys, oldest=False), queue=queue.name)
         acked = int(counts.meta.get("acked", 0))
         counter.update(acked)
         if acked >= jobs:
@@ -181,8 +181,8 @@ def _singles(queue: Queue, count: int, deadline: float) -> dict[str, float]:
 
 def _remove(inspector: Inspector, name: str) -> None:
     """All keys of the queue."""
-    from rqueue.connection import translated
     from rqueue.inspector.queues import glob_escape, scan
+    from rqueue.transport.redis_client import translated
 
     keys = list(scan(inspector.redis, glob_escape(inspector.keys(name).base) + "*"))
     with translated(inspector.redis):

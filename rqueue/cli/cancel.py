@@ -7,7 +7,7 @@ import click
 from rqueue.cli.exits import NEGATIVE, NOT_FOUND, OK, Failure, confirm
 from rqueue.cli.output import Column, json_option, print_json, print_table, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.words import many
+from rqueue.model.words import many
 
 WORDS = {
     "ready": "cancelled",
@@ -50,9 +50,9 @@ def cancel(
       rqueue cancel order-42 --yes
       rqueue cancel order-42 order-43 -q default --keep-held
     """  # noqa: D301
-    from rqueue import store
-    from rqueue.connection import execute
     from rqueue.errors import UnknownJob
+    from rqueue.protocol import commands
+    from rqueue.transport.redis_client import execute
 
     with target.inspector() as inspector:
         try:
@@ -62,7 +62,7 @@ def cancel(
         confirm(f"Cancel {many(len(ids), 'job')}?", yes)
         answers = []
         for job in found:
-            call = store.cancel(inspector.keys(job.queue), job.id, held=not keep_held)
+            call = commands.cancel(inspector.keys(job.queue), job.id, held=not keep_held)
             answers.append((job, execute(inspector.redis, call, queue=job.queue)))
     done = {"ready", "scheduled", "held"}
     if as_json:

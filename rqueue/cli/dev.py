@@ -48,7 +48,7 @@ def dev(port: int | None, background: bool, stop: bool, status: bool, as_json: b
       rqueue dev --background && export RQUEUE_URL=$(rqueue dev --status)
       rqueue dev --stop
     """  # noqa: D301
-    from rqueue.dev_server import DEV_DIRECTORY, running
+    from rqueue.transport.discovery import DEV_DIRECTORY, running
 
     directory = Path(DEV_DIRECTORY)
     if background + stop + status > 1:
@@ -87,7 +87,7 @@ def warn_of_another(url: str) -> None:
 
 
 def _serve(directory: Path, port: int | None, as_json: bool) -> int:
-    from rqueue.embedded import EmbeddedRedis
+    from rqueue.local_server.embedded import EmbeddedRedis
 
     ended = threading.Event()
     previous = {
@@ -163,7 +163,7 @@ def _keeper(directory: Path) -> int | None:
 
 
 def _background(directory: Path, port: int | None, as_json: bool) -> int:
-    from rqueue.dev_server import running
+    from rqueue.transport.discovery import running
 
     url = running(directory)
     if url is not None:

@@ -11,7 +11,7 @@ from rqueue.cli.exits import NEGATIVE, OK, confirm
 from rqueue.cli.output import echo, json_option, print_json, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.escape import escaped
-from rqueue.words import many
+from rqueue.model.words import many
 
 if TYPE_CHECKING:
     from rqueue.inspector import Finding

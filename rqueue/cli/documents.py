@@ -7,7 +7,7 @@ from typing import Any
 
 from rqueue.cli.output import iso
 from rqueue.inspector import ConsumerInfo, QueueInfo, Spread, Stats
-from rqueue.job import JobInfo, JobState, why_dead
+from rqueue.model.job import JobInfo, JobState, why_dead
 
 TIMES = ("enqueued", "due", "acquired", "started", "finished")
 

@@ -132,8 +132,8 @@ def pairs(given: tuple[str, ...], option: str) -> list[tuple[str, str]]:
 
 def _options(given: dict[str, Any], headers: tuple[str, ...]) -> Any:
     from rqueue.errors import ConfigError
-    from rqueue.options import Options
     from rqueue.settings import parse_duration, parse_when
+    from rqueue.tasks.options import Options
 
     values = {name: given[name] for name in ("id", "priority", "max_deliveries", "max_crashes")}
     for name in ("limit", "soft_limit", "keep"):

@@ -20,7 +20,7 @@ from rqueue.cli.output import (
 )
 from rqueue.cli.show import died_of_crashes
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.job import JobInfo, why_dead
+from rqueue.model.job import JobInfo, why_dead
 
 STATES = ("ready", "scheduled", "parked", "held", "dead", "ended", "done", "cancelled", "purged")
 

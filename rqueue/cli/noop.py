@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rqueue.task import task
+from rqueue.tasks.task import task
 
 
 @task(name="rqueue.noop")

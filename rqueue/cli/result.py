@@ -43,7 +43,7 @@ def result(target: Target, /, id: str, queue: str | None, timeout: str, as_json:
     seconds = None if timeout in ("inf", "forever") else parse_duration(timeout, "timeout")
     with target.inspector() as inspector:
         found = inspector.job(id, queue).job
-        from rqueue.client import Queue
+        from rqueue.client._sync.queue import Queue
 
         client = Queue(found.queue, redis=inspector.redis, settings=inspector.settings)
         document = {"id": id, "queue": found.queue}

@@ -12,7 +12,7 @@ import click
 from rqueue.cli.exits import USAGE, Failure
 
 if TYPE_CHECKING:
-    from rqueue.client import Queue
+    from rqueue.client._sync.queue import Queue
     from rqueue.inspector import Inspector
     from rqueue.settings import Settings
 
@@ -38,7 +38,7 @@ class Target:
 
         settings = Settings.load(url=self.url, namespace=self.namespace)
         if settings.url is None and dev:
-            from rqueue.dev_server import DEV_DIRECTORY, running
+            from rqueue.transport.discovery import DEV_DIRECTORY, running
 
             settings = Settings.load(url=running(DEV_DIRECTORY), namespace=self.namespace)
         if settings.url is None:
@@ -51,7 +51,7 @@ class Target:
         WrongServer and RedisReadOnly."""
         from rqueue.errors import WrongServer
         from rqueue.inspector import Inspector
-        from rqueue.server_check import server_facts
+        from rqueue.transport.server_check import server_facts
 
         with Inspector(settings=self.settings()) as inspector:
             facts = server_facts(inspector.redis)
@@ -64,7 +64,7 @@ class Target:
     @contextlib.contextmanager
     def queue(self, name: str) -> Iterator[tuple[Queue, Inspector]]:
         """A queue's client and an inspector, over one connection."""
-        from rqueue.client import Queue
+        from rqueue.client._sync.queue import Queue
 
         with self.inspector() as inspector:
             inspector.keys(name)  # says what is wrong with the name, if so

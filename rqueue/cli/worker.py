@@ -171,8 +171,8 @@ def worker(
         )
     with _ended_by_signals():
         from rqueue.errors import ConfigError
-        from rqueue_workers.pool import run_pool
-        from rqueue_workers.poolfile import load_pool_file
+        from rqueue_workers.pool_file import load_pool_file
+        from rqueue_workers.run import run_pool
 
         try:
             spec = load_pool_file(pool_file, given)
@@ -201,7 +201,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _dev_url() -> str:
-    from rqueue.dev_server import DEV_DIRECTORY, running
+    from rqueue.transport.discovery import DEV_DIRECTORY, running
 
     url = running(DEV_DIRECTORY)
     if url is None:

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from rqueue.client import Queue
+from rqueue.client._sync.queue import Queue
 from rqueue.demo import tenants
 from rqueue.demo.archiver import QUICK_START, Archiver
 from rqueue.demo.comparison import Comparison, RowKey, print_comparison
 from rqueue.demo.modules import library_files
 from rqueue.demo.pool import Pool, running_pool
 from rqueue.demo.traffic import Traffic
-from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import RQueueError
-from rqueue.history import read_entry
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.history_batch import read_entry
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from rqueue.client import Queue
+from rqueue.client._sync.queue import Queue
 from rqueue.demo.modules import COUNTED, LIBRARY, Measure
-from rqueue.history import read_entry
-from rqueue.store import Counts
+from rqueue.model.history_batch import read_entry
+from rqueue.protocol.commands import Counts
 
 PAGE = 200
 

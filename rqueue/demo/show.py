@@ -11,13 +11,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from rqueue.client import Call, Queue
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.demo import modules
 from rqueue.demo.pool import running_pool
 from rqueue.demo.reckoning import Kill, Reckoning, hands_of, print_reckoning, read_history
-from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import RQueueError
-from rqueue.handle import JobHandle
+from rqueue.local_server.embedded import EmbeddedRedis
 
 PROCESSES = 2
 RESULT_TIMEOUT_S = 120.0

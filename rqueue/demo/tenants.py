@@ -13,9 +13,9 @@ import warnings
 import zlib
 from pathlib import Path
 
-from rqueue.context import current_job
-from rqueue.retry import RetryPolicy
-from rqueue.task import task
+from rqueue.tasks.context import current_job
+from rqueue.tasks.retry import RetryPolicy
+from rqueue.tasks.task import task
 
 PARSE, SQUEEZE = "demo-parse", "demo-squeeze"
 QUEUES = (PARSE, SQUEEZE)

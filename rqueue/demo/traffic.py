@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rqueue.client import Call, Queue
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.demo import tenants
 
 __all__ = ["Traffic"]

@@ -11,8 +11,6 @@ from zlib import crc32
 
 import redis
 
-from rqueue import store
-from rqueue.connection import translated
 from rqueue.errors import WrongServer
 from rqueue.inspector.consumer_checks import (
     diagnose_bytes,
@@ -31,9 +29,11 @@ from rqueue.inspector.note_checks import (
 )
 from rqueue.inspector.queues import server_now
 from rqueue.inspector.walk import Walk
-from rqueue.keys import QueueKeys
-from rqueue.store.repair import Checked
-from rqueue.words import many
+from rqueue.model.words import many
+from rqueue.protocol import commands
+from rqueue.protocol.commands.repair import Checked
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import translated
 
 S = TypeVar("S")
 
@@ -227,7 +227,7 @@ class Checkup:
         missing: set[bytes] = set()
         cursor = ""
         while cursor != "0":
-            call = store.check_scan(self.keys, cursor or "0", SCAN_PAGE)
+            call = commands.check_scan(self.keys, cursor or "0", SCAN_PAGE)
             cursor, ids = self.walk.execute(call)
             missing.update(id_ for id_ in ids if passes == 1 or crc32(id_) % passes == number)
         for which in self._places():
@@ -248,7 +248,7 @@ class Checkup:
         seat = self._suspects[id]
         others, deep = self.walk.others, id not in self._glances
         self._glances.discard(id)
-        call = store.check_job(self.keys, id, seat, others, deep=deep)
+        call = commands.check_job(self.keys, id, seat, others, deep=deep)
         places = self.walk.execute(call)
         strangers = set(places.holders) & set(others)
         elsewhere = places.lists or places.dead or places.due or len(places.holders) > 1

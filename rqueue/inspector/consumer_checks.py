@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import redis
 
-from rqueue.connection import translated
 from rqueue.inspector.findings import Action, Finding
-from rqueue.keys import QueueKeys
-from rqueue.words import many
+from rqueue.model.words import many
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import translated
 
 LISTS = ("interested", "notified", "not_interested", "browsers")
 LEASE_GRACE_MS = 5_000

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import redis
 
-from rqueue.connection import translated
 from rqueue.inspector.queues import server_now
-from rqueue.keys import QueueKeys
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import translated
 
 PAGE = 100
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import redis
 
-from rqueue import store
-from rqueue.connection import execute
 from rqueue.inspector.jobs import PAGE_MAX, job_info, read_json
-from rqueue.job import JobInfo, JobState
-from rqueue.keys import QueueKeys
-from rqueue.store.admin import SLICE
+from rqueue.model.job import JobInfo, JobState
+from rqueue.protocol import commands
+from rqueue.protocol.commands.admin import SLICE
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import execute
 
 Progress = Callable[[int, int], None]
 """Told after each step: how many dead letters were looked at, and how many were done."""
@@ -65,7 +65,7 @@ def dead_letters(
     after = (str(which.since_ms), "") if which.since_ms else ("-inf", "")
     looked = fitting = 0
     while True:
-        call = store.browse_set(keys, "dead", after, PAGE_MAX)
+        call = commands.browse_set(keys, "dead", after, PAGE_MAX)
         page = execute(client, call, queue=keys.queue)
         for entry in page.entries:
             if which.until_ms and entry.score >= which.until_ms:
@@ -95,7 +95,7 @@ def requeue_dead(
     progress: Progress | None = None,
 ) -> int:
     """Give the dead letters that fit another life at the tail of their levels; returns how many."""
-    return _each_slice(client, keys, which, store.requeue, progress)
+    return _each_slice(client, keys, which, commands.requeue, progress)
 
 
 def purge_dead(
@@ -105,14 +105,14 @@ def purge_dead(
     progress: Progress | None = None,
 ) -> int:
     """Drop the dead letters that fit for good; returns how many."""
-    return _each_slice(client, keys, which, store.purge_dead, progress)
+    return _each_slice(client, keys, which, commands.purge_dead, progress)
 
 
 def _each_slice(
     client: redis.Redis,
     keys: QueueKeys,
     which: DeadFilter,
-    make: Callable[[QueueKeys, list[str]], store.Call[int]],
+    make: Callable[[QueueKeys, list[str]], commands.Call[int]],
     progress: Progress | None,
 ) -> int:
     done = looked = 0
@@ -131,7 +131,7 @@ def _each_slice(
 
     # A requeued job that fails again at once must not be met a second time: what died after the
     # start is left alone.
-    start = execute(client, store.counts(keys, oldest=False), queue=keys.queue).now + 1
+    start = execute(client, commands.counts(keys, oldest=False), queue=keys.queue).now + 1
     until = min(which.until_ms or start, start)
     bounded = DeadFilter(which.task, which.error, which.text, which.since_ms, until)
     for job in dead_letters(client, keys, bounded, seen):

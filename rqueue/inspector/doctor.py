@@ -13,14 +13,14 @@ from typing import Any
 
 import redis
 
-from rqueue import store
-from rqueue.connection import execute
 from rqueue.inspector.checkup import Checkup
 from rqueue.inspector.findings import Action, Finding
 from rqueue.inspector.queues import queue_names, require_queue
 from rqueue.inspector.server_checks import check_server
 from rqueue.inspector.service_checks import check_service
-from rqueue.keys import QueueKeys
+from rqueue.protocol import commands
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import execute
 
 ROUNDS = 20
 """Rounds of checking and repairing that one repair takes at the most."""
@@ -91,26 +91,28 @@ class Doctor:
         return self.check_queue(name)
 
     def _act(self, keys: QueueKeys, action: Action) -> None:
-        def run(call: store.Call[Any]) -> None:
+        def run(call: commands.Call[Any]) -> None:
             execute(self._client, call, queue=keys.queue)
 
         if action.verb == "job":
             for id_ in action.ids:
-                run(store.repair_job(keys, id_, "place", action.seat, action.others))
+                run(commands.repair_job(keys, id_, "place", action.seat, action.others))
         elif action.verb == "order":
             # all out first: into a list that is not sorted nothing can be put at its place
             for step in ("take", "place"):
                 for id_ in action.ids:
-                    run(store.repair_job(keys, id_, step, b"", action.others))
+                    run(commands.repair_job(keys, id_, step, b"", action.others))
         elif action.verb == "consumer":
             for name in action.ids:
-                while execute(self._client, store.repair_consumer(keys, name), queue=keys.queue)[1]:
+                while execute(self._client, commands.repair_consumer(keys, name), queue=keys.queue)[
+                    1
+                ]:
                     pass
         elif action.verb == "meta":
-            run(store.repair_meta(keys, action.levels, action.marked, action.highest))
+            run(commands.repair_meta(keys, action.levels, action.marked, action.highest))
         elif action.verb == "leftovers":
-            run(store.repair_leftovers(keys, action.which, action.ids))
+            run(commands.repair_leftovers(keys, action.which, action.ids))
         else:
             # what every pool does with each renewal of its leases
-            while execute(self._client, store.renew(keys, 1000, []), queue=keys.queue).more:
+            while execute(self._client, commands.renew(keys, 1000, []), queue=keys.queue).more:
                 pass

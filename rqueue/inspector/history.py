@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import redis
 
-from rqueue.connection import translated
-from rqueue.history import read_entry
-from rqueue.keys import QueueKeys
+from rqueue.model.history_batch import read_entry
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import translated
 
 PAGE = 100
 """Entries (batches of rows) that one command reads."""
@@ -30,9 +30,9 @@ def _rows(entries: Any, queue: str) -> Iterator[Row]:
 def read_history(
     client: redis.Redis, keys: QueueKeys, since: str = "-", until: str = "+"
 ) -> Iterator[Row]:
-    """Rows from oldest to newest, as dicts with the columns of `rqueue.history` and `entry`, the id
-    of the stream entry. since, until: ids of entries or times in ms, inclusive; "(" before one
-    leaves it out. Raises Undecodable for an entry of another version."""
+    """Rows from oldest to newest, as dicts with the columns of `rqueue.model.history_batch` and
+    `entry`, the id of the stream entry. since, until: ids of entries or times in ms, inclusive; "("
+    before one leaves it out. Raises Undecodable for an entry of another version."""
     with translated(client, queue=keys.queue):
         while True:
             entries = cast("list[Any]", client.xrange(keys.history, since, until, count=PAGE))

@@ -9,9 +9,6 @@ from typing import Self
 
 import redis
 
-from rqueue import store
-from rqueue.connection import execute, open_client, require_bytes
-from rqueue.dev_server import with_url
 from rqueue.inspector import dead as dead_
 from rqueue.inspector import history as history_
 from rqueue.inspector import jobs as jobs_
@@ -19,9 +16,12 @@ from rqueue.inspector import queues as queues_
 from rqueue.inspector import stats as stats_
 from rqueue.inspector.consumers import ConsumerInfo, list_consumers
 from rqueue.inspector.doctor import Doctor
-from rqueue.job import JobInfo
-from rqueue.keys import QueueKeys
+from rqueue.model.job import JobInfo
+from rqueue.protocol import commands
+from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
+from rqueue.transport.discovery import with_url
+from rqueue.transport.redis_client import execute, open_client, require_bytes
 
 PURGE_SLICE = 250
 
@@ -104,7 +104,7 @@ class Inspector:
             left = info.ready + (info.scheduled if scheduled else 0)
             more = True
             while more and left > 0:
-                call = store.purge(keys, min(left, PURGE_SLICE), scheduled=scheduled)
+                call = commands.purge(keys, min(left, PURGE_SLICE), scheduled=scheduled)
                 ended, more = execute(self.redis, call, queue=queue)
                 left -= ended
                 done += ended
@@ -112,7 +112,7 @@ class Inspector:
                     progress(done)
         if held:
             for job in list(jobs_.all_jobs(self.redis, keys, "held")):
-                was = execute(self.redis, store.cancel(keys, job.id, purge=True), queue=queue)
+                was = execute(self.redis, commands.cancel(keys, job.id, purge=True), queue=queue)
                 done += was in ("ready", "scheduled", "held")
                 if progress is not None:
                     progress(done)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rqueue.inspector.findings import Action, Finding
-from rqueue.store.repair import Places, level_in, order_in
+from rqueue.protocol.commands.repair import Places, level_in, order_in
 
 SEAT = 16
 """Digits before the id in a member of the schedule: two of 99 - level, the others the position."""

@@ -10,17 +10,17 @@ from typing import Any, NamedTuple, cast
 import orjson
 import redis
 
-from rqueue import store
-from rqueue.codec import decode_result, unpack
-from rqueue.connection import execute, translated
 from rqueue.errors import ConfigError, RQueueError, Undecodable, UnknownJob, WrongServer
 from rqueue.inspector.queues import server_now
-from rqueue.job import Delivery, JobInfo, JobState, Record, parse_record
-from rqueue.keys import QueueKeys
-from rqueue.results import NOT_KEPT
-from rqueue.signing import key_id_of
+from rqueue.model.envelope import decode_result, unpack
+from rqueue.model.job import Delivery, JobInfo, JobState, Record, parse_record
+from rqueue.model.signing import key_id_of
+from rqueue.protocol import commands
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.result_wait import NOT_KEPT
+from rqueue.transport.redis_client import execute, translated
 
-PAGE_MAX = store.read.PAGE_MAX
+PAGE_MAX = commands.read.PAGE_MAX
 
 BROWSABLE = ("ready", "scheduled", "parked", "held", "dead", "ended", "done", "cancelled", "purged")
 """What `jobs_page` can show."""
@@ -101,7 +101,7 @@ def read_json(text: bytes) -> dict[str, Any] | None:
 
 def look_at_job(client: redis.Redis, keys: QueueKeys, id: str) -> Look:
     """One job, wherever it is. Raises UnknownJob."""
-    shown = execute(client, store.show(keys, id), queue=keys.queue)
+    shown = execute(client, commands.show(keys, id), queue=keys.queue)
     if shown.state == "unknown":
         raise UnknownJob(id, queue=keys.queue)
     if shown.state == "ended":
@@ -180,14 +180,14 @@ def all_jobs(client: redis.Redis, keys: QueueKeys, state: str) -> Iterator[JobIn
 
 
 def _ready_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
-    page = execute(client, store.browse(keys, after, limit), queue=keys.queue)
+    page = execute(client, commands.browse(keys, after, limit), queue=keys.queue)
     jobs = [job_info(keys.queue, JobState.READY, job) for job in page.jobs]
     return Page(page.now, jobs, page.cursor if len(jobs) == limit else "")
 
 
 def _set_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limit: int) -> Page:
     score, member = _unfold(after, 2) if after else ("-inf", "")
-    call = store.browse_set(keys, state, (score, member), limit)
+    call = commands.browse_set(keys, state, (score, member), limit)
     page = execute(client, call, queue=keys.queue)
     jobs = []
     parked = _parked_among(client, keys, page.entries) if state == "scheduled" else frozenset()
@@ -205,13 +205,13 @@ def _set_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limi
     unended = page.more
     if unended and len(jobs) < limit:
         # most likely the end; elements without a job are passed over, so it is looked up
-        rest = execute(client, store.browse_set(keys, state, page.after, 1), queue=keys.queue)
+        rest = execute(client, commands.browse_set(keys, state, page.after, 1), queue=keys.queue)
         unended = rest.more
     return Page(page.now, jobs, _fold(*page.after) if unended else "")
 
 
 def _parked_among(
-    client: redis.Redis, keys: QueueKeys, entries: Sequence[store.read.Entry]
+    client: redis.Redis, keys: QueueKeys, entries: Sequence[commands.read.Entry]
 ) -> frozenset[str]:
     ids = [entry.job.id for entry in entries]
     if not ids:
@@ -234,7 +234,7 @@ def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> 
             continue
         start = (score, member) if name == at else ("-inf", "")
         while True:
-            call = store.browse_set(keys, f"held:{name}", start, limit - len(jobs))
+            call = commands.browse_set(keys, f"held:{name}", start, limit - len(jobs))
             page = execute(client, call, queue=keys.queue)
             now, start = page.now, page.after
             for entry in page.entries:

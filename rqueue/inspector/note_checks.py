@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, cast
 
-from rqueue import store
-from rqueue.connection import translated
 from rqueue.errors import Undecodable
 from rqueue.inspector.findings import Action, Finding
 from rqueue.inspector.walk import Walk
-from rqueue.job import parse_record
+from rqueue.model.job import parse_record
+from rqueue.protocol import commands
+from rqueue.transport.redis_client import translated
 
 MARK_SIGNS = ("marked", "cancelled", "acked", "released")
 """Fields of meta that change when cancelled elements come and go: the count first."""
@@ -162,7 +162,7 @@ def _is_true(walk: Walk, which: str, id: str) -> bool:
     if not value_size:
         return False
     if which == "parked":
-        return walk.execute(store.check_job(walk.keys, id)).due is not None
+        return walk.execute(commands.check_job(walk.keys, id)).due is not None
     return True
 
 

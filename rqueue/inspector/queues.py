@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import redis
 
-from rqueue import store
-from rqueue.connection import execute, translated
 from rqueue.errors import UnknownQueue
-from rqueue.keys import QueueKeys
-from rqueue.names import untag
+from rqueue.model.names import untag
+from rqueue.protocol import commands
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import execute, translated
 
 PAGE = 1000
 """Keys that one SCAN call looks at."""
@@ -117,13 +117,13 @@ def require_queue(client: redis.Redis, keys: QueueKeys) -> None:
 
 def queue_info(client: redis.Redis, keys: QueueKeys) -> QueueInfo:
     """One queue in numbers. Raises UnknownQueue."""
-    counts = execute(client, store.counts(keys), queue=keys.queue)
+    counts = execute(client, commands.counts(keys), queue=keys.queue)
     if not counts.meta:
         raise UnknownQueue(keys.queue)
     return info_of(keys.queue, counts)
 
 
-def info_of(name: str, counts: store.Counts) -> QueueInfo:
+def info_of(name: str, counts: commands.Counts) -> QueueInfo:
     """The numbers of a `counts` reply, with the names people know."""
     meta: dict[str, Any] = counts.meta
 

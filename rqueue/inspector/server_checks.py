@@ -6,10 +6,10 @@ import time
 
 import redis
 
-from rqueue.connection import translated
 from rqueue.errors import EvictionPolicy
 from rqueue.inspector.findings import Finding, Severity
-from rqueue.server_check import REPLICA, read_facts
+from rqueue.transport.redis_client import translated
+from rqueue.transport.server_check import REPLICA, read_facts
 
 MEMORY_SHARE = 0.9
 SLOW_PING_MS = 20.0

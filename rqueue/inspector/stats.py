@@ -11,7 +11,7 @@ import redis
 
 from rqueue.inspector.history import Row, read_history
 from rqueue.inspector.queues import QueueInfo, queue_info
-from rqueue.keys import QueueKeys
+from rqueue.protocol.keys import QueueKeys
 
 SAMPLE_ROWS = 100_000
 """Rows of history that one report reads at the most."""

@@ -7,12 +7,12 @@ from typing import TypeVar, cast
 
 import redis
 
-from rqueue import store
-from rqueue.connection import execute, translated
 from rqueue.inspector.consumer_checks import consumer_names
 from rqueue.inspector.queues import glob_escape, scan
-from rqueue.keys import QueueKeys
-from rqueue.store.repair import CHECK_PAGE, Checked
+from rqueue.protocol import commands
+from rqueue.protocol.commands.repair import CHECK_PAGE, Checked
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import execute, translated
 
 S = TypeVar("S")
 
@@ -33,7 +33,7 @@ class Walk:
         self.highest = 0
         self.promoted = False
 
-    def execute(self, call: store.Call[S]) -> S:
+    def execute(self, call: commands.Call[S]) -> S:
         """Run a call."""
         return execute(self.client, call, queue=self.keys.queue)
 
@@ -66,7 +66,7 @@ class Walk:
         the end is seen twice, never passed over."""
         stop = -1
         while True:
-            call = store.check_page(self.keys, which, stop - CHECK_PAGE + 1, stop)
+            call = commands.check_page(self.keys, which, stop - CHECK_PAGE + 1, stop)
             elements = self.execute(call).elements
             if not elements:
                 return

@@ -25,9 +25,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rqueue.errors import ConfigError
-from rqueue.keys import QueueKeys
 from rqueue.pipeline.plan import Plan
 from rqueue.pipeline.queueing import mean_wait, workers_for
+from rqueue.protocol.keys import QueueKeys
 
 __all__ = ["Scaling", "keda_yaml", "kubernetes_name", "scaling"]
 

@@ -27,7 +27,7 @@ from pyarrow import fs
 from pyspark.sql import functions as F
 
 from rqueue.errors import ConfigError, RQueueError
-from rqueue.names import check_queue
+from rqueue.model.names import check_queue
 from rqueue.spark.sink import progress
 
 if TYPE_CHECKING:

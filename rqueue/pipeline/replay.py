@@ -29,17 +29,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F
 
-from rqueue import store
-from rqueue.codec import pack, unpack
-from rqueue.connection import execute
 from rqueue.errors import CodecError, ConfigError
-from rqueue.ids import shortened
-from rqueue.job import Delivery
+from rqueue.model.envelope import pack, unpack
+from rqueue.model.ids import shortened
+from rqueue.model.job import Delivery
 from rqueue.pipeline.ledger import Done, Ledger
+from rqueue.protocol import commands
+from rqueue.protocol.commands.admin import SLICE
+from rqueue.protocol.commands.enqueue import Put
 from rqueue.spark.rows import Job
 from rqueue.spark.sink import Sink, Task
-from rqueue.store.admin import SLICE
-from rqueue.store.enqueue import Put
+from rqueue.transport.redis_client import execute
 
 if TYPE_CHECKING:
     import redis
@@ -346,7 +346,7 @@ class _Replay:
         try:
             if body is None:
                 shown = execute(
-                    self._client, store.show(self._access.keys(queue), old), queue=queue
+                    self._client, commands.show(self._access.keys(queue), old), queue=queue
                 )
                 if shown.state != "dead":
                     return f"it is {shown.state} now, and no dead letter any more"
@@ -387,5 +387,5 @@ class _Replay:
             keys = self._access.keys(queue)
             for start in range(0, len(ids), SLICE):
                 part = ids[start : start + SLICE]
-                call = store.purge_dead(keys, part)
+                call = commands.purge_dead(keys, part)
                 self._result.purged += execute(self._client, call, queue=queue)

@@ -21,16 +21,16 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.cluster import RedisCluster
 from redis.retry import Retry
 
-from rqueue.connection import open_client
-from rqueue.error_mapping import translate
 from rqueue.errors import ConfigError, ConnectionLost
 from rqueue.inspector.queues import glob_escape
-from rqueue.keys import QueueKeys
-from rqueue.names import untag
-from rqueue.server_url import spoken
+from rqueue.model.names import untag
+from rqueue.model.server_url import spoken
+from rqueue.model.signing import Signer
+from rqueue.protocol.error_mapping import translate
+from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import HOSTED_URL, Settings
-from rqueue.signing import Signer
 from rqueue.spark.options import Place
+from rqueue.transport.redis_client import open_client
 
 __all__ = ["Access"]
 

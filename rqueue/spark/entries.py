@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import redis
 from pyspark.sql.datasource import InputPartition
 
-from rqueue.keys import QueueKeys
 from rqueue.logs import logger
+from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.access import Access
 from rqueue.spark.errors import HistoryLost
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from orjson import dumps
 
 from rqueue.errors import Undecodable
-from rqueue.history import NAMES, Packed, read_entry, unpack_columns, unpack_packed
+from rqueue.model.history_batch import NAMES, Packed, read_entry, unpack_columns, unpack_packed
 from rqueue.spark.access import Access
 from rqueue.spark.entries import Slice, pages
 from rqueue.spark.schemas import TableColumn, arrow_schema

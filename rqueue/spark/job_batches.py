@@ -9,9 +9,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rqueue.codec import unpack
 from rqueue.errors import Undecodable
-from rqueue.job import Header, parse_value
+from rqueue.model.envelope import unpack
+from rqueue.model.job import Header, parse_value
 from rqueue.spark.job_pages import Found
 from rqueue.spark.schemas import TableColumn, arrow_schema
 

@@ -10,11 +10,11 @@ from typing import NamedTuple, cast
 
 import redis
 
-from rqueue import store
-from rqueue.connection import execute, translated
-from rqueue.job import Delivery
-from rqueue.keys import QueueKeys
-from rqueue.store.repair import order_in
+from rqueue.model.job import Delivery
+from rqueue.protocol import commands
+from rqueue.protocol.commands.repair import order_in
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import execute, translated
 
 __all__ = ["Found", "Part", "pages", "plan"]
 
@@ -62,7 +62,7 @@ def plan(
 ) -> list[Part]:
     """The parts in which jobs of these states (and, of waiting ones, these levels; None: all) are
     read; of a long waiting list about `step` jobs each."""
-    counts = execute(client, store.counts(keys, oldest=False), queue=keys.queue)
+    counts = execute(client, commands.counts(keys, oldest=False), queue=keys.queue)
     parts: list[Part] = []
     if "ready" in states:
         ends = {
@@ -156,7 +156,7 @@ def _ready(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Itera
     )
     at, place = part.after, f"{mine}{part.after & (1 << _SHIFT) - 1}.{part.after >> _SHIFT}"
     while at < part.until:
-        page = execute(client, store.browse(keys, f"{others},{place}", size), queue=keys.queue)
+        page = execute(client, commands.browse(keys, f"{others},{place}", size), queue=keys.queue)
         found = [Found("ready", job) for job in page.jobs]
         before = at
         for token in page.cursor.split(","):
@@ -171,11 +171,11 @@ def _ready(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Itera
 
 def _entries(
     client: redis.Redis, keys: QueueKeys, which: str, size: int
-) -> Iterator[Sequence[store.read.Entry]]:
+) -> Iterator[Sequence[commands.read.Entry]]:
     after = ("-inf", "")
     more = True
     while more:
-        call = store.browse_set(keys, which, after, size)
+        call = commands.browse_set(keys, which, after, size)
         page = execute(client, call, queue=keys.queue)
         after, more = page.after, page.more
         yield page.entries

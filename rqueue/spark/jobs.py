@@ -25,18 +25,18 @@ from typing import TYPE_CHECKING, cast
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from rqueue.connection import translated
 from rqueue.spark import schemas
 from rqueue.spark.access import Access
 from rqueue.spark.job_batches import JobBatches
 from rqueue.spark.job_pages import Part, pages, plan
 from rqueue.spark.options import EVERY, JOB_STATES, READ_RATE, JobsRead, JobsWrite, read_options
+from rqueue.transport.redis_client import translated
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import redis
 
-    from rqueue.keys import QueueKeys
+    from rqueue.protocol.keys import QueueKeys
     from rqueue.spark.job_pages import Found
     from rqueue.spark.writer import BatchWriter, StreamWriter
 

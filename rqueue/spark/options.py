@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from rqueue.errors import ConfigError, InvalidName
-from rqueue.names import check_namespace, check_queue
+from rqueue.model.names import check_namespace, check_queue
 from rqueue.settings import parse_duration
 
 __all__ = [

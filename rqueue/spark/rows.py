@@ -35,14 +35,14 @@ import orjson
 import pyarrow as pa
 from pyspark.sql import types as st
 
-from rqueue.codec import pack
 from rqueue.errors import ConfigError, NotEncodable, RQueueError
-from rqueue.ids import check_id
-from rqueue.names import check_queue, check_task
-from rqueue.options import Options
-from rqueue.packing import terms_of, too_large
+from rqueue.model.envelope import pack
+from rqueue.model.ids import check_id
+from rqueue.model.names import check_queue, check_task
+from rqueue.model.terms import NORMAL_TERMS
+from rqueue.protocol.job_packer import terms_of, too_large
 from rqueue.settings import parse_duration, parse_when
-from rqueue.terms import NORMAL_TERMS
+from rqueue.tasks.options import Options
 
 __all__ = ["Bad", "Job", "Table", "text_of"]
 

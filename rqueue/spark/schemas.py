@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import types as st
 
 from rqueue.errors import ConfigError
-from rqueue.history import COLUMNS as ROW_COLUMNS
+from rqueue.model.history_batch import COLUMNS as ROW_COLUMNS
 
 __all__ = [
     "HISTORY",

@@ -32,18 +32,18 @@ from typing import NamedTuple, TypeVar, cast
 
 import redis
 
-from rqueue import store
-from rqueue.connection import execute, translated
 from rqueue.errors import LifecycleError, RedisUnavailable, ScriptError
-from rqueue.ids import digits62, shortened
-from rqueue.keys import QueueKeys
-from rqueue.lines import Flight, Lines
-from rqueue.outbox import BATCH_BYTES, backoff
-from rqueue.signing import Signer
+from rqueue.model.ids import digits62, shortened
+from rqueue.model.signing import Signer
+from rqueue.model.terms import NORMAL_TERMS
+from rqueue.protocol import commands
+from rqueue.protocol.call import Arg
+from rqueue.protocol.commands.enqueue import Accepted, Note
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.put_buffer import BATCH_BYTES, backoff
 from rqueue.spark.rows import Job
-from rqueue.store.call import Arg
-from rqueue.store.enqueue import Accepted, Note
-from rqueue.terms import NORMAL_TERMS
+from rqueue.transport.redis_client import execute, translated
+from rqueue.transport.thread_connections import Flight, Lines
 
 __all__ = ["Counts", "Progress", "Sink", "Task", "progress"]
 
@@ -258,7 +258,7 @@ class _Lane:
         self.sink.counts.repeated += len(step.marks) - len(left.marks)
         return left
 
-    def call(self, step: _Step) -> store.Call[Accepted]:
+    def call(self, step: _Step) -> commands.Call[Accepted]:
         task = self.sink.task
         keep_ms = round(task.remember * 1000)
         marks = b"".join(step.marks)
@@ -266,8 +266,8 @@ class _Lane:
         flat = self.signed(step) if self.sink.signer else step.flat
         terms = step.terms[0]
         if step.terms.count(terms) == len(step.terms):
-            return store.enqueue_alike(self.keys, flat, terms, note=note)
-        return store.enqueue_flat(self.keys, flat, step.terms, note=note)
+            return commands.enqueue_alike(self.keys, flat, terms, note=note)
+        return commands.enqueue_flat(self.keys, flat, step.terms, note=note)
 
     def signed(self, step: _Step) -> list[Arg]:
         """Its jobs with signatures made now: an outage may have passed since they were packed."""
@@ -337,7 +337,7 @@ class Sink:
         if self._lines is not None:
             self._lines.close()
 
-    def begin(self, lane: _Lane, call: store.Call[R]) -> Flight[R]:
+    def begin(self, lane: _Lane, call: commands.Call[R]) -> Flight[R]:
         """Send a lane's call, so that not too many are under way."""
         if self._lines is None:
             return Flight(call, None)
@@ -352,7 +352,7 @@ class Sink:
             return execute(self.client, flight.call, queue=queue)
         return self._lines.finish(flight, queue=queue)
 
-    def run(self, call: store.Call[R], queue: str) -> R:
+    def run(self, call: commands.Call[R], queue: str) -> R:
         """The reply of a call."""
         if self._lines is None:
             return execute(self.client, call, queue=queue)

@@ -26,16 +26,16 @@ from pyspark.sql import datasource
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import Row, StructType
 
-from rqueue import store
-from rqueue.connection import execute
 from rqueue.errors import ConfigError, LifecycleError, RedisUnavailable
-from rqueue.ids import new_id
+from rqueue.model.ids import new_id
+from rqueue.protocol import commands
 from rqueue.settings import Settings
 from rqueue.spark.access import Access
 from rqueue.spark.bad_rows import BadRow, SideOutput
 from rqueue.spark.options import JobsWrite
 from rqueue.spark.rows import Bad, Table
 from rqueue.spark.sink import Counts, Sink, Task
+from rqueue.transport.redis_client import execute
 
 if TYPE_CHECKING:
     _StreamWriter = datasource.DataSourceStreamArrowWriter
@@ -141,7 +141,9 @@ class _Writer:
         with self.access.client() as client:
             for name, queue in sorted(done):
                 keys = self.access.keys(queue)
-                execute(client, store.commit_write(keys, run or name, epoch, keep_ms), queue=queue)
+                execute(
+                    client, commands.commit_write(keys, run or name, epoch, keep_ms), queue=queue
+                )
 
 
 class BatchWriter(_Writer, datasource.DataSourceArrowWriter):

@@ -9,9 +9,9 @@ import pytest
 import redis
 from click.testing import Result
 
-from rqueue.client import Queue
-from rqueue.consumer import Consumer
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.settings import Settings
 from tests.support.command_line import invoke, program
 

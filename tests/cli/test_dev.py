@@ -13,7 +13,7 @@ import pytest
 import redis
 from click.testing import Result
 
-from rqueue.dev_server import running
+from rqueue.transport.discovery import running
 
 Run = Callable[..., Result]
 Command = Callable[..., "subprocess.CompletedProcess[str]"]

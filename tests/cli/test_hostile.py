@@ -18,15 +18,15 @@ import pytest
 import redis
 from click.testing import Result
 
-from rqueue import store
 from rqueue.cli import cli
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.embedded import EmbeddedRedis
-from rqueue.history import pack
-from rqueue.keys import QueueKeys
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.history_batch import pack
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Put
+from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
-from rqueue.store import Put
+from rqueue.transport.redis_client import execute
 from tests.cli.test_shape import LEAVES
 from tests.support.hostile import HOSTILE, STORABLE, false_lines, steers
 
@@ -66,12 +66,12 @@ def keys(client: redis.Redis) -> Iterator[QueueKeys]:
     }  # fmt: skip
     consumer.settle(
         done=[(done, {STORABLE: STORABLE})],
-        retry=[store.Retried(failed.id.encode(), 10**7, "park", False, orjson.dumps(ERROR))],
+        retry=[commands.Retried(failed.id.encode(), 10**7, "park", False, orjson.dumps(ERROR))],
         reject=[(dead, ERROR)],
         batch=pack(columns),
         rows=3,
     )
-    execute(client, store.cancel(keys, f"{STORABLE}-gone", held=True))
+    execute(client, commands.cancel(keys, f"{STORABLE}-gone", held=True))
     client.hset(keys.meta, HOSTILE, HOSTILE)
     yield keys
     client.unlink(*client.scan_iter(match=f"{NAMESPACE}:*"))

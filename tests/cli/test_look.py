@@ -14,15 +14,15 @@ import pytest
 import redis
 from click.testing import Result
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.consumer import Consumer
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import ResultNotReady
-from rqueue.history import pack
-from rqueue.options import Options
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.history_batch import pack
+from rqueue.protocol import commands
+from rqueue.tasks.options import Options
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 
 Run = Callable[..., Result]
 Read = Callable[..., Any]
@@ -30,7 +30,7 @@ Make = Callable[..., Consumer]
 
 
 def fill(queue: Queue, count: int) -> list[str]:
-    puts = [store.Put(f"j{i:03}", b'["app.t",[%d]]' % i) for i in range(count)]
+    puts = [commands.Put(f"j{i:03}", b'["app.t",[%d]]' % i) for i in range(count)]
     queue.enqueue_puts(puts)
     return [put.id for put in puts]
 
@@ -77,7 +77,7 @@ def test_a_queue_of_any_name(run: Run, read: Read, client: redis.Redis, name: st
 
 def test_ready_jobs_in_order(run: Run, read: Read, queue: Queue) -> None:
     fill(queue, 3)
-    queue.enqueue_puts([store.Put("first", b'["app.u",[],{"a":"b c"}]', 9)])
+    queue.enqueue_puts([commands.Put("first", b'["app.u",[],{"a":"b c"}]', 9)])
     lines = run("jobs", queue.name).stdout.splitlines()
     assert lines[0].split()[:3] == ["position", "id", "task"]
     assert [line.split()[1] for line in lines[1:]] == ["first", "j000", "j001", "j002"]
@@ -96,7 +96,7 @@ def test_paging_stays_right_while_jobs_are_consumed(
     one = consumer(jobs=8)
     taken = one.pull()
     one.settle(ack=taken[:4], release=taken[4:])
-    queue.enqueue_puts([store.Put("new", b'["app.t"]')])
+    queue.enqueue_puts([commands.Put("new", b'["app.t"]')])
     second = read("jobs", queue.name, "-n", "5", "--after", first["next"])
     third = read("jobs", queue.name, "-n", "500", "--after", second["next"])
     seen = [job["id"] for page in (first, second, third) for job in page["jobs"]]
@@ -110,7 +110,7 @@ def test_pages_of_other_states(
     ids = fill(queue, 7)
     if state == "scheduled":
         ids = [f"s{i}" for i in range(7)]
-        queue.enqueue_puts([store.Put(id_, b'["t"]', delay_ms=60_000) for id_ in ids])
+        queue.enqueue_puts([commands.Put(id_, b'["t"]', delay_ms=60_000) for id_ in ids])
     elif state == "ended":
         for id_ in ids:
             queue.cancel(id_)
@@ -138,7 +138,7 @@ def test_parked_jobs(run: Run, read: Read, queue: Queue, consumer: Make) -> None
     one = consumer(jobs=1)
     (job,) = one.pull()
     why = orjson.dumps({"kind": "unknown_task", "message": "nobody knows app.t"})
-    one.settle(retry=[store.Retried(job.id, 60_000, "park", False, why)])
+    one.settle(retry=[commands.Retried(job.id, 60_000, "park", False, why)])
     (parked,) = read("jobs", queue.name, "-s", "parked")["jobs"]
     assert parked["id"] == job.id
     assert "j000" in run("jobs", queue.name, "-s", "parked").stdout
@@ -161,7 +161,7 @@ def test_wrong_paging(run: Run, queue: Queue) -> None:
 
 
 def test_an_undecodable_job_is_shown(run: Run, read: Read, queue: Queue) -> None:
-    queue.enqueue_puts([store.Put("odd", b"\x00not json")])
+    queue.enqueue_puts([commands.Put("odd", b"\x00not json")])
     (job,) = read("jobs", queue.name)["jobs"]
     assert job["task"] == "" and "not an envelope" in job["problem"]
     assert "not an envelope" in run("jobs", queue.name).stdout
@@ -169,7 +169,7 @@ def test_an_undecodable_job_is_shown(run: Run, read: Read, queue: Queue) -> None
 
 
 def test_what_jobs_hold_does_not_steer_the_terminal(run: Run, queue: Queue) -> None:
-    queue.enqueue_puts([store.Put("x\x1b[31m", orjson.dumps(["t\x1b]0;owned\x07"]))])
+    queue.enqueue_puts([commands.Put("x\x1b[31m", orjson.dumps(["t\x1b]0;owned\x07"]))])
     assert "\x1b" not in run("jobs", queue.name, color=True).stdout
     assert "\x1b]" not in run("show", "x\x1b[31m", color=True).stdout
 
@@ -200,7 +200,7 @@ def test_show_tells_a_suspicion_from_an_attempt(run: Run, queue: Queue, consumer
     fill(queue, 1)
     consumer(name="vanished", jobs=1).pull()
     move_time(queue, 60_000)
-    execute(queue.redis, store.renew(queue.keys, 1000, []))
+    execute(queue.redis, commands.renew(queue.keys, 1000, []))
     one = consumer(name="somebody", jobs=1)
     one.pull()
     one.retry("j000", error={"type": "app.Boom", "message": "it broke"})
@@ -272,7 +272,7 @@ def test_show_and_doctor_say_why_a_job_waits(
     run: Run, read: Read, queue: Queue, consumer: Make
 ) -> None:
     fill(queue, 1)
-    queue.enqueue_puts([store.Put("later", b'["app.t"]', delay_ms=10_800_000)])
+    queue.enqueue_puts([commands.Put("later", b'["app.t"]', delay_ms=10_800_000)])
     unserved = f"no worker serves queue '{queue.name}'"
 
     def shown(id: str) -> str:
@@ -399,7 +399,7 @@ def test_a_job_that_cost_workers_says_so(run: Run, queue: Queue, consumer: Make)
         one = consumer(name=id_, jobs=1)
         one.pull()
         cause = b'{"kind":"crash","type":"SIGSEGV","message":"killed","at":7,"worker":"w"}'
-        execute(queue.redis, store.reclaim(queue.keys, id_, cause, [store.Ran(id_)]))
+        execute(queue.redis, commands.reclaim(queue.keys, id_, cause, [commands.Ran(id_)]))
     assert "it cost 1 worker process, all that max_crashes allows" in run("show", "crashes").stdout
     assert "its attempts are exhausted" in run("show", "attempts").stdout
     assert "crashes: SIGSEGV" in run("dead", "list", queue.name).stdout

@@ -27,7 +27,14 @@ from rqueue.cli.root import COMMANDS, EPILOG
 from tests.support.command_line import program
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
-HEAVY = ("rich", "redis", "rqueue_workers", "rqueue.inspector", "rqueue.demo", "rqueue.embedded")
+HEAVY = (
+    "rich",
+    "redis",
+    "rqueue_workers",
+    "rqueue.inspector",
+    "rqueue.demo",
+    "rqueue.local_server.embedded",
+)
 
 PROGRAM = """
 import json, sys

@@ -9,9 +9,9 @@ import pytest
 import redis
 from click.testing import Result
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.consumer import Consumer
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
+from rqueue.protocol import commands
 
 Run = Callable[..., Result]
 Read = Callable[..., Any]
@@ -19,7 +19,7 @@ Make = Callable[..., Consumer]
 
 
 def fill(queue: Queue, count: int) -> list[str]:
-    puts = [store.Put(f"j{i:03}", b'["app.t",[%d]]' % i) for i in range(count)]
+    puts = [commands.Put(f"j{i:03}", b'["app.t",[%d]]' % i) for i in range(count)]
     queue.enqueue_puts(puts)
     return [put.id for put in puts]
 
@@ -34,7 +34,9 @@ def graves(queue: Queue, consumer: Make) -> list[str]:
         "d3": ("app.make", {"type": "", "kind": "crash", "message": "signal 9"}),
         "d4": ("app.make", {"type": "ValueError", "traceback": "line 7, in f\nValueError: 'x'"}),
     }
-    queue.enqueue_puts([store.Put(id_, orjson.dumps([task])) for id_, (task, _) in causes.items()])
+    queue.enqueue_puts(
+        [commands.Put(id_, orjson.dumps([task])) for id_, (task, _) in causes.items()]
+    )
     for job in one.pull():
         one.settle(reject=[(job, causes[job.id][1])])
     one.close()
@@ -183,7 +185,7 @@ def test_pause_and_resume(run: Run, read: Read, queue: Queue, consumer: Make) ->
 
 def test_purge(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     fill(queue, 600)
-    queue.enqueue_puts([store.Put("later", b'["t"]', delay_ms=60_000)])
+    queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=60_000)])
     one = consumer(jobs=2)
     held = one.pull()
     assert "would purge 598 jobs" in run("purge", queue.name, "--dry-run").stdout

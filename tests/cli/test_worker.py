@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from rqueue.client import Queue
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue_workers.spec import PoolSpec
 
 Run = Callable[..., Result]
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TASKS = """
-from rqueue.task import task
+from rqueue.tasks.task import task
 
 @task(name="app.add")
 def add(a: int, b: int) -> int:
@@ -41,7 +41,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[PoolSpec]:
         pools.append(spec)
         return 3
 
-    monkeypatch.setattr("rqueue_workers.pool.run_pool", run_pool)
+    monkeypatch.setattr("rqueue_workers.run.run_pool", run_pool)
     return pools
 
 

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from rqueue.client import Queue
-from rqueue.consumer import Consumer
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
 from tests.support.proxy import Proxy
 
 
@@ -47,11 +47,11 @@ def near(private_server: EmbeddedRedis, queue_name: str) -> Iterator[Queue]:
 
 @pytest.fixture
 def no_defaults(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """`rqueue.defaults` as in a process that configured nothing."""
-    from rqueue import defaults
+    """`rqueue.client.default_queues` as in a process that configured nothing."""
+    from rqueue.client import default_queues
 
     monkeypatch.delenv("RQUEUE_URL", raising=False)
     for name in ("_settings", "_client", "_root", "_async_client"):
-        monkeypatch.setattr(defaults, name, None)
-    yield defaults
-    defaults.disconnect()
+        monkeypatch.setattr(default_queues, name, None)
+    yield default_queues
+    default_queues.disconnect()

@@ -8,19 +8,15 @@ from typing import Any
 
 import pytest
 
-from rqueue import store
-from rqueue.aclient import AsyncQueue
-from rqueue.aconsumer import AsyncConsumer
-from rqueue.ahandle import AsyncJobHandle
-from rqueue.alistener import AsyncListener
-from rqueue.aputs import AsyncBackgroundPuts
-from rqueue.awire import AsyncWire, end
-from rqueue.client import Call, Queue
-from rqueue.codec import unpack
-from rqueue.connection import execute
-from rqueue.consumer import Consumer
-from rqueue.credit import GrantCredit, SharedCredit
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._async.consumer import AsyncConsumer
+from rqueue.client._async.job_handle import AsyncJobHandle
+from rqueue.client._async.putter import AsyncBackgroundPuts
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.putter import BackgroundPuts
+from rqueue.client._sync.queue import Call, Queue
+from rqueue.client.put_handle import AsyncPutHandle, PutHandle
 from rqueue.errors import (
     BadArguments,
     BufferClosed,
@@ -40,13 +36,17 @@ from rqueue.errors import (
     UnknownJob,
     WrongServer,
 )
-from rqueue.handle import JobHandle
-from rqueue.job import Delivery, JobState
-from rqueue.options import Options
-from rqueue.put_handle import AsyncPutHandle, PutHandle
-from rqueue.puts import BackgroundPuts
-from rqueue.task import Registry, task
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.envelope import unpack
+from rqueue.model.job import Delivery, JobState
+from rqueue.protocol import commands
+from rqueue.protocol.credit import GrantCredit, SharedCredit
+from rqueue.tasks.options import Options
+from rqueue.tasks.task import Registry, task
 from rqueue.testing import move_time
+from rqueue.transport.async_connection import AsyncWire, end
+from rqueue.transport.async_wake_listener import AsyncListener
+from rqueue.transport.redis_client import execute
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
 from tests.support.taking import atake
@@ -393,7 +393,7 @@ def test_a_lease_is_renewed_and_may_be_lost(
         async with mine.consumer(lease=1.2, renew=False) as consumer:
             first = consumer.name
             move_time(queue, 5000)
-            execute(queue.redis, store.renew(queue.keys, 1000, []))
+            execute(queue.redis, commands.renew(queue.keys, 1000, []))
             with pytest.raises(RegistrationLost, match="lease"):
                 await consumer.pull()
             await consumer.rejoin()

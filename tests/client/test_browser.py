@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from rqueue.aclient import AsyncQueue
-from rqueue.client import Queue
-from rqueue.credit import GrantCredit, WindowCredit
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.protocol.credit import GrantCredit, WindowCredit
 
 
 def fill(queue: Queue, count: int, size: int = 1) -> list[str]:

@@ -5,12 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.consumer import Consumer
-from rqueue.credit import GrantCredit, SharedCredit, WindowCredit
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import (
     ConfigError,
     ConnectionLost,
@@ -18,9 +14,13 @@ from rqueue.errors import (
     NotRegistered,
     RegistrationLost,
 )
-from rqueue.job import Delivery
-from rqueue.store import Window
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.job import Delivery
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Window
+from rqueue.protocol.credit import GrantCredit, SharedCredit, WindowCredit
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
 from tests.support.taking import take, take_one
@@ -177,7 +177,7 @@ def test_credit_follows_a_recall(queue: Queue) -> None:
     credit = WindowCredit(3)
     with queue.consumer(credit=credit, renew=False) as consumer:
         jobs = consumer.pull()
-        execute(queue.redis, store.cancel(queue.keys, sent[1]))
+        execute(queue.redis, commands.cancel(queue.keys, sent[1]))
         # what it counted as settled was not: the reply, or the call, was lost
         consumer._settled(jobs[:1], (), (), (), (), b"", 0)
         assert credit.jobs_used == 2
@@ -193,7 +193,7 @@ def test_credit_is_free_again_when_the_registration_is_lost(queue: Queue) -> Non
     assert len(consumer.pull()) == 2
     move_time(queue, 5000)
     with queue.consumer(jobs=5, renew=False) as other:
-        execute(queue.redis, store.renew(queue.keys, 1000, []))
+        execute(queue.redis, commands.renew(queue.keys, 1000, []))
         assert len(other.pull()) == 2
         with pytest.raises(RegistrationLost, match="lease"):
             consumer.pull()

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rqueue.credit import UNLIMITED, Credit, GrantCredit, SharedCredit, WindowCredit
 from rqueue.errors import ConfigError
-from rqueue.store.settle import Window
+from rqueue.protocol.commands.settle import Window
+from rqueue.protocol.credit import UNLIMITED, Credit, GrantCredit, SharedCredit, WindowCredit
 
 MANY = 2**31 - 1
 

@@ -13,10 +13,10 @@ import redis
 import redis.asyncio
 
 import rqueue
-from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import ConfigError, ConnectionLost, LifecycleError
-from rqueue.sender import set_default_async_sender, set_default_sender
-from rqueue.task import Registry, task
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.tasks.enqueuer import set_default_async_sender, set_default_sender
+from rqueue.tasks.task import Registry, task
 from tests.support.taking import take_one
 
 registry = Registry()
@@ -158,8 +158,8 @@ def test_one_client_per_event_loop_closed_with_it(
 
 
 def test_nobody_and_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rqueue.sender._sender_factory", None)
-    monkeypatch.setattr("rqueue.sender._async_sender_factory", None)
+    monkeypatch.setattr("rqueue.tasks.enqueuer._sender_factory", None)
+    monkeypatch.setattr("rqueue.tasks.enqueuer._async_sender_factory", None)
     with pytest.raises(LifecycleError, match="connect first"):
         add.enqueue(1)
     set_default_sender(lambda: "somebody")  # type: ignore[arg-type, return-value]
@@ -169,7 +169,7 @@ def test_nobody_and_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["import rqueue", "from rqueue import client", "import rqueue.task"]
+    "first", ["import rqueue", "from rqueue import client", "import rqueue.tasks.task"]
 )
 def test_in_a_program(server: EmbeddedRedis, queue_name: str, first: str) -> None:
     program = first + textwrap.dedent(
@@ -216,6 +216,6 @@ def test_after_a_fork_both_sides_go_on(
 def test_old_servers_are_refused_by_connect(
     no_defaults: Any, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rqueue.server_check.OLDEST", (99, 0))
+    monkeypatch.setattr("rqueue.transport.server_check.OLDEST", (99, 0))
     with pytest.raises(rqueue.ServerError, match="too old"):
         rqueue.connect(server.url)

@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 
 import rqueue
-from rqueue.client import Queue
-from rqueue.codec import unpack
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import Unsigned
-from rqueue.ids import MAX_ID_BYTES
 from rqueue.inspector.jobs import PAGE_MAX
-from rqueue.names import MAX_NAME
-from rqueue.packing import LIMITS, Call
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.envelope import unpack
+from rqueue.model.ids import MAX_ID_BYTES
+from rqueue.model.names import MAX_NAME
+from rqueue.protocol.commands.enqueue import BATCH
+from rqueue.protocol.job_packer import LIMITS, Call
 from rqueue.settings import Settings
-from rqueue.store.enqueue import BATCH
-from rqueue.task import registry
+from rqueue.tasks.task import registry
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -6,11 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rqueue import server_check
-from rqueue.client import Call, Queue
-from rqueue.codec import unpack
-from rqueue.consumer import Consumer
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.errors import (
     BadArguments,
     ConnectionLost,
@@ -19,9 +16,12 @@ from rqueue.errors import (
     RedisOutOfMemory,
     RedisUnavailable,
 )
-from rqueue.options import Options
-from rqueue.retry import RetryPolicy
-from rqueue.task import Registry, task
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.envelope import unpack
+from rqueue.tasks.options import Options
+from rqueue.tasks.retry import RetryPolicy
+from rqueue.tasks.task import Registry, task
+from rqueue.transport import server_check
 from tests.support.proxy import Proxy
 from tests.support.taking import take, take_one
 

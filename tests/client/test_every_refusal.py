@@ -9,21 +9,22 @@ import pytest
 import redis
 
 import rqueue
-from rqueue import errors, repeats
-from rqueue.aclient import AsyncQueue
-from rqueue.aconsumer import AsyncConsumer
-from rqueue.ahandle import AsyncJobHandle
-from rqueue.aputs import AsyncBackgroundPuts
-from rqueue.client import Queue
-from rqueue.consumer import Consumer
-from rqueue.handle import JobHandle
+from rqueue import errors
+from rqueue.client._async.consumer import AsyncConsumer
+from rqueue.client._async.job_handle import AsyncJobHandle
+from rqueue.client._async.putter import AsyncBackgroundPuts
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.putter import BackgroundPuts
+from rqueue.client._sync.queue import Queue
+from rqueue.client.put_handle import AsyncPutHandle, PutHandle
 from rqueue.inspector import Inspector
 from rqueue.inspector.doctor import Doctor
-from rqueue.job import Delivery
-from rqueue.packing import Call
-from rqueue.put_handle import AsyncPutHandle, PutHandle
-from rqueue.puts import BackgroundPuts
-from rqueue.store.enqueue import Put
+from rqueue.model.job import Delivery
+from rqueue.protocol import repeats
+from rqueue.protocol.commands.enqueue import Put
+from rqueue.protocol.job_packer import Call
 from tests.support.stub_server import StubServer
 
 REPLIES: dict[str, type[errors.RQueueError]] = {

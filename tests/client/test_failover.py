@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import redis
 
-from rqueue import store
-from rqueue.aclient import AsyncQueue
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import RedisReadOnly
 from rqueue.inspector import Inspector
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.protocol import commands
+from rqueue.transport.redis_client import execute
 from tests.support.proxy import Proxy
 from tests.workers.children import Bench, eventually
 
@@ -61,7 +61,7 @@ def test_a_client_finds_the_new_primary(switch: Switch, queue_name: str) -> None
 
 
 def test_a_batch_under_way_finds_the_new_primary(switch: Switch, queue_name: str) -> None:
-    from rqueue.packing import Call
+    from rqueue.protocol.job_packer import Call
 
     with Queue(queue_name, switch.url) as queue:
         queue.enqueue_many([Call("t")])
@@ -106,9 +106,9 @@ def test_background_puts_of_asyncio_find_the_new_primary(switch: Switch, queue_n
 
 def test_an_inspector_finds_the_new_primary(switch: Switch, queue_name: str) -> None:
     with Inspector(switch.url) as inspector:
-        execute(inspector.redis, store.pause(inspector.keys(queue_name)))
+        execute(inspector.redis, commands.pause(inspector.keys(queue_name)))
         switch.over()
-        assert execute(inspector.redis, store.pause(inspector.keys(queue_name)))
+        assert execute(inspector.redis, commands.pause(inspector.keys(queue_name)))
         assert inspector.queue(queue_name).paused
 
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from rqueue.aclient import AsyncQueue
-from rqueue.client import Queue
-from rqueue.codec import pack
-from rqueue.embedded import EmbeddedRedis
-from rqueue.history import pack as history_pack
-from rqueue.history import read_entry, unpack
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Inspector
-from rqueue.labels import labels_of, may_have_labels
-from rqueue.options import Options
-from rqueue_workers.rows import pack_rows
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.envelope import pack
+from rqueue.model.history_batch import pack as history_pack
+from rqueue.model.history_batch import read_entry, unpack
+from rqueue.model.labels import labels_of, may_have_labels
+from rqueue.tasks.options import Options
+from rqueue_workers.worker.history_rows import pack_rows
 
 LABELS = {"tenant": "acme é", "gpu": True, "size": 42}
 TEXTS = {"tenant": "acme é", "gpu": "true", "size": "42"}

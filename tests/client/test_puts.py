@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from rqueue import outbox
-from rqueue.client import Call, Queue
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.putter import BackgroundPuts
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.errors import (
     BadArguments,
     BufferClosed,
@@ -27,10 +26,11 @@ from rqueue.errors import (
     ResultTimeout,
     WrongServer,
 )
-from rqueue.options import Options
-from rqueue.puts import BackgroundPuts
-from rqueue.store import Put
-from rqueue.task import Registry, task
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.protocol import put_buffer
+from rqueue.protocol.commands import Put
+from rqueue.tasks.options import Options
+from rqueue.tasks.task import Registry, task
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
 from tests.support.taking import take_one
@@ -342,7 +342,7 @@ def test_close_lets_go_of_who_waits_for_room(far: Queue, proxy: Proxy) -> None:
 def test_an_idle_putter_costs_nothing(
     queue: Queue, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rqueue.puts.IDLE_S", 0.05)
+    monkeypatch.setattr("rqueue.client._sync.putter.IDLE_S", 0.05)
     with queue.putter() as putter:
         putter.put("t")
         assert putter.flush(20)
@@ -534,5 +534,5 @@ def test_a_killed_process_has_stored_what_was_flushed(queue: Queue, server: Embe
 
 
 def test_backoff_grows_and_ends() -> None:
-    assert [outbox.backoff(n) for n in (1, 2, 3)] == [0.05, 0.1, 0.2]
-    assert outbox.backoff(1000) == 1.0
+    assert [put_buffer.backoff(n) for n in (1, 2, 3)] == [0.05, 0.1, 0.2]
+    assert put_buffer.backoff(1000) == 1.0

@@ -7,16 +7,16 @@ from time import monotonic
 
 import pytest
 
-from rqueue import store
-from rqueue.aclient import AsyncQueue
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.consumer import Consumer
-from rqueue.credit import GrantCredit, WindowCredit
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConnectionLost, LifecycleError, NotRegistered, RegistrationLost
-from rqueue.options import Options
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.protocol import commands
+from rqueue.protocol.credit import GrantCredit, WindowCredit
+from rqueue.tasks.options import Options
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
 
@@ -28,7 +28,7 @@ def fill(queue: Queue, count: int) -> list[str]:
 def end_lease(queue: Queue) -> None:
     """As if all consumers had been frozen, and somebody else looked."""
     move_time(queue, 60_000)
-    execute(queue.redis, store.renew(queue.keys, 1000, []))
+    execute(queue.redis, commands.renew(queue.keys, 1000, []))
 
 
 def test_jobs_come_one_by_one_in_order(queue: Queue, consumer: Consumer) -> None:

@@ -6,12 +6,12 @@ from time import monotonic
 
 import pytest
 
-from rqueue import scripts
-from rqueue.aclient import AsyncQueue
-from rqueue.client import Queue
-from rqueue.embedded import EmbeddedRedis
-from rqueue.leases import RenewalPace
-from rqueue.store.consumers import Renewed
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.protocol import scripts
+from rqueue.protocol.commands.consumers import Renewed
+from rqueue.transport.lease_renewer import RenewalPace
 from tests.soak.servers import wait_for
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy

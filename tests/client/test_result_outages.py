@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from rqueue.aclient import AsyncQueue
-from rqueue.client import Queue
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConnectionLost, UnknownJob
+from rqueue.local_server.embedded import EmbeddedRedis
 from tests.support.monitor import monitoring
 
 Waits = Callable[[str, str, str, float | None], Any]

@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 import redis
 
-from rqueue.client import Queue, when
-from rqueue.connection import execute
-from rqueue.consumer import Consumer
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue, when
 from rqueue.errors import (
     InvalidName,
     JobCancelled,
@@ -27,9 +25,11 @@ from rqueue.errors import (
     ScriptError,
     UnknownJob,
 )
-from rqueue.job import JobState
-from rqueue.options import Options
-from rqueue.store import purge
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.job import JobState
+from rqueue.protocol.commands import purge
+from rqueue.tasks.options import Options
+from rqueue.transport.redis_client import execute
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
 from tests.support.taking import take, take_one

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rqueue.client import Queue
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError
-from rqueue.options import Options
-from rqueue.packing import Call
+from rqueue.protocol.job_packer import Call
+from rqueue.tasks.options import Options
 from rqueue.testing import frozen_time, housekeeping, move_time
 
 NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)

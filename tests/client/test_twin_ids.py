@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from rqueue import packing
-from rqueue.aclient import AsyncQueue
-from rqueue.ahandle import AsyncJobHandle
-from rqueue.client import Call, Queue
-from rqueue.codec import unpack
-from rqueue.consumer import Consumer
-from rqueue.embedded import EmbeddedRedis
-from rqueue.ids import new_id
-from rqueue.options import Options
+from rqueue.client._async.job_handle import AsyncJobHandle
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Call, Queue
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.envelope import unpack
+from rqueue.model.ids import new_id
+from rqueue.protocol import job_packer
+from rqueue.tasks.options import Options
 from tests.support.proxy import Proxy
 from tests.support.taking import take
 
@@ -27,7 +27,7 @@ Say = Callable[..., None]
 def ids_are(monkeypatch: pytest.MonkeyPatch) -> Say:
     """The next ids that are made here; then others."""
     said: list[str] = []
-    monkeypatch.setattr(packing, "new_id", lambda: said.pop(0) if said else new_id())
+    monkeypatch.setattr(job_packer, "new_id", lambda: said.pop(0) if said else new_id())
     return lambda *some: said.extend(some)
 
 

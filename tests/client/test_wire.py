@@ -6,8 +6,8 @@ from types import FrameType
 import pytest
 import redis
 
-from rqueue.embedded import EmbeddedRedis
-from rqueue.wire import Wire
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.transport.connection import Wire
 
 
 class Interrupted(BaseException):

@@ -15,15 +15,15 @@ import pytest
 import redis
 
 import rqueue
-from rqueue.client import Queue
-from rqueue.control import Reject, Retry, Snooze
-from rqueue.credit import GrantCredit, SharedCredit, WindowCredit
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError, InvalidName, RQueueError
-from rqueue.options import Options
-from rqueue.packing import Call
-from rqueue.retry import RetryPolicy
+from rqueue.protocol.credit import GrantCredit, SharedCredit, WindowCredit
+from rqueue.protocol.job_packer import Call
 from rqueue.settings import Settings
-from rqueue.task import Registry, task
+from rqueue.tasks.control import Reject, Retry, Snooze
+from rqueue.tasks.options import Options
+from rqueue.tasks.retry import RetryPolicy
+from rqueue.tasks.task import Registry, task
 
 
 class Wrong:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rqueue.client import Queue
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
 from tests.support.bench import Bench
 from tests.support.runners import KINDS, Runner, make_runner
 

@@ -2,7 +2,7 @@
 
 import random
 
-from rqueue.client import Call
+from rqueue.client._sync.queue import Call
 from rqueue.testing import move_time
 from tests.support.bench import Bench
 from tests.support.runners import Runner

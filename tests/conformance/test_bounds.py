@@ -2,12 +2,12 @@
 
 import pytest
 
-from rqueue import store
-from rqueue.client import Call
-from rqueue.connection import execute
+from rqueue.client._sync.queue import Call
 from rqueue.errors import ScriptError
-from rqueue.store import Put, Retried, Window
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Put, Retried, Window
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.bench import Bench, ids
 
@@ -93,10 +93,10 @@ def test_full_hands_are_emptied_in_slices(bench: Bench, way: str) -> None:
     rounds = 0
     while bench.look().held.get(leaving.name):
         if way == "unregister":
-            execute(client, store.unregister(keys, leaving.name, leaving.term))
+            execute(client, commands.unregister(keys, leaving.name, leaving.term))
         elif way == "reclaim":
-            ran = list(map(store.Ran, all_[:3]))
-            execute(client, store.reclaim(keys, leaving.name, b"{}", ran))
+            ran = list(map(commands.Ran, all_[:3]))
+            execute(client, commands.reclaim(keys, leaving.name, b"{}", ran))
         else:
             bench.renew(waiting)
         rounds += 1
@@ -167,6 +167,6 @@ def test_a_window_beyond_all_bounds(bench: Bench) -> None:
     assert len(consumer.pull()) == 10
     pulled = execute(
         bench.queue.redis,
-        store.pull(bench.queue.keys, consumer.name, consumer.term, Window(2**53, 2**53)),
+        commands.pull(bench.queue.keys, consumer.name, consumer.term, Window(2**53, 2**53)),
     )
     assert pulled.state == "interested"

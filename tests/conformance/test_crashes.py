@@ -8,28 +8,28 @@ from typing import Any
 import orjson
 import pytest
 
-from rqueue import store
-from rqueue.connection import execute
-from rqueue.consumer import Consumer
+from rqueue.client._sync.consumer import Consumer
 from rqueue.errors import JobFailed, RQueueError
-from rqueue.job import JobState
-from rqueue.options import Options
+from rqueue.model.job import JobState
+from rqueue.protocol import commands
+from rqueue.tasks.options import Options
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.bench import Bench, ids
 
 CAUSE = b'{"kind":"crash","type":"SIGSEGV","message":"killed","at":7,"worker":"w"}'
 
 
-def crash(bench: Bench, consumer: Consumer, *ran: str | store.Ran) -> None:
+def crash(bench: Bench, consumer: Consumer, *ran: str | commands.Ran) -> None:
     """Its process died while it ran these."""
-    jobs = [store.Ran(job) if isinstance(job, str) else job for job in ran]
-    call = store.reclaim(bench.queue.keys, consumer.name, CAUSE, jobs)
+    jobs = [commands.Ran(job) if isinstance(job, str) else job for job in ran]
+    call = commands.reclaim(bench.queue.keys, consumer.name, CAUSE, jobs)
     assert execute(bench.queue.redis, call).held == 0
 
 
-def note(bench: Bench, consumer: Consumer, *ran: store.Ran) -> int:
-    return execute(bench.queue.redis, store.note_running(bench.queue.keys, consumer.name, ran))
+def note(bench: Bench, consumer: Consumer, *ran: commands.Ran) -> int:
+    return execute(bench.queue.redis, commands.note_running(bench.queue.keys, consumer.name, ran))
 
 
 def end_lease(bench: Bench) -> None:
@@ -49,8 +49,8 @@ def limited(
     """A consumer whose tasks have limits."""
     consumer = bench.queue.consumer(name=name, jobs=10, renew=False)
     said = limits if isinstance(limits, str) else orjson.dumps(limits).decode()
-    call = store.register(
-        bench.queue.keys, name, window=store.Window(10), lease_ms=30_000, worker=name
+    call = commands.register(
+        bench.queue.keys, name, window=commands.Window(10), lease_ms=30_000, worker=name
     )
     call = call._replace(args=[*call.args[:-1], said])
     execute(bench.queue.redis, call)
@@ -60,7 +60,7 @@ def limited(
 def take(bench: Bench, consumer: Consumer) -> None:
     """Let a consumer that was registered by hand pull."""
     term = bench.look().consumers[consumer.name]["term"]
-    call = store.pull(bench.queue.keys, consumer.name, term, store.Window(10))
+    call = commands.pull(bench.queue.keys, consumer.name, term, commands.Window(10))
     execute(bench.queue.redis, call)
 
 
@@ -93,9 +93,9 @@ def test_the_first_crash_is_forgiven_at_once_and_the_second_one_costs_time(bench
 def test_three_crashes_are_enough_and_each_cause_is_kept(bench: Bench) -> None:
     bench.put("poison")
     for _ in range(3):
-        crash(bench, holding(bench), store.Ran("poison", 11, 12))
+        crash(bench, holding(bench), commands.Ran("poison", 11, 12))
         move_time(bench.queue, 2000)
-    shown = execute(bench.queue.redis, store.show(bench.queue.keys, "poison"))
+    shown = execute(bench.queue.redis, commands.show(bench.queue.keys, "poison"))
     errors = [orjson.loads(line) for line in shown.errors.splitlines()]
     assert [(e["type"], e["attempt"], e["crash"]) for e in errors] == [
         ("SIGSEGV", 1, 1),
@@ -178,8 +178,10 @@ def test_the_end_of_a_lease_charges_what_was_noted_and_nobody_else(bench: Bench)
     """X-24: as it was noted last, if it is in the same hands by the same delivery."""
     bench.put(*"ABCDEF")
     dead = holding(bench, 5, slots=8)
-    assert note(bench, dead, store.Ran("A", 1, 2), store.Ran("C", 3, 4)) == 2
-    assert note(bench, dead, store.Ran("A"), store.Ran("B", 5, 6), store.Ran("D", 7, 8)) == 3
+    assert note(bench, dead, commands.Ran("A", 1, 2), commands.Ran("C", 3, 4)) == 2
+    assert (
+        note(bench, dead, commands.Ran("A"), commands.Ran("B", 5, 6), commands.Ran("D", 7, 8)) == 3
+    )
     # A ended; B went back, and came again into the same hands, where it has not begun
     dead.settle(ack=["A"])
     dead.settle(release=["B"])
@@ -205,7 +207,7 @@ def lose(bench: Bench, jobs: int = 3) -> None:
 
 
 def errors_of(bench: Bench, id: str) -> list[dict[str, Any]]:
-    shown = execute(bench.queue.redis, store.show(bench.queue.keys, id))
+    shown = execute(bench.queue.redis, commands.show(bench.queue.keys, id))
     return [orjson.loads(line) for line in shown.errors.splitlines()]
 
 
@@ -265,7 +267,7 @@ def test_a_job_that_takes_its_pool_at_once_is_buried_after_a_suspicion_and_its_c
 def test_what_is_known_to_have_run_is_charged_also_where_it_was_suspected(bench: Bench) -> None:
     bench.put("A")
     lose(bench)
-    note(bench, holding(bench), store.Ran("A", 1, 2))
+    note(bench, holding(bench), commands.Ran("A", 1, 2))
     end_lease(bench)
     (job,) = bench.join(1).pull()
     assert job.crashes == 1
@@ -322,7 +324,7 @@ def test_a_note_of_a_consumer_that_is_gone_is_refused(bench: Bench) -> None:
     end_lease(bench)
     before = bench.look()
     with pytest.raises(RQueueError):
-        note(bench, consumer, store.Ran("A"))
+        note(bench, consumer, commands.Ran("A"))
     assert not (wrong := invariants.unchanged(before, bench.look())), wrong
 
 
@@ -369,7 +371,7 @@ def test_a_cause_that_is_no_object_is_refused(bench: Bench, cause: bytes) -> Non
     bench.put("A")
     consumer = holding(bench)
     before = bench.look()
-    call = store.reclaim(bench.queue.keys, consumer.name, cause, [store.Ran("A")])
+    call = commands.reclaim(bench.queue.keys, consumer.name, cause, [commands.Ran("A")])
     with pytest.raises(RQueueError, match="JSON object"):
         execute(bench.queue.redis, call)
     assert not (wrong := invariants.unchanged(before, bench.look())), wrong

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from rqueue import store
-from rqueue.connection import execute
-from rqueue.consumer import Consumer
-from rqueue.job import JobState
+from rqueue.client._sync.consumer import Consumer
+from rqueue.model.job import JobState
+from rqueue.protocol import commands
+from rqueue.transport.redis_client import execute
 from tests.support.bench import Bench, ids
 
 RAW = b'abc,def;["x",[],{"a":"b"}]'
@@ -59,7 +59,7 @@ LEAVE: dict[str, Callable[[Bench, Consumer], object]] = {
 
 
 def _reclaim(bench: Bench, consumer: Consumer) -> None:
-    execute(bench.queue.redis, store.reclaim(bench.queue.keys, consumer.name, b"{}", []))
+    execute(bench.queue.redis, commands.reclaim(bench.queue.keys, consumer.name, b"{}", []))
 
 
 @pytest.mark.parametrize("how", LEAVE)
@@ -84,12 +84,14 @@ def test_parked_it_is_buried_when_it_is_due(bench: Bench) -> None:
     bench.put("bad", "good")
     consumer = bench.join()
     consumer.pull()
-    parked = [store.Retried("bad", 1, "park", False, b"{}")]
-    keys, window = bench.queue.keys, store.Window(100)
-    execute(bench.queue.redis, store.settle(keys, consumer.name, consumer.term, None, retry=parked))
+    parked = [commands.Retried("bad", 1, "park", False, b"{}")]
+    keys, window = bench.queue.keys, commands.Window(100)
+    execute(
+        bench.queue.redis, commands.settle(keys, consumer.name, consumer.term, None, retry=parked)
+    )
     bench.queue.redis.hset(keys.jobs, "bad", RAW)
     bench.queue.redis.hincrby(keys.meta, "clock", 1000)
-    execute(bench.queue.redis, store.pull(keys, consumer.name, consumer.term, window))
+    execute(bench.queue.redis, commands.pull(keys, consumer.name, consumer.term, window))
     assert buried_as_it_is(bench)["kind"] == "undecodable"
 
 

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from rqueue.errors import JobFailed
-from rqueue.job import JobState
+from rqueue.model.job import JobState
 from tests.support.bench import Bench, ids
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rqueue.consumer import Consumer
-from rqueue.listener import Wake
+from rqueue.client._sync.consumer import Consumer
 from rqueue.testing import move_time
+from rqueue.transport.wake_listener import Wake
 from tests.support.bench import Bench, ids
 
 

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from rqueue import store
-from rqueue.connection import execute
+from rqueue.protocol import commands
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 from tests.support.bench import Bench
 
 KEEP_MS = 1000
@@ -79,7 +79,7 @@ def test_a_shorter_term_holds_for_what_has_ended_already(bench: Bench) -> None:
 def test_results_that_somebody_waits_for_have_a_lifetime(bench: Bench) -> None:
     handle = bench.put("A")
     keys = bench.queue.keys
-    execute(bench.queue.redis, store.await_result(keys, handle.id, wait=True))
+    execute(bench.queue.redis, commands.await_result(keys, handle.id, wait=True))
     consumer = bench.join()
     consumer.settle(ack=consumer.pull())
     assert 0 < bench.queue.redis.pttl(keys.result("A")) <= 60_000

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.consumer import Consumer
-from rqueue.store import Window
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Window
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 from tests.support.bench import Bench, ids
 
 MANY = 20_000
@@ -22,8 +22,8 @@ MANY = 20_000
 def fill(queue: Queue, count: int, first: int = 0) -> None:
     """Enqueue jobs whose ids say their places."""
     for at in range(first, first + count, 1000):
-        puts = [store.Put(f"{i:06}", b'["t"]') for i in range(at, min(at + 1000, first + count))]
-        execute(queue.redis, store.enqueue(queue.keys, puts))
+        puts = [commands.Put(f"{i:06}", b'["t"]') for i in range(at, min(at + 1000, first + count))]
+        execute(queue.redis, commands.enqueue(queue.keys, puts))
 
 
 def holding(bench: Bench, count: int, jobs: int | None = None) -> Consumer:
@@ -32,7 +32,7 @@ def holding(bench: Bench, count: int, jobs: int | None = None) -> Consumer:
     window = Window(count)
     taken = 0
     while taken < count:
-        call = store.pull(bench.queue.keys, consumer.name, str(consumer.term), window)
+        call = commands.pull(bench.queue.keys, consumer.name, str(consumer.term), window)
         taken += len(execute(bench.queue.redis, call).jobs) // 2
     return consumer
 
@@ -43,7 +43,7 @@ def steps_of(bench: Bench) -> list[float]:
     more = True
     while more:
         began = time.perf_counter()
-        more = execute(bench.queue.redis, store.renew(bench.queue.keys, 1000, [])).more
+        more = execute(bench.queue.redis, commands.renew(bench.queue.keys, 1000, [])).more
         took.append(time.perf_counter() - began)
     return took
 
@@ -83,12 +83,12 @@ def test_many_dead_consumers_are_gone_after_one_renewal_and_what_follows(bench: 
 def turn(bench: Bench, consumer: Consumer, first: list[str]) -> None:
     """What it took first goes back and is taken again: it stands behind later ones now."""
     for at in range(0, len(first), 500):
-        call = store.settle(
+        call = commands.settle(
             bench.queue.keys, consumer.name, str(consumer.term), None, release=first[at : at + 500]
         )
         assert execute(bench.queue.redis, call).refused == []
     for _ in range(0, len(first), 500):
-        call = store.pull(bench.queue.keys, consumer.name, str(consumer.term), Window(3000))
+        call = commands.pull(bench.queue.keys, consumer.name, str(consumer.term), Window(3000))
         execute(bench.queue.redis, call)
 
 
@@ -111,7 +111,7 @@ def test_what_is_settled_out_of_order_leaves_the_others_as_they_were(
         "close": [*held[700:900], *held[1300:1500:2], *held[2100:2200]],
         "scattered": held[3::97],
     }[where]
-    call = store.settle(
+    call = commands.settle(
         bench.queue.keys,
         consumer.name,
         str(consumer.term),
@@ -131,7 +131,7 @@ def test_what_leaves_the_middle_is_found_by_its_position(bench: Bench) -> None:
     fill(bench.queue, MANY)
     consumer = holding(bench, MANY)
     some = [f"{i:06}" for i in range(MANY // 2, MANY // 2 + 1000, 4)]
-    call = store.settle(bench.queue.keys, consumer.name, str(consumer.term), None, release=some)
+    call = commands.settle(bench.queue.keys, consumer.name, str(consumer.term), None, release=some)
     bench.queue.redis.config_resetstat()
     execute(bench.queue.redis, call)
     stats: Any = bench.queue.redis.info("commandstats")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from rqueue import store
-from rqueue.connection import execute
 from rqueue.errors import RegistrationLost
-from rqueue.job import JobState
+from rqueue.model.job import JobState
+from rqueue.protocol import commands
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.bench import Bench, ids
 
@@ -96,7 +96,7 @@ def test_a_supervisor_gives_back_at_once_and_charges_what_ran(bench: Bench) -> N
     dead, waiting = bench.join(3), bench.join(0)
     dead.pull()
     waiting.interest(3)
-    call = store.reclaim(bench.queue.keys, dead.name, b'{"kind":"crash"}', [store.Ran("B")])
+    call = commands.reclaim(bench.queue.keys, dead.name, b'{"kind":"crash"}', [commands.Ran("B")])
     assert execute(bench.queue.redis, call).held == 0
     assert bench.state(waiting) == "notified"
     assert [(job.id, job.attempts) for job in waiting.pull()] == [("A", 0), ("B", 1), ("C", 0)]
@@ -109,8 +109,8 @@ def test_a_job_that_kills_its_workers_dies(bench: Bench) -> None:
         victim = bench.join(2)
         assert ids(victim.pull()) == ["poison", "good"]
         cause = b'{"kind":"crash","message":"killed by signal 9"}'
-        ran = [store.Ran("poison")]
-        execute(bench.queue.redis, store.reclaim(bench.queue.keys, victim.name, cause, ran))
+        ran = [commands.Ran("poison")]
+        execute(bench.queue.redis, commands.reclaim(bench.queue.keys, victim.name, cause, ran))
     assert bench.queue.job("poison").state() is JobState.DEAD
     (job,) = bench.join(2).pull()
     assert (job.id, job.attempts) == ("good", 0)

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import RedisOutOfMemory
-from rqueue.job import JobState
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.job import JobState
+from rqueue.protocol import commands
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.bench import Bench, ids
 
@@ -73,11 +73,11 @@ def test_the_dead_are_reclaimed(bench: Bench) -> None:
     dead, gone = bench.join(2), bench.join(2)
     dead.pull()
     gone.pull()
-    noted = store.note_running(bench.queue.keys, gone.name, [store.Ran("C")])
+    noted = commands.note_running(bench.queue.keys, gone.name, [commands.Ran("C")])
     execute(bench.queue.redis, noted)
     move_time(bench.queue, 60_000)
     fill(bench)
-    call = store.reclaim(bench.queue.keys, dead.name, b'{"kind":"crash"}', [store.Ran("A")])
+    call = commands.reclaim(bench.queue.keys, dead.name, b'{"kind":"crash"}', [commands.Ran("A")])
     assert execute(bench.queue.redis, call).held == 0
     bench.renew()
     assert bench.queue.counts().held == 0

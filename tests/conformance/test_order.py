@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from rqueue.client import Call, Queue
-from rqueue.codec import unpack
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.errors import InvalidName
-from rqueue.options import Options
+from rqueue.model.envelope import unpack
+from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from tests.support.bench import Bench, ids
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from rqueue import store
-from rqueue.connection import execute
 from rqueue.errors import ConfigError, RQueueError, ScriptError, WrongServer
-from rqueue.store import Call, Put, Retried, Window
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Call, Put, Retried, Window
+from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.bench import Bench
 
@@ -16,38 +16,38 @@ WORD: Any = "soon"
 
 WRONG: dict[str, Any] = {
     "more arguments than the groups say": lambda k, c: _with(
-        store.settle(k, c.name, c.term, None, ack=["A"]), "more"
+        commands.settle(k, c.name, c.term, None, ack=["A"]), "more"
     ),
-    "an unknown place": lambda k, c: store.settle(
+    "an unknown place": lambda k, c: commands.settle(
         k, c.name, c.term, None, ack=["A"], retry=[Retried("B", 0, "nowhere", True, b"")]
     ),
-    "a delay that is no number": lambda k, c: store.settle(
+    "a delay that is no number": lambda k, c: commands.settle(
         k, c.name, c.term, None, ack=["A"], retry=[Retried("B", WORD, "old", True, b"")]
     ),
-    "a negative window": lambda k, c: store.pull(k, c.name, c.term, Window(-1)),
-    "no window": lambda k, c: store.interest(k, c.name, c.term, Window(WORD)),
-    "no jobs": lambda k, c: store.enqueue_alike(k, []),
-    "half a job": lambda k, c: store.enqueue_alike(k, ["A", b"[]", "B"]),
-    "runs of another number": lambda k, c: store.enqueue_alike(k, ["A", b"[]"], "4,,0,9"),
-    "two immediate jobs": lambda k, c: store.enqueue(
+    "a negative window": lambda k, c: commands.pull(k, c.name, c.term, Window(-1)),
+    "no window": lambda k, c: commands.interest(k, c.name, c.term, Window(WORD)),
+    "no jobs": lambda k, c: commands.enqueue_alike(k, []),
+    "half a job": lambda k, c: commands.enqueue_alike(k, ["A", b"[]", "B"]),
+    "runs of another number": lambda k, c: commands.enqueue_alike(k, ["A", b"[]"], "4,,0,9"),
+    "two immediate jobs": lambda k, c: commands.enqueue(
         k, [Put("X", b"[]"), Put("Y", b"[]")], immediate=True
     ),
-    "an unknown option": lambda k, c: store.configure(k, {"keep_ms": 5000, "colour": 1}),
-    "a limit out of range": lambda k, c: store.configure(k, {"keep_ms": 5000, "priorities": 0}),
-    "other levels with jobs there": lambda k, c: store.configure(
+    "an unknown option": lambda k, c: commands.configure(k, {"keep_ms": 5000, "colour": 1}),
+    "a limit out of range": lambda k, c: commands.configure(k, {"keep_ms": 5000, "priorities": 0}),
+    "other levels with jobs there": lambda k, c: commands.configure(
         k, {"keep_ms": 5000, "priorities": 3}
     ),
-    "a lease of nothing": lambda k, c: store.renew(k, 0, [c.name]),
-    "a name that is taken": lambda k, c: store.register(k, c.name, lease_ms=1000),
-    "a name with a newline": lambda k, c: store.register(k, "a\nb", lease_ms=1000),
-    "an unknown mode": lambda k, c: store.register(
+    "a lease of nothing": lambda k, c: commands.renew(k, 0, [c.name]),
+    "a name that is taken": lambda k, c: commands.register(k, c.name, lease_ms=1000),
+    "a name with a newline": lambda k, c: commands.register(k, "a\nb", lease_ms=1000),
+    "an unknown mode": lambda k, c: commands.register(
         k,
         "new",
         mode=WORD,
         lease_ms=1000,
     ),
-    "a purge without limit": lambda k, c: store.purge(k, 0),
-    "too many ids": lambda k, c: store.requeue(k, [str(i) for i in range(300)]),
+    "a purge without limit": lambda k, c: commands.purge(k, 0),
+    "too many ids": lambda k, c: commands.requeue(k, [str(i) for i in range(300)]),
 }
 
 
@@ -73,12 +73,12 @@ def test_a_wrong_call_changes_nothing(bench: Bench, what: str) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda k: store.enqueue(k, [Put("X", b"[]")]),
-        lambda k: store.register(k, "c", lease_ms=1000),
-        lambda k: store.pull(k, "c", "1", Window(1)),
-        lambda k: store.pause(k),
-        lambda k: store.cancel(k, "A"),
-        lambda k: store.renew(k, 1000, []),
+        lambda k: commands.enqueue(k, [Put("X", b"[]")]),
+        lambda k: commands.register(k, "c", lease_ms=1000),
+        lambda k: commands.pull(k, "c", "1", Window(1)),
+        lambda k: commands.pause(k),
+        lambda k: commands.cancel(k, "A"),
+        lambda k: commands.renew(k, 1000, []),
     ],
 )
 def test_a_queue_of_another_version_is_left_alone(bench: Bench, call: Any) -> None:
@@ -100,8 +100,8 @@ def test_a_browser_acquires_nothing(bench: Bench, verb: str) -> None:
     before = bench.look()
     keys, name, term = bench.queue.keys, browser.name, browser.term
     calls: dict[str, Call[Any]] = {
-        "pull": store.pull(keys, name, term, Window(5)),
-        "settle": store.settle(keys, name, term, Window(5)),
+        "pull": commands.pull(keys, name, term, Window(5)),
+        "settle": commands.settle(keys, name, term, Window(5)),
     }
     with pytest.raises(RQueueError, match="browser"):
         execute(bench.queue.redis, calls[verb])

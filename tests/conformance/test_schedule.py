@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from rqueue import store
-from rqueue.connection import execute
 from rqueue.errors import ConfigError
-from rqueue.job import JobState
-from rqueue.options import Options
-from rqueue.store import Put
+from rqueue.model.job import JobState
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Put
+from rqueue.tasks.options import Options
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 from tests.support.bench import Bench, ids
 
 MINUTE = 60_000
@@ -30,7 +30,7 @@ def pass_minutes(bench: Bench, minutes: float) -> None:
 
 def promote(bench: Bench) -> int:
     """What is due becomes ready, and nobody takes it."""
-    return execute(bench.queue.redis, store.promote(bench.queue.keys))
+    return execute(bench.queue.redis, commands.promote(bench.queue.keys))
 
 
 def test_a_job_is_not_delivered_before_it_is_due(bench: Bench) -> None:
@@ -135,13 +135,13 @@ def test_a_promoted_job_is_due_where_it_stands(bench: Bench) -> None:
     shown: list[str] = []
     cursor = ""
     for _ in range(4):
-        page = execute(bench.queue.redis, store.browse(bench.queue.keys, cursor, 1))
+        page = execute(bench.queue.redis, commands.browse(bench.queue.keys, cursor, 1))
         shown += ids(page.jobs)
         cursor = page.cursor
     assert shown == ["b", "e", "a", "c"]
     # the cancelled one is among them until the head has passed it
     keys = bench.queue.keys
-    places = [execute(bench.queue.redis, store.show(keys, id)).place for id in shown]
+    places = [execute(bench.queue.redis, commands.show(keys, id)).place for id in shown]
     assert places == [0, 2, 3, 4]
     got = bench.join().pull()
     assert [(job.id, job.position) for job in got] == [("b", 2), ("e", 5), ("a", 1), ("c", 3)]
@@ -259,7 +259,7 @@ def test_requeued_and_unparked_jobs_keep_their_order(bench: Bench) -> None:
     consumer.flush()
     for id in "DBCA":
         consumer.retry(id, delay=60, place="park")
-    assert execute(bench.queue.redis, store.unpark(bench.queue.keys, "0", ["t"]))[1] == 4
+    assert execute(bench.queue.redis, commands.unpark(bench.queue.keys, "0", ["t"]))[1] == 4
     consumer.interest(100)
     assert ids(consumer.pull()) == [*"ABCD"]
     for id in "ABCD":
@@ -284,7 +284,7 @@ def test_scheduled_jobs_are_counted_and_listed(bench: Bench) -> None:
     counts = bench.queue.counts()
     assert (counts.scheduled, counts.ready) == (1, 1)
     assert bench.queue.job("later").state() is JobState.SCHEDULED
-    page = execute(bench.queue.redis, store.browse_set(bench.queue.keys, "scheduled"))
+    page = execute(bench.queue.redis, commands.browse_set(bench.queue.keys, "scheduled"))
     assert [entry.job.id for entry in page.entries] == ["later"]
     assert page.entries[0].score == page.entries[0].job.due_ms == counts.next_due_ms
     pass_minutes(bench, 6)

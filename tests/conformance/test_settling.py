@@ -2,11 +2,11 @@
 
 import pytest
 
-from rqueue import store
-from rqueue.connection import execute
 from rqueue.errors import LifecycleError, NotRegistered, RegistrationLost
-from rqueue.job import JobState
-from rqueue.settling import retried
+from rqueue.model.job import JobState
+from rqueue.protocol import commands
+from rqueue.protocol.settling import retried
+from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.bench import Bench, ids
 
@@ -350,11 +350,11 @@ def test_a_retry_of_what_was_cancelled_while_it_waited_is_refused(bench: Bench) 
     consumer = bench.join(1)
     consumer.pull()
     assert bench.queue.cancel("B")
-    call = store.settle(
+    call = commands.settle(
         bench.queue.keys,
         consumer.name,
         consumer.term,
         None,
-        retry=[store.Retried("B", 0, "old", True, b"{}", 0)],
+        retry=[commands.Retried("B", 0, "old", True, b"{}", 0)],
     )
     assert execute(bench.queue.redis, call).refused == [b"B"]

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from rqueue.history import pack
+from rqueue.model.history_batch import pack
 from tests.support.bench import Bench
 
 pytestmark = pytest.mark.each_server

@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from rqueue.client import Call, Queue
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.demo.reckoning import read_history
-from rqueue.embedded import EmbeddedRedis
+from rqueue.local_server.embedded import EmbeddedRedis
 from tests.support import invariants
 from tests.support.proxy import Proxy
 from tests.support.snapshot import take_snapshot

@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from rqueue import store
-from rqueue.scripts import SCRIPTS
-from rqueue.store import Call, Note, Put, Ran, Retried, Window
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Call, Note, Put, Ran, Retried, Window
+from rqueue.protocol.scripts import SCRIPTS
 from tests.damage.damages import IDS, NAMES
 from tests.damage.world import BODY, ERROR, KEYS, World
 
@@ -65,7 +65,7 @@ def _settle(world: World, draw: Callable[[Any], Any]) -> Call[Any]:
     rows = draw(st.sampled_from([0, 0, 1]))
     window = draw(st.one_of(st.none(), windows))
     term = world.terms.get(name, "0")
-    return store.settle(
+    return commands.settle(
         KEYS, name, term, window, ack=ack, freed=draw(jobs), batch=b"?", rows=rows, **rest
     )
 
@@ -73,13 +73,13 @@ def _settle(world: World, draw: Callable[[Any], Any]) -> Call[Any]:
 def _enqueue(_world: World, draw: Callable[[Any], Any]) -> Call[Any]:
     if draw(st.booleans()):
         put = Put(draw(ids), BODY)
-        return store.enqueue(KEYS, [put], immediate=draw(st.booleans()))
+        return commands.enqueue(KEYS, [put], immediate=draw(st.booleans()))
     if draw(st.booleans()):
         note = Note(
             "run", draw(st.sampled_from([0, 1, 2])), 0, draw(st.sampled_from([0, 8])), 5, b"x" * 8
         )
-        return store.enqueue_alike(KEYS, ["new", BODY], note=note)
-    return store.enqueue(KEYS, draw(st.lists(puts, min_size=1, max_size=4)))
+        return commands.enqueue_alike(KEYS, ["new", BODY], note=note)
+    return commands.enqueue(KEYS, draw(st.lists(puts, min_size=1, max_size=4)))
 
 
 def _term(world: World, name: str) -> str:
@@ -91,43 +91,47 @@ places = st.sampled_from([None, 0, 1, 3])
 """Where a recall begins."""
 flags = st.booleans()
 MAKERS: dict[str, Maker] = {
-    "await_result": lambda w, d: store.await_result(KEYS, d(ids), wait=d(flags)),
-    "browse": lambda w, d: store.browse(KEYS, d(st.sampled_from(["", "4r3.0@1,9r-", "x"])), 5),
-    "browse_set": lambda w, d: store.browse_set(
+    "await_result": lambda w, d: commands.await_result(KEYS, d(ids), wait=d(flags)),
+    "browse": lambda w, d: commands.browse(KEYS, d(st.sampled_from(["", "4r3.0@1,9r-", "x"])), 5),
+    "browse_set": lambda w, d: commands.browse_set(
         KEYS,
         d(st.sampled_from(["scheduled", "dead", "held:c2", "held:c3", "held:ghost"])),
         d(st.sampled_from([("-inf", ""), ("1", "a0"), ("inf", "x")])),
         d(st.sampled_from([1, 500])),
     ),
-    "cancel": lambda w, d: store.cancel(KEYS, d(ids), held=d(flags)),
-    "check_job": lambda w, d: store.check_job(KEYS, d(ids), d(seats), ["ghost"], deep=d(flags)),
-    "check_page": lambda w, d: store.check_page(
+    "cancel": lambda w, d: commands.cancel(KEYS, d(ids), held=d(flags)),
+    "check_job": lambda w, d: commands.check_job(KEYS, d(ids), d(seats), ["ghost"], deep=d(flags)),
+    "check_page": lambda w, d: commands.check_page(
         KEYS,
         d(st.sampled_from(["ready:4", "ready:9", "due:6", "scheduled", "dead", "held:c3"])),
         0,
         99,
     ),
-    "check_rights": lambda w, d: store.check_rights(KEYS),
-    "check_scan": lambda w, d: store.check_scan(KEYS, "0", 100),
-    "commit_write": lambda w, d: store.commit_write(
+    "check_rights": lambda w, d: commands.check_rights(KEYS),
+    "check_scan": lambda w, d: commands.check_scan(KEYS, "0", 100),
+    "commit_write": lambda w, d: commands.commit_write(
         KEYS, "run", d(st.sampled_from([None, 1, 2])), 500
     ),
-    "configure": lambda w, d: store.configure(
+    "configure": lambda w, d: commands.configure(
         KEYS, d(st.sampled_from([{"keep_ms": 2000}, {"max_deliveries": 3}, {"priorities": 10}]))
     ),
-    "counts": lambda w, d: store.counts(KEYS, oldest=d(flags)),
+    "counts": lambda w, d: commands.counts(KEYS, oldest=d(flags)),
     "enqueue": _enqueue,
-    "interest": lambda w, d: store.interest(KEYS, n := d(names), _term(w, n), d(windows)),
-    "note_running": lambda w, d: store.note_running(
+    "interest": lambda w, d: commands.interest(KEYS, n := d(names), _term(w, n), d(windows)),
+    "note_running": lambda w, d: commands.note_running(
         KEYS, d(names), [Ran(id, 1, 2) for id in d(mine)]
     ),
-    "pause": lambda w, d: store.pause(KEYS),
-    "promote": lambda w, d: store.promote(KEYS, d(some)),
-    "pull": lambda w, d: store.pull(KEYS, n := d(names), _term(w, n), d(windows), recall=d(places)),
-    "purge": lambda w, d: store.purge(KEYS, d(st.sampled_from([1, 3, 500])), scheduled=d(flags)),
-    "purge_dead": lambda w, d: store.purge_dead(KEYS, [d(ids), *d(some)]),
-    "reclaim": lambda w, d: store.reclaim(KEYS, d(names), ERROR, [Ran(id, 1, 2) for id in d(mine)]),
-    "register": lambda w, d: store.register(
+    "pause": lambda w, d: commands.pause(KEYS),
+    "promote": lambda w, d: commands.promote(KEYS, d(some)),
+    "pull": lambda w, d: commands.pull(
+        KEYS, n := d(names), _term(w, n), d(windows), recall=d(places)
+    ),
+    "purge": lambda w, d: commands.purge(KEYS, d(st.sampled_from([1, 3, 500])), scheduled=d(flags)),
+    "purge_dead": lambda w, d: commands.purge_dead(KEYS, [d(ids), *d(some)]),
+    "reclaim": lambda w, d: commands.reclaim(
+        KEYS, d(names), ERROR, [Ran(id, 1, 2) for id in d(mine)]
+    ),
+    "register": lambda w, d: commands.register(
         KEYS,
         d(st.sampled_from(["new", "c3", "ghost"])),
         mode=d(st.sampled_from(["acquire", "browse"])),
@@ -136,26 +140,26 @@ MAKERS: dict[str, Maker] = {
         lease_ms=5000,
         limits=d(st.sampled_from([None, {"t": (1, 2)}])),
     ),
-    "renew": lambda w, d: store.renew(KEYS, 5000, d(st.lists(names, max_size=2))),
-    "repair_consumer": lambda w, d: store.repair_consumer(KEYS, d(names)),
-    "repair_job": lambda w, d: store.repair_job(
+    "renew": lambda w, d: commands.renew(KEYS, 5000, d(st.lists(names, max_size=2))),
+    "repair_consumer": lambda w, d: commands.repair_consumer(KEYS, d(names)),
+    "repair_job": lambda w, d: commands.repair_job(
         KEYS, d(ids), d(st.sampled_from(["place", "place", "take"])), d(seats), ["ghost"]
     ),
-    "repair_leftovers": lambda w, d: store.repair_leftovers(
+    "repair_leftovers": lambda w, d: commands.repair_leftovers(
         KEYS,
         d(st.sampled_from(["causes", "errors", "awaited", "parked", "short", "records", "cause"])),
         d(some),
     ),
-    "repair_meta": lambda w, d: store.repair_meta(
+    "repair_meta": lambda w, d: commands.repair_meta(
         KEYS, [4, 9], d(st.sampled_from([None, (2, 1)])), 99
     ),
-    "requeue": lambda w, d: store.requeue(KEYS, [d(ids), "x0", *d(some)]),
-    "resign": lambda w, d: store.resign(KEYS, d(ids), BODY, b'["u"]'),
-    "resume": lambda w, d: store.resume(KEYS),
+    "requeue": lambda w, d: commands.requeue(KEYS, [d(ids), "x0", *d(some)]),
+    "resign": lambda w, d: commands.resign(KEYS, d(ids), BODY, b'["u"]'),
+    "resume": lambda w, d: commands.resume(KEYS),
     "settle": _settle,
-    "show": lambda w, d: store.show(KEYS, d(ids)),
-    "unpark": lambda w, d: store.unpark(KEYS, "0", d(st.sampled_from([["t"], ["u", "t"], []]))),
-    "unregister": lambda w, d: store.unregister(KEYS, n := d(names), _term(w, n)),
+    "show": lambda w, d: commands.show(KEYS, d(ids)),
+    "unpark": lambda w, d: commands.unpark(KEYS, "0", d(st.sampled_from([["t"], ["u", "t"], []]))),
+    "unregister": lambda w, d: commands.unregister(KEYS, n := d(names), _term(w, n)),
 }
 
 assert NAMES

@@ -17,9 +17,9 @@ import redis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from rqueue import scripts
-from rqueue.embedded import EmbeddedRedis
-from rqueue.scripts import SCRIPTS, Scripts, find_lua
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.protocol import scripts
+from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
 from tests.damage.damages import Damage, apply, damages
 from tests.damage.steps import MAKERS, changed, changes
 from tests.damage.world import KEYS, WORLDS, World, named, places

@@ -6,10 +6,10 @@ from typing import Any
 
 import redis
 
-from rqueue import store
-from rqueue.connection import execute
-from rqueue.keys import QueueKeys
-from rqueue.store import Note, Put, Ran, Retried, Window
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Note, Put, Ran, Retried, Window
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import execute
 from tests.support.snapshot import SEAT
 
 KEYS = QueueKeys("q")
@@ -30,22 +30,22 @@ class World:
         self.terms: dict[str, str] = {}
         self._dumps: list[Any] = []
 
-    def run(self, call: store.Call[Any]) -> Any:
+    def run(self, call: commands.Call[Any]) -> Any:
         return execute(self.client, call)
 
     def join(self, name: str, jobs: int, bytes: int = 0, **options: Any) -> None:
         window = Window(jobs, bytes)
-        call = store.register(KEYS, name, window=window, lease_ms=60_000, slots=1, **options)
+        call = commands.register(KEYS, name, window=window, lease_ms=60_000, slots=1, **options)
         self.terms[name] = self.run(call).term
 
     def put(self, *ids: str, **terms: Any) -> None:
-        self.run(store.enqueue(KEYS, [Put(id, BODY, **terms) for id in ids]))
+        self.run(commands.enqueue(KEYS, [Put(id, BODY, **terms) for id in ids]))
 
     def pull(self, name: str, jobs: int, bytes: int = 0) -> None:
-        self.run(store.pull(KEYS, name, self.terms[name], Window(jobs, bytes)))
+        self.run(commands.pull(KEYS, name, self.terms[name], Window(jobs, bytes)))
 
     def settle(self, name: str, **outcomes: Any) -> None:
-        self.run(store.settle(KEYS, name, self.terms[name], None, **outcomes))
+        self.run(commands.settle(KEYS, name, self.terms[name], None, **outcomes))
 
     def move(self, ms: int) -> None:
         self.client.hincrby(KEYS.meta, "clock", ms)
@@ -76,7 +76,7 @@ def _past(world: World) -> None:
     world.put("k1", priority=9)
     world.pull("c2", 4, 3 * 40)
     world.settle("c2", done=[("k1", None, b'"result"')], batch=b"?", rows=1)
-    world.run(store.unregister(KEYS, "c1", world.terms["c1"]))
+    world.run(commands.unregister(KEYS, "c1", world.terms["c1"]))
 
 
 def busy(client: redis.Redis) -> World:
@@ -85,24 +85,24 @@ def busy(client: redis.Redis) -> World:
     world = World(client)
     _past(world)
     note = Note("run", 1, 0, 0, 600_000, b"12345678")
-    world.run(store.enqueue_alike(KEYS, ["w0", BODY], note=note))
+    world.run(commands.enqueue_alike(KEYS, ["w0", BODY], note=note))
     world.put(*[f"a{number}" for number in range(4)], priority=9)
     world.join("c3", 3, limits={"t": (5, 2), "*": (0, 9)})
     world.pull("c3", 3)
-    world.run(store.note_running(KEYS, "c3", [Ran("a0", 1, 2), Ran("a1", 1, 2)]))
+    world.run(commands.note_running(KEYS, "c3", [Ran("a0", 1, 2), Ran("a1", 1, 2)]))
     world.put("big", priority=9)
-    world.run(store.enqueue(KEYS, [Put("huge", b'["t",["' + b"x" * 200 + b'"]]', priority=9)]))
+    world.run(commands.enqueue(KEYS, [Put("huge", b'["t",["' + b"x" * 200 + b'"]]', priority=9)]))
     world.pull("c2", 4, 3 * 40)
     world.put(*[f"r{number}" for number in range(8)])
     world.put("m0", "m1")
     for id in ("m0", "m1"):
-        world.run(store.cancel(KEYS, id))
+        world.run(commands.cancel(KEYS, id))
     world.put("s0", "s1", delay_ms=3_000_000)
     world.put("d0", "d1", delay_ms=4_000_000, priority=6)
-    world.run(store.promote(KEYS, ["d0", "d1"]))
+    world.run(commands.promote(KEYS, ["d0", "d1"]))
     world.join("b1", 5, mode="browse")
-    world.run(store.await_result(KEYS, "r3", wait=True))
-    world.run(store.await_result(KEYS, "s0", wait=True))
+    world.run(commands.await_result(KEYS, "r3", wait=True))
+    world.run(commands.await_result(KEYS, "s0", wait=True))
     return world.keep()
 
 

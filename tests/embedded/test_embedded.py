@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from rqueue import binaries, embedded, kept_process
-from rqueue.binaries import OLDEST, ServerBinary, find_server, server_binaries
-from rqueue.embedded import EmbeddedRedis, running
 from rqueue.errors import EmbeddedRedisError
+from rqueue.local_server import binaries, child_process, embedded
+from rqueue.local_server.binaries import OLDEST, ServerBinary, find_server, server_binaries
+from rqueue.local_server.embedded import EmbeddedRedis, running
 from tests.support.redis_server import Servers
 
 pytestmark = pytest.mark.each_server
@@ -288,10 +288,10 @@ class TestFaults:
 ORPHAN = """
 import signal, sys, threading
 from pathlib import Path
-from rqueue import kept_process
-from rqueue.binaries import inspect
-from rqueue.embedded import EmbeddedRedis
-kept_process._KERNEL_WATCHES = sys.argv[2] == "kernel"
+from rqueue.local_server import child_process
+from rqueue.local_server.binaries import inspect
+from rqueue.local_server.embedded import EmbeddedRedis
+child_process._KERNEL_WATCHES = sys.argv[2] == "kernel"
 server = EmbeddedRedis(sys.argv[3], binary=inspect(Path(sys.argv[1]), "test")).start()
 print(server.url, flush=True)
 signal.pause()
@@ -329,14 +329,14 @@ class TestOrphans:
         self, binary: ServerBinary, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         watchers: list[subprocess.Popen[bytes]] = []
-        start = kept_process._watchdog
+        start = child_process._watchdog
 
         def watch(pid: int, number: signal.Signals) -> subprocess.Popen[bytes]:
             watchers.append(start(pid, number))
             return watchers[-1]
 
-        monkeypatch.setattr(kept_process, "_KERNEL_WATCHES", False)
-        monkeypatch.setattr(kept_process, "_watchdog", watch)
+        monkeypatch.setattr(child_process, "_KERNEL_WATCHES", False)
+        monkeypatch.setattr(child_process, "_watchdog", watch)
         with EmbeddedRedis(binary=binary) as server:
             assert server.alive
             assert watchers[0].poll() is None

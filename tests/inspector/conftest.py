@@ -3,8 +3,8 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from rqueue.client import Queue
-from rqueue.consumer import Consumer
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Inspector
 from rqueue.settings import Settings
 

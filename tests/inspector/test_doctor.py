@@ -5,14 +5,14 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.consumer import Consumer
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import UnknownQueue
 from rqueue.inspector import INVARIANTS, Doctor, Finding, Inspector
-from rqueue.keys import QueueKeys
+from rqueue.protocol import commands
+from rqueue.protocol.keys import QueueKeys
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 
 pytestmark = pytest.mark.each_server
 
@@ -33,7 +33,7 @@ def fill(queue: Queue, count: int = 6) -> list[str]:
     """Jobs j0, j1, ...: the even ones of level 4, the odd ones of level 9."""
     ids = []
     for number in range(count):
-        put = store.Put(f"j{number}", b'["t"]', 9 if number % 2 else 4)
+        put = commands.Put(f"j{number}", b'["t"]', 9 if number % 2 else 4)
         queue.enqueue_puts([put])
         ids.append(put.id)
     return ids
@@ -61,7 +61,7 @@ def drain(queue: Queue, make: Make) -> list[str]:
 
 def test_a_healthy_queue_has_no_findings(doctor: Doctor, queue: Queue, consumer: Make) -> None:
     fill(queue)
-    queue.enqueue_puts([store.Put("later", b'["t"]', delay_ms=60_000)])
+    queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=60_000)])
     first, second = consumer(jobs=2), consumer(jobs=1, bytes=1000)
     held = first.pull()
     second.pull()
@@ -96,7 +96,7 @@ def test_a_lost_job_goes_back_to_its_position(
 def test_a_lost_job_that_is_not_due_goes_back_to_the_schedule(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str
 ) -> None:
-    queue.enqueue_puts([store.Put("later", b'["t"]', delay_ms=60_000)])
+    queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=60_000)])
     before = client.zrange(base + "scheduled", 0, -1, withscores=True)
     client.delete(base + "scheduled")
     assert heals(doctor, queue) == ["lost"]
@@ -109,10 +109,10 @@ def test_a_lost_job_that_was_due_goes_back_among_those(
     now = queue.counts().now
     fill(queue, 1)
     queue.enqueue_puts(
-        [store.Put(id_, b'["t"]', at_ms=now + ms) for id_, ms in (("x", 9), ("y", 7), ("z", 9))]
+        [commands.Put(id_, b'["t"]', at_ms=now + ms) for id_, ms in (("x", 9), ("y", 7), ("z", 9))]
     )
     move_time(queue, 1000)
-    execute(client, store.promote(queue.keys))
+    execute(client, commands.promote(queue.keys))
     ids = client.lrange(base + "due:4", 0, -1)
     assert ids == [b"y", b"x", b"z"]
     for damage in ("lost", "misfiled", "unsorted"):
@@ -130,7 +130,7 @@ def test_a_lost_job_that_was_due_goes_back_among_those(
 def test_due_jobs_that_no_pull_looks_for(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:
-    queue.enqueue_puts([store.Put("later", b'["t"]', delay_ms=1000)])
+    queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=1000)])
     queue.promote("later")
     client.hdel(base + "meta", "promoted")
     assert drain(queue, consumer) == []
@@ -214,7 +214,7 @@ def test_a_dead_job_that_also_waits_stays_dead(
 def test_a_scheduled_job_that_also_waits_waits(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str
 ) -> None:
-    queue.enqueue_puts([store.Put("later", b'["t"]', delay_ms=60_000)])
+    queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=60_000)])
     client.rpush(base + "ready:4", "later")
     client.hset(base + "meta", "levels", "4")
     assert kinds(doctor.check_queue(queue.name))["twice"] == "later"
@@ -225,7 +225,7 @@ def test_a_scheduled_job_that_also_waits_waits(
 def test_a_list_out_of_order_is_sorted_again(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:
-    queue.enqueue_puts([store.Put(f"n{i:03}", b'["t"]') for i in range(30)])
+    queue.enqueue_puts([commands.Put(f"n{i:03}", b'["t"]') for i in range(30)])
     ids = client.lrange(base + "ready:4", 0, -1)
     client.delete(base + "ready:4")
     client.rpush(base + "ready:4", *ids[10:20], *ids[:10], *reversed(ids[20:]))
@@ -248,7 +248,7 @@ def test_a_job_in_the_list_of_another_level_is_moved(
 def test_a_scheduled_job_at_a_wrong_seat_gets_its_own(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str
 ) -> None:
-    queue.enqueue_puts([store.Put("later", b'["t"]', delay_ms=60_000)])
+    queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=60_000)])
     ((seat, due),) = client.zrange(base + "scheduled", 0, -1, withscores=True)
     client.delete(base + "scheduled")
     client.zadd(base + "scheduled", {b"9500000000000007later": due})
@@ -315,7 +315,7 @@ def test_positions_go_on_behind_the_last_one(
     client.hset(base + "meta", "seq", 2)
     assert kinds(doctor.check_queue(queue.name)) == {"positions": "positions"}
     heals(doctor, queue)
-    queue.enqueue_puts([store.Put("new", b'["t"]')])
+    queue.enqueue_puts([commands.Put("new", b'["t"]')])
     assert drain(queue, consumer)[-1] == "new"
 
 
@@ -478,7 +478,7 @@ def test_a_schedule_that_nobody_watches(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:
     one = consumer(name="c", jobs=9)
-    queue.enqueue_puts([store.Put("later", b'["t"]', delay_ms=60_000)])
+    queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=60_000)])
     one.wait(5)
     one.pull()
     assert one.timer_ms > 0
@@ -496,7 +496,7 @@ def test_who_was_told_and_does_not_pull_is_passed_over(
     deaf, other = consumer(name="a", jobs=1), consumer(name="b", jobs=1)
     deaf.pull()
     other.pull()
-    queue.enqueue_puts([store.Put(f"k{i}", b'["t"]') for i in range(2)])
+    queue.enqueue_puts([commands.Put(f"k{i}", b'["t"]') for i in range(2)])
     other.pull()
     client.zadd(base + "notified", {"a": 1000})
     assert kinds(doctor.check_queue(queue.name)) == {"deaf": "a"}
@@ -579,7 +579,7 @@ def test_what_is_gone_at_the_second_look_is_not_reported(
     def mend(seconds: float) -> None:
         looks.append(seconds)
         if len(looks) == 2:
-            execute(client, store.repair_job(QueueKeys(queue.name), "j2"))
+            execute(client, commands.repair_job(QueueKeys(queue.name), "j2"))
 
     assert Doctor(client, "rqueue", wait=mend).check_queue(queue.name) == []
     assert len(looks) == 2
@@ -588,7 +588,7 @@ def test_what_is_gone_at_the_second_look_is_not_reported(
 def test_many_damages_at_once(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:
-    queue.enqueue_puts([store.Put(f"n{i:04}", b'["t"]') for i in range(900)])
+    queue.enqueue_puts([commands.Put(f"n{i:04}", b'["t"]') for i in range(900)])
     ids = client.lrange(base + "ready:4", 0, -1)
     for id_ in ids[::50]:
         client.lrem(base + "ready:4", 1, id_)
@@ -631,7 +631,7 @@ def test_a_loss_is_not_hidden_by_a_double(
 ) -> None:
     """The sums agree then; a large queue is not searched while they do and all else is well."""
     monkeypatch.setattr("rqueue.inspector.checkup.SCAN_ALWAYS", 10)
-    queue.enqueue_puts([store.Put(f"n{i:04}", b'["t"]') for i in range(1000)])
+    queue.enqueue_puts([commands.Put(f"n{i:04}", b'["t"]') for i in range(1000)])
     client.lrem(base + "ready:4", 1, "n0500")
     client.linsert(base + "ready:4", "before", "n0003", "n0800")
     found = doctor.check_queue(queue.name)

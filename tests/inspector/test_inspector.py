@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.consumer import Consumer
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError, InvalidName, UnknownJob, UnknownQueue
 from rqueue.inspector import DeadFilter, Doctor, Inspector, stats
+from rqueue.protocol import commands
 from rqueue.settings import Settings
 
 pytestmark = pytest.mark.each_server
@@ -59,7 +59,7 @@ def test_a_job_is_found_in_any_queue(inspector: Inspector, queue: Queue) -> None
 
 
 def test_accepted_counts_each_job_once(inspector: Inspector, queue: Queue, consumer: Make) -> None:
-    queue.enqueue_puts([store.Put(f"j{i}", b'["t"]') for i in range(3)])
+    queue.enqueue_puts([commands.Put(f"j{i}", b'["t"]') for i in range(3)])
     one = consumer(jobs=3)
     jobs = one.pull()
     one.retry(jobs[0], place="tail")
@@ -76,7 +76,7 @@ def test_a_dead_letter_that_dies_again_is_not_requeued_again(
 ) -> None:
     """The hungry consumer buries each job as soon as it is requeued."""
     one = consumer(jobs=1000)
-    queue.enqueue_puts([store.Put(f"j{i:03}", b'["t"]') for i in range(400)])
+    queue.enqueue_puts([commands.Put(f"j{i:03}", b'["t"]') for i in range(400)])
     jobs = one.pull()
     one.settle(reject=[(job, {"type": "E"}) for job in jobs])
     told: list[tuple[int, int]] = []
@@ -92,7 +92,7 @@ def test_a_dead_letter_that_dies_again_is_not_requeued_again(
 
 
 def test_stats_between_two_looks(inspector: Inspector, queue: Queue, consumer: Make) -> None:
-    queue.enqueue_puts([store.Put(f"j{i}", b'["t"]') for i in range(4)])
+    queue.enqueue_puts([commands.Put(f"j{i}", b'["t"]') for i in range(4)])
     first = inspector.queue(queue.name)
     one = consumer(jobs=2)
     one.settle(ack=one.pull())
@@ -113,7 +113,7 @@ def test_a_moving_queue_has_no_findings(
     inspector: Inspector, client: redis.Redis, queue: Queue, consumer: Make
 ) -> None:
     """Producers, consumers, retries, rejects, cancels and releases run while the doctor looks."""
-    queue.enqueue_puts([store.Put(f"old{i}", b'["t"]') for i in range(900)])
+    queue.enqueue_puts([commands.Put(f"old{i}", b'["t"]') for i in range(900)])
     stop = threading.Event()
     failures: list[BaseException] = []
 
@@ -128,7 +128,7 @@ def test_a_moving_queue_has_no_findings(
 
     def produce(number: int) -> None:
         delay = 30 if number % 3 == 0 else 0
-        puts = [store.Put(f"n{number}.{i}", b'["t"]', i % 10, delay_ms=delay) for i in range(20)]
+        puts = [commands.Put(f"n{number}.{i}", b'["t"]', i % 10, delay_ms=delay) for i in range(20)]
         queue.enqueue_puts(puts)
         queue.cancel(f"n{number}.7")
         queue.cancel(f"n{number - 1}.9")

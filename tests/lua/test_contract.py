@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rqueue.scripts import SCRIPTS, Script, find_lua, script
+from rqueue.protocol.scripts import SCRIPTS, Script, find_lua, script
 
 ROOT = find_lua()
 NAMES = SCRIPTS.names()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rqueue.errors import ScriptSourceError
-from rqueue.scripts import DRAGONFLY, Scripts, find_lua, parse_header
+from rqueue.protocol.scripts import DRAGONFLY, Scripts, find_lua, parse_header
 
 HEADER = """\
 --- Does a thing.

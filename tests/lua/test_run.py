@@ -9,8 +9,8 @@ import redis
 import redis.asyncio
 from redis.exceptions import NoScriptError, ResponseError
 
-from rqueue.embedded import EmbeddedRedis
-from rqueue.scripts import SCRIPTS, Scripts, aload, arun, load, run
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.protocol.scripts import SCRIPTS, Scripts, aload, arun, load, run
 
 HEADER = """\
 --- Count a call.

@@ -17,11 +17,11 @@ from hypothesis.stateful import (
 )
 from redis.exceptions import ResponseError
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.history import pack
-from rqueue.scripts import Scripts, run
-from rqueue.store import Call, Put, Retried, Window
+from rqueue.client._sync.queue import Queue
+from rqueue.model.history_batch import pack
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Call, Put, Retried, Window
+from rqueue.protocol.scripts import Scripts, run
 from rqueue.testing import move_time
 from tests.model.agreement import differences
 from tests.model.model import Consumer, Job, Model
@@ -148,7 +148,7 @@ class Machine(RuleBasedStateMachine):
                 id = self.model.accepted[-(padding % 7) - 1 :][0]
             body = f'["t",["{"x" * padding}"]]'.encode()
             puts.append(Put(id, body, priority, delay, 0, max(0, limit), max(0, -limit)))
-        call = store.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
+        call = commands.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
         if immediate and len(puts) == 1 and not self.model.knows(puts[0].id):
             # whether it is refused may depend on a job that is due by now
             self.model.now = self.clock()
@@ -198,7 +198,7 @@ class Machine(RuleBasedStateMachine):
         """A queue in use: some consumers, some jobs, in one order or the other. An everyday one has
         one level and no ranks, and its jobs come one by one."""
         self.everyday = everyday
-        self.run(store.configure(self.keys, {"keep_ms": KEEP_MS}))
+        self.run(commands.configure(self.keys, {"keep_ms": KEEP_MS}))
         jobs = [(4, 0, 0, 1 + i % 2, 1) for i in range(ready)] + [(4, 800, 0, 0, 1)] * later
         self.before = take_snapshot(self.client, self.keys)
         if first and jobs:
@@ -228,7 +228,7 @@ class Machine(RuleBasedStateMachine):
         priority = 0 if self.everyday else priority
         self.names += 1
         name = f"c{self.names}"
-        call = store.register(
+        call = commands.register(
             self.keys,
             name,
             mode=mode,
@@ -250,7 +250,7 @@ class Machine(RuleBasedStateMachine):
             self.pull_by(c, window or (c.jobs, c.room), recall)
 
     def pull_by(self, c: Consumer, window: tuple[int, int], recall: bool = False) -> None:
-        call = store.pull(
+        call = commands.pull(
             self.keys, c.name, str(c.term), Window(*window), recall=0 if recall else None
         )
         pulled = self.answer(call)
@@ -368,7 +368,7 @@ class Machine(RuleBasedStateMachine):
         named = [*ack, *(id for id, _, _ in done), *(r.id for r in retry), *(r[0] for r in reject)]
         words = ["ack"] * (len(ack) + len(done)) + ["retry"] * len(retry) + ["reject"] * len(reject)
         wanted = (window or (c.jobs, c.room)) if pull else None
-        call = store.settle(
+        call = commands.settle(
             self.keys,
             c.name,
             str(c.term),
@@ -404,7 +404,7 @@ class Machine(RuleBasedStateMachine):
     def interest(self, pick: int, window: tuple[int, int]) -> None:
         c = self.one(pick)
         assert c is not None
-        state = self.answer(store.interest(self.keys, c.name, str(c.term), Window(*window)))
+        state = self.answer(commands.interest(self.keys, c.name, str(c.term), Window(*window)))
         self.model.interest(c, *window)
         assert state == c.state
         self.arrivals = 1
@@ -431,9 +431,9 @@ class Machine(RuleBasedStateMachine):
         call: Call[Any]
         if dies:
             ids = list(dict.fromkeys(c.held[i % len(c.held)] for i in charged if c.held))
-            call = store.reclaim(self.keys, c.name, CAUSE, [store.Ran(id) for id in ids])
+            call = commands.reclaim(self.keys, c.name, CAUSE, [commands.Ran(id) for id in ids])
         else:
-            call = store.unregister(self.keys, c.name, str(c.term))
+            call = commands.unregister(self.keys, c.name, str(c.term))
         assert self.answer(call).held == 0
         self.arrivals = len(c.held) + 1
         self.model.crashed_until = []
@@ -448,14 +448,14 @@ class Machine(RuleBasedStateMachine):
         assert c is not None
         ids = list(dict.fromkeys(c.held[i % len(c.held)] for i in chosen))
         ids += [id for id in self.model.accepted[-1:] if stranger and id not in ids]
-        call = store.note_running(self.keys, c.name, [store.Ran(id, 1, 2) for id in ids])
+        call = commands.note_running(self.keys, c.name, [commands.Ran(id, 1, 2) for id in ids])
         assert self.answer(call) == self.model.note_running(c, ids)
 
     @rule(names=picks)
     def renew(self, names: list[int]) -> None:
         known = [*self.model.consumers.values(), *self.left[-2:]]
         named = list(dict.fromkeys(known[i % len(known)].name for i in names)) if known else []
-        renewed = self.answer(store.renew(self.keys, 6000, named))
+        renewed = self.answer(commands.renew(self.keys, 6000, named))
         before = dict(self.model.consumers)
         self.arrivals = sum(len(c.held) for c in before.values()) + len(before) + 1
         assert (renewed.gone, renewed.reclaimed) == self.model.renew(named, 6000)
@@ -485,11 +485,11 @@ class Machine(RuleBasedStateMachine):
     @rule(really=st.sampled_from([False, False, True]))
     def pause_or_resume(self, really: bool) -> None:
         if self.model.paused:
-            self.run(store.resume(self.keys))
+            self.run(commands.resume(self.keys))
             self.arrivals = self.model.elements() + len(self.model.scheduled)
             self.model.resume()
         elif really:
-            self.run(store.pause(self.keys))
+            self.run(commands.pause(self.keys))
             self.model.paused = True
 
     @precondition(lambda self: self.model.scheduled)
@@ -497,25 +497,25 @@ class Machine(RuleBasedStateMachine):
     def promote(self, chosen: list[int], parked: bool) -> None:
         self.arrivals = len(self.model.scheduled)
         if parked:
-            back = self.run(store.unpark(self.keys, "0", ["t"]))[2]
+            back = self.run(commands.unpark(self.keys, "0", ["t"]))[2]
             assert back == self.model.unpark()
             return
         ids = [self.model.scheduled[i % len(self.model.scheduled)][-1] for i in chosen]
         ids = list(dict.fromkeys(ids))
-        assert self.answer(store.promote(self.keys, ids)) == self.model.promote(ids)
+        assert self.answer(commands.promote(self.keys, ids)) == self.model.promote(ids)
 
     @precondition(lambda self: self.model.accepted)
     @rule(pick=st.integers(0, 40), held=st.booleans())
     def cancel(self, pick: int, held: bool) -> None:
         known = list(self.model.jobs) or self.model.accepted
         id = known[pick % len(known)] if pick < 36 else self.model.accepted[-1]
-        was = self.answer(store.cancel(self.keys, id, held=held))
+        was = self.answer(commands.cancel(self.keys, id, held=held))
         assert was == self.model.cancel(id, held)
 
     @precondition(lambda self: self.model.elements() > 2)
     @rule(scheduled=st.booleans(), limit=st.sampled_from([1, 1, 2, 500]))
     def purge(self, scheduled: bool, limit: int) -> None:
-        ended, _ = self.answer(store.purge(self.keys, limit, scheduled=scheduled))
+        ended, _ = self.answer(commands.purge(self.keys, limit, scheduled=scheduled))
         assert ended == self.model.purge(scheduled, limit)
 
     @precondition(lambda self: self.model.dead)
@@ -523,10 +523,10 @@ class Machine(RuleBasedStateMachine):
     def dead_letters(self, chosen: list[int], live: bool) -> None:
         ids = [self.model.dead[i % len(self.model.dead)] for i in chosen]
         if live:
-            assert self.answer(store.requeue(self.keys, ids)) == self.model.requeue(ids)
+            assert self.answer(commands.requeue(self.keys, ids)) == self.model.requeue(ids)
             self.arrivals = len(ids)
         else:
-            assert self.answer(store.purge_dead(self.keys, ids)) == self.model.purge_dead(ids)
+            assert self.answer(commands.purge_dead(self.keys, ids)) == self.model.purge_dead(ids)
 
     # -- who must not ------------------------------------------------------------------------------
 
@@ -544,20 +544,20 @@ class Machine(RuleBasedStateMachine):
         ids = list(self.mine.get(c.name, ())) or self.model.accepted[-2:]
         again = [Retried(id, 0, "old", True, b"") for id in ids]
         calls: list[Call[Any]] = [
-            store.pull(self.keys, c.name, term, window),
-            store.interest(self.keys, c.name, term, window),
-            store.settle(
+            commands.pull(self.keys, c.name, term, window),
+            commands.interest(self.keys, c.name, term, window),
+            commands.settle(
                 self.keys, c.name, term, window, ack=ids, batch=pack({"id": ids}), rows=len(ids)
             ),
-            store.settle(self.keys, c.name, term, window, retry=again),
-            store.settle(self.keys, c.name, term, window, release=ids),
-            store.settle(self.keys, c.name, term, None, reject=[(id, CAUSE) for id in ids]),
+            commands.settle(self.keys, c.name, term, window, retry=again),
+            commands.settle(self.keys, c.name, term, window, release=ids),
+            commands.settle(self.keys, c.name, term, None, reject=[(id, CAUSE) for id in ids]),
         ]
         if fault != "args":
-            calls.append(store.unregister(self.keys, c.name, term))
+            calls.append(commands.unregister(self.keys, c.name, term))
             self.refuse(calls[verb % len(calls)], "GONE")
         elif verb % 3 == 2:
-            call = store.settle(self.keys, c.name, term, None, ack=ids)
+            call = commands.settle(self.keys, c.name, term, None, ack=ids)
             self.refuse(Call(call.script, call.key, [*call.args, "more"], call.read), "BADARGS")
         else:
             self.refuse(calls[verb % 3], "BADARGS")

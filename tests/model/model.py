@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect
 from dataclasses import dataclass, field
 
-from rqueue.job import EPOCH_MS
+from rqueue.model.job import EPOCH_MS
 
 NOTIFIED_MS = 5000
 DEFAULT_MAX = 10

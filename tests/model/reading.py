@@ -14,18 +14,18 @@ import redis
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.consumer import Consumer
-from rqueue.credit import WindowCredit
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConnectionLost
-from rqueue.job import Delivery
-from rqueue.listener import RECONNECTED, Wake
-from rqueue.scripts import Scripts, run
-from rqueue.store import Call, Put
-from rqueue_workers.desk import Desk
-from rqueue_workers.hand import Hand
-from rqueue_workers.main_lane import Slot
+from rqueue.model.job import Delivery
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Call, Put
+from rqueue.protocol.credit import WindowCredit
+from rqueue.protocol.scripts import Scripts, run
+from rqueue.transport.wake_listener import RECONNECTED, Wake
+from rqueue_workers.worker.dispatcher import Desk
+from rqueue_workers.worker.executors.main_thread import Slot
+from rqueue_workers.worker.subscription import Hand
 
 
 class StagedWire:
@@ -131,7 +131,7 @@ class Reading(RuleBasedStateMachine):
     @rule(count=st.sampled_from([1, 1, 1, 2, 5]))
     def enqueue(self, count: int) -> None:
         puts = [Put(f"j{self.sent + i}", b'["t"]') for i in range(count)]
-        call = store.enqueue(self.queue.keys, puts)
+        call = commands.enqueue(self.queue.keys, puts)
         run(self.client, self.lua.script(call.script), call.keys, call.args)
         self.sent += count
 

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from rqueue.scripts import Scripts, find_lua
+from rqueue.protocol.scripts import Scripts, find_lua
 
 START_MS = 1_700_000_000_000
 

@@ -14,7 +14,7 @@ import redis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from rqueue.scripts import Scripts
+from rqueue.protocol.scripts import Scripts
 from tests.model.machine import Machine
 from tests.model.sources import changed, frozen
 

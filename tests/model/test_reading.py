@@ -9,8 +9,8 @@ import redis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from rqueue.subscription import Subscription
-from rqueue_workers.arrivals import Arrivals
+from rqueue.protocol.consumer_state import Subscription
+from rqueue_workers.worker.arrivals import Arrivals
 from tests.model.reading import LoneReading, Reading, WorkerReading
 from tests.model.sources import changed, frozen
 

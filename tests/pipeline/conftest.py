@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from rqueue.embedded import EmbeddedRedis
+from rqueue.local_server.embedded import EmbeddedRedis
 from tests.support.command_line import invoke
 
 

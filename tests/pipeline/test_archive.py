@@ -14,9 +14,8 @@ import pytest
 import redis
 from pyspark.sql import SparkSession
 
-from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import ConfigError
-from rqueue.keys import QueueKeys
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline import batches
 from rqueue.pipeline import compact as compaction
 from rqueue.pipeline import lake as lakes
@@ -24,6 +23,7 @@ from rqueue.pipeline.archive import Archived, Batch, archive
 from rqueue.pipeline.errors import LakeBusy
 from rqueue.pipeline.files import Files
 from rqueue.pipeline.lake import CHECKPOINT, Lake
+from rqueue.protocol.keys import QueueKeys
 from tests.support.history import plain_rows, trim, write
 
 

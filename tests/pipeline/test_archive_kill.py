@@ -18,11 +18,11 @@ import pytest
 import redis
 from pyspark.sql import SparkSession
 
-from rqueue.embedded import EmbeddedRedis
-from rqueue.keys import QueueKeys
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline import lake as lakes
 from rqueue.pipeline.archive import archive
 from rqueue.pipeline.lake import Lake
+from rqueue.protocol.keys import QueueKeys
 from tests.support.history import archived_once, write
 from tests.support.spark import QUICK_START
 

@@ -15,12 +15,12 @@ import pytest
 from click.testing import Result
 from pyspark.sql import SparkSession
 
-from rqueue.client import Queue
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError
 from rqueue.inspector import Inspector
-from rqueue.options import Options
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline.load import Columns, jobs_of
+from rqueue.tasks.options import Options
 
 Run = Callable[..., Result]
 Read = Callable[..., Any]

@@ -13,10 +13,10 @@ import pytest
 import redis
 from pyspark.sql import SparkSession
 
-from rqueue.embedded import EmbeddedRedis
-from rqueue.keys import QueueKeys
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline import lake as lakes
 from rqueue.pipeline.archive import Batch, archive
+from rqueue.protocol.keys import QueueKeys
 from tests.pipeline.test_archive_kill import QUEUES, traffic
 from tests.support.command_line import program
 from tests.support.history import archived_once, write

@@ -14,15 +14,15 @@ import redis
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
-from rqueue.client import Queue
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError
-from rqueue.options import Options
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline.keda import keda_yaml, scaling
 from rqueue.pipeline.measure import TooFew, burstiness, measure, visits
 from rqueue.pipeline.plan import Goal, Plan, plan, plan_pool
 from rqueue.pipeline.queueing import Load, wait_quantile
 from rqueue.spark.schemas import HISTORY, HISTORY_COLUMNS, arrow_schema
+from rqueue.tasks.options import Options
 from tests.pipeline.history_rows import T0, frame
 
 Floats = NDArray[np.float64]

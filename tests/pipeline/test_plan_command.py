@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from rqueue.client import Queue
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
 from tests.support.command_line import program
 from tests.support.history import T0, settle
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from rqueue.client import Queue
-from rqueue.embedded import EmbeddedRedis
-from rqueue.options import Options
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline import metrics
-from rqueue.retry import RetryPolicy
-from rqueue_workers.exits import Exit
+from rqueue.tasks.options import Options
+from rqueue.tasks.retry import RetryPolicy
+from rqueue_workers.exit_codes import Exit
 from tests.workers.pools import APP, Pool, eventually
 
 pytestmark = pytest.mark.timeout(300)

@@ -15,8 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from rqueue import errors
-from rqueue.embedded import EmbeddedRedis
-from rqueue.keys import QueueKeys
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline import lake as lakes
 from rqueue.pipeline import recovery
 from rqueue.pipeline.archive import Archived, Batch, Idle, Notice, archive
@@ -24,6 +23,7 @@ from rqueue.pipeline.batches import BatchWriter
 from rqueue.pipeline.errors import LakeBusy, LakeError
 from rqueue.pipeline.lake import CHECKPOINT
 from rqueue.pipeline.recovery import Patience, may_go_better
+from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.errors import HistoryLost, SparkGone, spark_is_gone
 from tests.support.history import archived_once, write
 

@@ -13,15 +13,15 @@ import redis
 from click.testing import Result
 from pyspark.sql import SparkSession
 
-from rqueue import store
-from rqueue.connection import execute
-from rqueue.history import pack
 from rqueue.inspector.jobs import all_jobs
-from rqueue.keys import QueueKeys
-from rqueue.options import NO_OPTIONS
-from rqueue.packing import Packer
+from rqueue.model.history_batch import pack
 from rqueue.pipeline import lake as lakes
+from rqueue.protocol import commands
+from rqueue.protocol.job_packer import Packer
+from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
+from rqueue.tasks.options import NO_OPTIONS
+from rqueue.transport.redis_client import execute
 from tests.support.command_line import invoke
 from tests.support.history import T0, columns_of
 from tests.support.redis_cluster import SmallCluster
@@ -110,12 +110,12 @@ def bury_one(cluster: SmallCluster, keys: QueueKeys) -> None:
     _, body, _ = Packer(keys, Settings()).pack("doomed", (), {}, NO_OPTIONS, ())
     with cluster.client() as cluster_client:
         client = cast("redis.Redis", cluster_client)
-        execute(client, store.enqueue_one(keys, f"doomed-{keys.queue}", body))
-        term = execute(client, store.register(keys, "c", lease_ms=60_000)).term
-        pulled = execute(client, store.pull(keys, "c", term, store.Window(1)))
+        execute(client, commands.enqueue_one(keys, f"doomed-{keys.queue}", body))
+        term = execute(client, commands.register(keys, "c", lease_ms=60_000)).term
+        pulled = execute(client, commands.pull(keys, "c", term, commands.Window(1)))
         cause = [(pulled.jobs[0], b'{"type":"E"}')]
-        execute(client, store.settle(keys, "c", term, None, reject=cause))
-        execute(client, store.unregister(keys, "c", term))
+        execute(client, commands.settle(keys, "c", term, None, reject=cause))
+        execute(client, commands.unregister(keys, "c", term))
 
 
 def test_plan(run: Callable[..., Result], redis_cluster: SmallCluster, namespace: str) -> None:

@@ -17,14 +17,14 @@ import pytest
 from click.testing import Result
 from pyspark.sql import DataFrame, SparkSession
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.codec import pack
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Inspector
-from rqueue.job import JobInfo
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.envelope import pack
+from rqueue.model.job import JobInfo
 from rqueue.pipeline.ledger import Ledger
 from rqueue.pipeline.replay import NO_KEYS, NOT_THERE, choose_dead, choose_lake, derived_id, replay
+from rqueue.protocol import commands
 from rqueue.settings import Settings
 from rqueue.spark.access import Access
 from rqueue.spark.options import JobsRead, read_options
@@ -52,7 +52,7 @@ def bury(queue: Queue, jobs: dict[str, tuple[bytes, str]], **put: Any) -> None:
     ids = list(jobs)
     for start in range(0, len(ids), 500):
         some = ids[start : start + 500]
-        queue.enqueue_puts([store.Put(id_, jobs[id_][0], **put) for id_ in some])
+        queue.enqueue_puts([commands.Put(id_, jobs[id_][0], **put) for id_ in some])
         with queue.consumer(jobs=len(some) + 99, renew=False) as one:
             held = one.pull()
             mine = [job for job in held if job.id in jobs]

@@ -14,13 +14,13 @@ from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 from rqueue.cli import cli
-from rqueue.client import Queue
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError
-from rqueue.keys import QueueKeys
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline.archive import archive
 from rqueue.pipeline.missing import missing
 from rqueue.pipeline.table import history
+from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.schemas import HISTORY
 from tests.support.history import plain_rows, settle, trim, write
 
@@ -133,7 +133,7 @@ def test_page_of_what_redis_has(
 
 def _dies(queue: Queue) -> str:
     """Give up one job as a worker does; returns its id."""
-    from rqueue.history import pack
+    from rqueue.model.history_batch import pack
 
     queue.send("hopeless")
     consumer = queue.consumer(jobs=1, renew=False).register()

@@ -14,9 +14,8 @@ import pytest
 import redis
 from pyspark.sql import SparkSession
 
-from rqueue.embedded import EmbeddedRedis
-from rqueue.history import pack
-from rqueue.keys import QueueKeys
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.history_batch import pack
 from rqueue.pipeline import lake as lakes
 from rqueue.pipeline import staging
 from rqueue.pipeline.archive import Archived, archive
@@ -24,6 +23,7 @@ from rqueue.pipeline.errors import LakeError
 from rqueue.pipeline.files import Files
 from rqueue.pipeline.lake import CHECKPOINT
 from rqueue.pipeline.staging import folder_of, write_slice
+from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.access import Access
 from rqueue.spark.entries import Range, Slice
 from tests.support.history import columns_of, plain_rows, write

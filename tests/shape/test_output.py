@@ -18,7 +18,7 @@ MAY_ECHO = {
     "rqueue/cli/pipeline/report.py": "a page of HTML, escaped as such",
     "rqueue/cli/pipeline/plan.py": "YAML, written by its own rules",
 }
-MAY_GET = {"rqueue/logs.py", "workers/rqueue_workers/logs.py"}
+MAY_GET = {"rqueue/logs.py", "workers/rqueue_workers/pool/log_setup.py"}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rqueue.scripts import SCRIPTS
+from rqueue.protocol.scripts import SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,7 +18,7 @@ PROGRAM = """
 import json, sys
 sys.path[:0] = sys.argv[1:]
 import rqueue, rqueue_workers
-from rqueue.scripts import SCRIPTS
+from rqueue.protocol.scripts import SCRIPTS
 print(json.dumps({
     "rqueue": rqueue.__file__,
     "workers": rqueue_workers.__file__,
@@ -112,7 +112,7 @@ def test_without_its_scripts_it_says_so(wheel: Path, tmp_path: Path) -> None:
         "import json, sys\n"
         "sys.path[:0] = sys.argv[1:]\n"
         "from rqueue.errors import ScriptSourceError\n"
-        "from rqueue.scripts import find_lua\n"
+        "from rqueue.protocol.scripts import find_lua\n"
         "try:\n"
         "    find_lua()\n"
         "except ScriptSourceError as error:\n"

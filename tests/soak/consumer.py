@@ -16,12 +16,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from rqueue import errors
-from rqueue.aclient import AsyncQueue
-from rqueue.client import Queue
-from rqueue.codec import unpack
-from rqueue.consumer import Consumer
-from rqueue.job import Delivery
-from rqueue.listener import Wake
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.queue import Queue
+from rqueue.model.envelope import unpack
+from rqueue.model.job import Delivery
+from rqueue.transport.wake_listener import Wake
 from tests.soak.records import Recorder
 
 WINDOW = 5

@@ -14,9 +14,9 @@ from typing import Any
 import redis
 
 from rqueue.errors import Undecodable
-from rqueue.history import read_entry
 from rqueue.inspector import Inspector
-from rqueue.options import Options
+from rqueue.model.history_batch import read_entry
+from rqueue.tasks.options import Options
 from tests.soak.field import QUEUES, Field
 from tests.soak.tasks import Wanted
 

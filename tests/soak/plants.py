@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from rqueue.client import Queue
-from rqueue.options import Options
+from rqueue.client._sync.queue import Queue
+from rqueue.tasks.options import Options
 from tests.soak.field import Field
 from tests.soak.programs import MARK
 from tests.soak.servers import wait_for

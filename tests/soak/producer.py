@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rqueue import Options, errors
-from rqueue.aclient import AsyncQueue
-from rqueue.client import Call, Queue
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.queue import Call, Queue
 from tests.soak.records import Recorder
 
 BATCH = 20

@@ -12,8 +12,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from rqueue.binaries import ServerBinary, inspect
-from rqueue.embedded import EmbeddedRedis
+from rqueue.local_server.binaries import ServerBinary, inspect
+from rqueue.local_server.embedded import EmbeddedRedis
 from tests.support.proxy import Proxy
 from tests.support.redis_server import MissingServer, binaries
 

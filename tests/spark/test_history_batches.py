@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from orjson import dumps, loads
 
 from rqueue.errors import Undecodable
-from rqueue.history import COLUMNS, pack, read_entry
-from rqueue.ids import new_id
+from rqueue.model.history_batch import COLUMNS, pack, read_entry
+from rqueue.model.ids import new_id
 from rqueue.spark.history_batches import HistoryBatches
 from rqueue.spark.schemas import HISTORY_COLUMNS, arrow_schema
 

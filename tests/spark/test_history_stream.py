@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from rqueue.client import Queue
-from rqueue.embedded import EmbeddedRedis
-from rqueue.keys import QueueKeys
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.spark.entries import Slice, before, pages
 from rqueue.spark.errors import HistoryLost

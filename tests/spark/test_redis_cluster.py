@@ -9,7 +9,7 @@ from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from rqueue.keys import QueueKeys
+from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.errors import HistoryLost
 from rqueue.spark.history_stream import HistoryStreamReader
 from rqueue.spark.options import HistoryStream, read_options
@@ -22,7 +22,7 @@ QUEUES = [f"queue-{number}" for number in range(9)]
 
 def fill(cluster: SmallCluster, namespace: str, entries: int = 4) -> set[str]:
     """Write to all queues; returns the nodes that hold some of them."""
-    from rqueue.history import pack
+    from rqueue.model.history_batch import pack
 
     nodes = set()
     with cluster.client() as client:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import redis
 
-from rqueue.embedded import EmbeddedRedis
-from rqueue.keys import QueueKeys
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.protocol.keys import QueueKeys
 from tests.support.history import trim, write
 from tests.support.spark import TIMEOUT
 

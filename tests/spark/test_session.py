@@ -11,19 +11,19 @@ from tests.support.spark import Sparks
 def test_a_session_computes_with_our_python(spark: SparkSession) -> None:
     from pyspark.sql.functions import udf
 
-    import rqueue.history
+    import rqueue.model.history_batch
 
     @udf("string", useArrow=False)
     def where(_: int) -> str:
         import sys
 
-        import rqueue.history
+        import rqueue.model.history_batch
 
-        return f"{sys.executable} {rqueue.history.__file__}"
+        return f"{sys.executable} {rqueue.model.history_batch.__file__}"
 
     rows = spark.range(1000).select("id", where("id")).collect()
     assert sum(row[0] for row in rows) == 499500
-    assert {row[1] for row in rows} == {f"{sys.executable} {rqueue.history.__file__}"}
+    assert {row[1] for row in rows} == {f"{sys.executable} {rqueue.model.history_batch.__file__}"}
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.sparkContext.uiWebUrl is None
 

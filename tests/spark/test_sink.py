@@ -11,16 +11,16 @@ import orjson
 import pytest
 import redis
 
-from rqueue import store
-from rqueue.connection import execute
-from rqueue.embedded import EmbeddedRedis
 from rqueue.errors import LifecycleError, RedisUnavailable
 from rqueue.inspector.jobs import all_jobs
-from rqueue.keys import QueueKeys
-from rqueue.signing import Signer
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.signing import Signer
+from rqueue.model.terms import NORMAL_TERMS
+from rqueue.protocol import commands
+from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.rows import Job
 from rqueue.spark.sink import Counts, Sink, Task, progress
-from rqueue.terms import NORMAL_TERMS
+from rqueue.transport.redis_client import execute
 from tests.support.snapshot import take_snapshot
 
 TASK = Task("run", 3, 0, batch_size=10, rows_per_second=0, patience=5, remember=3600)
@@ -153,7 +153,7 @@ def test_an_attempt_that_slept_finds_what_was_done(client: redis.Redis, keys: Qu
 def test_an_epoch_that_is_over_is_refused(client: redis.Redis, keys: QueueKeys) -> None:
     rows = jobs(keys.queue, map(str, range(5)))
     write(client, rows)
-    execute(client, store.commit_write(keys, "run", 4, 1000))
+    execute(client, commands.commit_write(keys, "run", 4, 1000))
     with pytest.raises(LifecycleError, match=r"has committed epoch 4 .* this is epoch 3.*runId"):
         write(client, rows)
     assert sum(said(client, keys).values()) == 5
@@ -213,7 +213,7 @@ def test_more_queues_than_steps_under_way(client: redis.Redis, keys: QueueKeys) 
 def test_signed_envelopes(client: redis.Redis, keys: QueueKeys) -> None:
     signer = Signer({"k1": "0123456789abcdef"})
     write(client, jobs(keys.queue, ["a"]), signer=signer)
-    (job,) = execute(client, store.browse(keys)).jobs
+    (job,) = execute(client, commands.browse(keys)).jobs
     assert orjson.loads(signer.verify(keys.queue, job.id, job.body).json) == ["t", ["a"]]
     # another key signs the same row: it is the same job
     other = Signer({"k2": "fedcba9876543210"})

@@ -16,10 +16,10 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
 from rqueue import Queue
-from rqueue.embedded import EmbeddedRedis
 from rqueue.inspector.jobs import all_jobs
-from rqueue.keys import QueueKeys
-from rqueue.signing import Signer
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.signing import Signer
+from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.sink import progress
 from rqueue.spark.writer import batches
 from tests.support.redis_cluster import SmallCluster

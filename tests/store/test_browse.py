@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.store.enqueue import Put
+from rqueue.client._sync.queue import Queue
+from rqueue.protocol import commands
+from rqueue.protocol.commands.enqueue import Put
+from rqueue.transport.redis_client import execute
 from tests.support.redis_server import Servers
 
 JOBS = 40
@@ -22,8 +22,8 @@ def queue(servers: Servers) -> Iterator[Queue]:
         yield queue
 
 
-def page(queue: Queue, cursor: str, limit: int) -> store.read.Page:
-    return execute(queue.redis, store.browse(queue.keys, cursor, limit))
+def page(queue: Queue, cursor: str, limit: int) -> commands.read.Page:
+    return execute(queue.redis, commands.browse(queue.keys, cursor, limit))
 
 
 @settings(max_examples=60, deadline=None)

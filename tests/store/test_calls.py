@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from rqueue import store
-from rqueue.keys import QueueKeys
-from rqueue.scripts import SCRIPTS, script
-from rqueue.store import Call, Note, Put, Ran, Retried, Window
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Call, Note, Put, Ran, Retried, Window
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.scripts import SCRIPTS, script
 
 K = QueueKeys("q")
 W: Any = Window("jobs", "bytes")  # type: ignore[arg-type]
@@ -32,51 +32,51 @@ RETRIED = Retried("i3", 7, "tail", True, b"e", 2)
 
 SAMPLES: dict[str, list[Sample]] = {
     "await_result": [
-        Sample(store.await_result(K, "id", wait=True), {"wait": "1"}),
-        Sample(store.await_result(K, "id", wait=False), {"wait": "0"}),
+        Sample(commands.await_result(K, "id", wait=True), {"wait": "1"}),
+        Sample(commands.await_result(K, "id", wait=False), {"wait": "0"}),
     ],
-    "browse": [Sample(store.browse(K, "cursor", "limit"))],
+    "browse": [Sample(commands.browse(K, "cursor", "limit"))],
     "browse_set": [
-        Sample(store.browse_set(K, "which", ("score", "member"), "limit"), {"member": b"member"})
+        Sample(commands.browse_set(K, "which", ("score", "member"), "limit"), {"member": b"member"})
     ],
     "cancel": [
-        Sample(store.cancel(K, "id", held=True), {"held": "1"}),
-        Sample(store.cancel(K, "id", held=False), {"held": "0"}),
-        Sample(store.cancel(K, "id", purge=True), {"held": "purge"}),
+        Sample(commands.cancel(K, "id", held=True), {"held": "1"}),
+        Sample(commands.cancel(K, "id", held=False), {"held": "0"}),
+        Sample(commands.cancel(K, "id", purge=True), {"held": "purge"}),
     ],
     "check_job": [
         Sample(
-            store.check_job(K, "id", b"seat", ["c1"]),
+            commands.check_job(K, "id", b"seat", ["c1"]),
             {"id": b"id", "seat": b"seat", "deep": "1"},
             rest=[b"c1"],
         ),
-        Sample(store.check_job(K, "id", deep=False), {"id": b"id", "seat": b"", "deep": "0"}),
+        Sample(commands.check_job(K, "id", deep=False), {"id": b"id", "seat": b"", "deep": "0"}),
     ],
-    "check_page": [Sample(store.check_page(K, "which", "start", "stop"))],
-    "check_rights": [Sample(store.check_rights(K))],
-    "check_scan": [Sample(store.check_scan(K, "cursor", "limit"))],
+    "check_page": [Sample(commands.check_page(K, "which", "start", "stop"))],
+    "check_rights": [Sample(commands.check_rights(K))],
+    "check_scan": [Sample(commands.check_scan(K, "cursor", "limit"))],
     "commit_write": [
-        Sample(store.commit_write(K, "run", 3, 5000), {"epoch": 3, "keep": 5000}),
-        Sample(store.commit_write(K, "run", None, 5000), {"epoch": "", "keep": 5000}),
+        Sample(commands.commit_write(K, "run", 3, 5000), {"epoch": 3, "keep": 5000}),
+        Sample(commands.commit_write(K, "run", None, 5000), {"epoch": "", "keep": 5000}),
     ],
     "configure": [
         Sample(
-            store.configure(K, {"keep_ms": 5, "priorities": 3}),
+            commands.configure(K, {"keep_ms": 5, "priorities": 3}),
             rest=["keep_ms", 5, "priorities", 3],
         )
     ],
     "counts": [
-        Sample(store.counts(K, oldest=True), {"waiting": "1"}),
-        Sample(store.counts(K, oldest=False), {"waiting": "0"}),
+        Sample(commands.counts(K, oldest=True), {"waiting": "1"}),
+        Sample(commands.counts(K, oldest=False), {"waiting": "0"}),
     ],
     "enqueue": [
         Sample(
-            store.enqueue(K, [Put("i1", b"e1"), Put("i2", b"e2")]),
+            commands.enqueue(K, [Put("i1", b"e1"), Put("i2", b"e2")]),
             {"how": "0", "runs": "4,,0,2"},
             ["i1", b"e1", "i2", b"e2"],
         ),
         Sample(
-            store.enqueue(
+            commands.enqueue(
                 K,
                 [
                     Put("i1", b"e1", delay_ms=30),
@@ -88,55 +88,55 @@ SAMPLES: dict[str, list[Sample]] = {
             ["i1", b"e1", "i2", b"e2", "i3", b"e3"],
         ),
         Sample(
-            store.enqueue(K, [Put("i1", b"e1")], immediate=True),
+            commands.enqueue(K, [Put("i1", b"e1")], immediate=True),
             {"how": "1", "runs": "4,,0,1"},
             ["i1", b"e1"],
         ),
         Sample(
-            store.enqueue_one(K, "i1", b"e1"),
+            commands.enqueue_one(K, "i1", b"e1"),
             {"how": "0", "runs": "4,,0,1"},
             ["i1", b"e1"],
         ),
         Sample(
-            store.enqueue_flat(
+            commands.enqueue_flat(
                 K, ["i1", b"e1", "i2", b"e2", "i3", b"e3"], ["4,,0,", "9,,0,", "9,,0,"]
             ),
             {"how": "0", "runs": "4,,0,1;9,,0,2"},
             ["i1", b"e1", "i2", b"e2", "i3", b"e3"],
         ),
         Sample(
-            store.enqueue_alike(K, ["i1", b"e1", "i2", b"e2"]),
+            commands.enqueue_alike(K, ["i1", b"e1", "i2", b"e2"]),
             {"how": "0", "runs": "4,,0,2"},
             ["i1", b"e1", "i2", b"e2"],
         ),
         Sample(
-            store.enqueue_alike(K, ["i1", b"e1"], note=Note("run", 3, 7, 16, 5000, b"\0,;\xff")),
+            commands.enqueue_alike(K, ["i1", b"e1"], note=Note("run", 3, 7, 16, 5000, b"\0,;\xff")),
             {"how": b"run,3,7,16,5000;\0,;\xff", "runs": "4,,0,1"},
             ["i1", b"e1"],
         ),
     ],
-    "interest": [Sample(store.interest(K, "consumer", "term", W))],
-    "pause": [Sample(store.pause(K))],
-    "resign": [Sample(store.resign(K, "id", b"a", b"b"), {"envelope": b"a", "fresh": b"b"})],
-    "promote": [Sample(store.promote(K)), Sample(store.promote(K, ["i1"]), rest=["i1"])],
+    "interest": [Sample(commands.interest(K, "consumer", "term", W))],
+    "pause": [Sample(commands.pause(K))],
+    "resign": [Sample(commands.resign(K, "id", b"a", b"b"), {"envelope": b"a", "fresh": b"b"})],
+    "promote": [Sample(commands.promote(K)), Sample(commands.promote(K, ["i1"]), rest=["i1"])],
     "pull": [
-        Sample(store.pull(K, "consumer", "term", W), {"recall": ""}),
-        Sample(store.pull(K, "consumer", "term", W, recall=7), {"recall": 7}),
+        Sample(commands.pull(K, "consumer", "term", W), {"recall": ""}),
+        Sample(commands.pull(K, "consumer", "term", W, recall=7), {"recall": 7}),
     ],
     "purge": [
-        Sample(store.purge(K, "limit"), {"scheduled": "0"}),
-        Sample(store.purge(K, "limit", scheduled=True), {"scheduled": "1"}),
+        Sample(commands.purge(K, "limit"), {"scheduled": "0"}),
+        Sample(commands.purge(K, "limit", scheduled=True), {"scheduled": "1"}),
     ],
-    "purge_dead": [Sample(store.purge_dead(K, ["i1", "i2"]), rest=["i1", "i2"])],
+    "purge_dead": [Sample(commands.purge_dead(K, ["i1", "i2"]), rest=["i1", "i2"])],
     "note_running": [
-        Sample(store.note_running(K, "consumer", [Ran("i1", 2, 3)]), rest=["i1", 2, 3])
+        Sample(commands.note_running(K, "consumer", [Ran("i1", 2, 3)]), rest=["i1", 2, 3])
     ],
     "reclaim": [
-        Sample(store.reclaim(K, "consumer", "cause", [Ran("i1", 2, 3)]), rest=["i1", 2, 3])
+        Sample(commands.reclaim(K, "consumer", "cause", [Ran("i1", 2, 3)]), rest=["i1", 2, 3])
     ],
     "register": [
         Sample(
-            store.register(
+            commands.register(
                 K,
                 "consumer",
                 mode="mode",
@@ -149,7 +149,7 @@ SAMPLES: dict[str, list[Sample]] = {
             {"limits": ""},
         ),
         Sample(
-            store.register(
+            commands.register(
                 K,
                 "consumer",
                 mode="mode",
@@ -164,27 +164,27 @@ SAMPLES: dict[str, list[Sample]] = {
         ),
     ],
     "renew": [
-        Sample(store.renew(K, "lease", [])),
-        Sample(store.renew(K, "lease", ["c1", "c2"]), rest=["c1", "c2"]),
+        Sample(commands.renew(K, "lease", [])),
+        Sample(commands.renew(K, "lease", ["c1", "c2"]), rest=["c1", "c2"]),
     ],
-    "repair_consumer": [Sample(store.repair_consumer(K, "consumer"), {"consumer": b"consumer"})],
+    "repair_consumer": [Sample(commands.repair_consumer(K, "consumer"), {"consumer": b"consumer"})],
     "repair_job": [
         Sample(
-            store.repair_job(K, "id", "step", b"seat", ["c1"]),
+            commands.repair_job(K, "id", "step", b"seat", ["c1"]),
             {"id": b"id", "seat": b"seat"},
             rest=[b"c1"],
         )
     ],
-    "repair_leftovers": [Sample(store.repair_leftovers(K, "which", ["i1"]), rest=[b"i1"])],
+    "repair_leftovers": [Sample(commands.repair_leftovers(K, "which", ["i1"]), rest=[b"i1"])],
     "repair_meta": [
-        Sample(store.repair_meta(K, [4]), {"was": "", "marked": "", "highest": 0}, rest=[4]),
-        Sample(store.repair_meta(K, [], (2, 1), 7), {"was": "2", "marked": "1", "highest": 7}),
+        Sample(commands.repair_meta(K, [4]), {"was": "", "marked": "", "highest": 0}, rest=[4]),
+        Sample(commands.repair_meta(K, [], (2, 1), 7), {"was": "2", "marked": "1", "highest": 7}),
     ],
-    "requeue": [Sample(store.requeue(K, ["i1"]), rest=["i1"])],
-    "resume": [Sample(store.resume(K))],
+    "requeue": [Sample(commands.requeue(K, ["i1"]), rest=["i1"])],
+    "resume": [Sample(commands.resume(K))],
     "settle": [
         Sample(
-            store.settle(
+            commands.settle(
                 K,
                 "consumer",
                 "term",
@@ -205,13 +205,13 @@ SAMPLES: dict[str, list[Sample]] = {
             ],
         ),
         Sample(
-            store.settle(K, "consumer", "term", None, freed="freed", batch="batch", rows="rows"),
+            commands.settle(K, "consumer", "term", None, freed="freed", batch="batch", rows="rows"),
             {"jobs": -1, "bytes": 0, "groups": 0},
         ),
     ],
-    "show": [Sample(store.show(K, "id"))],
-    "unpark": [Sample(store.unpark(K, "cursor", ["t1", "t2"]), rest=["t1", "t2"])],
-    "unregister": [Sample(store.unregister(K, "consumer", "term"))],
+    "show": [Sample(commands.show(K, "id"))],
+    "unpark": [Sample(commands.unpark(K, "cursor", ["t1", "t2"]), rest=["t1", "t2"])],
+    "unregister": [Sample(commands.unregister(K, "consumer", "term"))],
 }
 
 ALL = [pytest.param(name, one, id=name) for name, some in SAMPLES.items() for one in some]
@@ -222,7 +222,7 @@ def test_every_script_has_a_sample() -> None:
 
 
 def test_every_function_of_the_store_has_a_sample() -> None:
-    functions = {n for n in store.__all__ if inspect.isfunction(getattr(store, n))}
+    functions = {n for n in commands.__all__ if inspect.isfunction(getattr(commands, n))}
     aliases = {"enqueue_alike", "enqueue_flat", "enqueue_one"}
     assert functions - aliases == set(SAMPLES)
 

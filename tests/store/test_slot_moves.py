@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import redis
 
-from rqueue import scripts, store
-from rqueue.connection import execute
 from rqueue.inspector.doctor import Doctor
-from rqueue.keys import QueueKeys
-from rqueue.store import Call, Put, Window
+from rqueue.protocol import commands, scripts
+from rqueue.protocol.commands import Call, Put, Window
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import execute
 from tests.support.redis_cluster import SmallCluster
 from tests.support.snapshot import take_snapshot
 
@@ -108,15 +108,15 @@ def contents(move: Move) -> dict[str, Any]:
 def calls(keys: QueueKeys, term: str) -> list[Call[Any]]:
     """What clients, workers and supervisors do all the time, and what people do."""
     return [
-        store.enqueue(keys, [Put("new", b'["t"]')]),
-        store.enqueue(keys, [Put("later", b'["t"]', delay_ms=60_000)]),
-        store.pull(keys, "c", term, Window(9)),
-        store.settle(keys, "c", term, Window(9), ack=["job-0"]),
-        store.renew(keys, 60_000, ["c"]),
-        store.reclaim(keys, "c", b"{}", []),
-        store.cancel(keys, "job-1"),
-        store.purge(keys, 100, scheduled=True),
-        store.pause(keys),
+        commands.enqueue(keys, [Put("new", b'["t"]')]),
+        commands.enqueue(keys, [Put("later", b'["t"]', delay_ms=60_000)]),
+        commands.pull(keys, "c", term, Window(9)),
+        commands.settle(keys, "c", term, Window(9), ack=["job-0"]),
+        commands.renew(keys, 60_000, ["c"]),
+        commands.reclaim(keys, "c", b"{}", []),
+        commands.cancel(keys, "job-1"),
+        commands.purge(keys, 100, scheduled=True),
+        commands.pause(keys),
     ]
 
 
@@ -124,10 +124,10 @@ def prepared(cluster: SmallCluster, keys: QueueKeys) -> str:
     """A queue with something in it; the term of its consumer."""
     with cluster.client() as client:
         puts = [Put(f"job-{number}", b'["t"]') for number in range(6)]
-        execute(client, store.enqueue(keys, puts))
-        execute(client, store.enqueue(keys, [Put("due", b'["t"]', delay_ms=3_600_000)]))
-        term = execute(client, store.register(keys, "c", lease_ms=600_000)).term
-        execute(client, store.pull(keys, "c", term, Window(3)))
+        execute(client, commands.enqueue(keys, puts))
+        execute(client, commands.enqueue(keys, [Put("due", b'["t"]', delay_ms=3_600_000)]))
+        term = execute(client, commands.register(keys, "c", lease_ms=600_000)).term
+        execute(client, commands.pull(keys, "c", term, Window(3)))
     return term
 
 
@@ -163,7 +163,7 @@ def test_no_step_is_half_done_whatever_has_moved(
 ) -> None:
     assert step_by_step(redis_cluster, keys, lambda call: call.keys) == []
     with redis_cluster.client() as client:
-        assert execute(client, store.counts(keys)).held == 3
+        assert execute(client, commands.counts(keys)).held == 3
         assert Doctor(client, "rqueue").check_queue(keys.queue) == []
 
 
@@ -194,7 +194,7 @@ def test_nothing_is_stranded_by_a_move_under_load(
         def load() -> None:
             number = 0
             while not stop.is_set():
-                call = store.enqueue(keys, [Put(f"load-{number}", b'["t"]')])
+                call = commands.enqueue(keys, [Put(f"load-{number}", b'["t"]')])
                 for node in (move.source, move.target):
                     if not ask(node, call, call.keys, asking=False):
                         acknowledged.append(f"load-{number}")

@@ -3,12 +3,12 @@
 import pytest
 import redis
 
-from rqueue import store
-from rqueue.connection import execute
 from rqueue.errors import ScriptError
-from rqueue.keys import QueueKeys
-from rqueue.store import Note
-from rqueue.store.call import Arg
+from rqueue.protocol import commands
+from rqueue.protocol.call import Arg
+from rqueue.protocol.commands import Note
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import execute
 from tests.support.snapshot import take_snapshot
 
 pytestmark = pytest.mark.each_server
@@ -40,11 +40,11 @@ def write(
         flat += (f"id-{number}", b'["t"]')
     marks = b"".join(map(mark, numbers))
     note = Note("run", epoch, partition, length, KEEP, marks)
-    return execute(client, store.enqueue_alike(keys, flat, note=note)).accepted
+    return execute(client, commands.enqueue_alike(keys, flat, note=note)).accepted
 
 
 def commit(client: redis.Redis, keys: QueueKeys, epoch: int | None) -> int:
-    return execute(client, store.commit_write(keys, "run", epoch, KEEP))
+    return execute(client, commands.commit_write(keys, "run", epoch, KEEP))
 
 
 def log(client: redis.Redis, keys: QueueKeys, epoch: int = 1, partition: int = 0) -> bytes | None:
@@ -116,11 +116,11 @@ def test_a_run_that_is_over_leaves_nothing(client: redis.Redis, keys: QueueKeys)
     assert commit(client, keys, None) == 2
     left = take_snapshot(client, keys).keys
     assert not [name for name in left if name.startswith("writ")]
-    assert execute(client, store.counts(keys)).ready == 3
+    assert execute(client, commands.counts(keys)).ready == 3
 
 
 def test_a_note_that_cannot_be_read_is_refused(client: redis.Redis, keys: QueueKeys) -> None:
     note = Note("a,b", 1, 1, 0, KEEP, b"")
     with pytest.raises(ScriptError, match="BADARGS enqueue: a note that cannot be read"):
-        execute(client, store.enqueue_alike(keys, ["a", b'["t"]'], note=note))
+        execute(client, commands.enqueue_alike(keys, ["a", b'["t"]'], note=note))
     assert not take_snapshot(client, keys).keys

@@ -5,8 +5,8 @@ from functools import cache
 
 import redis
 
-from rqueue.context import current_job
-from rqueue.task import task
+from rqueue.tasks.context import current_job
+from rqueue.tasks.task import task
 
 
 @cache

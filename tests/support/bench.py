@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.consumer import Consumer
-from rqueue.handle import JobHandle
-from rqueue.job import Delivery
-from rqueue.options import Options
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.queue import Queue
+from rqueue.model.job import Delivery
+from rqueue.protocol import commands
+from rqueue.tasks.options import Options
+from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.snapshot import Snapshot, take_snapshot
 
@@ -47,16 +47,16 @@ class Bench:
     def renew(self, *consumers: Consumer, lease_ms: int = 30_000) -> list[str]:
         """What a supervisor does now and then; returns whose lease had ended."""
         names = [consumer.name for consumer in consumers]
-        return execute(self.queue.redis, store.renew(self.queue.keys, lease_ms, names)).gone
+        return execute(self.queue.redis, commands.renew(self.queue.keys, lease_ms, names)).gone
 
     def purge(self) -> int:
-        return execute(self.queue.redis, store.purge(self.queue.keys, 500, scheduled=True))[0]
+        return execute(self.queue.redis, commands.purge(self.queue.keys, 500, scheduled=True))[0]
 
     def requeue(self, *ids: str) -> int:
-        return execute(self.queue.redis, store.requeue(self.queue.keys, ids))
+        return execute(self.queue.redis, commands.requeue(self.queue.keys, ids))
 
     def purge_dead(self, *ids: str) -> int:
-        return execute(self.queue.redis, store.purge_dead(self.queue.keys, ids))
+        return execute(self.queue.redis, commands.purge_dead(self.queue.keys, ids))
 
     def close(self) -> None:
         for consumer in self._consumers:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import redis
 
-from rqueue.embedded import EmbeddedRedis
+from rqueue.local_server.embedded import EmbeddedRedis
 
 
 @contextmanager

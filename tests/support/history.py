@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import redis
 
-from rqueue.client import Queue
-from rqueue.history import NAMES, pack, read_entry
-from rqueue.keys import QueueKeys
-from rqueue.packing import Call
+from rqueue.client._sync.queue import Queue
+from rqueue.model.history_batch import NAMES, pack, read_entry
+from rqueue.protocol.job_packer import Call
+from rqueue.protocol.keys import QueueKeys
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

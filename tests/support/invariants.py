@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from rqueue.errors import Undecodable
-from rqueue.job import Header, is_mark, parse_record, parse_value
+from rqueue.model.job import Header, is_mark, parse_record, parse_value
 from tests.support.snapshot import Snapshot
 
 STATES = ("interested", "notified", "not_interested", "browsers")

@@ -11,7 +11,7 @@ import pytest
 import redis
 from redis.cluster import RedisCluster
 
-from rqueue.embedded import EmbeddedRedis
+from rqueue.local_server.embedded import EmbeddedRedis
 from tests.support.redis_server import Servers
 
 NODES = 3

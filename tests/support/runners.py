@@ -13,8 +13,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
-from rqueue.aclient import AsyncQueue
-from rqueue.client import Queue
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.queue import Queue
 from tests.workers.pools import Pool
 
 PATIENCE = 20.0

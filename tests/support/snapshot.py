@@ -9,8 +9,8 @@ from typing import Any
 
 import redis
 
-from rqueue.history import read_entry
-from rqueue.keys import QueueKeys
+from rqueue.model.history_batch import read_entry
+from rqueue.protocol.keys import QueueKeys
 
 _READ = """
 local out = {}

@@ -1,9 +1,9 @@
 """Taking jobs as a worker does: pull, and where that brings nothing wait to be told."""
 
-from rqueue.aconsumer import AsyncConsumer
-from rqueue.consumer import Consumer
-from rqueue.job import Delivery
-from rqueue.job_order import in_order
+from rqueue.client._async.consumer import AsyncConsumer
+from rqueue.client._sync.consumer import Consumer
+from rqueue.model.job import Delivery
+from rqueue.model.job_order import in_order
 
 
 def take(consumer: Consumer, count: int) -> list[Delivery]:

@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 import redis
 
-from rqueue import errors, store
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.embedded import EmbeddedRedis
+from rqueue import errors
+from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Inspector
-from rqueue.options import Options
-from rqueue.scripts import SCRIPTS
-from rqueue_workers.exits import Exit
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.protocol import commands
+from rqueue.protocol.scripts import SCRIPTS
+from rqueue.tasks.options import Options
+from rqueue.transport.redis_client import execute
+from rqueue_workers.exit_codes import Exit
 from tests.support.command_line import invoke
 from tests.workers.pools import Pool
 
@@ -153,5 +154,5 @@ def test_every_command_of_the_scripts_is_tried() -> None:
 @pytest.mark.each_server
 def test_a_trial_leaves_nothing_behind(private_server: EmbeddedRedis) -> None:
     with Inspector(private_server.url) as inspector:
-        assert execute(inspector.redis, store.check_rights(inspector.keys("q"))) == []
+        assert execute(inspector.redis, commands.check_rights(inspector.keys("q"))) == []
         assert inspector.redis.keys("*") == []

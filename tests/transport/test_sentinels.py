@@ -13,14 +13,14 @@ from redis.sentinel import Sentinel
 
 import rqueue
 from rqueue import errors
-from rqueue.aclient import AsyncQueue
-from rqueue.client import Queue
-from rqueue.connection import open_client, url_of
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Inspector
-from rqueue.job import JobState
-from rqueue.options import Options
-from rqueue_workers.exits import Exit
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.job import JobState
+from rqueue.tasks.options import Options
+from rqueue.transport.redis_client import open_client, url_of
+from rqueue_workers.exit_codes import Exit
 from tests.support.command_line import invoke
 from tests.support.redis_server import Servers
 from tests.support.sentinels import (

@@ -12,13 +12,14 @@ import pytest
 import redis
 
 import rqueue
-from rqueue import errors, server_check
-from rqueue.aclient import AsyncQueue
-from rqueue.client import Queue
-from rqueue.connection import open_client, url_of
-from rqueue.embedded import EmbeddedRedis
+from rqueue import errors
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.settings import Settings
-from rqueue_workers.exits import Exit
+from rqueue.transport import server_check
+from rqueue.transport.redis_client import open_client, url_of
+from rqueue_workers.exit_codes import Exit
 from tests.support.command_line import invoke
 from tests.support.redis_cluster import SmallCluster, free_port
 from tests.support.stub_server import Refusing, StubServer

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any, assert_type
 
 from rqueue import AsyncHandle, Handle
-from rqueue.job import JobState
-from rqueue.task import AsyncTask, SyncTask, task
+from rqueue.model.job import JobState
+from rqueue.tasks.task import AsyncTask, SyncTask, task
 
 
 @task

@@ -20,7 +20,7 @@ from rqueue import (
     queue,
     task,
 )
-from rqueue.sender import AsyncHandle, AsyncSender, Handle, Sender
+from rqueue.tasks.enqueuer import AsyncHandle, AsyncSender, Handle, Sender
 
 
 @task

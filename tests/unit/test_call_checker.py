@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rqueue.call_checker import CallChecker
 from rqueue.errors import BadArguments
+from rqueue.tasks.signature import CallChecker
 
 
 def none() -> None: ...

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rqueue.codec import (
+from rqueue.errors import NotEncodable, Undecodable
+from rqueue.model.envelope import (
     Envelope,
     decode_result,
     encode_result,
     pack,
     unpack,
 )
-from rqueue.errors import NotEncodable, Undecodable
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 JSON = st.recursive(

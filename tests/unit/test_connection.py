@@ -9,9 +9,9 @@ import pytest
 from redis import exceptions as rx
 
 from rqueue import errors
-from rqueue.connection import open_async_client, open_client, url_of
-from rqueue.error_mapping import translate
-from rqueue.server_check import ServerFacts, read_facts
+from rqueue.protocol.error_mapping import translate
+from rqueue.transport.redis_client import open_async_client, open_client, url_of
+from rqueue.transport.server_check import ServerFacts, read_facts
 
 SAID = {
     "NOAUTH Authentication required.": errors.AuthenticationFailed,

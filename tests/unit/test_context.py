@@ -1,5 +1,5 @@
-from rqueue.context import JobContext, current, current_job
-from rqueue.job import Delivery
+from rqueue.model.job import Delivery
+from rqueue.tasks.context import JobContext, current, current_job
 
 
 def test_there_is_none_outside_a_job() -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rqueue.control import Control, Reject, Retry, Snooze
 from rqueue.errors import RQueueError
+from rqueue.tasks.control import Control, Reject, Retry, Snooze
 
 
 def test_they_are_no_errors_of_rqueue() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rqueue.errors import Undecodable
-from rqueue.history import (
+from rqueue.model.history_batch import (
     COLUMNS,
     NAMES,
     ZIPPED,
@@ -19,7 +19,7 @@ from rqueue.history import (
     unpack_columns,
     unpack_rows,
 )
-from rqueue.ids import digits62, new_id
+from rqueue.model.ids import digits62, new_id
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 UUIDS = st.uuids().map(str)

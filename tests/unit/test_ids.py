@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rqueue import ids
 from rqueue.errors import InvalidName
 from rqueue.escape import steering
-from rqueue.ids import ID_CHARACTERS, MAX_ID_BYTES, check_id, digits62, new_id, shortened
+from rqueue.model import ids
+from rqueue.model.ids import ID_CHARACTERS, MAX_ID_BYTES, check_id, digits62, new_id, shortened
 
 DIGITS = string.digits + string.ascii_letters.swapcase()
 

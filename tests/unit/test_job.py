@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rqueue.errors import Undecodable
-from rqueue.job import (
+from rqueue.model.job import (
     EPOCH_MS,
     Delivery,
     Header,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rqueue.errors import InvalidName
 from rqueue.escape import steering
-from rqueue.names import (
+from rqueue.model.names import (
     check_consumer,
     check_namespace,
     check_queue,

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from rqueue.errors import ConfigError, InvalidName
-from rqueue.options import NO_OPTIONS, Options
-from rqueue.retry import RetryPolicy
+from rqueue.tasks.options import NO_OPTIONS, Options
+from rqueue.tasks.retry import RetryPolicy
 
 
 def test_nothing_travels_by_default() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rqueue.errors import ConfigError
-from rqueue.retry import DEFAULT_RETRY, NO_RETRY, RetryPolicy, error_name
+from rqueue.tasks.retry import DEFAULT_RETRY, NO_RETRY, RetryPolicy, error_name
 
 
 class Odd(OSError):

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rqueue.codec import unpack
 from rqueue.errors import ConfigError, Forged, Unsigned
-from rqueue.job import EPOCH_MS, Header
-from rqueue.keys import QueueKeys
-from rqueue.options import NO_OPTIONS
-from rqueue.outbox import Outbox
-from rqueue.packing import Packer
+from rqueue.model.envelope import unpack
+from rqueue.model.job import EPOCH_MS, Header
+from rqueue.model.signing import SIGNED_WITHIN_MS, Signer, key_id_of, split_signature
+from rqueue.model.terms import NORMAL_TERMS, Terms
+from rqueue.protocol.job_packer import Packer
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.put_buffer import Outbox
 from rqueue.settings import Settings
-from rqueue.signing import SIGNED_WITHIN_MS, Signer, key_id_of, split_signature
-from rqueue.terms import NORMAL_TERMS, Terms
+from rqueue.tasks.options import NO_OPTIONS
 
 OLD = "an old secret of enough bytes"
 NEW = "a new secret of enough bytes!"
@@ -193,7 +193,7 @@ def test_a_put_that_waited_is_signed_when_it_is_sent(monkeypatch: pytest.MonkeyP
     now = time.time_ns()
     for minutes in (20, 40):
         later = now + minutes * 60 * 10**9
-        monkeypatch.setattr("rqueue.signing.time_ns", lambda later=later: later)
+        monkeypatch.setattr("rqueue.model.signing.time_ns", lambda later=later: later)
         *_, id_, envelope = box.call().args
         verified = SIGNER.verify("q", id_, envelope)
         assert verified.signed_ms == later // 10**6

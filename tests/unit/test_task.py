@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from rqueue.call_checker import OPTIONS
 from rqueue.errors import (
     BadArguments,
     ConfigError,
@@ -16,10 +15,11 @@ from rqueue.errors import (
     TaskAlreadyRegistered,
     UnknownTask,
 )
-from rqueue.options import NO_OPTIONS, Options
-from rqueue.retry import RetryPolicy
-from rqueue.sender import set_default_async_sender, set_default_sender
-from rqueue.task import AsyncTask, Registry, SyncTask, task
+from rqueue.tasks.enqueuer import set_default_async_sender, set_default_sender
+from rqueue.tasks.options import NO_OPTIONS, Options
+from rqueue.tasks.retry import RetryPolicy
+from rqueue.tasks.signature import OPTIONS
+from rqueue.tasks.task import AsyncTask, Registry, SyncTask, task
 
 
 class Sent:
@@ -66,7 +66,7 @@ def registry() -> Registry:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     calls = Calls()
-    monkeypatch.setattr("rqueue.sender._sender_factory", None)  # to be put back
+    monkeypatch.setattr("rqueue.tasks.enqueuer._sender_factory", None)  # to be put back
     set_default_sender(lambda: calls)
     return calls
 
@@ -193,7 +193,7 @@ def test_asyncio(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         return [await handle.result() for handle in handles]
 
-    monkeypatch.setattr("rqueue.sender._async_sender_factory", None)  # to be put back
+    monkeypatch.setattr("rqueue.tasks.enqueuer._async_sender_factory", None)  # to be put back
     set_default_async_sender(lambda: calls)
     assert asyncio.run(enqueue()) == [3, 3, 3, 3]
     assert [call[4].delay_ms for call in calls.calls] == [None, 2000, 3000, None]
@@ -218,8 +218,8 @@ def test_a_wrong_call_fails_where_it_is_made(registry: Registry, calls: Calls) -
 
 
 def test_without_a_queue_to_go_to(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rqueue.sender._sender_factory", None)
-    monkeypatch.setattr("rqueue.sender._async_sender_factory", None)
+    monkeypatch.setattr("rqueue.tasks.enqueuer._sender_factory", None)
+    monkeypatch.setattr("rqueue.tasks.enqueuer._async_sender_factory", None)
 
     @task(name="add", registry=registry)
     def add() -> None: ...

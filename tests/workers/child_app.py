@@ -7,11 +7,11 @@ from typing import Any
 
 import redis
 
-from rqueue import context
-from rqueue.control import Reject, Retry, Snooze
 from rqueue.errors import SoftTimeLimit
-from rqueue.retry import RetryPolicy
-from rqueue.task import task
+from rqueue.tasks import context
+from rqueue.tasks.control import Reject, Retry, Snooze
+from rqueue.tasks.retry import RetryPolicy
+from rqueue.tasks.task import task
 
 _local = threading.local()
 

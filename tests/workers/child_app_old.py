@@ -1,6 +1,6 @@
 """An older version of the application: it does not know the newer tasks."""
 
-from rqueue.task import Registry, registry, task
+from rqueue.tasks.task import Registry, registry, task
 
 
 @task(name="old.only")

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rqueue.client import Queue
-from rqueue.history import read_entry
-from rqueue.options import Options
+from rqueue.client._sync.queue import Queue
+from rqueue.model.history_batch import read_entry
 from rqueue.settings import Settings
-from rqueue_workers import child
-from rqueue_workers.shared import READY, Shared
+from rqueue.tasks.options import Options
 from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.status_page import READY, Shared
+from rqueue_workers.worker import worker
 
 APP = "tests.workers.child_app"
 PATIENCE = 15.0
@@ -57,7 +57,7 @@ class ChildProcess:
                 root.handlers[:] = [logging.FileHandler(self.log_file)]
                 root.setLevel(logging.INFO)
                 sys.stdin = open(os.devnull)  # noqa: SIM115
-                code = child.run(spec, self.shared, self.base, parent)
+                code = worker.run(spec, self.shared, self.base, parent)
             finally:
                 logging.shutdown()
                 os._exit(code)

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from rqueue.client import Queue
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Queue
+from rqueue.local_server.embedded import EmbeddedRedis
 from tests.workers.children import Bench
 from tests.workers.pools import Pool
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import redis
 
-from rqueue.retry import RetryPolicy
-from rqueue.task import task
+from rqueue.tasks.retry import RetryPolicy
+from rqueue.tasks.task import task
 
 ONCE = RetryPolicy(max_deliveries=1)
 

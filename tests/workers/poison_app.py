@@ -5,8 +5,8 @@ import signal
 
 import redis
 
-import rqueue_workers.hand
-from rqueue.task import task
+import rqueue_workers.worker.subscription
+from rqueue.tasks.task import task
 
 
 def _say(key: str, text: str) -> None:
@@ -58,7 +58,7 @@ def sturdy(key: str) -> None:
 def sabotage(key: str) -> None:
     """Break rqueue itself: the worker cannot say what became of the job."""
     _say(key, "poison")
-    rqueue_workers.hand.pack_rows = None  # type: ignore[assignment]
+    rqueue_workers.worker.subscription.pack_rows = None  # type: ignore[assignment]
 
 
 @task(name="elsewhere")

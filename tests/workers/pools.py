@@ -16,10 +16,10 @@ import orjson
 import psutil
 import redis
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.job import Header, parse_value
+from rqueue.client._sync.queue import Queue
+from rqueue.model.job import Header, parse_value
+from rqueue.protocol import commands
+from rqueue.transport.redis_client import execute
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = "tests.workers.supervisor_app"
@@ -128,12 +128,12 @@ def go(client: redis.Redis, key: str, answer: str = "done") -> None:
 
 def header(queue: Queue, id_: str) -> Header:
     """The stored header of a job that has not ended well."""
-    return parse_value(execute(queue.redis, store.show(queue.keys, id_)).value)[0]
+    return parse_value(execute(queue.redis, commands.show(queue.keys, id_)).value)[0]
 
 
 def causes(queue: Queue, id_: str) -> list[tuple[str, str]]:
     """Kind and type of the errors of a job's attempts so far."""
-    errors = execute(queue.redis, store.show(queue.keys, id_)).errors.splitlines()
+    errors = execute(queue.redis, commands.show(queue.keys, id_)).errors.splitlines()
     return [(error["kind"], error["type"]) for error in map(orjson.loads, errors)]
 
 

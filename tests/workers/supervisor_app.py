@@ -6,7 +6,7 @@ import signal
 
 import redis
 
-from rqueue.task import task
+from rqueue.tasks.task import task
 
 
 def _redis() -> redis.Redis:

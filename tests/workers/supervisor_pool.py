@@ -9,8 +9,8 @@ import json
 import sys
 from dataclasses import replace
 
-from rqueue_workers.pool import load_pool_file
-from rqueue_workers.supervisor import Supervisor
+from rqueue_workers.pool.supervisor import Supervisor
+from rqueue_workers.run import load_pool_file
 
 
 def main() -> int:

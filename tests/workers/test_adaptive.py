@@ -2,7 +2,7 @@
 
 import pytest
 
-from rqueue_workers.adaptive import FIRST, MOST, Credit
+from rqueue_workers.worker.prefetch import FIRST, MOST, Credit
 
 
 def settled(seconds: float, slots: int = 1, rounds: int = 60) -> Credit:

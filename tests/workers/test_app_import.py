@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rqueue.client import Queue
-from rqueue_workers.app_import import AppError, doubts, import_app
+from rqueue.client._sync.queue import Queue
+from rqueue_workers.worker.app_import import AppError, doubts, import_app
 from tests.workers.pools import PATIENCE, Pool
 
 Make = Callable[..., Pool]
@@ -93,7 +93,7 @@ def test_a_module_that_imports_the_tasks_is_no_mistake(apps: Path) -> None:
     (apps / "shop").mkdir()
     (apps / "shop/__init__.py").write_text("")
     (apps / "shop/tasks.py").write_text(
-        "from rqueue.task import Registry, task\n"
+        "from rqueue.tasks.task import Registry, task\n"
         "tasks = Registry()\n"
         "@task(registry=tasks)\n"
         "def sell(): ...\n"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import psutil
 import pytest
 
-from rqueue.client import Queue
+from rqueue.client._sync.queue import Queue
 from tests.workers.pools import PATIENCE, Pool, eventually
 
 Make = Callable[..., Pool]

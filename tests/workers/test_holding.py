@@ -31,10 +31,10 @@ def test_a_long_job_keeps_nobody_waiting(bench: Bench) -> None:
 
 
 def _waiting(bench: Bench) -> list[object]:
-    from rqueue import store
-    from rqueue.connection import execute
+    from rqueue.protocol import commands
+    from rqueue.transport.redis_client import execute
 
-    return execute(bench.redis, store.browse(bench.queue.keys)).jobs
+    return execute(bench.redis, commands.browse(bench.queue.keys)).jobs
 
 
 def test_a_job_that_arrives_behind_a_long_one_is_left_to_others(bench: Bench) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rqueue.client import Queue
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError
-from rqueue_workers.host import Pidfile
+from rqueue_workers.pool.host import Pidfile
 from tests.workers.pools import PATIENCE, ROOT, Pool, eventually
 
 Make = Callable[..., Pool]
@@ -41,7 +41,7 @@ def test_the_name_it_writes_first_cannot_be_prepared(
 ) -> None:
     precious = tmp_path / "precious"
     precious.write_text("keep me")
-    monkeypatch.setattr("rqueue_workers.host.token_hex", lambda size: "guessed")
+    monkeypatch.setattr("rqueue_workers.pool.host.token_hex", lambda size: "guessed")
     (tmp_path / "pool.pid.guessed").symlink_to(precious)
     with pytest.raises(ConfigError, match="File exists"), Pidfile(str(tmp_path / "pool.pid")):
         pass
@@ -76,7 +76,9 @@ def test_orphans_that_it_is_given_leave_no_zombies(make_pool: Make, queue: Queue
     assert pool.drained() == 0
 
 
-@pytest.mark.parametrize("module", ["rqueue_workers.supervisor", "rqueue_workers.gate", "redis"])
+@pytest.mark.parametrize(
+    "module", ["rqueue_workers.pool.supervisor", "rqueue_workers.pool.preflight", "redis"]
+)
 def test_a_signal_while_it_is_still_imported_ends_it_well(tmp_path: Path, module: str) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         f"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from rqueue.store import Put
+from rqueue.protocol.commands import Put
 from tests.support.hostile import HOSTILE, STORABLE, false_lines, steers
 from tests.workers.children import Bench, eventually
 

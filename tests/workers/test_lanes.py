@@ -2,7 +2,7 @@
 
 import time
 
-from rqueue.client import Call
+from rqueue.client._sync.queue import Call
 from tests.workers.children import Bench, eventually
 
 

@@ -2,7 +2,7 @@
 
 import psutil
 
-from rqueue_workers.shared import DRAIN, DRAINING, LEAVING, STOP
+from rqueue_workers.status_page import DRAIN, DRAINING, LEAVING, STOP
 from tests.workers.children import Bench, eventually
 
 

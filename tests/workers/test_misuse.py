@@ -5,9 +5,9 @@ from collections.abc import Callable
 import psutil
 import pytest
 
-from rqueue.client import Call, Queue
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.errors import JobFailed
-from rqueue.options import Options
+from rqueue.tasks.options import Options
 from tests.workers.pools import PATIENCE, Pool, eventually
 
 Make = Callable[..., Pool]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rqueue.client import Call, Queue
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Call, Queue
+from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.settings import Settings
 from tests.support.proxy import Proxy
 from tests.workers.children import Bench

@@ -7,15 +7,15 @@ from time import monotonic
 
 import pytest
 
-from rqueue import store
-from rqueue.client import Queue
-from rqueue.connection import execute
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import JobFailed, RedisBusy, RedisOutOfMemory
-from rqueue.handle import JobHandle
-from rqueue.options import Options
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.protocol import commands
 from rqueue.settings import Settings
+from rqueue.tasks.options import Options
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 from tests.support.busy import busy
 from tests.workers.children import APP, Bench, ChildProcess, eventually
 from tests.workers.pools import Pool, Watched
@@ -273,7 +273,7 @@ def test_an_idle_worker_that_lost_its_lease_joins_again(bench: Bench) -> None:
 
 def _end_leases(bench: Bench) -> None:
     move_time(bench.queue, 1_000_000)
-    execute(bench.redis, store.renew(bench.queue.keys, 600_000, []))
+    execute(bench.redis, commands.renew(bench.queue.keys, 600_000, []))
 
 
 def test_a_worker_that_dies_while_redis_is_busy_is_mourned_when_it_is_not(

@@ -5,15 +5,15 @@ from pathlib import Path
 import orjson
 import pytest
 
-from rqueue.codec import pack
 from rqueue.errors import JobFailed
-from rqueue.ids import new_id
-from rqueue.job import parse_value, why_dead
-from rqueue.options import Options
-from rqueue.retry import RetryPolicy
+from rqueue.model.envelope import pack
+from rqueue.model.ids import new_id
+from rqueue.model.job import parse_value, why_dead
+from rqueue.model.signing import SIGNED_WITHIN_MS
+from rqueue.protocol.commands.enqueue import Put
 from rqueue.settings import Settings
-from rqueue.signing import SIGNED_WITHIN_MS
-from rqueue.store.enqueue import Put
+from rqueue.tasks.options import Options
+from rqueue.tasks.retry import RetryPolicy
 from rqueue.testing import move_time
 from tests.workers.children import Bench, eventually
 

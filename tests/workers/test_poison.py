@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import redis
 
-from rqueue.client import Call, Queue
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.errors import JobFailed
-from rqueue.history import read_entry
-from rqueue.job import JobState
-from rqueue.options import Options
-from rqueue.retry import RetryPolicy
-from rqueue_workers.exits import Exit
+from rqueue.model.history_batch import read_entry
+from rqueue.model.job import JobState
+from rqueue.tasks.options import Options
+from rqueue.tasks.retry import RetryPolicy
+from rqueue_workers.exit_codes import Exit
 from tests.workers.pools import Pool, Watched, causes, eventually, header, noted, pop, started
 
 MakePool = Callable[..., Pool]

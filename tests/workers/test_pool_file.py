@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rqueue.errors import ConfigError
-from rqueue_workers.exits import Exit
-from rqueue_workers.poolfile import CLIENT_OPTIONS, OPTIONS, load_pool_file
+from rqueue_workers.exit_codes import Exit
+from rqueue_workers.pool_file import CLIENT_OPTIONS, OPTIONS, load_pool_file
 from tests.workers.pools import ROOT
 
 EVERYTHING = """

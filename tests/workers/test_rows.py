@@ -4,13 +4,13 @@ from typing import Any
 
 from orjson import loads
 
-from rqueue.codec import pack
-from rqueue.history import pack as pack_columns
-from rqueue.history import unpack
-from rqueue.ids import new_id
-from rqueue.job import EPOCH_MS
-from rqueue.store.settle import Retried
-from rqueue_workers.rows import Row, pack_rows
+from rqueue.model.envelope import pack
+from rqueue.model.history_batch import pack as pack_columns
+from rqueue.model.history_batch import unpack
+from rqueue.model.ids import new_id
+from rqueue.model.job import EPOCH_MS
+from rqueue.protocol.commands.settle import Retried
+from rqueue_workers.worker.history_rows import Row, pack_rows
 
 BODY = pack("t.ask", (1,))
 

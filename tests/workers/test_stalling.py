@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rqueue_workers.lane import Job, Lane
+from rqueue_workers.worker.executors.base import Job, Lane
 
 
 def lane(slots: int, seconds: float) -> Lane:

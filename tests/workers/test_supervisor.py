@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 import redis
 
-from rqueue import store
-from rqueue.client import Call, Queue
-from rqueue.connection import execute
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.errors import JobFailed
-from rqueue.job import JobState
-from rqueue.options import Options
-from rqueue_workers.exits import Exit
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.job import JobState
+from rqueue.protocol import commands
+from rqueue.tasks.options import Options
+from rqueue.transport.redis_client import execute
+from rqueue_workers.exit_codes import Exit
 from tests.workers.pools import APP, ROOT, Pool, Watched, eventually, go, header, pop, started
 
 MakePool = Callable[..., Pool]
@@ -33,7 +33,7 @@ def test_jobs_run_in_order_and_a_drained_pool_leaves_nothing_behind(
     pool = make_pool()
     assert [pop(client, queue_name) for _ in range(20)] == [str(i) for i in range(20)]
     assert pool.drained() == Exit.OK
-    counts = execute(client, store.counts(queue.keys))
+    counts = execute(client, commands.counts(queue.keys))
     assert (counts.ready, counts.held, counts.interested, counts.notified) == (0, 0, 0, 0)
     assert client.zcard(queue.keys.consumers) == 0
 
@@ -50,7 +50,7 @@ def test_a_drain_lets_running_jobs_finish_and_gives_back_the_others_uncounted(
     go(client, queue_name, "finished")
     assert pool.ended() == Exit.OK
     assert running.result(0) == "finished"
-    shown = execute(client, store.show(queue.keys, waiting.id))
+    shown = execute(client, commands.show(queue.keys, waiting.id))
     assert (shown.state, client.llen(queue_name)) == ("ready", 0)
     assert header(queue, waiting.id).attempts == 0
 

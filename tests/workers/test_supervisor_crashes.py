@@ -12,15 +12,15 @@ import psutil
 import pytest
 import redis
 
-from rqueue import store
-from rqueue.client import Call, Queue
-from rqueue.connection import execute
-from rqueue.embedded import EmbeddedRedis
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.errors import JobFailed
-from rqueue.history import read_entry
-from rqueue.job import JobState
-from rqueue.options import Options
-from rqueue_workers.exits import Exit
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.model.history_batch import read_entry
+from rqueue.model.job import JobState
+from rqueue.protocol import commands
+from rqueue.tasks.options import Options
+from rqueue.transport.redis_client import execute
+from rqueue_workers.exit_codes import Exit
 from tests.workers.pools import Pool, Watched, causes, eventually, go, header, noted, pop, started
 
 MakePool = Callable[..., Pool]
@@ -81,7 +81,7 @@ def test_a_worker_of_several_queues_gives_back_in_each_of_them(
     assert running.result(10) == "done"
     assert waiting.result(10) is None
     for served in (first, second):
-        assert execute(client, store.counts(served.keys)).held == 0
+        assert execute(client, commands.counts(served.keys)).held == 0
 
 
 @pytest.mark.parametrize(
@@ -325,5 +325,5 @@ def test_nothing_of_a_dead_pool_stays_registered(
     eventually(lambda: client.zcard(queue.keys.consumers) == 0)
     for name in names:
         assert not client.exists(queue.keys.consumer(name), queue.keys.held(name))
-    counts = execute(client, store.counts(queue.keys))
+    counts = execute(client, commands.counts(queue.keys))
     assert (counts.interested, counts.notified, counts.not_interested) == (0, 0, 0)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import orjson
 
-from rqueue_workers.deaths import Death, OomKills, crash_cause, limit_cause
-from rqueue_workers.respawn import STEADY, Respawn
+from rqueue_workers.pool.exit_cause import Death, OomKills, crash_cause, limit_cause
+from rqueue_workers.pool.restart_policy import STEADY, Respawn
 
 
 def test_a_death_says_what_it_was() -> None:

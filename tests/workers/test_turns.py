@@ -2,7 +2,7 @@
 
 import pytest
 
-from rqueue_workers.turns import Turns
+from rqueue_workers.worker.queue_polling import Turns
 from tests.workers.children import Bench, eventually
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rqueue.labels import ALL
+from rqueue.model.labels import ALL
 from rqueue.settings import Settings
 
 

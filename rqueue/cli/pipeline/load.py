@@ -21,7 +21,7 @@ from rqueue.cli.pipeline.shared import (
     spark_session,
 )
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.words import many
+from rqueue.model.words import many
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -131,7 +131,7 @@ def load(
       rqueue pipeline load --format jdbc --option url=jdbc:postgresql://db/shop \\
         --option dbtable=users --option password=env:PGPASSWORD --task app.sync -q sync --name may
     """  # noqa: D301
-    from rqueue.ids import new_id
+    from rqueue.model.ids import new_id
 
     given = {key: _value(text) for key, text in pairs(options, "--option")}
     more = dict(pairs(columns, "--column"))

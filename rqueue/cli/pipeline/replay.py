@@ -25,7 +25,7 @@ from rqueue.cli.pipeline.shared import (
     spark_session,
 )
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.words import many
+from rqueue.model.words import many
 
 if TYPE_CHECKING:
     from rqueue.pipeline.replay import Chosen, Replayed, Summary
@@ -102,7 +102,7 @@ def replay(
       rqueue pipeline replay --from lake --lake /data/lake --since 2d \\
         --where "outcome = 'dead' AND task = 'app.send'" --yes
     """  # noqa: D301
-    from rqueue.names import check_queue
+    from rqueue.model.names import check_queue
 
     if origin == "lake" and lake is None:
         raise click.UsageError("which lake? --lake FOLDER")

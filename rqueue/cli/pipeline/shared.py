@@ -197,7 +197,7 @@ def require_server(access: Access) -> None:
     """Raise what is wrong with the server, before Spark is started for it: the tree of
     `rqueue.errors`."""
     from rqueue.errors import WrongServer
-    from rqueue.server_check import server_facts
+    from rqueue.transport.server_check import server_facts
 
     with access.client() as client:
         problem = server_facts(client).problem

@@ -8,10 +8,10 @@ from itertools import count
 
 import redis
 
-from rqueue.client import Queue
+from rqueue.client._sync.queue import Queue
 from rqueue.errors import RQueueError
-from rqueue.keys import QueueKeys
-from rqueue.options import Options
+from rqueue.protocol.keys import QueueKeys
+from rqueue.tasks.options import Options
 from tests.soak.faults.scene import Fault, NoTarget, Scene
 
 PUBLISHER = "soak"

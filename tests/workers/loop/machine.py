@@ -16,15 +16,15 @@ from hypothesis.stateful import (
     rule,
 )
 
-from rqueue import store
-from rqueue.connection import execute
 from rqueue.errors import RegistrationLost
-from rqueue.scripts import Scripts
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Put
+from rqueue.protocol.scripts import Scripts
 from rqueue.settings import Settings
-from rqueue.store import Put
-from rqueue_workers.exits import Exit
-from rqueue_workers.shared import DRAIN, READY, STOP
+from rqueue.transport.redis_client import execute
+from rqueue_workers.exit_codes import Exit
 from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.status_page import DRAIN, READY, STOP
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 from tests.workers.loop.world import AGAIN, CAUSE, LEASE_MS, Truth, Worker, World
@@ -139,7 +139,7 @@ class Machine(RuleBasedStateMachine):
             self.world.jobs.append(job)
             puts.append(Put(job.id, b'["%s",[%d]]' % (name.encode(), number), 4, delay, 0, 3))
         for group in [[put] for put in puts] if alone else [puts]:
-            execute(self.client, store.enqueue(queue.keys, group))
+            execute(self.client, commands.enqueue(queue.keys, group))
             if alone:
                 self.world.settle()
 
@@ -193,7 +193,9 @@ class Machine(RuleBasedStateMachine):
         living = {worker.consumer: worker for worker in self.living}
         gone: set[str] = set()
         for queue in self.world.queues:
-            gone.update(execute(self.client, store.renew(queue.keys, LEASE_MS, list(living))).gone)
+            gone.update(
+                execute(self.client, commands.renew(queue.keys, LEASE_MS, list(living))).gone
+            )
         for name, worker in living.items():
             missed = name in gone and worker.shared.phase == READY
             if missed and worker.missed and not worker.shared.running():
@@ -206,7 +208,7 @@ class Machine(RuleBasedStateMachine):
         """A job is cancelled, wherever it is."""
         self.step()
         job = self.world.jobs[-1 - pick % len(self.world.jobs)]
-        said = execute(self.client, store.cancel(self.keys(job), job.id, held=held))
+        said = execute(self.client, commands.cancel(self.keys(job), job.id, held=held))
         job.cancelled |= said in ("cancelled", "revoked", "held") and (said != "held" or held)
 
     @rule(pick=some)
@@ -216,10 +218,10 @@ class Machine(RuleBasedStateMachine):
         queue = self.world.queues[pick % len(self.world.queues)]
         if queue.name in self.world.paused:
             self.world.paused.discard(queue.name)
-            execute(self.client, store.resume(queue.keys))
+            execute(self.client, commands.resume(queue.keys))
         else:
             self.world.paused.add(queue.name)
-            execute(self.client, store.pause(queue.keys))
+            execute(self.client, commands.pause(queue.keys))
 
     @rule(
         pick=some,
@@ -273,14 +275,14 @@ class Machine(RuleBasedStateMachine):
             if worker.base in job.begins:
                 job.excuses += 1
 
-    def take_back(self, worker: Worker, charged: dict[str, list[store.Ran]]) -> None:
+    def take_back(self, worker: Worker, charged: dict[str, list[commands.Ran]]) -> None:
         self.excuse(worker)
         for queue in self.world.queues:
             keys = queue.keys
             try:
                 while execute(
                     self.client,
-                    store.reclaim(keys, worker.consumer, CAUSE, charged.get(queue.name, [])),
+                    commands.reclaim(keys, worker.consumer, CAUSE, charged.get(queue.name, [])),
                 ).held:
                     pass
             except RegistrationLost:
@@ -305,9 +307,9 @@ class Machine(RuleBasedStateMachine):
         running = worker.shared.running()
         worker.die()
         self.world.settle()
-        charged: dict[str, list[store.Ran]] = {}
+        charged: dict[str, list[commands.Ran]] = {}
         for one in running:
-            charged.setdefault(self.world.queues[one.queue].name, []).append(store.Ran(one.id))
+            charged.setdefault(self.world.queues[one.queue].name, []).append(commands.Ran(one.id))
         self.take_back(worker, charged)
 
     # -- what must hold ----------------------------------------------------------------------------
@@ -354,7 +356,7 @@ class Machine(RuleBasedStateMachine):
         world = self.world
         for queue in world.queues:
             if queue.name in world.paused:
-                execute(self.client, store.resume(queue.keys))
+                execute(self.client, commands.resume(queue.keys))
         for worker in world.workers:
             for wire in worker.wires:
                 wire.lose = wire.cut = False

@@ -11,9 +11,9 @@ import redis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from rqueue.embedded import EmbeddedRedis
-from rqueue_workers.desk import LINGER_S, Desk
-from rqueue_workers.hand import Hand
+from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue_workers.worker.dispatcher import LINGER_S, Desk
+from rqueue_workers.worker.subscription import Hand
 from tests.model.sources import frozen
 from tests.workers.loop.machine import Machine
 

@@ -17,26 +17,26 @@ from unittest.mock import patch
 import redis
 from redis import exceptions as rx
 
-import rqueue_workers.aio
-import rqueue_workers.child
-import rqueue_workers.courier
-import rqueue_workers.desk
-import rqueue_workers.hand
-import rqueue_workers.lane
-import rqueue_workers.main_lane
-import rqueue_workers.outage
-import rqueue_workers.recycling
-import rqueue_workers.stopping
-import rqueue_workers.threads
-from rqueue.client import Queue
-from rqueue.connection import translate
-from rqueue.control import Reject, Retry, Snooze
-from rqueue.scripts import Scripts
-from rqueue.task import Registry, task
-from rqueue.wire import Wire
-from rqueue_workers.loading import ASYNC, plan_of
-from rqueue_workers.shared import Shared, consumer_of
+import rqueue_workers.worker.dispatcher
+import rqueue_workers.worker.executors.base
+import rqueue_workers.worker.executors.event_loop
+import rqueue_workers.worker.executors.main_thread
+import rqueue_workers.worker.executors.threads
+import rqueue_workers.worker.outage
+import rqueue_workers.worker.recycling
+import rqueue_workers.worker.shutdown
+import rqueue_workers.worker.standby_thread
+import rqueue_workers.worker.subscription
+import rqueue_workers.worker.worker
+from rqueue.client._sync.queue import Queue
+from rqueue.protocol.scripts import Scripts
+from rqueue.tasks.control import Reject, Retry, Snooze
+from rqueue.tasks.task import Registry, task
+from rqueue.transport.connection import Wire
+from rqueue.transport.redis_client import translate
 from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.status_page import Shared, consumer_of
+from rqueue_workers.worker.task_plans import ASYNC, plan_of
 from tests.workers.loop.stage import Gone, Spinning, Stage
 
 LEASE_MS = 30_000
@@ -110,7 +110,7 @@ class Worker:
 
     def work(self) -> None:
         """Its main thread."""
-        self.code = rqueue_workers.child.run(self.spec, self.shared, self.base, 0)
+        self.code = rqueue_workers.worker.worker.run(self.spec, self.shared, self.base, 0)
 
     def ask(self, level: int) -> None:
         """What the supervisor does: the page, and a knock."""
@@ -209,8 +209,8 @@ class World:
             "stopping",
         ):  # fmt: skip
             put(patch.object(getattr(module, name), "monotonic", stage.monotonic))
-        put(patch("rqueue.scripts.SCRIPTS", self.scripts))
-        put(patch("rqueue.listener.select", stage.module_select()))
+        put(patch("rqueue.protocol.scripts.SCRIPTS", self.scripts))
+        put(patch("rqueue.transport.wake_listener.select", stage.module_select()))
         put(patch("threading.Thread.start", lambda thread: stage.start(thread)))
         put(patch.object(module.outage, "random", lambda: 0.5))
         put(patch.object(module.stopping, "select", stage.module_select()))

@@ -1,0 +1,79 @@
+"""What `aenqueue` returns: the job's id, and its result when it has one, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from rqueue.errors import ServerError
+from rqueue.escape import escaped
+from rqueue.model.job import JobState, Record
+from rqueue.protocol import commands
+from rqueue.protocol.result_wait import ResultWait, read_result, read_state, slice_for
+
+if TYPE_CHECKING:
+    from rqueue.client._async.queue import AsyncQueue
+
+R = TypeVar("R")
+
+
+class AsyncJobHandle(Generic[R]):
+    """One job. `created` is False when a job of its id was known before: nothing was stored then.
+
+    `handed_to`: the consumer that got it at once, "" if none. See
+    `rqueue.client._sync.job_handle.JobHandle`.
+    """
+
+    __slots__ = ("_queue", "created", "handed_to", "id")
+
+    def __init__(
+        self, queue: AsyncQueue, id: str, *, created: bool = True, handed_to: str = ""
+    ) -> None:
+        self._queue = queue
+        self.id = id
+        self.created = created
+        self.handed_to = handed_to
+
+    @property
+    def queue(self) -> str:
+        """The queue's name."""
+        return self._queue.name
+
+    async def state(self) -> JobState:
+        """Where the job is now; UNKNOWN if it was never accepted or its record is gone."""
+        call = commands.await_result(self._queue.keys, self.id, wait=False)
+        return read_state(await self._queue._run(call))
+
+    async def result(self, timeout: float | None = None) -> R:
+        """Wait for the result, at most `timeout` seconds; as `JobHandle.result`, same errors.
+
+        Cancelling the wait (asyncio.timeout, a client that hung up) changes nothing for the job.
+        """
+        queue = self._queue
+        patience = queue._connections.patience
+        wait = ResultWait(queue.keys, self.id, timeout, slice_for(patience), queue.redis)
+        while True:
+            try:
+                record = await self._asked(wait)
+            except ServerError as error:
+                await asyncio.sleep(wait.pause(error))
+            else:
+                if record is not None:
+                    value: R = read_result(self.id, record)
+                    return value
+
+    async def _asked(self, wait: ResultWait) -> Record | None:
+        """The record, or None: go on waiting."""
+        queue = self._queue
+        if wait.left <= 0:
+            return wait.heard(await queue._run(wait.ask()))
+        connections = queue._connections
+        seen, moved = await connections.run_then(wait.ask(), wait.block(), queue=queue.name)
+        return wait.heard(seen) or wait.moved(moved)
+
+    async def cancel(self, *, held: bool = True) -> bool:
+        """Cancel the job; True if it had not ended."""
+        return await self._queue.cancel(self.id, held=held)
+
+    def __repr__(self) -> str:
+        return f"<job {escaped(self.id)} of queue {self.queue!r}>"

@@ -1,0 +1,151 @@
+"""The consumer protocol, one step at a time: register, wait, pull, settle, interest, close.
+
+The workers of `rqueue_workers` are built on it; so may be others. One consumer belongs to one
+thread. Rows Q-32 to Q-54 describe the protocol; `docs/protocol.md` draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+from typing import Any
+
+from rqueue.client._sync.consumer_steps import ConsumerSteps
+from rqueue.errors import RegistrationLost, ServerError
+from rqueue.logs import logger
+from rqueue.model.job import Delivery
+from rqueue.model.job_order import in_order
+from rqueue.protocol.consumer_state import DEFAULT_LEASE_MS, consumer_name
+from rqueue.protocol.settling import retried
+
+__all__ = ["DEFAULT_LEASE_MS", "Consumer", "consumer_name"]
+
+log = logger("rqueue")
+
+
+class Consumer(ConsumerSteps):
+    """One subscription to one queue. Made by `Queue.consumer(...)`.
+
+    jobs, bytes: its window, that is what it may hold at once, all in all (bytes 0: no limit; Q-50).
+    credit: a manager that computes the window instead (`rqueue.protocol.credit`).
+    priority: higher ones are served first while they have credit (Q-45). mode: "acquire", or
+    "browse" to look without taking. lease_ms: how long it may stay silent. slots: jobs it can run
+    at once; a consumer whose lease ends is charged for as many. renew: keep the lease from a thread
+    of this process (a pool's supervisor does it for its workers instead). history: write a row for
+    each job that it settles, unless the call brings rows of its own.
+
+    `state` is the list it is in: interested, notified, not_interested, browsers. `timer_ms`: until
+    the next due job, where this consumer is the one to pull then, else -1. `refused`: ids of the
+    last settle that it did not hold any more. `now`: ms, Redis's clock at the last reply.
+    """
+
+    # -- one job after the other -------------------------------------------------------------------
+
+    def receive(self, timeout: float | None = None) -> Delivery | None:
+        """The next job, waited for at most `timeout` seconds (None: for ever); None when none came.
+
+        A lost connection is made good: the call is repeated once, and what these hands hold is
+        asked for; only while Redis cannot be reached are the server errors raised, and the next
+        call goes on. A consumer whose lease ended joins again, says so in the log and in
+        `rejoined`: what it held was given back, and its `ack` raises RegistrationLost. Without
+        credit (after `stop`, or a grant that is used up) it returns None at once. Raises
+        LifecycleError where the window is full of unsettled jobs, for then none can come.
+        """
+        until = None if timeout is None else monotonic() + max(0.0, timeout)
+        tries = looks = 0
+        while not self._unread:
+            try:
+                if self._lost:
+                    self._come_back()
+                self._joined()
+                step = self._next_step()
+                if step == "over":
+                    return None
+                if step == "full":
+                    raise self._full()
+                left = None if until is None else until - monotonic()
+                if step == "wait" and left is not None and left <= 0:
+                    if looks:
+                        return None
+                    step = "pull"  # nothing was waited for: one look
+                looks += 1
+                if step == "pull":
+                    self._refill()
+                else:
+                    self._hear(self.wait(left))
+                tries = 0
+            except RegistrationLost:
+                continue
+            except ServerError:
+                self._doubtful = True
+                tries += 1
+                if tries > 1:
+                    raise
+        return self._unread.popleft()
+
+    def __iter__(self) -> Iterator[Delivery]:
+        """The next job, again and again (`receive`), until its credit is given up or it is closed.
+        Settle each before the next is asked for, as far as the window is not larger."""
+        while self.term or self._lost:
+            job = self.receive()
+            if job is None:
+                return
+            yield job
+
+    def _refill(self) -> None:
+        given = set(self._held)
+        try:
+            if self.mode == "browse":
+                self._doubtful = False
+                jobs = self._browse()
+            elif self._doubtful:
+                jobs = sorted(self._recall(self._window()), key=in_order)
+            else:
+                jobs = self._fetch()
+        except BaseException:
+            # some may have come that nobody was given
+            for id_ in self._held.keys() - given:
+                self._drop(id_)
+            self._doubtful = True
+            raise
+        self._unread.extend(job for job in jobs if job.id not in given)
+
+    def _come_back(self) -> None:
+        before = self.name
+        self.rejoin()
+        self.rejoined += 1
+        log.warning(
+            "the lease of consumer %s in queue %s ended, what it held was given back; it joined"
+            " again as %s", before, self.keys.queue, self.name,
+        )  # fmt: skip
+
+    # -- one job at a time -------------------------------------------------------------------------
+
+    def ack(self, job: Delivery | str, result: Any = None) -> bool:
+        """Done. False if it was not in these hands any more: nothing changed."""
+        self.settle(done=[(job, result)])
+        return not self.refused
+
+    def retry(
+        self,
+        job: Delivery | str,
+        *,
+        delay: float = 0,
+        error: dict[str, Any] | None = None,
+        place: str = "",
+        charge: bool = True,
+    ) -> bool:
+        """Failed, again in `delay` seconds; counted unless `charge` is False. place: "old" (the
+        default without a delay), "head" (the default with one), "tail" (X-05)."""
+        self.settle(retry=[retried(job, delay, error, place, charge)])
+        return not self.refused
+
+    def release(self, job: Delivery | str) -> bool:
+        """Give it back unstarted: its old position, not counted (Q-03)."""
+        self.settle(release=[job])
+        return not self.refused
+
+    def reject(self, job: Delivery | str, reason: str, kind: str = "rejected") -> bool:
+        """Failed for good, to the dead letters."""
+        self.settle(reject=[(job, self._cause(reason, kind))])
+        return not self.refused

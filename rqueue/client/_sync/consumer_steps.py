@@ -1,0 +1,306 @@
+"""The steps of the consumer protocol: register, wait, pull, settle, interest, close."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self
+
+import redis
+
+from rqueue.errors import ConnectionLost, ConsumerGone, RegistrationLost
+from rqueue.logs import logger
+from rqueue.model.expect import expect
+from rqueue.model.job import Delivery
+from rqueue.model.job_order import in_order, in_turn
+from rqueue.protocol import commands
+from rqueue.protocol.commands.consumers import Mode
+from rqueue.protocol.commands.settle import Pulled, Retried, Window
+from rqueue.protocol.consumer_state import DEFAULT_LEASE_MS, Subscription, consumer_name
+from rqueue.protocol.credit import Credit, SharedCredit
+from rqueue.protocol.credit_window import NO_CREDIT
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.recall import Recall
+from rqueue.transport.connection import Wire
+from rqueue.transport.lease_renewer import Renewer
+from rqueue.transport.wake_listener import Listener, Wake
+
+log = logger("rqueue")
+
+
+class ConsumerSteps(Subscription):
+    """The steps, one script call each; see `Consumer`."""
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        keys: QueueKeys,
+        *,
+        name: str = "",
+        jobs: int = 1,
+        bytes: int = 0,
+        credit: Credit | SharedCredit | None = None,
+        priority: int = 0,
+        mode: Mode = "acquire",
+        lease_ms: int = DEFAULT_LEASE_MS,
+        slots: int = 1,
+        worker: str = "",
+        history: bool = True,
+        renew: bool = True,
+        wire: Wire | None = None,
+        listener: Listener | None = None,
+    ) -> None:
+        super().__init__(
+            keys,
+            name=name,
+            jobs=jobs,
+            bytes=bytes,
+            credit=credit,
+            priority=priority,
+            mode=mode,
+            lease_ms=lease_ms,
+            slots=slots,
+            worker=worker,
+            history=history,
+        )
+        self._client = client
+        expect("renew", renew, bool, "True or False")
+        expect("history", history, bool, "True or False")
+        self._renews = renew
+        self._renewer: Renewer | None = None
+        self._own_wire = wire is None
+        self._wire = wire if wire is not None else Wire(client)
+        self._own_listener = listener is None
+        self._listener = listener
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def register(self) -> Self:
+        """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
+        call = self._register_call()
+        registered = self._wire.run(call, queue=self.keys.queue, consumer=self.name)
+        self.now, self.term, self.state = registered
+        self._lost = False
+        if self._listener is None:
+            self._listener = Listener(Wire(self._client, timeout=None))
+        self._listener.add(self.name, self.keys.wake(self.name))
+        if self._renews:
+            self._renewer = Renewer(self._client, self.keys, [self.name], self.lease_ms)
+            self._renewer.start()
+        return self
+
+    def rejoin(self) -> None:
+        """After the registration was lost: join again, under a new name and with empty hands."""
+        self._leave()
+        prefix = self.name.rsplit(":", 2)[0]
+        self.name = consumer_name(prefix)
+        self.register()
+
+    def close(self) -> None:
+        """Leave the queue: what is held goes back uncounted, in its place (X-21). A second close,
+        or one after the lease ended, does nothing."""
+        self._lost = False
+        try:
+            if self.term:
+                self._part()
+        finally:
+            if self.credit is not None:
+                self.credit.leave()
+            if self._own_listener and self._listener is not None:
+                self._listener.close()
+            if self._own_wire:
+                self._wire.close()
+
+    def _part(self) -> None:
+        term = self.term
+        try:
+            try:
+                self._unregister(term)
+            except ConnectionLost:
+                self._unregister(term)  # over a new connection: it may be said twice
+        except RegistrationLost:
+            pass  # everything went back already
+        finally:
+            self._leave()
+
+    def _unregister(self, term: str) -> None:
+        call = commands.unregister(self.keys, self.name, term)
+        while (self._wire.run(call, queue=self.keys.queue, consumer=self.name)).held:
+            pass
+
+    def _leave(self) -> None:
+        self._forget()
+        if self._renewer is not None:
+            self._renewer.stop()
+            self._renewer = None
+        if self._listener is not None:
+            self._listener.remove(self.keys.wake(self.name))
+
+    def __enter__(self) -> Self:
+        return self if self.term else self.register()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- protocol ----------------------------------------------------------------------------------
+
+    def pull(self, *, recall: bool = False) -> list[Delivery]:
+        """Acquire what the window allows, oldest of the highest level first (Q-40).
+
+        recall: also return what the queue says is in these hands (after a lost reply, H-18). A
+        browser gets the next jobs behind its cursor, and acquires none. Raises RegistrationLost.
+        """
+        self._joined()
+        unread = self._take_unread()
+        if self.mode == "browse":
+            return unread + self._browse()
+        if recall:
+            return sorted(self._recall(self._window()), key=in_order)
+        return unread + self._fetch()
+
+    def _fetch(self) -> list[Delivery]:
+        pulled = self._run(self._pull_call(self._window()))
+        jobs = self._in_turn(pulled)
+        self._idle()
+        return jobs
+
+    def settle(
+        self,
+        *,
+        ack: Iterable[Delivery | str] = (),
+        done: Iterable[tuple[Delivery | str, Any]] = (),
+        retry: Iterable[Retried] = (),
+        reject: Iterable[tuple[Delivery | str, dict[str, Any]]] = (),
+        release: Iterable[Delivery | str] = (),
+        pull: bool = False,
+        batch: bytes = b"",
+        rows: int = 0,
+    ) -> list[Delivery]:
+        """Say what became of jobs; with `pull`, acquire the next ones in the same step.
+
+        ack: done. done: (job, result), the result is kept. retry: failed, again later. reject:
+        (job, cause), to the dead letters. release: given back unstarted. Jobs that are not in these
+        hands any more change nothing and are named in `refused` (H-08). batch, rows: packed history
+        rows of ack, done, retry, reject, in this order. Raises RegistrationLost, NotEncodable.
+        """
+        self._joined()
+        settling = self._settled(ack, done, retry, reject, release, batch, rows)
+        if pull:
+            jobs = self._in_turn(self._run(self._settle_call(settling, self._window())))
+            self._idle()
+            return self._take_unread() + jobs
+        if (narrow := self._narrow_window()) is not None:
+            self.state = self._run(self._interest_call(narrow))
+        self._take(self._run(self._settle_call(settling, None)), settled_only=True)
+        if (again := self._reopen_window()) is not None:
+            self.state = self._run(self._interest_call(again))
+        return []
+
+    def interest(self, jobs: int, bytes: int = 0) -> str:
+        """Set the window without pulling; none: not interested (drain, Q-54). Returns the state:
+        "notified" means work waits, pull. With a credit manager use `grant`, which adds."""
+        self._joined()
+        self.state = self._run(self._interest_call(self._set_window(jobs, bytes)))
+        return self.state
+
+    def grant(self, jobs: int = 0, bytes: int = 0) -> str:
+        """Add to the credit, without pulling; returns the state, as `interest` (Q-50, Q-51)."""
+        self._joined()
+        self.state = self._run(self._interest_call(self._grant(jobs, bytes)))
+        return self.state
+
+    def wait(self, timeout: float | None = None) -> list[Wake]:
+        """Wait for a wake-up, at most `timeout` seconds; [] when nothing came.
+
+        A job handed over directly comes with it and is in these hands. When `timer_ms` is set the
+        wait ends by then: pull. Raises the server errors of `rqueue.errors`.
+        """
+        self._joined()
+        assert self._listener is not None
+        wakes = self._listener.wait(self._wait_s(timeout), self._renewer)
+        if self._renewer is not None and self._renewer.ended:
+            self._lost = True
+            self._leave()
+            raise ConsumerGone(self.name, queue=self.keys.queue)
+        return [wake for wake in wakes if self.hear(wake)]
+
+    # -- the end of credit (Q-54) ------------------------------------------------------------------
+
+    def stop(self) -> list[Delivery]:
+        """Give up the credit: nothing more is handed over. What is held stays held, and what was
+        handed over and not heard of yet is returned. `interest` or `grant` begins again."""
+        self._joined()
+        unread = self._take_unread()
+        self._no_credit()
+        if self.mode == "browse":
+            self.state = self._run(self._interest_call(NO_CREDIT))
+            return unread
+        return unread + self._in_turn(self._run(self._pull_call(NO_CREDIT)), NO_CREDIT)
+
+    def flush(self) -> list[Delivery]:
+        """Acquire all that the present credit allows, then give up what is left of it. Returns the
+        jobs in the queue's order, with what was handed over and not heard of yet."""
+        return sorted((job for jobs in self.drain() for job in jobs), key=in_order)
+
+    def drain(self) -> Iterator[list[Delivery]]:
+        """Acquire until nothing is left, then give up the credit.
+
+        Yields batches; settle each before the next is asked for, or the window is full and the
+        drain ends with it. Jobs that come back later (a retry with a delay) are not waited for.
+        """
+        while (jobs := self.pull()) or self.more:
+            if jobs:
+                yield jobs
+        if last := self.stop():
+            yield last
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _in_turn(self, pulled: Pulled, window: Window | None = None) -> list[Delivery]:
+        """The jobs of a reply, behind what was handed over before them and not heard of yet."""
+        if not self._overtakes(pulled):
+            return self._take(pulled)
+        # what nobody was given yet is named again, in its turn
+        known = self._held.keys() - {job.id for job in self._unread}
+        self._take(pulled)
+        jobs = self._recall(self._window() if window is None else window)
+        self._asked = pulled.behind  # once: a damaged one is never named
+        return in_turn([job for job in jobs if job.id not in known])
+
+    def _recall(self, window: Window) -> list[Delivery]:
+        """All that is in these hands, in the order in which it was taken, and what the window still
+        allows."""
+        recall = Recall()
+        while not recall.read(pulled := self._run(self._pull_call(window, recall))):
+            pass
+        jobs = self._take_recalled(pulled, recall)
+        self._idle()
+        return jobs
+
+    def _browse(self) -> list[Delivery]:
+        if not self._window().jobs:
+            return []
+        page = self._run(self._browse_call())
+        if (fits := self._affords(page)) < len(page.jobs):
+            page = self._run(self._browse_call(fits))
+        jobs = self._browsed(page)
+        if jobs and not self._window().jobs:
+            self.state = self._run(self._interest_call(NO_CREDIT))
+        return jobs
+
+    def _idle(self) -> None:
+        if (small := self._idle_window()) is not None:
+            self.state = self._run(self._interest_call(small))
+
+    def _run(self, call: commands.Call[Any]) -> Any:
+        try:
+            return self._wire.run(call, queue=self.keys.queue, consumer=self.name)
+        except RegistrationLost:
+            self._lost = True
+            self._leave()
+            raise

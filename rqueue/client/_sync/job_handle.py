@@ -1,0 +1,84 @@
+"""What enqueue returns: the job's id, and its result when it has one."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from rqueue.errors import ServerError
+from rqueue.escape import escaped
+from rqueue.model.job import JobState, Record
+from rqueue.protocol import commands
+from rqueue.protocol.result_wait import ResultWait, read_result, read_state, slice_for
+
+if TYPE_CHECKING:
+    from rqueue.client._sync.queue import Queue
+
+
+R = TypeVar("R")
+
+
+class JobHandle(Generic[R]):
+    """One job. `created` is False when a job of its id was known before: nothing was stored then.
+
+    `handed_to`: the consumer that got it at once, "" if none.
+    """
+
+    __slots__ = ("_queue", "created", "handed_to", "id")
+
+    def __init__(self, queue: Queue, id: str, *, created: bool = True, handed_to: str = "") -> None:
+        self._queue = queue
+        self.id = id
+        self.created = created
+        self.handed_to = handed_to
+
+    @property
+    def queue(self) -> str:
+        """The queue's name."""
+        return self._queue.name
+
+    def state(self) -> JobState:
+        """Where the job is now; UNKNOWN if it was never accepted or its record is gone."""
+        call = commands.await_result(self._queue.keys, self.id, wait=False)
+        return read_state(self._queue._run(call))
+
+    def result(self, timeout: float | None = None) -> R:
+        """Wait for the result, at most `timeout` seconds (None: for ever; 0: do not wait).
+
+        Waits without polling and consumes nothing: any number of callers may ask, again and again,
+        while the record lasts. It goes on while Redis is gone, starts or is busy, until the time is
+        over: then that error is raised. Raises ResultTimeout (or ResultNotReady, where timeout is
+        0) with the job's state, JobFailed with the remote traceback, JobCancelled, JobPurged,
+        JobExpired, ResultExpired, UnknownJob, and the server errors.
+        """
+        value: R = await_record(self._queue, self.id, timeout)
+        return value
+
+    def cancel(self, *, held: bool = True) -> bool:
+        """Cancel the job; True if it had not ended. Where a worker runs it already (`held`), the
+        worker is told and the outcome does not count any more."""
+        return self._queue.cancel(self.id, held=held)
+
+    def __repr__(self) -> str:
+        return f"<job {escaped(self.id)} of queue {self.queue!r}>"
+
+
+def await_record(queue: Queue, id: str, timeout: float | None) -> Any:
+    """Wait for a job's record and return the result in it; see `JobHandle.result`."""
+    wait = ResultWait(queue.keys, id, timeout, slice_for(queue._lines.patience), queue.redis)
+    while True:
+        try:
+            record = _asked(queue, wait)
+        except ServerError as error:
+            time.sleep(wait.pause(error))
+        else:
+            if record is not None:
+                return read_result(id, record)
+
+
+def _asked(queue: Queue, wait: ResultWait) -> Record | None:
+    """The record, or None: go on waiting."""
+    if wait.left <= 0:
+        return wait.heard(queue._run(wait.ask()))
+    seen, moved = queue._lines.run_then(wait.ask(), wait.block(), queue=queue.name)
+    return wait.heard(seen) or wait.moved(moved)

@@ -1,0 +1,368 @@
+"""The client of one queue: what a web app uses to enqueue, and everybody to reach a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar, overload
+
+import redis
+
+from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.putter import BackgroundPuts
+from rqueue.model.envelope import Envelope
+from rqueue.model.expect import expect
+from rqueue.model.ids import check_id
+from rqueue.model.job import Delivery
+from rqueue.model.names import check_queue
+from rqueue.protocol import commands, put_buffer
+from rqueue.protocol.commands.consumers import Mode
+from rqueue.protocol.commands.enqueue import Accepted, Put
+from rqueue.protocol.credit import Credit, SharedCredit
+from rqueue.protocol.job_packer import (
+    Call,
+    Packer,
+    another_id,
+    by_name,
+    configuration,
+    lease_of,
+    renamed,
+    terms_of,
+)
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.put_buffer import ErrorListener
+from rqueue.settings import Settings, parse_when, redact
+from rqueue.tasks.options import NO_OPTIONS, Options
+from rqueue.tasks.task import BoundTask
+from rqueue.transport.discovery import with_url
+from rqueue.transport.redis_client import open_client, patience_of, require_bytes
+from rqueue.transport.server_check import first_look
+from rqueue.transport.thread_connections import Flight, Lines
+
+__all__ = ["Call", "Queue", "when"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+SIBLINGS_MAX = 1000
+"""Queues over one connection that are remembered."""
+
+
+class Queue:
+    """A queue, by name. Making one costs nothing: it connects at its first command.
+
+    url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an
+    open redis-py client instead. namespace: a prefix that keeps several applications apart in one
+    Redis. signing_keys: sign what is enqueued.
+    Thread-safe, and safe to use after a fork, as redis-py's pool is.
+    """
+
+    def __init__(
+        self,
+        name: str = "default",
+        url: str | None = None,
+        *,
+        redis: redis.Redis | None = None,
+        namespace: str | None = None,
+        signing_keys: dict[str, str] | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        given = Settings.of(settings, url=url, namespace=namespace, signing_keys=signing_keys)
+        self.settings = given
+        self.keys = QueueKeys(check_queue(name), given.namespace)
+        self.name = name
+        self._packer = Packer(self.keys, given)
+        self._siblings: dict[str, Queue] = {name: self}
+        self._looked = False
+        self._owns = redis is None
+        if redis is not None:
+            require_bytes(redis)
+            self.redis = redis
+            patience = patience_of(redis)
+        else:
+            self.settings = given = with_url(given)
+            self.redis = open_client(
+                str(given.url),
+                socket_connect_timeout=given.connect_timeout,
+                socket_timeout=given.command_timeout + 20,
+            )
+            patience = given.command_timeout
+        self._lines = Lines(self.redis, patience)
+
+    # -- enqueue -----------------------------------------------------------------------------------
+
+    @overload
+    def enqueue(
+        self, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> JobHandle[R]: ...
+    @overload
+    def enqueue(self, task: str, /, *args: Any, **kwargs: Any) -> JobHandle[Any]: ...
+    def enqueue(
+        self, task: BoundTask[..., Any] | str, /, *args: Any, **kwargs: Any
+    ) -> JobHandle[Any]:
+        """Enqueue one call of a task, given as the task or by name (its code need not be here).
+
+        For other options than the task's: `queue.enqueue(task.options(priority=9), ...)`, or
+        `queue.send(name, args, kwargs, Options(...))`. Raises BadArguments, NotEncodable, and the
+        server errors; what raises has stored nothing, but for RedisTimeout and ConnectionLost:
+        then it is not known, and enqueueing again under the same id is safe.
+        """
+        if not isinstance(task, BoundTask):
+            return self.send(task, args, kwargs)
+        check = task.check
+        check(args, kwargs)
+        return self.enqueue_task(
+            self.name, task.name, args, kwargs, task.defaults, check.positional
+        )
+
+    def send(
+        self,
+        task: str,
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        options: Options = NO_OPTIONS,
+    ) -> JobHandle[Any]:
+        """Enqueue one call of a task by name, with options."""
+        return self.enqueue_task(self.name, *by_name(task, args, kwargs, options))
+
+    @property
+    def target(self) -> str:
+        """The queue's name: where a task's jobs go with `task.options(sender=...)`."""
+        return self.name
+
+    def enqueue_task(
+        self,
+        queue: str,
+        task: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        options: Options,
+        parameters: Sequence[str],
+    ) -> JobHandle[Any]:
+        """What tasks call (`rqueue.tasks.enqueuer.Sender`). `queue` may be another than this
+        one."""
+        target = self if queue == self.name else self.at(queue)
+        id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
+        terms = terms_of(options)
+        while True:
+            signed = target._packer.signed(id_, body, terms)
+            call = commands.enqueue_one(
+                target.keys, id_, signed, terms, immediate=options.immediate
+            )
+            answer = target._run(call)
+            # the connection may have sent it twice: then an id made here is known from the first
+            if answer.accepted or answer.again or not own:
+                break
+            id_ = another_id(id_, target.name)
+        created = own or answer.accepted == 1
+        return JobHandle(target, id_, created=created, handed_to=answer.handed_to)
+
+    def enqueue_many(self, calls: Iterable[Call]) -> list[JobHandle[Any]]:
+        """Enqueue many calls, in order, hundreds in one step (C-20 without its shared fate: each
+        is a job of its own). A step is atomic: all its jobs or, on an error, none."""
+        handles: list[JobHandle[Any]] = []
+        sent: tuple[list[tuple[Put, bool]], Flight[Accepted]] | None = None
+        try:
+            for batch in self._packer.batches(calls):  # packed while the one before is under way
+                if sent is not None:
+                    earlier, sent = sent, None
+                    handles += self._stored(*earlier)
+                call = commands.enqueue(self.keys, [put for put, _ in batch])
+                sent = batch, self._lines.begin(call)
+        finally:
+            if sent is not None:
+                handles += self._stored(*sent)
+        return handles
+
+    def _stored(
+        self, batch: list[tuple[Put, bool]], flight: Flight[Accepted]
+    ) -> list[JobHandle[Any]]:
+        accepted = self._lines.finish(flight, queue=self.name)
+        if not self._looked:
+            self._look_once()
+        known = set(accepted.known)
+        while twins := renamed(batch, accepted, self.name):
+            accepted = self.enqueue_puts([batch[index][0] for index in twins]).of(twins)
+        return [
+            JobHandle(self, put.id, created=own or index not in known)
+            for index, (put, own) in enumerate(batch)
+        ]
+
+    def enqueue_puts(self, puts: Sequence[Put]) -> Accepted:
+        """Enqueue jobs that are packed already, at most 1000: for pipelines, and for what
+        background puts could not store."""
+        return self._run(commands.enqueue(self.keys, self._packer.signed_puts(puts)))
+
+    def putter(
+        self,
+        *,
+        batch: int = put_buffer.BATCH,
+        linger: float = put_buffer.LINGER_S,
+        limit: int = put_buffer.LIMIT,
+        limit_bytes: int = put_buffer.LIMIT_BYTES,
+        timeout: float | None = None,
+        on_error: ErrorListener | None = None,
+    ) -> BackgroundPuts:
+        """Background puts into this queue: enqueue without waiting; see `BackgroundPuts`."""
+        return BackgroundPuts(
+            self,
+            batch=batch,
+            linger=linger,
+            limit=limit,
+            limit_bytes=limit_bytes,
+            timeout=timeout,
+            on_error=on_error,
+        )
+
+    def _run(self, call: commands.Call[T]) -> T:
+        answer = self._lines.run(call, queue=self.name)
+        if not self._looked:
+            self._look_once()
+        return answer
+
+    def _look_once(self) -> None:
+        self._looked = True
+        first_look(self.redis)
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    def job(self, id: str) -> JobHandle[Any]:
+        """The handle of a job enqueued before, here or elsewhere."""
+        return JobHandle(self, check_id(id))
+
+    def envelope(self, job: Delivery) -> Envelope:
+        """What a job in a consumer's hands carries: its task, arguments and options.
+
+        Where the settings have signing keys, the signature is verified, and that the job is what
+        was signed. Raises Undecodable, Unsigned, Forged.
+        """
+        return self._packer.envelope(job)
+
+    def cancel(self, id: str, *, held: bool = True) -> bool:
+        """Cancel a job; True if it had not ended. held=False leaves a job alone that a worker has
+        in its hands (C-25)."""
+        expect("id", id, str, "a job's id")
+        expect("held", held, bool, "True or False")
+        was = self._run(commands.cancel(self.keys, id, held=held))
+        return was in ("ready", "scheduled", "held")
+
+    def promote(self, *ids: str) -> int:
+        """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many.
+
+        Signed jobs are signed anew, for now. Raises Forged for one whose signature does not hold.
+        """
+        if not ids:
+            return 0
+        if self._packer.signs:
+            for id_ in ids:
+                shown = self._run(commands.show(self.keys, id_))
+                job = Delivery(id_, shown.value)
+                if shown.state == "scheduled" and (fresh := self._packer.signed_for_now(job)):
+                    self._run(commands.resign(self.keys, id_, job.body, fresh))
+        return self._run(commands.promote(self.keys, ids))
+
+    # -- the queue ---------------------------------------------------------------------------------
+
+    def at(self, name: str) -> Queue:
+        """Another queue over the same connection."""
+        found = self._siblings.get(name)
+        if found is None:
+            found = type(self)(name, redis=self.redis, settings=self.settings)
+            found._looked = self._looked
+            found._lines = self._lines
+            if len(self._siblings) < SIBLINGS_MAX:
+                found._siblings = self._siblings
+                self._siblings[name] = found
+        return found
+
+    def pause(self) -> bool:
+        """Hand nothing out from now on; True if that is a change. Jobs are still accepted."""
+        return self._run(commands.pause(self.keys))
+
+    def resume(self) -> bool:
+        """Hand out again; True if that is a change."""
+        return self._run(commands.resume(self.keys))
+
+    def configure(
+        self,
+        *,
+        priorities: int | None = None,
+        max_deliveries: int | None = None,
+        max_crashes: int | None = None,
+        keep: float | str | timedelta | None = None,
+        history_rows_max: int | None = None,
+    ) -> None:
+        """Set the queue's own options, for all its clients and workers.
+
+        priorities: how many levels (1 to 10, the default; Q-11), not to be changed once jobs are
+        there. max_deliveries: attempts of a job that says nothing else (default 10; 0: no limit).
+        max_crashes: how many of them may cost a worker its process (default 3; 0: no limit).
+        keep: how long records and results of ended jobs last (default 10 minutes).
+        history_rows_max: rows that the history keeps (default 200,000). Raises ConfigError.
+        """
+        options = configuration(priorities, max_deliveries, max_crashes, keep, history_rows_max)
+        self._run(commands.configure(self.keys, options))
+
+    def counts(self) -> commands.Counts:
+        """The queue in numbers: exact gauges and counters, in one look."""
+        return self._run(commands.counts(self.keys))
+
+    def consumer(
+        self,
+        *,
+        name: str = "",
+        jobs: int = 1,
+        bytes: int = 0,
+        credit: Credit | SharedCredit | None = None,
+        priority: int = 0,
+        mode: Mode = "acquire",
+        lease: float | str | timedelta | None = None,
+        slots: int = 1,
+        history: bool = True,
+        renew: bool = True,
+    ) -> Consumer:
+        """A consumer of this queue: the protocol one step at a time; see `Consumer`."""
+        return Consumer(
+            self.redis,
+            self.keys,
+            name=name,
+            jobs=jobs,
+            bytes=bytes,
+            credit=credit,
+            priority=priority,
+            mode=mode,
+            lease_ms=lease_of(lease, self.settings),
+            slots=slots,
+            history=history,
+            renew=renew,
+        )
+
+    def close(self) -> None:
+        """Close the connections that this queue opened."""
+        self._lines.close()
+        if self._owns:
+            self.redis.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        where = redact(self.settings.url) if self.settings.url else "an open connection"
+        return f"<Queue {self.name!r} at {where}>"
+
+
+def when(value: datetime | timedelta | float) -> dict[str, int]:
+    """The due time of an `Options`, from a datetime, Unix seconds or a timedelta from now."""
+    at_ms, delay_ms = parse_when(value)
+    return {"at_ms": at_ms} if at_ms is not None else {"delay_ms": delay_ms or 0}

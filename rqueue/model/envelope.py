@@ -1,0 +1,290 @@
+"""What a job carries, as bytes: a JSON array, never pickle.
+
+`["task", args, kwargs, opts]`, empty trailing parts left out (a later version would begin with its
+number); packed once by the client and never rewritten. With signing keys a signature stands before
+it, see `rqueue.model.signing`.
+
+Encodable are None, bool, int up to 64 bits, finite float, str, list, tuple, dict with str keys, and
+what has one obvious JSON form: Enum (its value), datetime, date, time, UUID (text) and dataclasses
+(an object of all their fields). The task receives that JSON form: lists for tuples, text for a
+datetime, a dict for a dataclass. Everything else is refused where the job is enqueued, with the
+argument's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time
+from enum import Enum
+from math import isfinite
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from orjson import OPT_PASSTHROUGH_DATACLASS, JSONDecodeError, dumps, loads
+
+from rqueue.errors import NotEncodable, Undecodable
+from rqueue.model.signing import split_signature
+
+__all__ = [
+    "Envelope",
+    "decode_result",
+    "encode_result",
+    "pack",
+    "unpack",
+]
+
+MAX_DEPTH = 250  # orjson's own limit is 254, of which the envelope and the argument list use two
+
+_HINTS = {
+    "set": "pass a list",
+    "frozenset": "pass a list",
+    "range": "pass a list",
+    "generator": "pass a list",
+    "deque": "pass a list",
+    "ndarray": "pass a list (.tolist())",
+    "bytes": "pass text, for instance base64",
+    "bytearray": "pass text, for instance base64",
+    "memoryview": "pass text, for instance base64",
+    "Decimal": "pass text (str(value))",
+    "Fraction": "pass text (str(value))",
+    "timedelta": "pass seconds (.total_seconds())",
+    "PosixPath": "pass text (str(path))",
+    "WindowsPath": "pass text (str(path))",
+    "complex": "pass a list of two floats",
+    "type": "pass its name",
+    "function": "pass its name",
+    "coroutine": "await it first",
+}
+
+
+class Envelope(NamedTuple):
+    """One job's task, arguments and options."""
+
+    task: str
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = {}
+    opts: Mapping[str, Any] = {}
+
+    def encode(self) -> bytes:
+        """The envelope's bytes. Raises NotEncodable."""
+        return pack(self.task, self.args, dict(self.kwargs), dict(self.opts))
+
+    @classmethod
+    def decode(cls, body: bytes) -> Envelope:
+        """The envelope in `body`, signed (not verified here) or not. Raises Undecodable."""
+        return cls(*unpack(body))
+
+
+_PLAIN = frozenset({type(None), bool, int, str})  # nothing in these can become a null unseen
+
+
+def _dataclass_as_dict(value: Any) -> dict[str, Any]:
+    # orjson by itself would leave out fields whose name begins with an underscore, and say nothing.
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in fields(value)}
+    raise TypeError
+
+
+def pack(
+    task: str,
+    args: Sequence[Any] = (),
+    kwargs: dict[str, Any] | None = None,
+    opts: dict[str, Any] | None = None,
+    parameters: Sequence[str] = (),
+) -> bytes:
+    """Encode one job. `parameters` names the positional ones, for the error message.
+
+    Raises NotEncodable, which names the argument and the path inside it.
+    """
+    if opts:
+        parts = [task, args, kwargs or {}, opts]
+    elif kwargs:
+        parts = [task, args, kwargs]
+    elif args:
+        parts = [task, args]
+    else:
+        parts = [task]
+    try:
+        body = dumps(parts, _dataclass_as_dict, OPT_PASSTHROUGH_DATACLASS)
+    except TypeError as error:
+        raise _explain(task, args, kwargs, opts, parameters, str(error)) from None
+    # orjson writes NaN and infinity as null: where the text has no null there was none. (partition
+    # searches in a third of the time that `in` takes.)
+    if body.partition(b"null")[1] and not (
+        _PLAIN.issuperset(map(type, args))
+        and not opts
+        and (not kwargs or _PLAIN.issuperset(map(type, kwargs.values())))
+    ):
+        for name, value in _named(args, kwargs, opts, parameters):
+            if problem := _problem(value, name):
+                raise NotEncodable(problem[0], task, problem[1])
+    return body
+
+
+def unpack(body: bytes) -> tuple[str, list[Any], dict[str, Any], dict[str, Any]]:
+    """Task, args, kwargs and opts of an envelope; a signature is skipped, not verified.
+
+    Raises Undecodable.
+    """
+    try:
+        parts = loads(body)
+    except JSONDecodeError as error:
+        if body[:1] == b"S":
+            return unpack(split_signature(body).json)
+        raise Undecodable(f"not an envelope ({error})", body) from None
+    if type(parts) is list:
+        size = len(parts)
+        if size and type(parts[0]) is int:
+            raise Undecodable("an envelope of a later version than this rqueue reads", body)
+        if 1 <= size <= 4 and type(parts[0]) is str:
+            args = parts[1] if size > 1 else []
+            kwargs = parts[2] if size > 2 else {}
+            opts = parts[3] if size > 3 else {}
+            if type(args) is list and type(kwargs) is dict and type(opts) is dict:
+                return parts[0], args, kwargs, opts
+    raise Undecodable("not an envelope", body)
+
+
+def encode_result(value: Any, task: str = "") -> bytes:
+    """A task's return value as kept in its record: JSON, or nothing at all for None.
+
+    Raises NotEncodable.
+    """
+    if value is None:
+        return b""
+    try:
+        payload = dumps(value, _dataclass_as_dict, OPT_PASSTHROUGH_DATACLASS)
+    except TypeError as error:
+        path, problem = _problem(value, "") or ("", str(error))
+        raise NotEncodable("", task, f"{path}: {problem}" if path else problem) from None
+    if payload.partition(b"null")[1]:
+        if found := _problem(value, ""):
+            path, problem = found
+            raise NotEncodable("", task, f"{path}: {problem}" if path else problem)
+        if payload == b"null":  # an Enum whose value is None
+            return b""
+    return payload
+
+
+def decode_result(payload: bytes) -> Any:
+    """What `encode_result` was given, in its JSON form. Raises Undecodable."""
+    if not payload:
+        return None
+    try:
+        return loads(payload)
+    except JSONDecodeError as error:
+        raise Undecodable(f"not a result ({error})", payload) from None
+
+
+# -- what is wrong with a value --------------------------------------------------------------------
+
+
+def _named(
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+    opts: Mapping[str, Any] | None,
+    parameters: Sequence[str],
+) -> list[tuple[str, Any]]:
+    """Every value of a job with the name that its user knows it by."""
+    named: list[tuple[str, Any]] = []
+    for index, value in enumerate(args):
+        if index < len(parameters) and not parameters[index].startswith("*"):
+            named.append((parameters[index], value))
+        elif parameters and parameters[-1].startswith("*"):
+            named.append((f"{parameters[-1][1:]}[{index - len(parameters) + 1}]", value))
+        else:
+            named.append((f"#{index + 1}", value))
+    named.extend((str(key), value) for key, value in (kwargs or {}).items())
+    named.extend((f"option {key}", value) for key, value in (opts or {}).items())
+    return named
+
+
+def _explain(
+    task: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+    opts: Mapping[str, Any] | None,
+    parameters: Sequence[str],
+    reason: str,
+) -> NotEncodable:
+    """The error for a job that orjson refused, naming the first culprit."""
+    if not isinstance(args, list) and type(args) is not tuple:
+        return NotEncodable("args", task, f"a list or tuple, not {type(args).__name__}")
+    for key in (*(kwargs or {}), *(opts or {})):
+        if type(key) is not str:
+            return NotEncodable(repr(key), task, "the name of an argument is a str")
+    named = _named(args, kwargs, opts, parameters)
+    for name, value in named:
+        if problem := _problem(value, name):
+            return NotEncodable(problem[0], task, problem[1])
+    for name, value in named:  # orjson knows a reason that we do not: find the argument at least
+        try:
+            dumps(value, _dataclass_as_dict, OPT_PASSTHROUGH_DATACLASS)
+        except TypeError as error:
+            return NotEncodable(name, task, str(error))
+    return NotEncodable("task", task, reason)
+
+
+def _problem(value: Any, path: str, depth: int = 0) -> tuple[str, str] | None:
+    """Path and reason of the first thing in `value` that has no JSON form; None = all is well."""
+    if value is None or value is True or value is False:
+        return None
+    kind = type(value)
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return path, "text with a lone surrogate is not UTF-8"
+        return None
+    if isinstance(value, int):
+        if -(2**63) <= value < 2**64:
+            return None
+        return path, "an int beyond 64 bits is not portable JSON; pass it as text"
+    if kind is float:
+        return None if isfinite(value) else (path, f"{value} is not JSON; pass None or text")
+    if isinstance(value, Enum):
+        return _problem(value.value, path, depth)
+    if isinstance(value, datetime | date | UUID):
+        return None
+    if isinstance(value, time):
+        return (path, "a time with a time zone is not JSON") if value.tzinfo else None
+    if depth >= MAX_DEPTH:
+        return path[:60] + "...", f"nested deeper than {MAX_DEPTH} levels, or contains itself"
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if type(key) is not str:
+                return path, f"dict key {key!r} is {_a(key)}; JSON has str keys only"
+            if found := _problem(key, path) or _problem(item, _join(path, key), depth + 1):
+                return found
+        return None
+    if isinstance(value, list) or kind is tuple:
+        for index, item in enumerate(value):
+            if found := _problem(item, f"{path}[{index}]", depth + 1):
+                return found
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        for f in fields(value):
+            if found := _problem(getattr(value, f.name), _join(path, f.name), depth + 1):
+                return found
+        return None
+    return path, f"{kind.__name__} is not JSON; {_hint(value)}"
+
+
+def _join(path: str, key: str) -> str:
+    if key.isidentifier():
+        return f"{path}.{key}" if path else key
+    return f"{path}[{key!r}]"
+
+
+def _a(value: object) -> str:
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+
+
+def _hint(value: object) -> str:
+    if isinstance(value, float):
+        return "pass float(value)"
+    if isinstance(value, tuple):
+        return "pass a list or a dict"
+    return _HINTS.get(type(value).__name__, "pass its id, or a dict of what the task needs")

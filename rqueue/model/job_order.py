@@ -1,0 +1,70 @@
+"""The queue's order of jobs that are in somebody's hands."""
+
+from __future__ import annotations
+
+from rqueue.errors import Undecodable
+from rqueue.model.job import Delivery
+
+
+def in_order(job: Delivery) -> tuple[int, bool, int, int]:
+    """Sort key: the queue's order. Those that were due come first in their level, by due time. One
+    that cannot be read comes first of all: it is in nobody's way."""
+    try:
+        return -job.level, not job.due_ms, job.due_ms, job.position
+    except Undecodable:
+        return -10_000, False, 0, 0
+
+
+def position_of(job: Delivery) -> int:
+    """Its position, 0 where it cannot be read."""
+    try:
+        return job.position
+    except Undecodable:
+        return 0
+
+
+def came_back(job: Delivery) -> bool:
+    """Whether it was in somebody's hands before; False where it cannot be read."""
+    try:
+        return job.redelivered
+    except Undecodable:
+        return False
+
+
+def in_turn(jobs: list[Delivery]) -> list[Delivery]:
+    """Jobs in the order in which a consumer begins them. jobs: in the order of taking.
+
+    What was taken earlier comes first (X-25). Only what was given back and taken again may stand
+    behind a later job of its kind, one that was handed over meanwhile: then all go by the queue's
+    order, for a job keeps its place (Q-01).
+    """
+    last: dict[tuple[int, bool], tuple[int, bool, int, int]] = {}
+    for job in jobs:
+        key = in_order(job)
+        if key < last.get(key[:2], key):
+            return sorted(jobs, key=in_order)
+        last[key[:2]] = key
+    return jobs
+
+
+def overtakers(jobs: list[Delivery]) -> set[str]:
+    """Ids of those that stand before an earlier job of their kind, and of all behind the first of
+    them. jobs: in the order of taking.
+
+    They were handed over before the other one was given back, or lost with a reply: between them
+    there may be more that wait. Whoever can give them back begins all in the queue's order.
+    """
+    first: dict[tuple[int, bool], tuple[int, bool, int, int]] = {}
+    limit: dict[tuple[int, bool], tuple[int, bool, int, int]] = {}
+    keys = [in_order(job) for job in jobs]
+    for key in reversed(keys):
+        kind = key[:2]
+        if key > first.get(kind, key):
+            limit[kind] = min(limit.get(kind, key), key)
+        else:
+            first[kind] = key
+    return {
+        job.id
+        for job, key in zip(jobs, keys, strict=True)
+        if key[:2] in limit and key >= limit[key[:2]]
+    }

@@ -1,0 +1,53 @@
+"""The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
+
+`<priority>,<when>,<max deliveries>[:<max crashes>],`, where `when` is nothing (now), `+<ms>` (from
+now, by Redis's clock) or `@<ms>` (since the epoch). The enqueue script reads it, and signatures
+cover it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rqueue.model.job import DEFAULT_LEVEL
+
+__all__ = ["NORMAL_TERMS", "Terms"]
+
+
+class Terms(NamedTuple):
+    """On which terms a job is enqueued.
+
+    priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
+    absolute time instead, ms since the epoch. max_deliveries, max_crashes: 0 = the queue's.
+    """
+
+    priority: int = DEFAULT_LEVEL
+    delay_ms: int = 0
+    at_ms: int = 0
+    max_deliveries: int = 0
+    max_crashes: int = 0
+
+    @property
+    def text(self) -> str:
+        """The terms as text."""
+        most = f"{self.max_deliveries}"
+        if self.max_crashes:
+            most += f":{self.max_crashes}"
+        if self.at_ms > 0:
+            return f"{self.priority},@{self.at_ms},{most},"
+        if self.delay_ms > 0:
+            return f"{self.priority},+{self.delay_ms},{most},"
+        return f"{self.priority},,{most},"
+
+    @classmethod
+    def parse(cls, text: str) -> Terms:
+        """The terms whose text this is. Raises ValueError."""
+        priority, when, most, _ = text.split(",")
+        kind, number = when[:1], int(when[1:] or 0)
+        due, delay = (number, 0) if kind == "@" else (0, number)
+        deliveries, _, crashes = most.partition(":")
+        return cls(int(priority), delay, due, int(deliveries), int(crashes or 0))
+
+
+NORMAL_TERMS = Terms().text
+"""Of nearly all jobs."""

@@ -1,0 +1,122 @@
+"""Build the calls of a consumer's life: register, interest, renew, reclaim, unregister."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from orjson import dumps
+
+from rqueue.protocol.call import Arg, Call, text
+from rqueue.protocol.commands.settle import Window
+from rqueue.protocol.keys import QueueKeys
+
+Mode = Literal["acquire", "browse"]
+
+
+class Registered(NamedTuple):
+    """The term is the fencing number of this registration: every later call carries it."""
+
+    now: int
+    term: str
+    state: str
+
+
+class Renewed(NamedTuple):
+    """`gone`: consumers whose lease had ended. `reclaimed`: dead ones that left, their jobs given
+    back. `more`: other dead ones hold jobs still; renew again at once."""
+
+    now: int
+    gone: list[str]
+    reclaimed: int
+    more: bool
+
+
+class Ran(NamedTuple):
+    """A job that a worker was running. `acquired_ms`, `started_ms`: when the worker got it, and
+    when it began, by Redis's clock; 0 = not known."""
+
+    id: str
+    acquired_ms: int = 0
+    started_ms: int = 0
+
+
+class Left(NamedTuple):
+    """`held`: jobs still in its hands; call again until 0."""
+
+    now: int
+    held: int
+
+
+def _read_registered(reply: Any) -> Registered:
+    return Registered(reply[0], text(reply[1]), text(reply[2]))
+
+
+def _read_renewed(reply: Any) -> Renewed:
+    return Renewed(reply[0], [text(name) for name in reply[1]], reply[2], bool(reply[3]))
+
+
+def _read_left(reply: Any) -> Left:
+    return Left(reply[0], reply[1])
+
+
+def _read_noted(reply: Any) -> int:
+    return int(reply[1])
+
+
+def _flat(jobs: Sequence[Ran]) -> list[Arg]:
+    return [part for job in jobs for part in job]
+
+
+def _read_state(reply: Any) -> str:
+    return text(reply[1])
+
+
+def register(
+    keys: QueueKeys,
+    consumer: str,
+    *,
+    mode: Mode = "acquire",
+    priority: int = 0,
+    window: Window = Window(1),  # noqa: B008 - a NamedTuple of two numbers
+    lease_ms: int,
+    slots: int = 1,
+    worker: str = "",
+    limits: Mapping[str, tuple[int, int]] | None = None,
+) -> Call[Registered]:
+    """Add a consumer. A name is used once: a new incarnation takes a new name (H-12).
+
+    limits: attempts and crashes that a task's jobs may have, by its name; 0 where the task says
+    nothing, "*" for all tasks. What a job says itself wins, what the queue says does not.
+    """
+    args: list[Arg] = [consumer, mode, priority, window.jobs, window.bytes, lease_ms, slots, worker]
+    args.append(dumps(limits) if limits else "")
+    return Call("register", keys.meta, args, _read_registered)
+
+
+def interest(keys: QueueKeys, consumer: str, term: str, window: Window) -> Call[str]:
+    """Set the window without pulling (Q-38, Q-39); returns the list the consumer is in then."""
+    args: list[Arg] = [consumer, term, window.jobs, window.bytes]
+    return Call("interest", keys.meta, args, _read_state)
+
+
+def renew(keys: QueueKeys, lease_ms: int, consumers: Sequence[str]) -> Call[Renewed]:
+    """Renew leases; with no consumers it is only a look after what others left behind."""
+    return Call("renew", keys.meta, [lease_ms, *consumers], _read_renewed)
+
+
+def note_running(keys: QueueKeys, consumer: str, running: Sequence[Ran]) -> Call[int]:
+    """Note what a consumer has been running for a while, in place of what was noted before: the end
+    of its lease charges these jobs and no others (X-24). Answers how many were noted."""
+    return Call("note_running", keys.meta, [consumer, *_flat(running)], _read_noted)
+
+
+def reclaim(keys: QueueKeys, consumer: str, cause: bytes, charged: Sequence[Ran]) -> Call[Left]:
+    """Take back what a dead consumer held; only the `charged` (running) jobs count an attempt and a
+    crash. cause: JSON object."""
+    return Call("reclaim", keys.meta, [consumer, cause, *_flat(charged)], _read_left)
+
+
+def unregister(keys: QueueKeys, consumer: str, term: str) -> Call[Left]:
+    """Take a consumer off the queue; what it holds goes back uncounted (X-21)."""
+    return Call("unregister", keys.meta, [consumer, term], _read_left)

@@ -1,0 +1,159 @@
+"""Build enqueue calls and read their replies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple, TypeVar
+
+from rqueue.model.job import DEFAULT_LEVEL
+from rqueue.model.terms import NORMAL_TERMS, Terms
+from rqueue.protocol.call import Arg, Call, text
+from rqueue.protocol.keys import QueueKeys
+
+T = TypeVar("T")
+
+BATCH_MAX = 1000
+"""Jobs that one enqueue call may carry; clients send less, see `BATCH`."""
+
+BATCH = 250
+"""Jobs that clients put into one call: large enough to amortise it, small enough (well below a
+millisecond of Redis) to let others in between."""
+
+
+class Put(NamedTuple):
+    """One job to be enqueued: its id and envelope, and what the queue itself must know of it.
+
+    priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
+    absolute time instead, ms since the epoch. Both in the past: an ordinary enqueue (X-07).
+    max_deliveries, max_crashes: 0 = the queue's.
+    """
+
+    id: str
+    envelope: bytes
+    priority: int = DEFAULT_LEVEL
+    delay_ms: int = 0
+    at_ms: int = 0
+    max_deliveries: int = 0
+    max_crashes: int = 0
+
+    @property
+    def terms(self) -> str:
+        """The part of a run that jobs side by side share; see `rqueue.model.terms`."""
+        return Terms(*self[2:]).text
+
+    @classmethod
+    def of_terms(cls, id: str, envelope: bytes, terms: str) -> Put:
+        """The job whose `terms` these are."""
+        return cls(id, envelope, *Terms.parse(terms))
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a writer notes of a step that may come twice, in the same step.
+
+    run, epoch, partition: whose log it is (a run's name has no comma and no colon). length: bytes
+    of the log when the step was made: where it has grown since, nothing is enqueued and ScriptError
+    says "WRITTEN <length>"; where a later epoch was committed, "PASSED <epoch>". keep_ms: how long
+    the log lasts. marks: what is appended, some bytes for each job.
+    """
+
+    run: str
+    epoch: int
+    partition: int
+    length: int
+    keep_ms: int
+    marks: bytes
+
+    @property
+    def argument(self) -> bytes:
+        """The note as the script takes it."""
+        head = f"{self.run},{self.epoch},{self.partition},{self.length},{self.keep_ms};"
+        return head.encode() + self.marks
+
+
+class Accepted(NamedTuple):
+    """The queue's answer: how many jobs it took, which ids it knew already, and which consumer the
+    job was handed to directly ("" if none). `now`: ms, Redis's clock. `again`: the answer to an
+    earlier try was lost, so that what is known now may be known from then."""
+
+    now: int
+    accepted: int
+    known: tuple[int, ...]
+    handed_to: str
+    again: bool = False
+
+    def of(self, places: Sequence[int]) -> Accepted:
+        """The answer about jobs that have these places among others."""
+        return self._replace(known=tuple(places[index] for index in self.known))
+
+
+def said_again(answer: T) -> T:
+    """The answer to a call that was sent more than once: an enqueue's says so."""
+    if isinstance(answer, Accepted):
+        return answer._replace(again=True)
+    return answer
+
+
+def _read(reply: Any) -> Accepted:
+    now, accepted, known, handed_to = reply
+    return Accepted(now, accepted, tuple(known), text(handed_to) if handed_to else "")
+
+
+def enqueue(keys: QueueKeys, puts: Sequence[Put], *, immediate: bool = False) -> Call[Accepted]:
+    """Enqueue up to `BATCH_MAX` jobs in one step, in order (Q-01).
+
+    `immediate` (one job only): hand it to a consumer that waits, or store nothing (X-01).
+    """
+    if len(puts) == 1:
+        put = puts[0]
+        return enqueue_one(keys, put.id, put.envelope, put.terms, immediate=immediate)
+    flat: list[Arg] = []
+    for put in puts:
+        flat += (put.id, put.envelope)
+    return enqueue_flat(keys, flat, [put.terms for put in puts], immediate=immediate)
+
+
+def enqueue_one(
+    keys: QueueKeys,
+    id: str,
+    envelope: bytes,
+    terms: str = NORMAL_TERMS,
+    *,
+    immediate: bool = False,
+) -> Call[Accepted]:
+    """Enqueue one job; see `enqueue`."""
+    return Call("enqueue", keys.meta, ("1" if immediate else "0", terms + "1", id, envelope), _read)
+
+
+def enqueue_flat(
+    keys: QueueKeys,
+    flat: Sequence[Arg],
+    terms: Sequence[str],
+    *,
+    immediate: bool = False,
+    note: Note | None = None,
+) -> Call[Accepted]:
+    """Enqueue jobs given as [id, envelope, ...] and the terms of each; see `enqueue`."""
+    runs = [f"{its}{len(list(jobs))}" for its, jobs in groupby(terms)]
+    how: Arg = note.argument if note else "1" if immediate else "0"
+    args: list[Arg] = [how, ";".join(runs), *flat]
+    return Call("enqueue", keys.meta, args, _read)
+
+
+def enqueue_alike(
+    keys: QueueKeys, flat: Sequence[Arg], terms: str = NORMAL_TERMS, *, note: Note | None = None
+) -> Call[Accepted]:
+    """Enqueue jobs that share their terms, given as [id, envelope, ...]: the fast lane of bulk
+    enqueues and background puts."""
+    how: Arg = note.argument if note else "0"
+    args: list[Arg] = [how, f"{terms}{len(flat) // 2}", *flat]
+    return Call("enqueue", keys.meta, args, _read)
+
+
+def commit_write(keys: QueueKeys, run: str, epoch: int | None, keep_ms: int) -> Call[int]:
+    """Forget what a writer noted of epochs before this one (None: the whole run), and refuse them
+    from now on; the run itself is remembered for `keep_ms`. Returns the number of logs."""
+    args: list[Arg] = [run, "" if epoch is None else epoch, keep_ms]
+    return Call("commit_write", keys.meta, args, int)

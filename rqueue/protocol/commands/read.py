@@ -1,0 +1,172 @@
+"""Build the calls that look and change nothing."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from rqueue.model.job import Delivery
+from rqueue.protocol.call import Arg, Call, text
+from rqueue.protocol.keys import QueueKeys
+
+PAGE_MAX = 500
+
+
+class Page(NamedTuple):
+    """Waiting jobs in their order. `cursor` continues behind the last one, whatever happens to the
+    queue meanwhile."""
+
+    now: int
+    cursor: str
+    jobs: list[Delivery]
+
+
+class Entry(NamedTuple):
+    """A job in the schedule (score: due ms), the dead letters (score: ms of its death; cause JSON)
+    or a consumer's hands (score: its place in them)."""
+
+    job: Delivery
+    score: float
+    cause: bytes
+
+
+class EntryPage(NamedTuple):
+    """`after` goes into the next call, until `more` is False."""
+
+    now: int
+    after: tuple[str, str]
+    entries: list[Entry]
+    more: bool
+
+
+class Counts(NamedTuple):
+    """A queue in numbers. `parked`: of the scheduled, those that wait for a worker that knows their
+    task. `levels`: level -> elements, cancelled ones that no head passed yet
+    included (`marked` of them in all); `ready` is exact. Times are ms, 0 = none."""
+
+    now: int
+    meta: dict[str, str]
+    levels: dict[int, int]
+    ready: int
+    scheduled: int
+    held: int
+    dead: int
+    interested: int
+    notified: int
+    not_interested: int
+    browsing: int
+    awaited: int
+    oldest_enqueued_ms: int
+    next_due_ms: int
+    parked: int
+
+
+class Shown(NamedTuple):
+    """One job, raw. state: ready, scheduled, held, dead, ended, unknown. place: jobs before it in
+    its level, -1 where that means nothing."""
+
+    now: int
+    state: str
+    value: bytes
+    errors: bytes
+    cause: bytes
+    record: bytes
+    holder: str
+    place: int
+
+
+class Awaited(NamedTuple):
+    """state: ended (with the record), ready, scheduled, parked, held, unknown; to who waits only
+    "live". Of a job that has not ended, for who does not wait: when it is due (ms; 0 = not
+    scheduled), whether its queue is paused, and how many consumers the queue has, browsers apart.
+    """
+
+    now: int
+    state: str
+    record: bytes
+    due_ms: int = 0
+    paused: bool = False
+    consumers: int = 0
+
+
+def _pairs(flat: list[Any]) -> list[Delivery]:
+    return [Delivery(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)]
+
+
+def _read_page(reply: Any) -> Page:
+    return Page(reply[0], text(reply[1]), _pairs(reply[2:]))
+
+
+def _read_counts(reply: Any) -> Counts:
+    now, meta, levels, scheduled, held, dead, consumers, awaited, oldest, due, parked = reply
+    facts = {text(meta[i]): text(meta[i + 1]) for i in range(0, len(meta), 2)}
+    waiting = {levels[i]: levels[i + 1] for i in range(0, len(levels), 2)}
+    ready = sum(waiting.values()) - int(facts.get("marked", "0"))
+    interested, notified, not_interested, browsing = consumers
+    return Counts(
+        now=now,
+        meta=facts,
+        levels=waiting,
+        ready=ready,
+        scheduled=scheduled,
+        held=held,
+        dead=dead,
+        interested=interested,
+        notified=notified,
+        not_interested=not_interested,
+        browsing=browsing,
+        awaited=awaited,
+        oldest_enqueued_ms=oldest,
+        next_due_ms=due,
+        parked=parked,
+    )
+
+
+def _read_shown(reply: Any) -> Shown:
+    now, state, value, errors, cause, record, holder, place = reply
+    return Shown(now, text(state), value, errors, cause, record, text(holder), place)
+
+
+def _read_awaited(reply: Any) -> Awaited:
+    if len(reply) == 3:
+        return Awaited(reply[0], text(reply[1]), reply[2])
+    now, state, record, due, paused, consumers = reply
+    return Awaited(now, text(state), record, int(due), bool(paused), consumers)
+
+
+def browse(keys: QueueKeys, cursor: str = "", limit: int = 100) -> Call[Page]:
+    """A page of waiting jobs in order, highest level first; fewer than limit: the tail (Q-29)."""
+    return Call("browse", keys.meta, [cursor, limit], _read_page)
+
+
+def browse_set(
+    keys: QueueKeys, which: str, after: tuple[str, str] = ("-inf", ""), limit: int = 100
+) -> Call[EntryPage]:
+    """A page of `scheduled`, `dead` or `held:<consumer>`."""
+
+    def read(reply: Any) -> EntryPage:
+        flat = reply[3:]
+        entries = [
+            Entry(Delivery(flat[i], flat[i + 1]), float(flat[i + 2]), flat[i + 3])
+            for i in range(0, len(flat), 4)
+        ]
+        after_ = (text(reply[1]), reply[2].decode("utf-8", "surrogateescape"))
+        return EntryPage(reply[0], after_, entries, after_ != after)
+
+    score, member = after
+    args: list[Arg] = [which, score, member.encode("utf-8", "surrogateescape"), limit]
+    return Call("browse_set", keys.meta, args, read)
+
+
+def counts(keys: QueueKeys, *, oldest: bool = True) -> Call[Counts]:
+    """Exact gauges and counters in one look."""
+    return Call("counts", keys.meta, ["1" if oldest else "0"], _read_counts)
+
+
+def show(keys: QueueKeys, id: str) -> Call[Shown]:
+    """One job, wherever it is."""
+    return Call("show", keys.meta, [id], _read_shown)
+
+
+def await_result(keys: QueueKeys, id: str, *, wait: bool) -> Call[Awaited]:
+    """What became of a job; with `wait`, its record will be put into `keys.result(id)`."""
+    return Call("await_result", keys.meta, [id, "1" if wait else "0"], _read_awaited)

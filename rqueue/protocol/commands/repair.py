@@ -1,0 +1,194 @@
+"""Build the calls of who checks a live queue, and repairs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rqueue.protocol.call import Arg, Call, text
+from rqueue.protocol.keys import QueueKeys
+
+CHECK_PAGE = 250
+"""Elements that one check_page call looks at: a few ms of Redis."""
+
+
+class Checked(NamedTuple):
+    """One element of a place. `member`: as it stands there; `head`: what is before the envelope, a
+    mark, or "" without a job; `score`: -1.0 in lists. `notes`: see `lua/check_page.lua`."""
+
+    member: bytes
+    head: str
+    score: float
+    bytes: int
+    notes: str
+
+    @property
+    def marked(self) -> bool:
+        """Whether it is the mark of a cancelled job."""
+        return self.head[:1] == "!"
+
+    @property
+    def order(self) -> tuple[int, int] | None:
+        """Due time (0: an ordinary one) and position of the job or the mark: where it stands in its
+        list. None where the head says no such thing."""
+        return order_in(self.head)
+
+    @property
+    def level(self) -> int:
+        """The job's level; 4 where the header does not say."""
+        return level_in(self.head)
+
+
+def order_in(head: str) -> tuple[int, int] | None:
+    """Due time and position in a header or a mark (`!<position>,<due>`), None where there is no
+    such thing."""
+    fields = head.removeprefix("!").split(",")
+    # a job may have been enqueued before times in headers begin: below zero
+    if not all(field.isascii() and field.removeprefix("-").isdigit() for field in fields):
+        return None
+    if head[:1] == "!":
+        return (int(fields[1]), int(fields[0])) if len(fields) == 2 else None
+    return (int(fields[6]) if len(fields) == 7 else 0), int(fields[0])
+
+
+def level_in(head: str) -> int:
+    """The level in a header; 4 where it does not say."""
+    fields = head.split(",")
+    return int(fields[2]) if len(fields) > 2 and fields[2].isdigit() else 4
+
+
+class CheckedPage(NamedTuple):
+    """A page of a place, which has `size` elements in all."""
+
+    now: int
+    size: int
+    elements: list[Checked]
+
+
+class Places(NamedTuple):
+    """Where one job is, at one moment. `head` begins with "h" for a header, "!" for a mark, "?" for
+    what is neither; "" = no such job. `due`: at its own seat in the schedule, `stray`: at the seat
+    that was asked for. `lists`, `holders`: name -> how often."""
+
+    now: int
+    head: str
+    due: float | None
+    stray: float | None
+    dead: bool
+    cause: bool
+    record: bool
+    lists: dict[str, int]
+    holders: dict[str, int]
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _bytes(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape")
+
+
+def _read_page(reply: Any) -> CheckedPage:
+    flat = reply[2:]
+    elements = [
+        Checked(
+            flat[i],
+            _text(flat[i + 1]),
+            float(flat[i + 2]) if flat[i + 2] else -1.0,
+            flat[i + 3],
+            text(flat[i + 4]),
+        )
+        for i in range(0, len(flat), 5)
+    ]
+    return CheckedPage(reply[0], reply[1], elements)
+
+
+def _read_scan(reply: Any) -> tuple[str, list[bytes]]:
+    return text(reply[1]), reply[2:]
+
+
+def _counts(flat: list[Any]) -> dict[str, int]:
+    return {_text(flat[i]): flat[i + 1] for i in range(0, len(flat), 2)}
+
+
+def _read_places(reply: Any) -> Places:
+    now, head, due, stray, dead, cause, record, lists, holders = reply
+    return Places(
+        now,
+        _text(head),
+        float(due) if due else None,
+        float(stray) if stray else None,
+        bool(dead),
+        bool(cause),
+        bool(record),
+        _counts(lists),
+        _counts(holders),
+    )
+
+
+def _read_word(reply: Any) -> str:
+    return text(reply[1])
+
+
+def _read_set_right(reply: Any) -> tuple[str, int]:
+    return text(reply[1]), int(reply[2])
+
+
+def _read_fields(reply: Any) -> list[str]:
+    return [text(field) for field in reply[1]]
+
+
+def _read_count(reply: Any) -> int:
+    return int(reply[1])
+
+
+def check_page(keys: QueueKeys, which: str, start: int, stop: int) -> Call[CheckedPage]:
+    """A page of one place (a list of jobs, the schedule, the dead letters, a consumer's hands), by
+    indexes as of LRANGE."""
+    return Call("check_page", keys.meta, [which, start, stop], _read_page)
+
+
+def check_scan(keys: QueueKeys, cursor: str, limit: int) -> Call[tuple[str, list[bytes]]]:
+    """Ids of some of the stored jobs; (the next cursor, ids)."""
+    return Call("check_scan", keys.meta, [cursor, limit], _read_scan)
+
+
+def check_job(
+    keys: QueueKeys, id: str, seat: bytes = b"", others: Sequence[str] = (), *, deep: bool = True
+) -> Call[Places]:
+    """Every place that one job is in. deep: walk the ready lists (slow where many jobs wait), else
+    look only where its position says."""
+    args: list[Arg] = [_bytes(id), seat, "1" if deep else "0", *map(_bytes, others)]
+    return Call("check_job", keys.meta, args, _read_places)
+
+
+def repair_job(
+    keys: QueueKeys, id: str, step: str = "place", seat: bytes = b"", others: Sequence[str] = ()
+) -> Call[str]:
+    """Leave a job in exactly one place; answers which."""
+    args: list[Arg] = [_bytes(id), step, seat, *map(_bytes, others)]
+    return Call("repair_job", keys.meta, args, _read_word)
+
+
+def repair_consumer(keys: QueueKeys, consumer: str) -> Call[tuple[str, int]]:
+    """Set a consumer right; (its list or "", jobs left of an unregistered one: call again)."""
+    return Call("repair_consumer", keys.meta, [_bytes(consumer)], _read_set_right)
+
+
+def repair_meta(
+    keys: QueueKeys,
+    levels: Sequence[int] = (),
+    marked: tuple[int, int] | None = None,
+    highest: int = 0,
+) -> Call[list[str]]:
+    """Set right what meta says of the lists; answers the changed fields. marked: (what the counter
+    was, what it is to be). highest: a position that some job has."""
+    was, becomes = ("", "") if marked is None else (str(marked[0]), str(marked[1]))
+    args: list[Arg] = [was, becomes, highest, *levels]
+    return Call("repair_meta", keys.meta, args, _read_fields)
+
+
+def repair_leftovers(keys: QueueKeys, which: str, ids: Sequence[str]) -> Call[int]:
+    """Drop what is noted of jobs that it is no longer true of; answers how many."""
+    return Call("repair_leftovers", keys.meta, [which, *map(_bytes, ids)], _read_count)

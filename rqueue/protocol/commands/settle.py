@@ -1,0 +1,116 @@
+"""Build settle and pull calls and read their replies: the hot path of a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rqueue.protocol.call import Arg, Call, text
+from rqueue.protocol.keys import QueueKeys
+
+SETTLE_MAX = 1000
+"""Jobs that one settle call may name."""
+
+NO_PULL = -1
+"""Window that says: settle only."""
+
+
+class Window(NamedTuple):
+    """What a consumer may hold in all: jobs, and bytes of their stored values (0: no limit)."""
+
+    jobs: int
+    bytes: int = 0
+
+
+class Pulled(NamedTuple):
+    """What came back. `jobs`: [id, value, ...] as bytes, in order. `timer_ms`: until the next due
+    job, where this consumer is the one to watch it, else -1. `refused`: ids this consumer did not
+    hold any more (its settle changed nothing for them). `behind`: the id after which these jobs
+    stand in its hands; one that it does not know was handed over before them, and has not been
+    heard of (X-25). Empty where nothing stands before them. `now`: ms, Redis's clock."""
+
+    now: int
+    state: str
+    timer_ms: int
+    refused: list[bytes]
+    behind: bytes
+    jobs: list[bytes]
+
+
+class Retried(NamedTuple):
+    """A job that failed and comes again. place: "old" (its position), "head" (with a delay: the
+    head of its level when due), "tail", "park" (aside until a worker knows its task or the delay is
+    over; it keeps its place; error says why). charge: whether it counts as an attempt. error: JSON.
+    deliveries: how often the job had been handed out before this time (`Header.deliveries`): an
+    outcome of an earlier time, said again because its reply was lost, is refused; None: any time.
+    """
+
+    id: str | bytes
+    delay_ms: int
+    place: str
+    charge: bool
+    error: bytes
+    deliveries: int | None = None
+
+
+def read_pulled(reply: Any) -> Pulled:
+    """Read the reply of settle and pull."""
+    return Pulled(reply[0], text(reply[1]), reply[2], reply[3], reply[4], reply[5:])
+
+
+def settle(
+    keys: QueueKeys,
+    consumer: str,
+    term: str,
+    window: Window | None,
+    *,
+    ack: Sequence[str | bytes] = (),
+    done: Sequence[tuple[str | bytes, int | None, bytes]] = (),
+    retry: Sequence[Retried] = (),
+    reject: Sequence[tuple[str | bytes, bytes]] = (),
+    release: Sequence[str | bytes] = (),
+    freed: int = 0,
+    batch: bytes = b"",
+    rows: int = 0,
+) -> Call[Pulled]:
+    """Settle jobs and, with a `window`, pull the next ones in the same step.
+
+    ack: done, nothing to keep. done: (id, ms to keep the result or None for the queue's, result
+    JSON). reject: (id, cause JSON), to the dead letters. release: given back unstarted, uncounted,
+    at the old position (Q-03). freed: bytes of the values of all these jobs. batch, rows: the
+    packed history rows of ack, done, retry and reject, in that order
+    (`rqueue.model.history_batch`).
+    """
+    jobs, bytes_ = window if window is not None else (NO_PULL, 0)
+    args: list[Arg] = [
+        consumer,
+        term,
+        jobs,
+        bytes_,
+        freed,
+        batch,
+        rows,
+        f"{len(ack)},{len(done)},{len(retry)},{len(reject)},{len(release)}"
+        if done or retry or reject or release
+        else len(ack),
+        *ack,
+    ]
+    for id_, keep, result in done:
+        args += (id_, "" if keep is None else keep, result)
+    for id_, delay, place, charge, error, deliveries in retry:
+        before = "" if deliveries is None else deliveries
+        args += (id_, delay, place, "1" if charge else "0", before, error)
+    for id_, cause in reject:
+        args += (id_, cause)
+    args += release
+    return Call("settle", keys.meta, args, read_pulled)
+
+
+def pull(
+    keys: QueueKeys, consumer: str, term: str, window: Window, *, recall: int | None = None
+) -> Call[Pulled]:
+    """Acquire what the window allows (Q-40). `recall`: also return, first, what is held already,
+    from this place in the hands on: after a reconnect a reply may have been lost (H-18). Where
+    there is more than a page of it, nothing is acquired (`rqueue.protocol.recall`)."""
+    args: list[Arg] = [consumer, term, window.jobs, window.bytes, "" if recall is None else recall]
+    return Call("pull", keys.meta, args, read_pulled)

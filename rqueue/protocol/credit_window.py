@@ -1,0 +1,71 @@
+"""The window that a consumer tells its queue: its own, or what its credit manager computes."""
+
+from __future__ import annotations
+
+from rqueue.errors import ConfigError
+from rqueue.protocol.commands.settle import Window
+from rqueue.protocol.credit import Credit
+
+NO_CREDIT = Window(0, 0)
+
+
+class CreditWindow:
+    """The part of a `Subscription` that knows how much may be held."""
+
+    credit: Credit | None
+    window: Window
+    state: str
+    _held: dict[str, int]
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the stored values of the jobs in its hands."""
+        return sum(self._held.values())
+
+    def _window(self) -> Window:
+        """The window to send now."""
+        if self.credit is not None:
+            self.window = self.credit.window(len(self._held), self.held_bytes)
+        return self.window
+
+    def _idle_window(self) -> Window | None:
+        """After a pull that came back short: the smaller window to wait with, if so."""
+        if self.credit is None or self.state != "interested":
+            return None
+        small = self.credit.idle(len(self._held), self.held_bytes)
+        if small is not None:
+            self.window = small
+        return small
+
+    def _narrow_window(self) -> Window | None:
+        """Before jobs are settled without a pull: the window that the queue must know of first, or
+        it could hand over what was not granted."""
+        if self.credit is None or not self.credit.narrows or self.state == "not_interested":
+            return None
+        return self._window()
+
+    def _reopen_window(self) -> Window | None:
+        """After that: the window to be interested again with, if there is credit left."""
+        if self.credit is None or not self.credit.narrows:
+            return None
+        window = self._window()
+        return window if window.jobs > len(self._held) else None
+
+    def _set_window(self, jobs: int, bytes: int) -> Window:
+        if self.credit is not None:
+            raise ConfigError("credit", "this consumer's window is its credit manager's: use grant")
+        self.window = Window(jobs, bytes)
+        return self.window
+
+    def _grant(self, jobs: int, bytes: int) -> Window:
+        if self.credit is not None:
+            self.credit.add(jobs, bytes)
+            return self._window()
+        self.window = Window(self.window.jobs + jobs, self.window.bytes + bytes)
+        return self.window
+
+    def _no_credit(self) -> Window:
+        if self.credit is not None:
+            self.credit.clear()
+        self.window = NO_CREDIT
+        return self.window

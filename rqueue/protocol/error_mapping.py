@@ -1,0 +1,281 @@
+"""What an error reply of Redis means, and the loss of a connection: one table for every caller.
+
+Three things are to be known of each: which error of `rqueue.errors` it is; whether it passes by
+itself (`RedisUnavailable`: wait, and try again) or stays until somebody changes something
+(`UnusableServer`); and whether the command may have been carried out all the same (the error's
+`outcome_unknown`). A command that Redis answered with an error was not carried out. One whose
+answer was lost may have been, and stays so when a repeat of it is refused: see `unsure`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from redis import exceptions as rx
+
+from rqueue import errors
+from rqueue.transport.sentinel import no_primary
+
+__all__ = ["REPLIES", "Meaning", "moved_on", "translate", "unsure"]
+
+
+class Meaning(NamedTuple):
+    """Of one error reply: the error, and its text, where `{said}` is what the server said."""
+
+    error: type[errors.ServerError]
+    says: str
+
+
+CLUSTER = (
+    "this is a node of a Redis Cluster, which rqueue does not speak: use a server that is not in "
+    "cluster mode, alone or with replicas behind Sentinels (redis+sentinel://)"
+)
+
+REPLIES: dict[str, Meaning] = {
+    # these pass by themselves
+    "LOADING": Meaning(errors.RedisLoading, "Redis is starting and still loads its data"),
+    "READONLY": Meaning(
+        errors.RedisReadOnly,
+        "Redis takes no writes now: it is a replica, use the primary's address",
+    ),
+    "MASTERDOWN": Meaning(errors.RedisReadOnly, "Redis takes no writes now: {said}"),
+    "NOREPLICAS": Meaning(errors.RedisReadOnly, "Redis takes no writes now: {said}"),
+    "MISCONF": Meaning(errors.RedisReadOnly, "Redis takes no writes now: {said}"),
+    "UNBLOCKED": Meaning(errors.RedisReadOnly, "a failover is under way: {said}"),
+    "OOM": Meaning(errors.RedisOutOfMemory, "Redis reached its maxmemory and stored nothing"),
+    "BUSY": Meaning(errors.RedisBusy, "a script has kept Redis busy for too long: {said}"),
+    "INPROG": Meaning(errors.RedisBusy, "a failover is under way: {said}"),
+    "NOSCRIPT": Meaning(errors.RedisBusy, "Redis forgot a script that it was just taught: {said}"),
+    "TRYAGAIN": Meaning(errors.RedisBusy, "a slot of the cluster is being moved: {said}"),
+    "ASK": Meaning(errors.RedisBusy, "a slot of the cluster is being moved: {said}"),
+    "CLUSTERDOWN": Meaning(errors.RedisBusy, "the cluster is down: {said}"),
+    # these stay until somebody changes something
+    "NOAUTH": Meaning(errors.AuthenticationFailed, "Redis refuses the login: {said}"),
+    "WRONGPASS": Meaning(errors.AuthenticationFailed, "Redis refuses the login: {said}"),
+    "DENIED": Meaning(errors.AuthenticationFailed, "Redis refuses the connection: {said}"),
+    "NOPERM": Meaning(errors.AuthenticationFailed, "the login lacks a right: {said}"),
+    "NOPROTO": Meaning(errors.WrongServer, "this is no Redis 6.2 or later: {said}"),
+    "MOVED": Meaning(errors.WrongServer, CLUSTER),
+    "CROSSSLOT": Meaning(errors.WrongServer, CLUSTER),
+    "EXECABORT": Meaning(errors.CommandRefused, "Redis refused a command: {said}"),
+    "WRONGTYPE": Meaning(
+        errors.CommandRefused, "Redis refused a command: {said}: a key that rqueue did not write"
+    ),
+}
+"""By the first word of the reply."""
+
+_SAYINGS: tuple[tuple[str, Meaning], ...] = (
+    # before Redis 7 the login's rights inside a script have no word of their own
+    ("^ACL failure|user executing the script can't", REPLIES["NOPERM"]),
+    ("no password is set|without any password configured|invalid password", REPLIES["WRONGPASS"]),
+    (
+        "^max number of clients",
+        Meaning(errors.ConnectionLost, "Redis refuses the connection: {said}"),
+    ),
+    ("^SELECT is not allowed in cluster", Meaning(errors.WrongServer, CLUSTER)),
+    (
+        "DB index|invalid DB",
+        Meaning(errors.WrongServer, "the server has no database of the number in the URL: {said}"),
+    ),
+    (
+        "unknown command .SENTINEL",
+        Meaning(
+            errors.WrongServer,
+            "what answers is no Sentinel: redis+sentinel:// wants the address of Sentinels, whose "
+            "port is mostly 26379",
+        ),
+    ),
+    (
+        "unknown command",
+        Meaning(
+            errors.WrongServer,
+            "this is no Redis 6.2 or later, or one where a command is disabled: {said}",
+        ),
+    ),
+)
+"""Replies that begin with ERR, by what follows."""
+
+_OTHER = Meaning(errors.CommandRefused, "Redis refused a command: {said}")
+
+_WRAPPED = re.compile(
+    r"(?:ERR )?Error running script .*?user_script: ?\d+: (?:@user_script: ?\d+: )?-?(.*)",
+    re.DOTALL,
+)
+_WORD = re.compile(r"[A-Z]{2,}(?= |$)")
+_COMMAND = re.compile(r"(?:run|execute) the '([^']+)'")
+
+
+def translate(
+    error: Exception,
+    *,
+    url: str = "",
+    script: str = "",
+    queue: str = "",
+    consumer: str = "",
+    sent: bool = True,
+) -> Exception:
+    """The error of ours for one of redis-py's; what is not Redis's own comes back as it is.
+
+    script, queue, consumer: what the command was about. sent: False where no connection could be
+    made, so that the command cannot have been carried out.
+    """
+    if isinstance(error, errors.RQueueError):
+        return error
+    if isinstance(error.__context__, rx.ReadOnlyError) and isinstance(error, rx.ConnectionError):
+        error = error.__context__  # redis-py hangs up on what is no primary any more
+    found = _translated(error, url, script, queue, consumer, sent)
+    earlier = _earlier(error)
+    if earlier is not None and isinstance(found, errors.ServerError) and not _said(earlier)[0]:
+        lost = _lost(earlier, url, sent=True)
+        if lost is not None:
+            return unsure(lost, found)
+    return found
+
+
+def _earlier(error: BaseException | None) -> Exception | None:
+    """What went wrong first, where redis-py repeated a command (see `connection.NotingRetry`), or
+    this one, which teaches a script, is the repeat of another."""
+    while error is not None:
+        found: Exception | None = getattr(error, "earlier", None)
+        if found is not None:
+            return found
+        error = error.__context__ if isinstance(error.__context__, rx.NoScriptError) else None
+    return None
+
+
+def _translated(
+    error: Exception, url: str, script: str, queue: str, consumer: str, sent: bool
+) -> Exception:
+    word, said = _said(error)
+    if word:
+        return _refusal(error, word, said, url, script, queue, consumer)
+    lost = _lost(error, url, sent)
+    if lost is not None:
+        return lost
+    if isinstance(error, rx.InvalidResponse):
+        # the first byte of a TLS alert
+        hint = "; does it want TLS (rediss://)?" if "x15" in repr(said) else ""
+        return errors.WrongServer(f"what answers is no Redis: {said}{hint}", url=url)
+    return error
+
+
+def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
+    """The error of a connection that could not be made, or broke."""
+    made: errors.ServerError
+    plain = never_connected(error) or "WRONG_VERSION_NUMBER" in str(error)
+    hint = "; does this port speak TLS? redis:// is without" if plain and "rediss" in url else ""
+    if isinstance(error, rx.TimeoutError | TimeoutError):
+        sent = sent and not never_connected(error)
+        made = errors.RedisTimeout(f"no answer from Redis in time: {error}{hint}", url=url)
+    elif isinstance(error, rx.ConnectionError | OSError):
+        why = no_primary(str(error), url) or f"cannot reach Redis: {error}"
+        made = errors.ConnectionLost(why + hint, url=url)
+    else:
+        return None
+    made.outcome_unknown = sent
+    return made
+
+
+def never_connected(error: Exception) -> bool:
+    """Whether a time-out is that of making a connection."""
+    return isinstance(error, rx.TimeoutError) and "connecting" in str(error)
+
+
+def _said(error: Exception) -> tuple[str, str]:
+    """The word that an error reply begins with, and the rest; "" where there is no reply."""
+    code = getattr(error, "status_code", None)
+    if not isinstance(error, rx.ResponseError) and not code and type(error) not in _WORDS:
+        return "", str(error)
+    said = str(error)
+    # Redis 6.2 wraps what a command says inside a script
+    if (wrapped := _WRAPPED.match(said)) is not None:
+        said, code = wrapped[1], None
+    if not code and (found := _WORD.match(said)) is not None:
+        code, said = found[0], said[found.end() :].strip()
+    return code or _WORDS.get(type(error), "ERR"), said
+
+
+_WORDS: dict[type[Exception], str] = {
+    rx.AuthenticationError: "WRONGPASS",
+    rx.AuthorizationError: "NOPERM",
+    rx.BusyLoadingError: "LOADING",
+    rx.MasterDownError: "MASTERDOWN",
+    rx.ClusterDownError: "CLUSTERDOWN",
+    rx.MovedError: "MOVED",
+    rx.AskError: "ASK",
+    rx.TryAgainError: "TRYAGAIN",
+    rx.ClusterCrossSlotError: "CROSSSLOT",
+    rx.ReadOnlyError: "READONLY",
+    rx.NoPermissionError: "NOPERM",
+    rx.NoScriptError: "NOSCRIPT",
+    rx.OutOfMemoryError: "OOM",
+    rx.ExecAbortError: "EXECABORT",
+}
+"""Of the errors that redis-py makes itself, without the word of a reply."""
+
+# not in redis-py 6.2, the oldest that will do
+if _provider := getattr(rx, "ExternalAuthProviderError", None):
+    _WORDS[_provider] = "WRONGPASS"
+
+
+def _refusal(
+    error: Exception, word: str, said: str, url: str, script: str, queue: str, consumer: str
+) -> Exception:
+    """The error for an error reply."""
+    if word == "NOCONSUMER":
+        return errors.NoConsumer(queue)
+    if word == "GONE":
+        return errors.ConsumerGone(consumer, queue=queue)
+    if word == "CONFLICT":
+        return errors.ConfigError("priorities", said)
+    if word == "SCHEMA":
+        return errors.WrongServer(said, url=url)
+    meaning = REPLIES.get(word)
+    whole = said if word == "ERR" else f"{word} {said}".strip()
+    if meaning is None:
+        meaning = next((means for saying, means in _SAYINGS if re.search(saying, said)), None)
+    # what a script itself says, or does wrong: no fault of the server
+    if script and (meaning is None or meaning.error is errors.CommandRefused):
+        place = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        return errors.ScriptError(script, whole + place)
+    meaning = meaning or _OTHER
+    if meaning.error is errors.AuthenticationFailed:
+        return errors.AuthenticationFailed(_login(word, said, whole, meaning, queue), url=url)
+    made = meaning.error(meaning.says.format(said=whole), url=url)
+    made.outcome_unknown = False
+    return made
+
+
+def _login(word: str, said: str, whole: str, meaning: Meaning, queue: str) -> str:
+    """What is wrong with a login, and what to give it."""
+    if word == "NOAUTH" or "already authenticated" in said:
+        return "Redis refuses the login: it wants a password, and the URL has none"
+    if meaning is not REPLIES["NOPERM"]:
+        return meaning.says.format(said=whole)
+    if (command := _COMMAND.search(said)) is not None:
+        return f"the login may not run '{command[1]}': give it +{command[1]} ({said})"
+    if "key" in said:
+        keys = f"the keys of queue '{queue}'" if queue else "rqueue's keys"
+        return f"the login may not touch {keys}: give it ~rqueue:* (or its namespace) ({said})"
+    return meaning.says.format(said=said)
+
+
+def moved_on(error: Exception) -> bool:
+    """Whether another server may be in charge by now, or another login: an address is looked up,
+    and a login is made, by a new connection only."""
+    return isinstance(
+        error, errors.RedisReadOnly | errors.RedisLoading | errors.AuthenticationFailed
+    )
+
+
+def unsure(lost: errors.ServerError, later: errors.ServerError) -> errors.ServerError:
+    """A command lost its answer, and its repeat was refused, or did not get through: the error to
+    be raised. Whether the first one was carried out is not known, whatever became of the second."""
+    if later.outcome_unknown:
+        return later
+    made = type(lost)(f"{lost}; whether it was done is not known, and then: {later}")
+    made.url = lost.url
+    made.outcome_unknown = True
+    made.__cause__ = later
+    return made

@@ -1,0 +1,299 @@
+"""From a call of a task to the job that is stored: what all clients share, without any I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from rqueue.errors import ConfigError, NotEncodable
+from rqueue.logs import logger
+from rqueue.model.envelope import Envelope, pack, unpack
+from rqueue.model.expect import expect, expect_number, shown
+from rqueue.model.ids import check_id, new_id
+from rqueue.model.job import Delivery
+from rqueue.model.names import MAX_NAME, check_task
+from rqueue.model.terms import NORMAL_TERMS
+from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
+from rqueue.protocol.keys import QueueKeys
+from rqueue.settings import Settings, parse_duration
+from rqueue.tasks.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
+from rqueue.tasks.task import BoundTask
+
+__all__ = [
+    "Call",
+    "Packed",
+    "Packer",
+    "Resolved",
+    "another_id",
+    "as_put",
+    "by_name",
+    "call_of",
+    "configuration",
+    "lease_of",
+    "renamed",
+    "terms_of",
+    "too_large",
+]
+
+log = logger("rqueue")
+
+LIMITS = {
+    "priorities": (1, 10),
+    "max_deliveries": (0, 1_000_000),
+    "max_crashes": (0, 1_000_000),
+    "keep_ms": (1_000, 31_536_000_000),
+    "history_rows_max": (0, 1_000_000_000),
+}
+"""What a queue's own options may be; the script knows the same."""
+
+_new = tuple.__new__
+
+
+class Call(NamedTuple):
+    """One call for `enqueue_many` and `put_call`: a task (or its name), its arguments, and the
+    options where they are not the task's."""
+
+    task: BoundTask[..., Any] | str
+    args: Sequence[Any] = ()
+    kwargs: dict[str, Any] | None = None
+    options: Options | None = None
+
+    def resolve(self) -> Resolved:
+        """The name, arguments and options that go into the job. Raises BadArguments."""
+        task, args, kwargs, options = self
+        # looked at once more only where something is not of the usual types
+        if (
+            (type(args) is not tuple and type(args) is not list)
+            or (kwargs is not None and type(kwargs) is not dict)
+            or (options is not None and type(options) is not Options)
+        ):
+            check_arguments(args, kwargs, options)
+        if isinstance(task, BoundTask):
+            check = task.check
+            check(tuple(args), kwargs or {})
+            options = options or task.defaults
+            return _new(Resolved, (task.name, args, kwargs or {}, options, check.positional))
+        if type(task) is not str or not 0 < len(task) <= MAX_NAME or not task.isprintable():
+            return by_name(task, args, kwargs, options)
+        return _new(Resolved, (task, args, kwargs or {}, options or NO_OPTIONS, ()))
+
+
+def by_name(
+    task: object,
+    args: Sequence[Any] = (),
+    kwargs: dict[str, Any] | None = None,
+    options: Options | None = None,
+) -> Resolved:
+    """A call of a task by its name. Raises ConfigError and InvalidName for anything else."""
+    if isinstance(task, str):
+        check_task(task)
+    elif isinstance(task, BoundTask):
+        raise ConfigError("task", f"{task!r} is no name; pass it to enqueue, or its .name")
+    elif callable(task):
+        name = getattr(task, "__qualname__", shown(task))
+        raise ConfigError("task", f"function '{name}' is no task: put @task above it")
+    else:
+        raise ConfigError("task", f"{shown(task)} is neither a task nor a task's name")
+    check_arguments(args, kwargs, options)
+    return Resolved(task, args, kwargs or {}, options or NO_OPTIONS, ())
+
+
+def check_arguments(args: object, kwargs: object, options: object) -> None:
+    """Raise ConfigError unless these are a call's arguments and options."""
+    if type(args) is not tuple and type(args) is not list:
+        expect("args", args, Sequence, "a list or tuple; one argument alone is [argument]")
+        if isinstance(args, str | bytes):
+            raise ConfigError("args", f"{shown(args)} is no list; pass [{shown(args)}]")
+    if kwargs is not None:
+        expect("kwargs", kwargs, dict, "a dict of arguments by name")
+    if options is not None:
+        expect("options", options, Options, "an Options")
+
+
+def call_of(value: object) -> Call:
+    """Return `value` when it is a Call. Raises ConfigError, which shows how to make one."""
+    if isinstance(value, Call):
+        return value
+    raise ConfigError("call", f"{shown(value)} is not a Call; pass Call(task, args, kwargs)")
+
+
+class Resolved(NamedTuple):
+    """A call whose task is a name. `parameters` names the positional arguments, for errors."""
+
+    task: str
+    args: Sequence[Any]
+    kwargs: dict[str, Any]
+    options: Options
+    parameters: Sequence[str]
+
+
+class Packed(NamedTuple):
+    """A job's id and envelope. `own`: the id was made here, so that nobody can have used it."""
+
+    id: str
+    body: bytes
+    own: bool
+
+
+class Packer:
+    """Packs the jobs of one queue, and signs them where the settings have keys.
+
+    Signing is a step of its own, to be made when a job is sent: a signature holds for an enqueue
+    soon after it was made.
+    """
+
+    __slots__ = ("_max_body", "_queue", "_signer")
+
+    def __init__(self, keys: QueueKeys, settings: Settings) -> None:
+        self._queue = keys.queue
+        self._signer = settings.signer
+        self._max_body = settings.max_body
+
+    def signed(self, id: str, body: bytes, terms: str) -> bytes:
+        """The envelope as it is to be sent now; what is signed already stays as it is."""
+        if self._signer is None or body[:1] == b"S":
+            return body
+        return self._signer.sign(self._queue, id, body, terms)
+
+    @property
+    def signs(self) -> bool:
+        """Whether there are keys to sign with."""
+        return self._signer is not None
+
+    def signed_for_now(self, job: Delivery) -> bytes | None:
+        """The envelope of a scheduled job that is to run now, where its signature would not let it;
+        None where nothing has to change. Raises Forged, Undecodable."""
+        if self._signer is None or job.body[:1] != b"S":
+            return None
+        fresh = self._signer.without_due(self._queue, job.id, job.body)
+        return None if fresh == job.body else fresh
+
+    def envelope(self, job: Delivery) -> Envelope:
+        """What a job carries, verified where there are keys. Raises Undecodable, Unsigned,
+        Forged."""
+        body = job.body
+        if self._signer is not None:
+            body = self._signer.verify(self._queue, job.id, body, job.header).json
+        return Envelope(*unpack(body))
+
+    def signed_puts(self, puts: Sequence[Put]) -> Sequence[Put]:
+        """`signed` for jobs that are enqueued together."""
+        if self._signer is None:
+            return puts
+        return [put._replace(envelope=self.signed(put.id, put.envelope, put.terms)) for put in puts]
+
+    def pack(
+        self,
+        task: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        options: Options,
+        parameters: Sequence[str],
+    ) -> Packed:
+        """The id and envelope, not signed yet, of one job. Raises NotEncodable, InvalidName."""
+        id_ = options.id
+        own = id_ is None
+        id_ = new_id() if id_ is None else check_id(id_)
+        body = pack(task, args, kwargs, options.to_opts(), parameters)
+        if len(body) > self._max_body:
+            raise NotEncodable("", task, too_large(len(body), self._max_body), what="arguments")
+        return _new(Packed, (id_, body, own))  # past its own constructor: half the time
+
+    def batches(self, calls: Iterable[Call] | str) -> Iterator[list[tuple[Put, bool]]]:
+        """Many jobs, signed, in batches for one step each; with every job whether its id is its
+        own."""
+        expect("calls", calls, Iterable, "a list of Call(task, args, kwargs)")
+        if isinstance(calls, str | bytes):
+            raise ConfigError("calls", f"{shown(calls)} is one text; pass a list of Call")
+        batch: list[tuple[Put, bool]] = []
+        for call in calls:
+            resolved = call_of(call).resolve()
+            id_, body, own = self.pack(*resolved)
+            put = as_put(id_, body, resolved.options)
+            if self._signer is not None:
+                put = put._replace(envelope=self.signed(id_, body, put.terms))
+            batch.append((put, own))
+            if len(batch) == BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+
+def another_id(taken: str, queue: str) -> str:
+    """A new id for a job whose own one another process made too, in the same millisecond."""
+    fresh = new_id()
+    log.warning("queue %s has another job %s: this one is %s now", queue, taken, fresh)
+    return fresh
+
+
+def renamed(batch: list[tuple[Put, bool]], accepted: Accepted, queue: str) -> list[int]:
+    """Which of a batch were refused because another process made the same id; each has another one
+    now. Where the batch may have been stored by a try whose answer was lost, none."""
+    twins = [] if accepted.again else [index for index in accepted.known if batch[index][1]]
+    for index in twins:
+        put, own = batch[index]
+        batch[index] = put._replace(id=another_id(put.id, queue)), own
+    return twins
+
+
+def too_large(size: int, most: int) -> str:
+    """What is wrong with arguments of so many bytes."""
+    return (
+        f"{size:,} bytes, at most {most:,} fit (setting max_body): "
+        "store the data elsewhere and pass a reference"
+    )
+
+
+def terms_of(options: Options) -> str:
+    """What the queue itself must know of a job with these options, as `Put.terms` has it."""
+    return NORMAL_TERMS if options is NO_OPTIONS else as_put("", b"", options).terms
+
+
+def as_put(id: str, body: bytes, options: Options) -> Put:
+    """A packed job with what the queue itself must know of it."""
+    return Put(
+        id,
+        body,
+        DEFAULT_PRIORITY if options.priority is None else options.priority,
+        options.delay_ms or 0,
+        options.at_ms or 0,
+        options.max_deliveries or (options.retry.max_deliveries if options.retry else 0),
+        options.max_crashes or 0,
+    )
+
+
+def lease_of(lease: float | str | timedelta | None, settings: Settings) -> int:
+    """The lease in ms: what is given, or the setting. Raises ConfigError."""
+    return settings.lease_ms if lease is None else round(parse_duration(lease, "lease") * 1000)
+
+
+def configuration(
+    priorities: int | None,
+    max_deliveries: int | None,
+    max_crashes: int | None,
+    keep: float | str | timedelta | None,
+    history_rows_max: int | None,
+) -> dict[str, int]:
+    """The queue's own options as the store takes them; see `Queue.configure`.
+
+    Raises ConfigError.
+    """
+    options: dict[str, int] = {}
+    if priorities is not None:
+        options["priorities"] = priorities
+    if max_deliveries is not None:
+        options["max_deliveries"] = max_deliveries
+    if max_crashes is not None:
+        options["max_crashes"] = max_crashes
+    if keep is not None:
+        options["keep_ms"] = round(parse_duration(keep, "keep") * 1000)
+    if history_rows_max is not None:
+        options["history_rows_max"] = history_rows_max
+    for name, value in options.items():
+        expect_number(name, value, "a whole number", whole=True)
+        least, most = LIMITS[name]
+        if not least <= value <= most:
+            raise ConfigError(name, f"{value} is not from {least} to {most}")
+    return options

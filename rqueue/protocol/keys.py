@@ -1,0 +1,157 @@
+"""Every key of a queue, once, with its type. All share the hash tag `{queue}`: one cluster slot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rqueue.model.names import check_namespace, check_stored_queue, tag
+
+SCHEMA = 1
+"""Version of the data model; scripts refuse a queue written by another one (H-13)."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueKeys:
+    """Keys of one queue in one namespace. Scripts get `meta` and derive the rest from it.
+
+    Raises InvalidName.
+    """
+
+    queue: str
+    namespace: str = "rqueue"
+    base: str = field(init=False)
+    meta: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_stored_queue(self.queue)
+        check_namespace(self.namespace)
+        base = f"{self.namespace}:{{{tag(self.queue)}}}:"
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "meta", base + "meta")
+
+    @property
+    def guard(self) -> str:
+        """never exists: declared by every script beside `meta`; see `store.Call.keys`."""
+        return self.base + "guard"
+
+    @property
+    def jobs(self) -> str:
+        """hash: id -> value (header and envelope)."""
+        return self.base + "jobs"
+
+    def ready(self, level: int) -> str:
+        """list: ids of waiting jobs of a level, by position."""
+        return f"{self.base}ready:{level}"
+
+    def due(self, level: int) -> str:
+        """list: ids of promoted jobs of a level, by due time; they stand before the ready ones."""
+        return f"{self.base}due:{level}"
+
+    @property
+    def scheduled(self) -> str:
+        """zset: seat (99 - level, 2 digits; position, 14 digits; id) by due time in ms."""
+        return self.base + "scheduled"
+
+    def held(self, consumer: str) -> str:
+        """list: ids in a consumer's hands, in the order it acquired them."""
+        return f"{self.base}held:{consumer}"
+
+    def running(self, consumer: str) -> str:
+        """hash: jobs that a consumer has been running for a while -> "deliveries,acquired,started"
+        (ms): what the end of its lease charges."""
+        return f"{self.base}running:{consumer}"
+
+    @property
+    def dead(self) -> str:
+        """zset: ids of dead letters by time of death in ms."""
+        return self.base + "dead"
+
+    @property
+    def causes(self) -> str:
+        """hash: id -> cause JSON of a dead letter."""
+        return self.base + "causes"
+
+    @property
+    def errors(self) -> str:
+        """hash: id -> errors of the attempts so far, one JSON object per line."""
+        return self.base + "errors"
+
+    @property
+    def consumers(self) -> str:
+        """zset: all consumers by the end of their lease in ms."""
+        return self.base + "consumers"
+
+    def consumer(self, consumer: str) -> str:
+        """hash: term, state, priority, mode, jobs, bytes, held_bytes, slots, worker, since."""
+        return f"{self.base}consumer:{consumer}"
+
+    @property
+    def interested(self) -> str:
+        """zset: waiting consumers, best first."""
+        return self.base + "interested"
+
+    @property
+    def notified(self) -> str:
+        """zset: consumers that were told of work, by the time they are to have pulled."""
+        return self.base + "notified"
+
+    @property
+    def not_interested(self) -> str:
+        """set: consumers without credit."""
+        return self.base + "not_interested"
+
+    @property
+    def browsers(self) -> str:
+        """set: consumers that look and never acquire."""
+        return self.base + "browsers"
+
+    def wake(self, consumer: str) -> str:
+        """list: what a consumer is told: "w" (pull), "J..." (a job), "X<id>" (revoked)."""
+        return f"{self.base}wake:{consumer}"
+
+    @property
+    def short(self) -> str:
+        """hash: id of a job -> consumers whose bytes do not suffice for it, one per line."""
+        return self.base + "short"
+
+    @property
+    def ended(self) -> str:
+        """hash: id -> record of an ended job, the current generation."""
+        return self.base + "ended"
+
+    @property
+    def ended_old(self) -> str:
+        """hash: id -> record of an ended job, the generation before."""
+        return self.base + "ended:old"
+
+    @property
+    def parked(self) -> str:
+        """hash: ids of scheduled jobs whose task no worker knew -> why, JSON."""
+        return self.base + "parked"
+
+    @property
+    def seated(self) -> str:
+        """hash: ids of scheduled jobs that do not go to the head when due -> "park" or "tail"."""
+        return self.base + "seated"
+
+    @property
+    def awaited(self) -> str:
+        """hash: ids whose result somebody waits for."""
+        return self.base + "awaited"
+
+    def result(self, id: str) -> str:
+        """list of one record, with a lifetime: whoever waits moves it onto itself."""
+        return f"{self.base}result:{id}"
+
+    def write(self, run: str) -> str:
+        """hash: what is known of a writer's run whose steps may come twice; see `store.Note`."""
+        return f"{self.base}write:{run}"
+
+    def written(self, run: str, epoch: int, partition: int) -> str:
+        """string: marks of the rows that a run has written for one partition of an epoch."""
+        return f"{self.base}written:{run}:{epoch}:{partition}"
+
+    @property
+    def history(self) -> str:
+        """stream: what became of jobs, in batches."""
+        return self.base + "history"

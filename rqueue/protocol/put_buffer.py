@@ -1,0 +1,247 @@
+"""The buffer of background puts and its book-keeping, without I/O, threads or event loops.
+
+Jobs leave it in the order in which they came, in batches; a batch stays until it is confirmed or
+refused, so that it can be sent again after an outage: with the same ids, so nothing is doubled.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from rqueue.errors import ConfigError, ServerError
+from rqueue.logs import logger
+from rqueue.model.expect import expect_number
+from rqueue.model.terms import NORMAL_TERMS
+from rqueue.model.words import many
+from rqueue.protocol import commands
+from rqueue.protocol.call import Arg
+from rqueue.protocol.commands.enqueue import BATCH_MAX, Accepted, Put
+from rqueue.protocol.error_mapping import unsure
+from rqueue.protocol.job_packer import Packer, another_id, terms_of
+from rqueue.protocol.keys import QueueKeys
+from rqueue.tasks.options import Options
+
+__all__ = ["ErrorListener", "Item", "Listeners", "Outbox", "PutTarget", "backoff"]
+
+ErrorListener = Callable[[Exception, list[Put]], object]
+
+log = logger("rqueue")
+
+BATCH = 500
+LINGER_S = 0.003
+LIMIT = 10_000
+LIMIT_BYTES = 64 * 1024**2
+CLOSE_S = 5.0
+
+BATCH_BYTES = 4 * 1024**2
+"""A batch ends when its jobs have so many bytes."""
+
+
+class PutTarget(Protocol):
+    """A handle, as the outbox sees it."""
+
+    id: str
+    created: bool
+    error: Exception | None
+    number: int
+
+
+class Item(NamedTuple):
+    """One job in the buffer, not signed yet. `own`: its id was made here; `terms`: see
+    `rqueue.model.terms`."""
+
+    handle: PutTarget
+    body: bytes
+    terms: str
+    own: bool
+
+    def put(self) -> Put:
+        """The job as `Queue.enqueue_puts` takes it."""
+        return Put.of_terms(self.handle.id, self.body, self.terms)
+
+
+def backoff(attempt: int) -> float:
+    """Seconds to wait after the n-th failure in a row: 50 ms, doubling up to 1 s."""
+    return float(min(1.0, 0.05 * 2 ** min(attempt - 1, 10)))
+
+
+class Listeners:
+    """Who is told what became of puts. Exceptions of theirs are logged: nobody waits for them."""
+
+    def __init__(self, queue: str, on_error: ErrorListener | None) -> None:
+        self._queue = queue
+        self.stored: list[Callable[[Any], object]] = []
+        self.failed: list[ErrorListener] = [on_error] if on_error else []
+
+    def tell(self, batch: list[Item]) -> None:
+        """These are stored: each of them, to each listener, in order."""
+        for item in batch:
+            for listener in tuple(self.stored):
+                try:
+                    listener(item.handle)
+                except Exception:
+                    log.exception("put listener %s failed for job %s", listener, item.handle.id)
+
+    def tell_failed(self, error: Exception, batch: list[Item]) -> list[Put]:
+        """These cannot be stored; returns them as they are told."""
+        puts = [item.put() for item in batch]
+        if puts and not self.failed:
+            text = "%s for queue %s could not be stored (the first is %s): %s"
+            log.error(text, many(len(puts), "job"), self._queue, puts[0].id, error)
+        for listener in tuple(self.failed) if puts else ():
+            try:
+                listener(error, puts)
+            except Exception:
+                log.exception("error listener %s failed for %s", listener, many(len(puts), "job"))
+        return puts
+
+
+class Outbox:
+    """Jobs that wait to be stored: `added` so far, `finished` of them (stored or refused)."""
+
+    def __init__(
+        self, keys: QueueKeys, packer: Packer, *, batch: int, limit: int, limit_bytes: int
+    ) -> None:
+        for setting, value in (("batch", batch), ("limit", limit), ("limit_bytes", limit_bytes)):
+            expect_number(setting, value, "a whole number", whole=True)
+        if not 1 <= batch <= BATCH_MAX:
+            raise ConfigError("batch", f"{batch!r} is not from 1 to {BATCH_MAX} jobs")
+        if limit < 1 or limit_bytes < 1:
+            raise ConfigError("limit", "a buffer has room for at least one job")
+        self._keys = keys
+        self._packer = packer
+        self.batch = batch
+        self.limit = limit
+        self.limit_bytes = limit_bytes
+        self.waiting: deque[Item] = deque()
+        self.sending: list[Item] = []
+        self.bytes = 0
+        self.added = 0
+        self.finished = 0
+        self.failed = 0
+        self.closed = False
+        self._lost: ServerError | None = None
+        self._memo: tuple[Options | None, str] = (None, "")
+
+    @property
+    def pending(self) -> int:
+        """Jobs that are neither stored nor refused."""
+        return self.added - self.finished
+
+    def item(
+        self,
+        handle: PutTarget,
+        task: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        options: Options,
+        parameters: Sequence[str],
+    ) -> Item:
+        """Pack one job; the arguments may change afterwards. Raises NotEncodable."""
+        id_, body, own = self._packer.pack(task, args, kwargs, options, parameters)
+        handle.id = id_
+        known, terms = self._memo  # read at once: threads share it
+        if options is not known:
+            if options.immediate:
+                raise ConfigError("immediate", "a background put cannot be refused at once")
+            terms = terms_of(options)
+            self._memo = options, terms
+        return Item(handle, body, terms, own)
+
+    def has_room(self, size: int) -> bool:
+        """Whether a job of `size` bytes may be added: an empty buffer takes any job."""
+        pending = self.added - self.finished
+        return pending < self.limit and (not pending or self.bytes + size <= self.limit_bytes)
+
+    def add(self, item: Item) -> int:
+        """Append a job; returns how many wait to be sent now."""
+        self.added += 1
+        item.handle.number = self.added
+        self.bytes += len(item.body)
+        self.waiting.append(item)
+        return len(self.waiting)
+
+    def next_batch(self) -> bool:
+        """Make the oldest jobs the batch to be sent, unless there is one; False if none is left."""
+        if not self.sending:
+            waiting, batch, size = self.waiting, self.sending, 0
+            while waiting and len(batch) < self.batch and (not batch or size < BATCH_BYTES):
+                item = waiting.popleft()
+                size += len(item.body)
+                batch.append(item)
+        return bool(self.sending)
+
+    def call(self) -> commands.Call[Accepted]:
+        """The call that stores the batch."""
+        flat: list[Arg] = []
+        alike = True
+        signed = self._packer.signed
+        for handle, body, terms, _ in self.sending:
+            flat += (handle.id, signed(handle.id, body, terms))
+            if terms != NORMAL_TERMS:
+                alike = False
+        if alike:
+            return commands.enqueue_alike(self._keys, flat)
+        return commands.enqueue_flat(self._keys, flat, [item.terms for item in self.sending])
+
+    def interrupted(self, error: Exception) -> None:
+        """The batch was sent, and it is not known whether it was stored: it is sent again."""
+        if self._lost is None and isinstance(error, ServerError) and error.outcome_unknown:
+            self._lost = error
+
+    def confirm(self, accepted: Accepted) -> list[Item]:
+        """The batch is stored; returns it."""
+        batch, twins = self.sending, []
+        if self._lost is None:
+            for index in accepted.known:
+                item = batch[index]
+                if item.own:
+                    twins.append(item)
+                item.handle.created = item.own
+        self._finish()
+        if not twins:
+            return batch
+        # another process made the same ids: these jobs go again under others
+        for item in reversed(twins):
+            item.handle.id = another_id(item.handle.id, self._keys.queue)
+            self.bytes += len(item.body)
+            self.waiting.appendleft(item)
+        self.finished -= len(twins)
+        return [item for item in batch if item not in twins]
+
+    def reason(self, error: Exception) -> Exception:
+        """Why the batch cannot be stored: where an answer to it was lost, it may be stored."""
+        if self._lost is not None and isinstance(error, ServerError):
+            return unsure(self._lost, error)
+        return error
+
+    def refuse(self, error: Exception) -> list[Item]:
+        """The batch cannot be stored, now or later; returns it."""
+        batch = self.sending
+        for item in batch:
+            item.handle.error = error
+        self.failed += len(batch)
+        self._finish()
+        return batch
+
+    def _finish(self) -> None:
+        self.bytes -= sum([len(item.body) for item in self.sending])
+        self.finished += len(self.sending)
+        self.sending = []
+        self._lost = None
+
+    def give_up(self, error: Exception) -> list[Item]:
+        """Refuse all that is left: the time to store it is over."""
+        self.sending += self.waiting
+        self.waiting.clear()
+        return self.refuse(error)
+
+    def forget(self) -> None:
+        """In a forked child: what waits here is the parent's to store."""
+        self.waiting.clear()
+        self.sending = []
+        self.bytes = 0
+        self.finished = self.added
+        self._lost = None

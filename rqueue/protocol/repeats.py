@@ -1,0 +1,106 @@
+"""When a call is sent again after a failure, and what is said when it is not. No I/O.
+
+All that the clients send may be repeated (an enqueue by its id). A connection that broke is tried
+again a few times. A server that takes no writes was perhaps demoted: the same call goes out once
+more over a new connection, which may lead to the new primary. Who waits for a result has time: an
+outage is waited for.
+"""
+
+from __future__ import annotations
+
+import random
+from time import monotonic
+
+from rqueue.errors import (
+    ConnectionLost,
+    RedisBusy,
+    RedisLoading,
+    RedisReadOnly,
+    RedisTimeout,
+    ServerError,
+)
+from rqueue.protocol.error_mapping import unsure
+
+__all__ = ["Patience", "Repeats"]
+
+TRIES = 4
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 1.0
+
+ANEW_S = 5.0
+"""A failure so long after the last one has nothing to do with it."""
+
+
+def _pause_after(failures: int) -> float:
+    # the first repeat comes at once: most often the server closed an idle connection
+    if failures < 2:
+        return 0.0
+    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(failures, 10))
+    return float(longest * random.uniform(0.5, 1))
+
+
+class Repeats:
+    """The failures of one call so far. lost: of a try before the first that is counted here."""
+
+    __slots__ = ("_failures", "_lost", "_read_only")
+
+    def __init__(self, lost: ServerError | None = None) -> None:
+        self._failures = 0
+        self._read_only = False
+        self._lost = lost if lost is not None and lost.outcome_unknown else None
+
+    def pause(self, error: ServerError) -> float:
+        """Seconds until the call is to be sent again. Raises where it is not: `error`, or one that
+        says that the outcome is not known, because an earlier answer was lost."""
+        again = isinstance(error, ConnectionLost | RedisTimeout)
+        if again:
+            # who could not be connected to in all the time there is, is not tried again
+            waited = isinstance(error, RedisTimeout) and not error.outcome_unknown
+            self._failures += TRIES if waited else 1
+            if error.outcome_unknown and self._lost is None:
+                self._lost = error
+            again = self._failures < TRIES
+        elif isinstance(error, RedisReadOnly) and not self._read_only:
+            again = self._read_only = True
+        if not again:
+            raise error if self._lost is None else unsure(self._lost, error)
+        return _pause_after(self._failures)
+
+
+class Patience:
+    """The failures of one wait, which changes nothing: it may be repeated as often as need be."""
+
+    __slots__ = ("_failed_at", "_failures", "_lost", "_read_only")
+
+    def __init__(self) -> None:
+        self._failed_at = 0.0
+        self._failures = 0
+        self._read_only = False
+        self._lost: ServerError | None = None
+
+    def pause(self, error: ServerError, left: float) -> float:
+        """Seconds, at most LONGEST_PAUSE_S and `left`, until one may ask again. Raises what
+        `Repeats.pause` raises where no time is left, or waiting does not mend it."""
+        now = monotonic()
+        if now - self._failed_at > ANEW_S:
+            self._failures, self._read_only, self._lost = 0, False, None
+        self._failed_at = now
+        self._failures += 1
+        again, pause = left > 0, 0.0
+        if isinstance(error, RedisReadOnly):
+            again = again and not self._read_only
+            self._read_only = True
+        elif isinstance(error, ConnectionLost | RedisTimeout | RedisLoading | RedisBusy):
+            if error.outcome_unknown and self._lost is None:
+                self._lost = error
+            pause = min(max(left, 0.0), _pause_after(self._failures))
+        else:
+            again = False
+        if not again:
+            raise error if self._lost is None else unsure(self._lost, error)
+        return pause
+
+    @property
+    def tried(self) -> bool:
+        """Whether it failed so often in a row that a single call would have given up."""
+        return self._failures >= TRIES

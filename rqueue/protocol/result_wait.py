@@ -1,0 +1,188 @@
+"""What a job's record says, and how one waits for it: the part that needs no I/O.
+
+The sync and the asyncio handle do the same: ask with `ResultWait.ask`, hear the answer with
+`heard`, and where that is None the one to the command `block` with `moved`; then again. Both are
+sent at once: what was asked leaves an answer to the second. What fails meanwhile goes to `pause`,
+which says when to begin anew.
+"""
+
+from __future__ import annotations
+
+import math
+from time import monotonic
+from typing import Any
+
+import orjson
+
+from rqueue.errors import (
+    JobCancelled,
+    JobExpired,
+    JobFailed,
+    JobPurged,
+    RedisReadOnly,
+    ResultError,
+    ResultExpired,
+    ResultNotReady,
+    ResultTimeout,
+    ServerError,
+    UnknownJob,
+)
+from rqueue.logs import logger
+from rqueue.model.envelope import decode_result
+from rqueue.model.expect import expect_number
+from rqueue.model.job import JobState, Record, parse_record, why_dead
+from rqueue.protocol import commands
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.repeats import Patience
+from rqueue.protocol.waiting import why_it_waits
+from rqueue.transport.redis_client import url_of
+
+__all__ = ["ResultWait", "failure_of", "read_result", "read_state"]
+
+log = logger("rqueue")
+
+NOT_KEPT = b"-"
+"""Payload of a record whose result was not to be kept."""
+
+WAIT_SLICE_S = 20.0
+"""Seconds that one blocked command lasts: it bounds how long a lost connection stays unnoticed."""
+
+SHORTEST_WAIT_S = 0.002
+"""Seconds that a blocked command lasts at least: Redis 6.2 reads 0.001 as 0, that is for ever."""
+
+
+def read_result(id: str, record: Record) -> Any:
+    """The result in a record. Raises JobFailed, JobCancelled, JobPurged, JobExpired or
+    ResultExpired."""
+    if record.state is JobState.DONE:
+        if record.payload == NOT_KEPT:
+            raise ResultExpired(id)
+        return decode_result(record.payload)
+    raise failure_of(id, record)
+
+
+def failure_of(id: str, record: Record) -> ResultError:
+    """The error for a job that ended without a result."""
+    if record.state is JobState.DEAD:
+        cause = orjson.loads(record.payload) if record.payload else {}
+        return JobFailed(
+            id,
+            type=cause.get("type", ""),
+            remote_message=cause.get("message", ""),
+            remote_traceback=cause.get("traceback", ""),
+            attempts=cause.get("attempt", 0),
+            kind=cause.get("kind", "exception"),
+            worker=cause.get("worker", ""),
+            why=why_dead(cause),
+        )
+    if record.state is JobState.CANCELLED:
+        return JobCancelled(id)
+    if record.state is JobState.PURGED:
+        return JobPurged(id)
+    return JobExpired(id)
+
+
+def read_state(seen: commands.Awaited) -> JobState:
+    """Where a job is, from the answer of `await_result`."""
+    if seen.state == "ended":
+        return parse_record(seen.record).state
+    return JobState(seen.state)
+
+
+def slice_for(patience: float | None) -> float:
+    """Seconds that one blocked command may last where a reply may take `patience`: well below."""
+    return WAIT_SLICE_S if patience is None else min(WAIT_SLICE_S, patience * 0.6)
+
+
+class ResultWait:
+    """One caller's wait for one job's record, at most `timeout` seconds (None: for ever; 0: no
+    wait). `slice_s`: the longest that one blocked command may last. `client`: of the server that is
+    asked, for messages."""
+
+    __slots__ = (
+        "_client",
+        "_deadline",
+        "_keys",
+        "_list",
+        "_patience",
+        "_slice",
+        "_told",
+        "id",
+        "timeout",
+    )
+
+    def __init__(
+        self,
+        keys: QueueKeys,
+        id: str,
+        timeout: float | None,
+        slice_s: float = WAIT_SLICE_S,
+        client: Any = None,
+    ) -> None:
+        if timeout is not None:
+            expect_number("timeout", timeout, "a number of seconds, or None", least=-math.inf)
+        self.id = id
+        self.timeout = timeout
+        self._list = keys.result(id)
+        self._keys = keys
+        self._client = client
+        self._slice = slice_s
+        self._patience = Patience()
+        self._told = False
+        self._deadline = math.inf if timeout is None else monotonic() + timeout
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        return self._deadline - monotonic()
+
+    def block(self) -> tuple[str | float, ...]:
+        """The command that blocks until the job ends, or for a slice of time. The list gets
+        its one element then; who moves it onto itself leaves it for the next who asks, and Redis
+        wakes every waiter in turn."""
+        pause = max(SHORTEST_WAIT_S, min(self.left, self._slice))
+        return "BLMOVE", self._list, self._list, "LEFT", "LEFT", pause
+
+    def ask(self) -> commands.Call[commands.Awaited]:
+        """The call that looks at the job and, where one may wait, has its record announced."""
+        return commands.await_result(self._keys, self.id, wait=self.left > 0)
+
+    def heard(self, seen: commands.Awaited) -> Record | None:
+        """The record, or None: go on waiting. Raises UnknownJob, ResultNotReady, ResultTimeout."""
+        if seen.state == "ended":
+            return parse_record(seen.record)
+        if seen.state == "live":
+            return None
+        state = JobState(seen.state)
+        if state is JobState.UNKNOWN:
+            raise UnknownJob(self.id, queue=self._keys.queue)
+        if self.timeout is not None and self.left <= 0:
+            reason = why_it_waits(
+                state,
+                self._keys.queue,
+                paused=seen.paused,
+                consumers=seen.consumers,
+                due_in_ms=seen.due_ms - seen.now,
+            )
+            if self.timeout <= 0:
+                raise ResultNotReady(self.id, state, reason)
+            raise ResultTimeout(self.id, self.timeout, state, reason, url=url_of(self._client))
+        return None
+
+    def moved(self, reply: Any) -> Record | None:
+        """The record, from the answer to `block`, or None: go on waiting. A server that became a
+        replica ends all waits: whoever asks again learns where to go. Raises the server errors."""
+        if isinstance(reply, Exception):
+            if isinstance(reply, RedisReadOnly):
+                return None
+            raise reply
+        return None if reply is None else parse_record(reply)
+
+    def pause(self, error: ServerError) -> float:
+        """Seconds until one may ask anew after a failure: an outage is waited for until the
+        deadline. Raises the server error where no time is left, or waiting is of no use."""
+        pause = self._patience.pause(error, self.left)
+        if self.timeout is None and not self._told and self._patience.tried:
+            self._told = True  # nobody else would say why it takes so long
+            log.warning("Redis is gone: %s; the wait for job %s goes on", error, self.id)
+        return pause

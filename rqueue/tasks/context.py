@@ -1,0 +1,109 @@
+"""What a running job may know of itself: `current_job()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from rqueue.model.job import Delivery
+
+__all__ = ["JobContext", "current", "current_job"]
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+class JobContext:
+    """The job that is running, as `current_job()` shows it.
+
+    Made by the worker for every job, so it copies nothing and looks up only what is asked for.
+    Times are ms since the epoch by Redis's clock, except `deadline`.
+    """
+
+    __slots__ = (
+        "_delivery",
+        "_opts",
+        "acquired_ms",
+        "cancelled",
+        "deadline",
+        "queue",
+        "stopping",
+        "task",
+        "worker",
+    )
+
+    def __init__(
+        self,
+        delivery: Delivery,
+        task: str,
+        queue: str,
+        opts: Mapping[str, Any] = _NOTHING,
+        acquired_ms: int = 0,
+        worker: str = "",
+        deadline: float | None = None,
+    ) -> None:
+        self._delivery = delivery
+        self._opts = opts
+        self.task = task
+        """The task's name."""
+        self.queue = queue
+        """The queue that the job came from."""
+        self.acquired_ms = acquired_ms
+        """When the worker got the job."""
+        self.worker = worker
+        """The worker's name."""
+        self.deadline = deadline
+        """When the limit (soft, else hard) ends, by `time.monotonic()`; None without one."""
+        self.cancelled = False
+        """Whether somebody cancelled the job meanwhile: its outcome will not count."""
+        self.stopping = False
+        """Whether the worker is about to stop: a long job may save its work and return."""
+
+    @property
+    def id(self) -> str:
+        """The job's id: the same on every attempt, so a good key for doing something only once."""
+        return self._delivery.id
+
+    @property
+    def delivery(self) -> int:
+        """The how-manieth time that the job is handed out, from 1."""
+        return self._delivery.deliveries + 1
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts failed or crashed before this one."""
+        return self._delivery.attempts
+
+    @property
+    def enqueued_ms(self) -> int:
+        """When the queue accepted the job."""
+        return self._delivery.enqueued_ms
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers that the job was enqueued with."""
+        headers: Mapping[str, str] = self._opts.get("headers", _NOTHING)
+        return headers
+
+    @property
+    def labels(self) -> Mapping[str, str | int | bool]:
+        """The labels that the job was enqueued with."""
+        labels: Mapping[str, str | int | bool] = self._opts.get("labels", _NOTHING)
+        return labels
+
+    def __repr__(self) -> str:
+        return f"<JobContext {self.id!r} of task {self.task!r}>"
+
+
+current: ContextVar[JobContext | Callable[[], JobContext | None] | None] = ContextVar(
+    "rqueue_current_job", default=None
+)
+"""Set by the worker: the context of the job that runs, or what makes it when somebody asks."""
+
+
+def current_job() -> JobContext | None:
+    """The job that runs here; None outside one, since a task may also be called as a function."""
+    found = current.get()
+    if found is None or isinstance(found, JobContext):
+        return found
+    return found()

@@ -1,0 +1,153 @@
+"""Options of one enqueue: what the store decides by, and what travels with the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rqueue.errors import ConfigError
+from rqueue.model.expect import expect, shown
+from rqueue.model.ids import check_id
+from rqueue.model.names import refuse_control
+from rqueue.tasks.retry import RetryPolicy, check_retry
+
+__all__ = ["DEFAULT_PRIORITY", "NO_OPTIONS", "Options"]
+
+DEFAULT_PRIORITY = 4  # JMS (Q-11)
+
+EARLIEST_MS = 10**12
+"""The least due time, in 2001: what is less was meant in seconds, or as a delay."""
+
+
+def _seconds(name: str, value: object) -> None:
+    if value is None:
+        return
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value <= 1e9:  # type: ignore[operator]
+        raise ConfigError(name, f"{shown(value)} is not a positive number of seconds")
+
+
+def _mapping(name: str, mapping: Mapping[Any, Any], kinds: tuple[type, ...], what: str) -> None:
+    if not mapping:
+        return
+    expect(name, mapping, Mapping, "a dict of text by name")
+    for key, value in mapping.items():
+        if type(key) is not str or type(value) not in kinds:
+            raise ConfigError(name, f"{shown(key)}: {shown(value)} is not a text with {what}")
+        refuse_control(f"name in {name}", key)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How one job is enqueued and run; None = as the task or the queue says.
+
+    `id`: the job's, else a new one. `priority`: 0 to 9, higher first (Q-11). `at_ms`: due at, ms
+    since the epoch; `delay_ms`: due so many ms from now; at most one of them. `max_deliveries`:
+    attempts in all, 0 = the queue's. `max_crashes`: those of them that may cost a worker its
+    process, 0 = the queue's. `retry`: a policy. `limit`, `soft_limit`: seconds one attempt may
+    take. `keep`: seconds the result is kept. `headers`: text for the job's code. `labels`: small
+    facts for its code, listings and reports. `immediate`: refuse unless a consumer takes the job at
+    once (Q-19).
+
+    Raises ConfigError and InvalidName.
+    """
+
+    id: str | None = None
+    priority: int | None = None
+    at_ms: int | None = None
+    delay_ms: int | None = None
+    max_deliveries: int | None = None
+    max_crashes: int | None = None
+    retry: RetryPolicy | None = None
+    limit: float | None = None
+    soft_limit: float | None = None
+    keep: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str | int | bool] = field(default_factory=dict)
+    immediate: bool = False
+
+    def __post_init__(self) -> None:
+        if self.id is not None:
+            check_id(self.id)
+        if self.priority is not None and (
+            type(self.priority) is not int or not 0 <= self.priority <= 9
+        ):
+            raise ConfigError("priority", f"{shown(self.priority)} is no whole number from 0 to 9")
+        for name, least in (("at_ms", EARLIEST_MS), ("delay_ms", 0)):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or not least <= value < 2**53):
+                since = " since 1970, of these years" if least else ""
+                raise ConfigError(name, f"{shown(value)} is not a whole number of ms{since}")
+        if self.at_ms is not None and self.delay_ms is not None:
+            raise ConfigError("delay_ms", "a job is due at a time or after a delay, not both")
+        if self.max_deliveries is not None:
+            RetryPolicy(max_deliveries=self.max_deliveries)
+        crashes = self.max_crashes
+        if crashes is not None and (type(crashes) is not int or not 0 <= crashes <= 1_000_000):
+            raise ConfigError(
+                "max_crashes", f"{shown(crashes)} is not a number from 0 to 1,000,000"
+            )
+        if self.retry is not None:
+            check_retry(self.retry)
+        for name in ("limit", "soft_limit", "keep"):
+            _seconds(name, getattr(self, name))
+        if self.limit and self.soft_limit and self.soft_limit >= self.limit:
+            raise ConfigError("soft_limit", f"{self.soft_limit:g} s is not below limit")
+        expect("immediate", self.immediate, bool, "True or False")
+        _mapping("headers", self.headers, (str,), "text")
+        _mapping("labels", self.labels, (str, int, bool), "text, a whole number or a bool")
+
+    def merged(self, **changes: Any) -> Options:
+        """These options with `changes`, where a None changes nothing and mappings are added to."""
+        given = {name: value for name, value in changes.items() if value is not None}
+        if not given:
+            return self
+        for name in ("headers", "labels"):
+            if name in given:
+                expect(name, given[name], Mapping, "a dict of text by name")
+                given[name] = {**getattr(self, name), **given[name]}
+        if "at_ms" in given:  # one due time takes the other's place
+            given.setdefault("delay_ms", None)
+        elif "delay_ms" in given:
+            given["at_ms"] = None
+        return replace(self, **given)
+
+    def to_opts(self) -> dict[str, Any] | None:
+        """What travels in the envelope: only what is set; None when nothing is.
+
+        The rest (id, priority, due time, attempts) is the store's to know.
+        """
+        if self is NO_OPTIONS:
+            return None
+        opts: dict[str, Any] = {}
+        if self.headers:
+            opts["headers"] = dict(self.headers)
+        if self.labels:
+            opts["labels"] = dict(self.labels)
+        if self.retry is not None:
+            opts["retry"] = self.retry.to_dict()
+        if self.limit is not None:
+            opts["limit"] = self.limit
+        if self.soft_limit is not None:
+            opts["soft_limit"] = self.soft_limit
+        if self.keep is not None:
+            opts["keep"] = self.keep
+        return opts or None
+
+    def for_run(self, opts: Mapping[str, Any]) -> Options:
+        """These options (a task's) with what a job's envelope says instead. Raises ConfigError."""
+        if not opts:
+            return self
+        retry = opts.get("retry")
+        return self.merged(
+            retry=None if retry is None else RetryPolicy.from_dict(retry),
+            limit=opts.get("limit"),
+            soft_limit=opts.get("soft_limit"),
+            keep=opts.get("keep"),
+            headers=opts.get("headers"),
+            labels=opts.get("labels"),
+        )
+
+
+NO_OPTIONS = Options()

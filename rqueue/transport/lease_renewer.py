@@ -1,0 +1,119 @@
+"""Renewing leases: from a thread beside a lone consumer, or from a pool's supervisor."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+from collections.abc import Sequence
+
+import redis
+
+from rqueue.errors import ServerError
+from rqueue.logs import logger
+from rqueue.protocol import commands
+from rqueue.protocol.commands.consumers import Renewed
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.connection import Wire
+
+log = logger("rqueue")
+
+
+def renewal_interval(lease_ms: int) -> float:
+    """Seconds between renewals: three tries fit into a lease."""
+    return lease_ms / 3000
+
+
+class RenewalPace:
+    """When a lease is to be renewed next. A renewal that failed is repeated soon, less soon each
+    time: two connections that were cut must not cost a lease. No I/O."""
+
+    FIRST_DELAY, LONGEST_DELAY = 0.05, 1.0
+    """Seconds between tries that fail: doubled from the first to the second."""
+
+    def __init__(self, lease_ms: int) -> None:
+        self.interval = renewal_interval(lease_ms)
+        self.answer_within = min(15.0, max(1.0, self.interval))
+        """Seconds after which a try without an answer has failed: there is time for another."""
+        self._failures = 0
+
+    def answered(self, renewed: Renewed) -> float:
+        """Seconds to wait: what others left behind goes back in steps, one at once after the
+        other."""
+        self._failures = 0
+        return 0.0 if renewed.more else self.interval
+
+    def failed(self) -> float:
+        """Seconds to wait."""
+        delay = min(self.LONGEST_DELAY, self.FIRST_DELAY * 2 ** min(self._failures, 10))
+        self._failures += 1
+        return float(min(delay * random.uniform(0.5, 1.0), self.interval))
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last try failed."""
+        return self._failures > 0
+
+
+class Renewer:
+    """Renews the leases of some consumers of one queue from a daemon thread of this process.
+
+    A job that holds the interpreter lock for longer than a lease stops this thread too: the lease
+    ends, the job is given to somebody else, and its settle is refused. Workers of a pool do not
+    have that weakness: their supervisor renews, and runs no user code (H-14).
+
+    `ended`: no lease is left to renew. Its file descriptor is readable then, for whoever waits.
+    """
+
+    def __init__(
+        self, client: redis.Redis, keys: QueueKeys, consumers: Sequence[str], lease_ms: int
+    ) -> None:
+        self._pace = RenewalPace(lease_ms)
+        self._wire = Wire(client, self._pace.answer_within)
+        self._keys = keys
+        self._consumers = list(consumers)
+        self._lease_ms = lease_ms
+        self.ended = False
+        self._stopping = threading.Event()
+        self._told, self._tell = socket.socketpair()
+        self._thread = threading.Thread(target=self._loop, name="rqueue-renew", daemon=True)
+
+    def fileno(self) -> int:
+        """Readable once all leases have ended."""
+        return self._told.fileno()
+
+    def start(self) -> None:
+        """Begin to renew."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Renew no more; the leases end by themselves unless the consumers leave."""
+        self._stopping.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=1)
+        self._told.close()
+
+    def _loop(self) -> None:
+        with self._tell:  # its end is what the other end hears of
+            self._renew()
+        self._wire.close()
+
+    def _renew(self) -> None:
+        pause = self._pace.interval
+        while not self._stopping.wait(pause):
+            try:
+                renewed = self._wire.run(
+                    commands.renew(self._keys, self._lease_ms, self._consumers)
+                )
+            except ServerError as error:
+                if not self._pace.failing:
+                    log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
+                pause = self._pace.failed()
+                continue
+            pause = self._pace.answered(renewed)
+            for name in renewed.gone:
+                self._consumers.remove(name)
+                log.warning("the lease of consumer %s in queue %s ended", name, self._keys.queue)
+            if not self._consumers:
+                self.ended = True
+                return

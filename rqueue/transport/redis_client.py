@@ -1,0 +1,167 @@
+"""Clients of redis-py: opened, named in messages, and their errors translated at the edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import redis
+from redis import exceptions as rx
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.retry import Retry
+
+from rqueue import errors
+from rqueue.escape import shown
+from rqueue.model.server_url import is_sentinel, spoken
+from rqueue.protocol import scripts
+from rqueue.protocol.call import Call
+from rqueue.protocol.error_mapping import moved_on, never_connected, translate
+from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
+from rqueue.transport.tls import TlsConnection
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+R = TypeVar("R")
+
+
+class NotingRetry(Retry):
+    """Repeats what broke, and where it then fails otherwise tells of the first failure too: a
+    command whose answer was lost may have been carried out, whatever its repeat was told."""
+
+    def call_with_retry(
+        self, do: Callable[[], R], fail: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> R:
+        """As redis-py's."""
+        first: list[Exception] = []
+
+        def failed(error: Exception, *count: int) -> None:
+            first.append(error)
+            fail(error, *count)
+            if never_connected(error):
+                raise error  # all the time there is has passed
+
+        try:
+            return super().call_with_retry(do, failed, *args, **kwargs)
+        except rx.RedisError as error:
+            if first and first[0] is not error:
+                error.earlier = first[0]  # type: ignore[attr-defined]
+            raise
+
+
+def open_client(url: str, **options: Any) -> redis.Redis:
+    """Open a sync client. A command whose connection broke is sent again a few times: all that
+    rqueue's client sends may be repeated (an enqueue by its id). Raises ConfigError."""
+    options.setdefault("retry", NotingRetry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3))
+    _fit(url, options)
+    if spoken(url).startswith("rediss:"):
+        options["connection_class"] = TlsConnection
+    client: redis.Redis = _opened(redis.Redis.from_url, open_primary, url, options)
+    return client
+
+
+def open_async_client(url: str, **options: Any) -> redis.asyncio.Redis:
+    """Open an asyncio client, which repeats nothing by itself. Raises ConfigError."""
+    import redis.asyncio
+    from redis.asyncio.retry import Retry as AsyncRetry
+    from redis.backoff import NoBackoff
+
+    options.setdefault("retry", AsyncRetry(NoBackoff(), 0))
+    _fit(url, options)
+    client: redis.asyncio.Redis = _opened(
+        redis.asyncio.Redis.from_url, open_async_primary, url, options
+    )
+    return client
+
+
+def _opened(
+    plain: Callable[..., Any],
+    behind_sentinels: Callable[[str, dict[str, Any]], Any],
+    url: str,
+    options: dict[str, Any],
+) -> Any:
+    try:
+        if is_sentinel(url):
+            client = behind_sentinels(url, options)
+        else:
+            client = plain(spoken(url), **options)
+        # a connection that is made, not opened: what it does not understand is said here
+        pool = client.connection_pool
+        pool.connection_class(**pool.connection_kwargs)
+    except ValueError as error:
+        raise errors.ConfigError("url", f"{error}; write redis://host:6379/0") from error
+    except TypeError as error:
+        unknown = str(error).rpartition(" ")[2]
+        raise errors.ConfigError("url", f"has an option that is not known: {unknown}") from error
+    return client
+
+
+def _fit(url: str, options: dict[str, Any]) -> None:
+    # whoever waits for a result has a connection meanwhile
+    options.setdefault("max_connections", 10_000)
+    if url.startswith("unix"):
+        options.pop("socket_connect_timeout", None)
+    else:
+        options.setdefault("socket_keepalive", True)
+        options.setdefault("socket_connect_timeout", 5)
+
+
+def require_bytes(client: Any) -> None:
+    """Refuse what is no client of redis-py, or one that decodes replies: envelopes are bytes."""
+    if not hasattr(client, "connection_pool"):
+        raise errors.ConfigError("redis", f"{shown(client)} is not a client of redis-py")
+    if client.connection_pool.connection_kwargs.get("decode_responses"):
+        raise errors.ConfigError("redis", "pass a client without decode_responses=True")
+
+
+def url_of(client: Any) -> str:
+    """Where a client is connected to, for messages; credentials never show. "" of a cluster's."""
+    pool = getattr(client, "connection_pool", None)
+    if pool is None:
+        return ""
+    kwargs = pool.connection_kwargs
+    if path := kwargs.get("path"):
+        return f"unix://{path}"
+    # by name: redis-py has one for sync and one for asyncio, and no attribute tells them all apart
+    tls = any(kind.__name__ == "SSLConnection" for kind in pool.connection_class.__mro__)
+    scheme = "rediss" if tls else "redis"
+    if (sentinels := sentinels_of(pool)) is not None:
+        return f"{scheme}+sentinel://{sentinels}"
+    host, port = kwargs.get("host", "localhost"), kwargs.get("port", 6379)
+    return f"{scheme}://{host}:{port}/{kwargs.get('db', 0)}"
+
+
+@contextmanager
+def translated(client: Any, *, script: str = "", queue: str = "") -> Iterator[None]:
+    """Translate what redis-py raises inside. Where another server may be in charge by now, the
+    client's idle connections are closed: only a new one looks its address up."""
+    try:
+        yield
+    except (rx.RedisError, OSError) as error:
+        better = translate(error, url=url_of(client), script=script, queue=queue)
+        if better is error:
+            raise
+        if moved_on(better) and isinstance(client, redis.Redis):
+            client.connection_pool.disconnect(inuse_connections=False)
+        raise better from error
+
+
+def patience_of(client: Any) -> float | None:
+    """Seconds that a reply may take on this client; None: for ever."""
+    limit: float | None = client.connection_pool.connection_kwargs.get("socket_timeout")
+    return limit
+
+
+def execute(client: redis.Redis, call: Call[R], *, queue: str = "") -> R:
+    """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
+    repeated = False
+    while True:
+        try:
+            with translated(client, script=call.script, queue=queue):
+                return call.read(scripts.run(client, call.script, call.keys, call.args))
+        except errors.RedisReadOnly:
+            # perhaps it was demoted, and a new connection leads to the new primary
+            if repeated:
+                raise
+            repeated = True

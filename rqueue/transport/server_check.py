@@ -1,0 +1,202 @@
+"""Whether a server is one that rqueue can work with: by its greeting, and by what INFO says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from redis import exceptions as rx
+
+from rqueue import errors
+from rqueue.logs import logger
+from rqueue.protocol.error_mapping import CLUSTER, translate
+from rqueue.transport.redis_client import translated, url_of
+
+if TYPE_CHECKING:
+    import redis
+    import redis.asyncio
+
+__all__ = [
+    "ServerFacts",
+    "afirst_look",
+    "aserver_facts",
+    "check_greeting",
+    "check_refusal",
+    "first_look",
+    "read_facts",
+    "server_facts",
+]
+
+log = logger("rqueue")
+
+OLDEST = (6, 2)
+"""The oldest server that has what the scripts use (ZMSCORE, LPOP with a count, BLMOVE)."""
+
+SENTINEL = (
+    "this is a Sentinel, not the server that keeps the jobs: write its address and the name that "
+    "it knows the primary by, as redis+sentinel://HOST:PORT/NAME"
+)
+REPLICA = (
+    "this server is a replica and takes no jobs: use the primary's address, or let Sentinels name "
+    "it (redis+sentinel://)"
+)
+
+
+# -- the greeting of each connection ---------------------------------------------------------------
+
+
+def check_greeting(greeting: Any, url: str) -> None:
+    """Look at the answer to HELLO, in the form of either protocol. Raises WrongServer for a
+    Sentinel and for a node of a cluster."""
+    if not isinstance(greeting, Mapping):
+        greeting = dict(zip(greeting[::2], greeting[1::2], strict=False))
+    said = {_text(name): _text(value) for name, value in greeting.items()}
+    problem = _mode_problem(said.get("mode", ""), url)
+    if problem is not None:
+        raise problem
+
+
+def check_refusal(refusal: rx.ResponseError, url: str) -> None:
+    """Look at an error instead of a greeting: a login that is missing, or a server that is not
+    ready, is told at once. One that may not say HELLO, or does not know it, may do all the same."""
+    said = translate(refusal, url=url)
+    if isinstance(said, errors.RedisUnavailable) or "NOAUTH" in (
+        getattr(refusal, "status_code", None) or str(refusal)
+    ):
+        raise said from refusal
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _mode_problem(mode: str, url: str = "") -> errors.WrongServer | None:
+    if mode == "sentinel":
+        return errors.WrongServer(SENTINEL, url=url)
+    if mode == "cluster":
+        return errors.WrongServer(CLUSTER, url=url)
+    return None
+
+
+# -- what INFO says --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What the server says of itself. `mode`: standalone, cluster or sentinel; `role`: master or
+    slave. `persistent`: whether it keeps an append-only file (not known while it is `loading`)."""
+
+    name: str
+    version: tuple[int, ...]
+    policy: str
+    persistent: bool
+    mode: str = "standalone"
+    role: str = "master"
+    loading: bool = False
+    url: str = ""
+
+    @property
+    def problem(self) -> errors.UnusableServer | None:
+        """Why no worker may start on it, if so."""
+        if self.version < OLDEST:
+            dotted = ".".join(map(str, self.version))
+            return errors.WrongServer(
+                f"{self.name} {dotted} is too old; rqueue needs Redis 6.2 or Valkey 7.2",
+                url=self.url,
+                version=dotted,
+            )
+        if (wrong := _mode_problem(self.mode, self.url)) is not None:
+            return wrong
+        if self.policy not in ("noeviction", "") and not self.policy.startswith("volatile-"):
+            return errors.EvictionPolicy(self.policy, url=self.url)
+        return None
+
+    @property
+    def replica(self) -> errors.RedisReadOnly | None:
+        """That it is a replica, if so: until it is promoted it takes no jobs."""
+        return None if self.role == "master" else errors.RedisReadOnly(REPLICA, url=self.url)
+
+    @property
+    def warning(self) -> str:
+        """What may go wrong on it although workers may start; "" if nothing."""
+        if self.policy.startswith("volatile-"):
+            return (
+                f"maxmemory-policy is '{self.policy}': when its memory is full, {self.name} may "
+                "drop results, the memory of ids that were used, and the notes of Spark writers, "
+                f"but no job; {EVICTION_REMEDY}"
+            )
+        return ""
+
+
+EVICTION_REMEDY = (
+    "to keep them, set it to 'noeviction' (CONFIG SET maxmemory-policy noeviction; for hosted "
+    "Redis in the provider's parameter group or instance settings)"
+)
+
+
+def read_facts(info: Mapping[str, Any], url: str = "") -> ServerFacts:
+    """Read the reply of INFO. A server that hides its policy (managed ones may) has policy ""."""
+    name = "Valkey" if "valkey_version" in info else "Redis"
+    # Valkey answers redis_version 7.2.4 for compatibility: that is the one to compare
+    version = tuple(int(part) for part in str(info.get("redis_version", "0")).split(".")[:2])
+    return ServerFacts(
+        name,
+        version,
+        str(info.get("maxmemory_policy", "")),
+        bool(info.get("aof_enabled", 0)),
+        str(info.get("redis_mode", info.get("server_mode", "standalone"))),
+        str(info.get("role", "master")),
+        bool(int(info.get("loading", 0))),
+        url,
+    )
+
+
+def server_facts(client: redis.Redis) -> ServerFacts:
+    """Ask the server for its version, mode, role and eviction policy. Raises the tree of
+    `rqueue.errors`."""
+    with translated(client):
+        facts = read_facts(client.info(), url_of(client))
+    if not hasattr(client, "connection_pool"):
+        # a client of a whole cluster: that one node is one of many is how it should be
+        return replace(facts, mode="standalone", role="master")
+    return facts
+
+
+async def aserver_facts(client: redis.asyncio.Redis) -> ServerFacts:
+    """Do as `server_facts` does, on an asyncio client."""
+    with translated(client):
+        return read_facts(await client.info(), url_of(client))
+
+
+# -- a client's first look -------------------------------------------------------------------------
+
+_seen: set[str] = set()
+
+
+def first_look(client: redis.Redis) -> None:
+    """Warn in the log, once per server and process, of what a worker would refuse to start on, and
+    of what may be dropped. Never raises: the client's own work went well."""
+    if (url := url_of(client)) not in _seen:
+        _seen.add(url)
+        try:
+            _warn(server_facts(client), url)
+        except errors.RQueueError as error:
+            log.info("cannot look at the settings of %s: %s", url, error)
+
+
+async def afirst_look(client: redis.asyncio.Redis) -> None:
+    """Do as `first_look` does, on an asyncio client."""
+    if (url := url_of(client)) not in _seen:
+        _seen.add(url)
+        try:
+            _warn(await aserver_facts(client), url)
+        except errors.RQueueError as error:
+            log.info("cannot look at the settings of %s: %s", url, error)
+
+
+def _warn(facts: ServerFacts, url: str) -> None:
+    if facts.problem is not None:
+        log.warning("%s; no worker starts on it", facts.problem)
+    elif facts.warning:
+        log.warning("%s: %s", url, facts.warning)

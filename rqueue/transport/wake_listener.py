@@ -1,0 +1,163 @@
+"""Waiting for wake-ups on the wake lists of one or many consumers, with one blocked command.
+
+A wake-up is a hint (H-07): the truth is in the queue. After a lost connection the listener says so
+with an event `reconnected`, and whoever hears it pulls.
+"""
+
+from __future__ import annotations
+
+import select
+from typing import Any, NamedTuple
+
+from redis import exceptions as rx
+
+from rqueue.errors import ConnectionLost, RedisTimeout, ServerError
+from rqueue.model.job import Delivery
+from rqueue.protocol.error_mapping import translate
+from rqueue.transport.connection import Wire
+
+LISTEN_S = 60
+"""Seconds that one blocked command lasts. It bounds how long a dead connection stays unnoticed, and
+what an idle worker costs: one command a minute."""
+
+SLACK_S = 10.0
+"""Seconds that its answer may be late before the connection counts as dead."""
+
+
+RECONNECTED = b"R"
+"""Stands for an element where the connection was lost."""
+
+_JOB, _REVOKED = b"J", b"X"
+_KINDS = {_JOB: "job", _REVOKED: "revoked", RECONNECTED: "reconnected"}
+
+
+class Wake(NamedTuple):
+    """What a consumer is told: an element of its wake list, taken apart when it is asked."""
+
+    consumer: str
+    element: bytes
+
+    @property
+    def kind(self) -> str:
+        """What it says: "pull" (work waits), "job" (one was handed over), "revoked" (`id` was
+        cancelled in its hands), "reconnected" (wake-ups may be lost: pull, with recall)."""
+        return _KINDS.get(self.element[:1], "pull")
+
+    @property
+    def job(self) -> Delivery | None:
+        """The job that was handed over."""
+        handed = handed_over(self.element)
+        return None if handed is None else Delivery(*handed)
+
+    @property
+    def id(self) -> str:
+        """Of the job that was cancelled; "" else."""
+        return self.element[1:].decode() if self.element[:1] == _REVOKED else ""
+
+
+def handed_over(element: bytes) -> tuple[bytes, bytes] | None:
+    """Id and value of the job in an element of a wake list, None where there is none."""
+    if element[:1] != _JOB:
+        return None
+    end = 5 + int.from_bytes(element[1:5], "big")
+    return element[5:end], element[end:]
+
+
+def unblocked(error: Exception) -> bool:
+    """Whether an error reply only says that the wait is over: the server became a replica. Whoever
+    waits again, over a new connection, learns where to go."""
+    return str(error).startswith("UNBLOCKED")
+
+
+class Listener:
+    """Blocks on wake lists. One thread at a time; `add` and `remove` between waits."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._keys: dict[bytes, str] = {}
+        self._armed = False
+        self._stale = False
+
+    def add(self, consumer: str, wake_key: str) -> None:
+        """Listen for this consumer too."""
+        self._keys[wake_key.encode()] = consumer
+        self._disarm()
+
+    def remove(self, wake_key: str) -> None:
+        """Do not listen for it any more."""
+        if self._keys.pop(wake_key.encode(), None) is not None:
+            self._disarm()
+
+    def close(self) -> None:
+        """Close the wire; a wait after that opens it again."""
+        self._wire.close()
+        self._armed = False
+
+    def poll(self) -> list[Wake]:
+        """What arrived already, without waiting and without sending anything."""
+        return self._read() if self._armed and self._readable(0) else []
+
+    def wait(self, timeout: float | None, interrupt: Any = None) -> list[Wake]:
+        """Wait for the next wake-up, at most `timeout` seconds (None: for ever); [] at the end.
+
+        interrupt: a socket or file descriptor that ends the wait when it becomes readable (a
+        signal's wake-up pipe). A lost connection is one "reconnected" per consumer, once it is
+        back; while Redis cannot be reached, or refuses, the error of `rqueue.errors` is raised: it
+        is for the caller to pause before the next try.
+        """
+        if not self._keys:
+            raise ValueError("nothing to listen to")
+        if not self._armed:
+            try:
+                self._arm()
+            except ServerError:
+                self._stale = True
+                raise
+        if self._stale:
+            self._stale = False
+            return [Wake(consumer, RECONNECTED) for consumer in self._keys.values()]
+        if not self._readable(timeout, interrupt):
+            return []
+        return self._read()
+
+    def _arm(self) -> None:
+        self._wire.send("BLPOP", *self._keys, LISTEN_S)
+        self._armed = True
+
+    def _disarm(self) -> None:
+        if self._armed:
+            # the blocked command names the old keys: only closing the connection takes it back
+            self._wire.close()
+            self._armed = False
+
+    def _readable(self, timeout: float | None, interrupt: Any = None) -> bool:
+        sock = self._wire.socket
+        if sock is None:
+            return True
+        if getattr(sock, "pending", None) is not None and sock.pending():
+            return True
+        wanted = LISTEN_S + SLACK_S if timeout is None else min(timeout, LISTEN_S + SLACK_S)
+        watched = [sock] if interrupt is None else [sock, interrupt]
+        ready, _, _ = select.select(watched, (), (), max(0.0, wanted))
+        return sock in ready
+
+    def _read(self) -> list[Wake]:
+        self._armed = False
+        try:
+            reply = self._wire.read()
+        except rx.ResponseError as error:
+            self._stale = True
+            self._wire.close()
+            if unblocked(error):
+                return []
+            raise translate(error, url=self._wire.url) from error
+        except (ConnectionLost, RedisTimeout):
+            self._stale = True
+            return []
+        except ServerError:
+            self._stale = True
+            raise
+        if reply is None:
+            return []
+        key, element = reply
+        return [Wake(self._keys[key], element)]

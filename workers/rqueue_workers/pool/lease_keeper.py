@@ -1,0 +1,200 @@
+"""The supervisor's calls: it renews the leases of the living, and takes back what the dead held."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from rqueue.errors import RegistrationLost, RQueueError
+from rqueue.logs import logger
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Call
+from rqueue.protocol.commands.consumers import Left, Ran, Renewed
+from rqueue.protocol.keys import QueueKeys
+from rqueue_workers.pool.processes import Member
+from rqueue_workers.status_page import Running
+
+log = logger("rqueue.pool")
+
+
+class RedisClock:
+    """Redis's time in ms, as of the last answer and this host's steady clock since then."""
+
+    def __init__(self) -> None:
+        self._ahead = time.time() - time.monotonic()
+
+    def hear(self, now: int) -> None:
+        """Take note of the `now` of an answer."""
+        self._ahead = now / 1000 - time.monotonic()
+
+    @property
+    def now(self) -> int:
+        """Milliseconds since the epoch."""
+        return self.at(time.monotonic())
+
+    def at(self, moment: float) -> int:
+        """The same at a moment of `time.monotonic()`."""
+        return round((self._ahead + moment) * 1000)
+
+    def ran(self, job: Running) -> Ran:
+        """What is told of a job that was running: it began no earlier than it was acquired."""
+        return Ran(job.id, job.acquired, max(job.acquired, self.at(job.started)))
+
+
+class Renewal:
+    """Renews the leases of all our consumers in one queue (and looks after what others left).
+
+    living: the consumer names of now, and whether each worker is at work. lost: told the names that
+    were not registered at two renewals in a row although their workers are at work.
+    """
+
+    def __init__(
+        self,
+        keys: QueueKeys,
+        lease_ms: int,
+        living: Callable[[], Mapping[str, bool]],
+        lost: Callable[[str, Sequence[str]], None],
+        clock: RedisClock,
+    ) -> None:
+        self.queue = keys.queue
+        self._keys = keys
+        self._lease_ms = lease_ms
+        self._living = living
+        self._lost = lost
+        self._clock = clock
+        self._sent: set[str] = set()
+        self._missing: set[str] = set()
+
+    def call(self) -> Call[Renewed]:
+        """Name who lives now, not who lived when the renewal became due."""
+        living = self._living()
+        self._sent = {name for name, at_work in living.items() if at_work}
+        return commands.renew(self._keys, self._lease_ms, list(living))
+
+    def answered(self, reply: Renewed) -> bool:
+        """Tell of leases that ended all the same: Redis was gone, or this process was stopped. What
+        the dead held goes back in steps, one at once after the other."""
+        self._clock.hear(reply.now)
+        # once may mean that it is just registering again: after an outage they all are
+        missing = self._sent.intersection(reply.gone)
+        ended = sorted(missing & self._missing)
+        self._missing = missing
+        if ended:
+            self._lost(self.queue, ended)
+        if reply.reclaimed:
+            log.info(
+                "queue %s: took back what consumers held whose leases had ended (%d)",
+                self.queue,
+                reply.reclaimed,
+            )
+        return reply.more
+
+    def refused(self, error: RQueueError) -> None:
+        """Say so: without renewals the leases will end."""
+        log.error("cannot renew leases in queue %s: %s", self.queue, error)
+
+
+BEGUN_AFTER = 0.1
+"""Seconds after which it is noted that a job runs: shorter ones cost nothing."""
+
+
+NOTES_MOST = 1000
+"""Jobs that one note names."""
+
+
+class RunningNotes:
+    """Notes in Redis, for each of our consumers in one queue, which jobs have been running for a
+    while: when this host dies, it is they that are charged, and no others (X-24).
+
+    running: who runs what for how long, as `Crew.running` says it. A note is written when a job is
+    to be added; what ended since the last one is left in it, since it is held no more.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        keys: QueueKeys,
+        running: Callable[[float, float], Iterable[tuple[Member, list[Running]]]],
+        clock: RedisClock,
+    ) -> None:
+        self.queue = keys.queue
+        self._index = index
+        self._keys = keys
+        self._running = running
+        self._clock = clock
+        self._noted: dict[str, set[tuple[str, float]]] = {}
+        self._sent: tuple[str, set[tuple[str, float]]] = "", set()
+
+    def due(self, now: float) -> bool:
+        """Whether there is a job that is not noted yet."""
+        return next(self._news(now), None) is not None
+
+    def _news(self, now: float) -> Iterator[tuple[str, list[Running]]]:
+        there = set()
+        for member, jobs in self._running(now, BEGUN_AFTER):
+            consumer = member.consumer
+            there.add(consumer)
+            mine = [job for job in jobs if job.queue == self._index][:NOTES_MOST]
+            if not {(job.id, job.started) for job in mine} <= self._noted.get(consumer, set()):
+                yield consumer, mine
+        for consumer in self._noted.keys() - there:
+            del self._noted[consumer]
+
+    def call(self) -> Call[int] | None:
+        """What runs now in one consumer of which there is news."""
+        now = time.monotonic()
+        consumer, jobs = next(self._news(now), ("", []))
+        if not consumer:
+            return None
+        self._sent = consumer, {(job.id, job.started) for job in jobs}
+        return commands.note_running(self._keys, consumer, [self._clock.ran(job) for job in jobs])
+
+    def answered(self, _reply: int) -> bool:
+        """Go on with the next consumer."""
+        consumer, jobs = self._sent
+        self._noted[consumer] = jobs
+        return True
+
+    def refused(self, error: RQueueError) -> None:
+        """Take it that the lease had ended; the worker will have another name."""
+        consumer, jobs = self._sent
+        self._noted[consumer] = jobs
+        if not isinstance(error, RegistrationLost):
+            log.error("cannot note what runs in queue %s: %s", self.queue, error)
+
+
+class Reclaim:
+    """Takes back at once what a dead worker's consumer held in one queue.
+
+    Of its jobs those in `charged` were running, and count an attempt and a crash with this cause
+    JSON.
+    """
+
+    def __init__(
+        self,
+        keys: QueueKeys,
+        consumer: str,
+        cause: bytes,
+        charged: Sequence[Ran],
+        clock: RedisClock,
+    ) -> None:
+        self.queue = keys.queue
+        self._keys = keys
+        self._consumer = consumer
+        self._cause = cause
+        self._charged = charged
+        self._clock = clock
+
+    def call(self) -> Call[Left]:
+        """Take back one slice."""
+        return commands.reclaim(self._keys, self._consumer, self._cause, self._charged)
+
+    def answered(self, reply: Left) -> bool:
+        """Go on while its hands are not empty."""
+        self._clock.hear(reply.now)
+        return reply.held > 0
+
+    def refused(self, error: RQueueError) -> None:
+        """Take it that it had left, or that its lease ended first: somebody did this already."""
+        if not isinstance(error, RegistrationLost):
+            log.error("cannot take back what %s held in %s: %s", self._consumer, self.queue, error)

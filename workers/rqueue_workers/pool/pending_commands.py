@@ -1,0 +1,159 @@
+"""What the supervisor has Redis do, one call after another, without ever waiting for an answer.
+
+While Redis hangs or is gone the supervisor still hears signals, reaps its children and enforces
+time limits; what it had to say is said when Redis is back.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any, Protocol
+
+from redis import exceptions as rx
+
+from rqueue.errors import RedisTimeout, RQueueError, ServerError
+from rqueue.logs import logger
+from rqueue.protocol import scripts
+from rqueue.protocol.commands import Call
+from rqueue.transport.connection import Wire
+
+log = logger("rqueue.pool")
+
+FIRST_DELAY, LONGEST_DELAY = 0.05, 1.0
+"""Seconds between attempts to reach a server that is gone: doubled from the first to the second."""
+
+
+class Errand(Protocol):
+    """One thing to be done in one queue."""
+
+    queue: str
+
+    def call(self) -> Call[Any] | None:
+        """What to send now; None when it has become needless."""
+
+    def answered(self, reply: Any) -> bool:
+        """Hear the answer; True when there is more of the same to do."""
+
+    def refused(self, error: RQueueError) -> None:
+        """Hear that the script refused: it will not be tried again."""
+
+
+class Errands:
+    """The list of what is to be done, and the one wire that it goes through.
+
+    answer_within: seconds until a call without an answer counts as lost. The supervisor calls
+    `step` whenever `socket` is readable or `wake_at` has come.
+    """
+
+    def __init__(self, wire: Wire, answer_within: float) -> None:
+        self._wire = wire
+        self._answer_within = answer_within
+        self._todo: deque[Errand] = deque()
+        self._sent: tuple[Errand, Call[Any]] | None = None
+        self._sent_at = 0.0
+        self._retry_at = 0.0
+        self._tries = 0
+        self._gone_at: float | None = None
+
+    def add(self, errand: Errand, *, first: bool = False) -> None:
+        """Put it on the list; one that is there already is not put there twice."""
+        if errand in self._todo:
+            return
+        if first:
+            self._todo.appendleft(errand)
+        else:
+            self._todo.append(errand)
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything is done."""
+        return self._sent is None and not self._todo
+
+    @property
+    def gone(self) -> bool:
+        """Whether Redis cannot be used at the moment."""
+        return self._gone_at is not None
+
+    @property
+    def socket(self) -> Any:
+        """What to watch for an answer; None when none is on its way."""
+        return self._wire.socket if self._sent is not None else None
+
+    @property
+    def wake_at(self) -> float | None:
+        """When `step` has something to do at the latest, by `time.monotonic()`."""
+        if self._sent is not None:
+            return self._sent_at + self._answer_within
+        return self._retry_at if self._todo else None
+
+    def close(self) -> None:
+        """Drop the connection. In a forked child too: the supervisor's own stays as it is."""
+        self._wire.close()
+
+    def step(self, now: float, readable: bool) -> None:
+        """Read the answer if there is one, and send the next call."""
+        if self._sent is not None:
+            if readable:
+                self._read(now)
+            elif now >= self._sent_at + self._answer_within:
+                self._wire.close()
+                self._lost(RedisTimeout(f"no answer in {self._answer_within:g} s"), now)
+        while self._sent is None and self._todo and now >= self._retry_at:
+            errand = self._todo.popleft()
+            call = errand.call()
+            if call is not None:
+                self._send(errand, call, "EVALSHA", now)
+
+    def _send(self, errand: Errand, call: Call[Any], command: str, now: float) -> None:
+        script = scripts.script(call.script)
+        body = script.sha if command == "EVALSHA" else script.source
+        self._sent, self._sent_at = (errand, call), now
+        try:
+            self._wire.send(command, body, 2, *call.keys, *call.args)
+        except ServerError as error:
+            self._lost(error, now)
+
+    def _read(self, now: float) -> None:
+        assert self._sent is not None
+        errand, call = self._sent
+        try:
+            reply = self._wire.read()
+        except rx.NoScriptError:
+            self._send(errand, call, "EVAL", now)
+            return
+        except rx.ResponseError as said:
+            error = self._wire.refused(call, said, errand.queue)
+            if isinstance(error, ServerError):
+                self._lost(error, now)
+                return
+            self._sent = None
+            self._found(now)
+            assert isinstance(error, RQueueError)
+            errand.refused(error)
+            return
+        except ServerError as error:
+            self._lost(error, now)
+            return
+        self._sent = None
+        self._found(now)
+        if errand.answered(call.read(reply)):
+            self._todo.append(errand)
+
+    def _lost(self, error: Exception, now: float) -> None:
+        assert self._sent is not None
+        errand, self._sent = self._sent[0], None
+        if errand not in self._todo:
+            self._todo.appendleft(errand)
+        if self._gone_at is None:
+            self._gone_at = now
+            log.warning("supervisor: Redis is gone: %s; waiting", error)
+        delay = min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(self._tries, 10))
+        self._tries += 1
+        self._retry_at = now + delay * random.uniform(0.5, 1.0)
+
+    def _found(self, now: float) -> None:
+        self._tries = 0
+        if self._gone_at is not None:
+            log.warning("supervisor: Redis is back after %.1f s", now - self._gone_at)
+            self._gone_at = None

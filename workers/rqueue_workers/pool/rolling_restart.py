@@ -1,0 +1,55 @@
+"""A rolling restart: one worker after another is replaced, and only by one that works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rqueue.logs import logger
+from rqueue_workers.pool.processes import Crew, Member
+
+log = logger("rqueue.pool")
+
+
+class Rolling:
+    """One rolling restart. `step` is called whenever something may have changed.
+
+    start: forks a worker into a slot. retire: tells a worker to drain.
+    """
+
+    def __init__(
+        self, crew: Crew, start: Callable[[int], Member], retire: Callable[[Member], None]
+    ) -> None:
+        self._crew = crew
+        self._start = start
+        self._retire = retire
+        self._todo = [member for member in crew if member.stays]
+        self._fresh: Member | None = None
+        self._leaving: Member | None = None
+        log.info("rolling restart, %d to go", len(self._todo))
+
+    def step(self) -> bool:
+        """Go on; True when it is over."""
+        present = set(self._crew)
+        if self._leaving in present:
+            return False
+        if self._fresh is not None:
+            if not self._fresh.ready:
+                return False
+            self._leaving, self._fresh = self._todo.pop(0), None
+            if self._leaving in present:
+                self._retire(self._leaving)
+                return False
+        # who died meanwhile was replaced already, by one that started after the signal
+        self._todo = [member for member in self._todo if member in present and member.stays]
+        if not self._todo:
+            log.info("rolling restart is done")
+            return True
+        self._fresh = self._start(self._todo[0].slot)
+        return False
+
+    def failed(self, member: Member) -> bool:
+        """Whether this death of a worker that never got ready ends the restart."""
+        if member is not self._fresh:
+            return False
+        log.error("rolling restart given up: the new worker did not start; the old ones stay")
+        return True

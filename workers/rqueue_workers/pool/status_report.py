@@ -1,0 +1,44 @@
+"""What a pool is doing right now, as lines of its log (SIGUSR1)."""
+
+from __future__ import annotations
+
+from rqueue.logs import logger
+from rqueue.model.words import many
+from rqueue_workers.pool.processes import Crew, Member
+from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.status_page import READY, STARTING
+
+log = logger("rqueue.pool")
+
+
+def report(crew: Crew, spec: WorkerSpec, now: float, gone: bool) -> None:
+    """Log one line for each worker, and one for each job that it runs. now: `time.monotonic()`."""
+    log.info("pool %s: %s%s", crew.name, workers(len(crew)), ", Redis is gone" if gone else "")
+    for member in crew:
+        running = member.shared.running()
+        log.info(
+            "worker %s (process %d) %s for %.0f s: %s done, %d running",
+            member.base,
+            member.pid,
+            _doing(member),
+            now - member.forked_at,
+            many(member.shared.done, "job"),
+            len(running),
+        )
+        for job in running:
+            limit = f", at most {job.deadline - job.started:.3g} s" if job.deadline else ""
+            queue = spec.queues[job.queue]
+            log.info("  job %s of queue %s for %.3g s%s", job.id, queue, now - job.started, limit)
+
+
+def workers(count: int) -> str:
+    """So many workers, in words."""
+    return many(count, "worker")
+
+
+def _doing(member: Member) -> str:
+    if member.stopped:
+        return "is stopped"
+    if member.asked or member.shared.phase > READY:
+        return "leaves"
+    return "starts" if member.shared.phase == STARTING else "works"

@@ -1,0 +1,77 @@
+"""What the death of a worker means: who is charged, and how its place is filled again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rqueue_workers.exit_codes import Exit
+from rqueue_workers.pool.exit_cause import Death, OomKills, crash_cause, limit_cause, quiet_cause
+from rqueue_workers.pool.processes import Member
+from rqueue_workers.status_page import Running
+
+
+class Verdict(NamedTuple):
+    """How a worker died.
+
+    ordered: it left when it was told to, or when it was to be recycled. crashed: it died by itself.
+    no_start: the application or Redis kept it from starting. ours: by a fault of rqueue's own,
+    for which no job is charged. oom: the kernel ran out of memory. charged: the jobs that cost the
+    process, in the order in which they began.
+    """
+
+    member: Member
+    death: Death
+    ordered: bool
+    crashed: bool
+    no_start: bool
+    ours: bool
+    oom: bool
+    running: list[Running]
+    charged: list[Running]
+
+    @property
+    def by_job(self) -> bool:
+        """Whether it died by what it ran."""
+        return self.crashed and bool(self.charged)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether jobs that ran are to run again though no limit of theirs was the reason."""
+        overdue = {job.id for job in self.member.overdue}
+        return self.death.code == Exit.UNFINISHED or any(j.id not in overdue for j in self.running)
+
+    def cause(self, jobs: list[Running], at: int) -> bytes:
+        """The cause JSON of these of the charged jobs. at: ms, Redis's clock."""
+        worker = self.member.base
+        if not jobs:
+            return quiet_cause(worker, at)
+        if self.crashed:
+            return crash_cause(self.death, worker, at, self.oom)
+        return limit_cause(jobs[0].deadline - jobs[0].started, worker, at)
+
+
+def judge(member: Member, death: Death, oom_kills: OomKills) -> Verdict:
+    """Say what a death means. Reads the member's page."""
+    running = member.shared.running()
+    ordered = (member.asked or not member.stays) and death.code in (Exit.OK, Exit.UNFINISHED)
+    # asked to leave before it could listen: the signal itself ended it
+    unheard = member.asked and not member.ready and death.signal == "SIGTERM"
+    no_start = not member.ready and death.code in (Exit.APP, Exit.REDIS) and not running
+    crashed = not (ordered or member.killed or unheard or no_start)
+    ours = crashed and member.shared.our_fault
+    if crashed:
+        charged = [] if ours else running
+    else:
+        overdue = {(job.slot, job.id) for job in member.overdue}
+        charged = [job for job in running if (job.slot, job.id) in overdue]
+    return Verdict(
+        member=member,
+        death=death,
+        ordered=ordered,
+        crashed=crashed,
+        no_start=no_start,
+        ours=ours,
+        oom=crashed and oom_kills.happened(),
+        running=running,
+        charged=sorted(charged, key=lambda job: job.started),
+    )

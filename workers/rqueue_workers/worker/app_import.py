@@ -1,0 +1,96 @@
+"""Importing the application: what goes wrong is said in its own terms, what looks wrong as well."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from types import ModuleType, TracebackType
+
+from rqueue.tasks.task import Registry
+
+TRACE_LINES = 40
+
+
+class AppError(Exception):
+    """A module of the application cannot be imported. The first line of the message says why, what
+    follows is the traceback, where that tells more."""
+
+
+def import_app(modules: Iterable[str]) -> None:
+    """Import the modules that register tasks, from the current directory too. Raises AppError."""
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise AppError(_why(name, error)) from error
+
+
+def doubts(modules: Sequence[str], queues: Sequence[str], tasks: Registry) -> list[str]:
+    """What is probably a mistake, one sentence each: a module without tasks, a queue to which none
+    of the tasks goes unless a call says so."""
+    found = []
+    homes = {task.function.__module__ for task in tasks}
+    for name in modules:
+        if not any(home == name or home.startswith(f"{name}.") for home in homes) and not _shares(
+            name, tasks
+        ):
+            found.append(f"module '{name}' defines no task")
+    served = sorted({task.queue for task in tasks})
+    for queue in queues:
+        if served and queue not in served:
+            near = get_close_matches(queue, served, 1)
+            there = ", ".join(f"'{name}'" for name in served[:5])
+            hint = f"did you mean '{near[0]}'?" if near else f"they go to {there}"
+            found.append(f"no task goes to queue '{queue}' by default: {hint}")
+    return found
+
+
+def _shares(module: str, tasks: Registry) -> bool:
+    """Whether a module has tasks of others among its names, or modules that define some: importing
+    them is all that the module of a pool may have to do."""
+    names = list(vars(sys.modules[module]).values())
+    homes = {task.function.__module__ for task in tasks}
+    imported = [value.__name__ for value in names if isinstance(value, ModuleType)]
+    return any(task in names for task in tasks) or any(
+        f"{home}.".startswith(f"{name}.") for home in homes for name in imported
+    )
+
+
+def _why(module: str, error: BaseException) -> str:
+    start = f"cannot import the app '{module}'"
+    wanted = module.removesuffix(".py").strip("./").replace("/", ".")
+    if wanted != module and isinstance(error, ImportError | TypeError | ValueError):
+        return f"{start}: name the module, not the file: {wanted}"
+    if isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]:
+        return f"cannot import the app: no module '{module}' here or on PYTHONPATH"
+    if isinstance(error, SyntaxError):
+        return f"{start}: {type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
+    frames = _frames(error.__traceback__)
+    place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    try:
+        said = f"{type(error).__name__}: {error}"
+    except BaseException as second:  # its text is the user's code as well
+        said = f"{type(error).__name__}, whose text raises {type(second).__name__}"
+    first = f"{start}: {said}{place}".replace("\n", " ")
+    if len(frames) < 2:
+        return first
+    trace = "".join(traceback.format_list(frames)).rstrip().splitlines()
+    return "\n".join([first, *trace[-TRACE_LINES:]])
+
+
+def _frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
+    """The frames of the user's own code and its libraries: none of the import system's, or ours."""
+    return [
+        frame
+        for frame in traceback.extract_tb(trace)
+        if "importlib" not in frame.filename and frame.filename != __file__
+    ]

@@ -1,0 +1,334 @@
+"""One job, from its stored value to its outcome: decoding, results, failures and their causes."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from time import time
+from typing import Any
+
+from orjson import dumps
+
+from rqueue.errors import (
+    ConfigError,
+    Forged,
+    NotEncodable,
+    SoftTimeLimit,
+    Undecodable,
+    UnknownTask,
+    Unsigned,
+)
+from rqueue.logs import logger
+from rqueue.model.envelope import encode_result, unpack
+from rqueue.model.job import GAVE_UP, Header, parse_value
+from rqueue.model.signing import SIGNED_WITHIN_MS, Signer
+from rqueue.model.words import many
+from rqueue.protocol.commands.settle import Retried
+from rqueue.tasks.control import Control, Reject, Retry, Snooze
+from rqueue.tasks.retry import error_name
+from rqueue.tasks.task import registry
+from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.worker.history_rows import Row
+from rqueue_workers.worker.task_plans import Plan
+
+log = logger("rqueue.worker")
+
+LONGEST_TEXT = 16_384
+PARK_FIRST_S, PARK_MOST_S = 1.0, 60.0
+PASS_S = 0.5
+EARLY_MS = 1000
+"""So much a worker's idea of Redis's clock may be wrong where it looks at a signed due time."""
+
+NOTHING: Mapping[str, Any] = {}
+
+
+class Unfit(Exception):
+    """A job that cannot be run here. `row` says what becomes of it; None = others are to have a
+    look at it first."""
+
+    def __init__(self, row: Row | None) -> None:
+        super().__init__()
+        self.row = row
+
+
+class Executor:
+    """What the lanes share: plans by name, signatures, limits of attempts, the worker's name.
+
+    A job's end is a row: (id, value, head, task, acquired, started, finished, ...) followed, for a
+    result, by (keep ms, result JSON); for a failure by (outcome, error's name, what settle needs: a
+    `Retried`, or the cause as JSON).
+    """
+
+    def __init__(
+        self, spec: WorkerSpec, plans: dict[str, Plan], worker: str, signer: Signer | None
+    ) -> None:
+        self.spec = spec
+        self.plans = plans
+        self.worker = worker
+        self.signer = signer
+        self._passed: dict[bytes, float] = {}
+        self.max_body = spec.settings.max_body
+
+    def decode(
+        self, queue: str, most: int, id: bytes, value: bytes, acquired: int, now: float, at_ms: int
+    ) -> tuple[bytes, Plan, list[Any], dict[str, Any], Mapping[str, Any]]:
+        """Head, plan, args, kwargs and options of a job; raises Unfit with the row of one that
+        cannot run: not decodable, not signed well, not due yet by its signature, or of a task that
+        nobody here knows."""
+        head, _, body = value.partition(b";")
+        name = ""
+        try:
+            header, _ = parse_value(value)
+            if self.signer is not None:
+                verified = self.signer.verify(queue, id.decode(), body, header)
+                # by this host's clock too, roughly: that of the queue can be moved, for tests
+                now_ms = min(at_ms, round(time() * 1000) + SIGNED_WITHIN_MS)
+                early = verified.not_before_ms(header.enqueued_ms) - now_ms
+                if early > EARLY_MS:
+                    raise Unfit(self._early(id, value, head, acquired, now, early, header))
+                body = verified.json
+            name, args, kwargs, opts = unpack(body)
+            plan = self.plans.get(name)
+            if plan is None:
+                raise Unfit(self._unknown(id, value, head, name, acquired, now, at_ms))
+            if opts:
+                plan = plan.for_job(opts, self.spec)
+            return head, plan, args, kwargs, opts
+        except (Unsigned, Forged) as error:
+            kind: str = "forged"
+            problem: Exception = error
+        except (Undecodable, ConfigError, UnicodeDecodeError) as error:
+            kind, problem = "undecodable", error
+        cause = self._error(problem, kind, at_ms, attempt_of(value) + 1)
+        log.warning("job %s: %s; it goes to the dead letters", text(id), problem)
+        raise Unfit((id, value, head, name, acquired, now, now, "reject", kind, dumps(cause)))
+
+    def _early(
+        self,
+        id: bytes,
+        value: bytes,
+        head: bytes,
+        acquired: int,
+        now: float,
+        early: int,
+        header: Header,
+    ) -> Row:
+        """A job whose signature says a later time than the queue does: it waits until then, not
+        charged. Who signs may promote it (`Queue.promote`)."""
+        log.warning("job %s came %.1f s before the time it is signed for", text(id), early / 1000)
+        later = Retried(id, early, "head", False, b"", header.deliveries)
+        return (id, value, head, "", acquired, now, now, "snooze", "", later)
+
+    def _unknown(
+        self, id: bytes, value: bytes, head: bytes, name: str, acquired: int, now: float, at_ms: int
+    ) -> Row | None:
+        """A job of a task that nobody here knows is passed on; one that comes back at once has been
+        everywhere: it is parked, for longer and longer."""
+        if now - self._passed.pop(id, 0.0) > PASS_S:
+            if len(self._passed) > 1000:
+                self._passed.clear()
+            self._passed[id] = now
+            return None
+        deliveries = parse_value(value)[0].deliveries  # two for each time: passed on, and parked
+        delay = min(PARK_MOST_S, PARK_FIRST_S * 2 ** min(deliveries // 2, 10))
+        try:
+            registry.get(name)
+            said = f"no task '{name}' is registered here"
+        except UnknownTask as error:
+            said = str(error)
+        reason = {
+            "kind": "unknown_task",
+            "type": "UnknownTask",
+            "message": said,
+            "at": at_ms,
+            "worker": self.worker,
+        }
+        log.warning(
+            "job %s: %s; it waits for a worker that knows it, and is asked for again in %g s",
+            text(id),
+            said,
+            delay,
+        )
+        parked = Retried(id, round(delay * 1000), "park", False, dumps(reason))
+        return (id, value, head, name, acquired, now, now, "park", "UnknownTask", parked)
+
+    # -- ends --------------------------------------------------------------------------------------
+
+    def returned(
+        self,
+        id: bytes,
+        value: bytes,
+        head: bytes,
+        plan: Plan,
+        acquired: int,
+        started: float,
+        finished: float,
+        result: Any,
+        at_ms: int,
+    ) -> Row:
+        """The row of a job that returned something."""
+        try:
+            payload = encode_result(result, plan.name)
+            if len(payload) > self.max_body:
+                raise NotEncodable(
+                    "", plan.name, f"{len(payload)} bytes; at most {self.max_body} are accepted"
+                )
+        except BaseException as raised:  # its classes are the user's code as well
+            if isinstance(raised, NotEncodable):
+                error = raised
+            else:
+                why = f"to read it raised {type(raised).__name__}"
+                error = NotEncodable("", plan.name, why)
+            cause = self._error(error, "exception", at_ms, attempt_of(value) + 1)
+            cause["why"] = GAVE_UP
+            log.error("job %s: %s; it goes to the dead letters", text(id), error)
+            name = error_name(type(error))
+            row = (id, value, head, plan.name, acquired, started, finished)
+            return (*row, "reject", name, dumps(cause))
+        return (id, value, head, plan.name, acquired, started, finished, plan.keep_ms, payload)
+
+    def failed(
+        self,
+        id: bytes,
+        value: bytes,
+        head: bytes,
+        plan: Plan,
+        acquired: int,
+        started: float,
+        finished: float,
+        error: BaseException,
+        at_ms: int,
+        most: int,
+    ) -> Row:
+        """The row of a job that raised. `most`: attempts that the queue allows, 0 = any number."""
+        row = (id, value, head, plan.name, acquired, started, finished)
+        try:
+            return self._failure(row, plan, error, at_ms, most)
+        except BaseException as second:
+            # what it raised is the user's code as well: to look at it may raise anything
+            return self._failure(row, plan, Unreadable(error, second), at_ms, most)
+
+    def _failure(self, row: Row, plan: Plan, error: BaseException, at_ms: int, most: int) -> Row:
+        id, value = row[:2]
+        header = header_of(value)
+        attempt = header.attempts + 1
+        if isinstance(error, Snooze):
+            delay = round(error.seconds * 1000)
+            place = "head" if delay else "old"
+            return (*row, "snooze", "", Retried(id, delay, place, False, b"", header.deliveries))
+        if isinstance(error, Reject):
+            cause = self._error(error, "rejected", at_ms, attempt)
+            log.warning("job %s of %s rejected itself: %s", text(id), plan.name, error.reason)
+            return (*row, "reject", "Reject", dumps(cause))
+        kind = "time_limit" if isinstance(error, SoftTimeLimit) else "exception"
+        name = "Retry" if isinstance(error, Retry) else error_name(type(error))
+        cause = self._error(error, kind, at_ms, attempt)
+        most = header.max_deliveries or plan.most or most
+        policy = plan.policy
+        exhausted = most and attempt >= most
+        if exhausted or not (isinstance(error, Retry) or policy.retries(error)):
+            if not exhausted:
+                cause["why"] = GAVE_UP
+            log.error(
+                "job %s of %s failed for good after %s: %s",
+                text(id), plan.name, many(attempt, "attempt"), _told(name, cause),
+                exc_info=_shown(error),
+            )  # fmt: skip
+            return (*row, "reject", name, dumps(cause))
+        if isinstance(error, Retry) and error.after is not None:
+            seconds = error.after
+        else:
+            seconds = policy.delay_after(attempt)
+        delay = round(seconds * 1000)
+        place = "tail" if policy.retry_at == "tail" else "head" if delay else "old"
+        log.warning(
+            "job %s of %s failed, attempt %d; again in %g s: %s",
+            text(id), plan.name, attempt, delay / 1000, _told(name, cause),
+            exc_info=_shown(error),
+        )  # fmt: skip
+        retried = Retried(id, delay, place, True, dumps(cause), header.deliveries)
+        return (*row, "retry", name, retried)
+
+    def _error(self, error: BaseException, kind: str, at_ms: int, attempt: int) -> dict[str, Any]:
+        """An error as it is kept and shown."""
+        if isinstance(error, Control):
+            name, said, trace = type(error).__name__, error.reason, ""
+        else:
+            name, said, trace = error_name(type(error)), _said(error), ""
+            if kind in ("exception", "time_limit"):
+                trace = _trace(error)
+        return {
+            "kind": kind,
+            "type": name,
+            "message": clean(said),
+            "traceback": clean(trace),
+            "at": at_ms,
+            "attempt": attempt,
+            "worker": self.worker,
+        }
+
+
+class Unreadable(Exception):
+    """Stands for an exception that raises another one when it is looked at."""
+
+    def __init__(self, first: BaseException, second: BaseException) -> None:
+        try:
+            name = error_name(type(first))
+        except BaseException:
+            name = "what the job raised"
+        super().__init__(f"{name} cannot be read: that raises {type(second).__name__}")
+
+
+def _told(name: str, cause: dict[str, Any]) -> str:
+    return f"{name}: {cause['message']}" if cause["message"] else name
+
+
+def _shown(error: BaseException) -> Any:
+    """For the log: the exception with its traceback, which begins where the job does."""
+    if isinstance(error, Control):
+        return None
+    trace = error.__traceback__
+    return type(error), error, trace.tb_next if trace else None
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException as second:  # a user's __str__ may be broken
+        return f"<{type(error).__name__}: its text cannot be made: {type(second).__name__}>"
+
+
+def _trace(error: BaseException) -> str:
+    # the first frame is the worker's own
+    first = error.__traceback__
+    try:
+        return "".join(
+            traceback.format_exception(type(error), error, first.tb_next if first else None)
+        )
+    except BaseException as second:
+        return f"<no traceback: {type(second).__name__}>"
+
+
+def clean(said: str) -> str:
+    """Text that JSON can hold, and not too much of it: the beginning and, above all, the end."""
+    if len(said) > LONGEST_TEXT:
+        said = f"{said[: LONGEST_TEXT // 4]}\n[...]\n{said[-3 * LONGEST_TEXT // 4 :]}"
+    return said.encode("utf-8", "backslashreplace").decode()
+
+
+def header_of(value: bytes) -> Header:
+    """The header of a job that runs, or ran."""
+    return parse_value(value)[0]
+
+
+def attempt_of(value: bytes) -> int:
+    """Charged attempts so far; 0 where the header cannot be read."""
+    try:
+        return parse_value(value)[0].attempts
+    except Undecodable:
+        return 0
+
+
+def text(id: bytes) -> str:
+    """An id for a log line."""
+    return id.decode("utf-8", "backslashreplace")

@@ -1,0 +1,238 @@
+"""What threads and the event loop have in common: jobs given to them, and what becomes of those."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from time import monotonic
+from typing import Any, NoReturn
+
+from rqueue.logs import logger
+from rqueue.model.job import Delivery
+from rqueue.tasks.context import JobContext
+from rqueue_workers.exit_codes import Exit
+from rqueue_workers.status_page import Shared
+from rqueue_workers.worker.attempt import NOTHING, Executor, text
+from rqueue_workers.worker.forks import Forks
+from rqueue_workers.worker.prefetch import Credit
+from rqueue_workers.worker.subscription import Hand
+from rqueue_workers.worker.task_plans import Plan
+
+log = logger("rqueue.worker")
+
+WAVE_S = 0.2
+"""Up to this many seconds a job, what waits may wait for a whole one: jobs that began together end
+together, and until then no slot is free."""
+
+
+def fail_hard(shared: Shared) -> NoReturn:
+    """End the process: a fault of our own in a thread that nobody watches. No job is to blame."""
+    shared.blame_us()
+    log.exception("the worker fails: a bug in rqueue, or data that it did not write")
+    logging.shutdown()
+    os._exit(Exit.INTERNAL)
+
+
+class Job:
+    """A job in a lane: decoded, waiting or running."""
+
+    __slots__ = (
+        "acquired",
+        "args",
+        "cancelled",
+        "context",
+        "hand",
+        "head",
+        "id",
+        "kwargs",
+        "opts",
+        "plan",
+        "since",
+        "started",
+        "value",
+    )
+
+    def __init__(
+        self,
+        hand: Hand,
+        id: bytes,
+        value: bytes,
+        acquired: int,
+        head: bytes,
+        plan: Plan,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        opts: Mapping[str, Any] = NOTHING,
+    ) -> None:
+        self.hand = hand
+        self.id = id
+        self.value = value
+        self.acquired = acquired
+        self.head = head
+        self.plan = plan
+        self.args = args
+        self.kwargs = kwargs
+        self.opts = opts
+        self.since = monotonic()
+        self.started = 0.0
+        self.cancelled = False
+        self.context: JobContext | None = None
+
+
+class Lane:
+    """A number of slots that run jobs beside the main thread.
+
+    `todo` is filled by the desk and emptied by the slots, from the left, or by the desk again, from
+    the right, when it gives jobs back. `running`: by slot.
+    """
+
+    def __init__(
+        self,
+        slots: int,
+        first_row: int,
+        executor: Executor,
+        shared: Shared,
+        kick: Callable[[], None],
+        fixed: int = 0,
+        forks: Forks | None = None,
+    ) -> None:
+        self.slots = slots
+        self.todo: deque[Job] = deque()
+        self.running: dict[int, Job] = {}
+        self.credit = Credit(slots, fixed)
+        self.stalled = 0.0
+        """Seconds that unstarted jobs may wait for a slot, once some had to be given back; 0.0 =
+        none had."""
+        self.stopping = False
+        self._first_row = first_row
+        self._executor = executor
+        self._shared = shared
+        self._kick = kick
+        self._forks = forks or Forks(lambda: None)
+
+    def submit(self, jobs: Iterable[Job]) -> None:
+        """Give the lane jobs; they start as slots are free. From any thread."""
+        raise NotImplementedError
+
+    def revoke(self, job: Job) -> None:
+        """A running job was cancelled: its outcome will not count."""
+        job.cancelled = True
+        if job.context is not None:
+            job.context.cancelled = True
+
+    def close(self) -> None:
+        """No more jobs will come."""
+
+    def strip(self) -> None:
+        """In a child that a job forked: nothing else of this lane runs there."""
+        self.todo.clear()
+
+    @property
+    def room(self) -> int:
+        """How many more jobs it may be given: free slots, and some ahead."""
+        ahead = 0 if self.blocked else self.credit.window
+        return max(0, self.slots + ahead - len(self.running) - len(self.todo))
+
+    @property
+    def blocked(self) -> bool:
+        """Whether unstarted jobs had to be given back, and no slot was free since."""
+        if self.stalled and len(self.running) < self.slots:
+            self.stalled = 0.0
+        return self.stalled > 0
+
+    def give_back(self) -> set[Hand]:
+        """Unstarted jobs are to go back to their queues; returns the hands they are in."""
+        hands = set()
+        while self.todo:
+            try:
+                job = self.todo.pop()
+            except IndexError:
+                break
+            job.hand.back.append((job.id, len(job.value)))
+            hands.add(job.hand)
+        return hands
+
+    def take_unstarted(self) -> list[Job]:
+        """Take back what has not begun, in its order; to be submitted again."""
+        jobs = []
+        while True:
+            try:
+                jobs.append(self.todo.popleft())
+            except IndexError:
+                return jobs
+
+    def stall(self, now: float) -> tuple[float, set[Hand]]:
+        """Give back what has waited too long for a slot. Returns seconds until the next look, 0.0 =
+        none is needed, and the hands whose jobs went back."""
+        blocked = self.stalled if self.blocked else 0.0
+        try:
+            waited = now - self.todo[0].since
+        except IndexError:
+            return 0.0, set()
+        mean = self.credit.mean
+        wave = 1.5 * mean if mean <= WAVE_S else 0.0
+        patience = max(0.05, 3 * mean / self.slots, wave, blocked)
+        if waited < patience:
+            return max(0.002, patience - waited), set()
+        self.stalled = min(2.0, 2 * patience)
+        return 0.0, self.give_back()
+
+    # -- in the lane -------------------------------------------------------------------------------
+
+    def _begin(self, slot: int, job: Job, grace: float = 0.0) -> JobContext:
+        """A slot takes a job on. grace: seconds that the supervisor waits after the hard limit."""
+        plan, hand = job.plan, job.hand
+        job.started = started = monotonic()
+        allowed = plan.soft or plan.limit
+        context = JobContext(
+            Delivery(job.id, job.value),
+            plan.name,
+            hand.queue,
+            job.opts,
+            job.acquired,
+            self._executor.worker,
+            started + allowed if allowed else None,
+        )
+        context.stopping = self.stopping
+        context.cancelled = job.cancelled
+        job.context = context
+        self.running[slot] = job
+        deadline = started + plan.limit + grace if plan.limit else 0.0
+        self._shared.start(
+            self._first_row + slot, hand.index, job.id, started, deadline, job.acquired
+        )
+        return context
+
+    def _end(self, slot: int, job: Job, result: Any, error: BaseException | None) -> None:
+        """A job ended; its row goes to the hand."""
+        finished = monotonic()
+        hand, plan = job.hand, job.plan
+        self._shared.finish(self._first_row + slot)
+        if job.cancelled:
+            pass  # it ended when it was cancelled: there is nothing left to say
+        elif error is not None:
+            row = self._executor.failed(
+                job.id, job.value, job.head, plan, job.acquired, job.started, finished, error,
+                hand.ms(finished), hand.most,
+            )  # fmt: skip
+            hand.others.append(row)
+        elif result is None:
+            hand.acks.append(
+                (job.id, job.value, job.head, plan.name, job.acquired, job.started, finished)
+            )
+        else:
+            row = self._executor.returned(
+                job.id, job.value, job.head, plan, job.acquired, job.started, finished, result,
+                hand.ms(finished),
+            )  # fmt: skip
+            (hand.dones if len(row) == 9 else hand.others).append(row)
+        # after the row is there: who looks for unfinished jobs finds it in one place or the other
+        self.running.pop(slot, None)
+        self.credit.sample(1, finished - job.started)
+        self._kick()
+
+    def __repr__(self) -> str:
+        ids = ", ".join(text(job.id) for job in list(self.running.values())[:5])
+        return f"<{type(self).__name__} of {self.slots}: {len(self.running)} running {ids}>"

@@ -1,0 +1,151 @@
+"""Async jobs on an event loop, which has a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from rqueue.errors import SoftTimeLimit
+from rqueue.logs import logger
+from rqueue.tasks.context import current
+from rqueue_workers.worker.executors.base import Job, Lane, fail_hard
+
+log = logger("rqueue.worker")
+
+LIMIT_GRACE_S = 1.0
+"""Seconds that a job has to end after its hard limit cancelled it; then the supervisor kills the
+process."""
+
+
+class AsyncLane(Lane):
+    """`slots` tasks at once. A limit cancels the task; the job has then failed of `SoftTimeLimit`,
+    whatever it makes of the cancellation."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._free = list(range(self.slots - 1, -1, -1))
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._admitting = False
+        self._closed = False
+        self._loop = _new_loop()
+        self._thread = threading.Thread(target=self._run, name="rqueue-loop", daemon=True)
+        self._thread.start()
+
+    def submit(self, jobs: Iterable[Job]) -> None:
+        """Give the loop jobs."""
+        self.todo.extend(jobs)
+        if not self._admitting and self._free:
+            self._admitting = True
+            self._loop.call_soon_threadsafe(self._admit)
+
+    def revoke(self, job: Job) -> None:
+        """Cancel the task of a job that was cancelled."""
+        super().revoke(job)
+        self._loop.call_soon_threadsafe(self._cancel, job)
+
+    def close(self) -> None:
+        """Stop the loop; what still runs is left where it is."""
+        self._closed = True
+        if self._loop.is_running():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    # -- on the loop -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        while not self._closed:
+            try:
+                self._loop.run_forever()  # where a job stopped it: the others are to go on
+            except (SystemExit, KeyboardInterrupt) as error:
+                # of a task or callback that a job left behind: these pass through the loop, and
+                # nobody else may end with it
+                said = "what a job started on the event loop raised %s; the loop goes on"
+                log.error(said, type(error).__name__, exc_info=error)
+
+    def strip(self) -> None:
+        """In a child that a job forked: nothing of this loop goes on in it. The child ends when it
+        first waits."""
+        self.todo.clear()
+        ready: Any = getattr(self._loop, "_ready", None)  # not there in other loops
+        if ready is not None:
+            ready.clear()
+        self._loop.call_soon(self._forks.leave)
+
+    def _admit(self) -> None:
+        self._admitting = False
+        free, todo = self._free, self.todo
+        while free:
+            try:
+                job = todo.popleft()
+            except IndexError:
+                return
+            slot = free.pop()
+            # not by the loop's factory, which is the application's: it may raise, or run at once
+            self._tasks[slot] = work = asyncio.Task(self._work(slot, job), loop=self._loop)
+            work.add_done_callback(partial(self._worked, slot, job))
+
+    def _worked(self, slot: int, job: Job, work: asyncio.Task[None]) -> None:
+        """A slot's task is over. One that another job cancelled before it began never ran."""
+        if self._tasks.get(slot) is work:
+            self._tasks.pop(slot)
+            self._free.append(slot)
+            self.todo.appendleft(job)
+            self._admit()
+
+    def _cancel(self, job: Job) -> None:
+        for slot, running in list(self.running.items()):
+            if running is job and slot in self._tasks:
+                self._tasks[slot].cancel()
+
+    async def _work(self, slot: int, job: Job) -> None:
+        try:
+            await self._run_job(slot, job)
+        except BaseException:
+            fail_hard(self._shared)
+
+    async def _run_job(self, slot: int, job: Job) -> None:
+        error: BaseException | None = None
+        result: Any = None
+        current.set(self._begin(slot, job, LIMIT_GRACE_S))
+        plan = job.plan
+        try:
+            if plan.soft or plan.limit:
+                result = await _limited(job)
+            else:
+                result = await plan.function(*job.args, **job.kwargs)
+        except BaseException as raised:
+            error = raised
+        if self._forks.child:
+            self._forks.leave(error)
+        self._tasks.pop(slot, None)
+        self._free.append(slot)
+        self._end(slot, job, result, error)
+        if self.todo and not self._admitting:
+            # in this turn of the loop already: the next job must not wait for the desk
+            self._admit()
+
+
+async def _limited(job: Job) -> Any:
+    plan = job.plan
+    seconds = plan.soft or plan.limit
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await plan.function(*job.args, **job.kwargs)
+    except TimeoutError as error:
+        if limit.expired():
+            raise SoftTimeLimit(plan.name, seconds) from error
+        raise
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    with suppress(ImportError):
+        import uvloop  # type: ignore[import-not-found,unused-ignore]
+
+        loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+        return loop
+    return asyncio.new_event_loop()

@@ -1,0 +1,259 @@
+"""Sync jobs in the main thread: the hot loop. What is not plain takes the long way round."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from time import monotonic
+from types import FrameType
+from typing import Any
+
+from orjson import loads
+
+from rqueue.errors import SoftTimeLimit
+from rqueue.model.job import Delivery
+from rqueue.tasks.context import JobContext, current
+from rqueue_workers.status_page import Shared
+from rqueue_workers.worker.attempt import NOTHING, Executor, Unfit
+from rqueue_workers.worker.forks import Forks
+from rqueue_workers.worker.subscription import Hand
+from rqueue_workers.worker.task_plans import MAIN, Plan
+
+SETTLE_S = 0.01
+"""Seconds after which an ended job is settled, whatever else is in hand."""
+
+BATCH = 512
+NO_ARGUMENTS: list[Any] = []
+
+Now = tuple[Hand, bytes, bytes, str, Mapping[str, Any], float, int, float | None]
+"""hand, id, value, task, options, started, acquired, deadline of the job that runs."""
+
+
+def delivered_before(head: bytes) -> bool:
+    """Whether a job was handed out before this time. It is settled before the next one begins: it
+    may be suspected of a death, and one that ended well shall not be suspected of the next."""
+    fields = head.split(b",")
+    return len(fields) > 3 and fields[3] != b"0"
+
+
+class Slot:
+    """The job in the main thread. Its context is made when somebody asks for it."""
+
+    def __init__(self, worker: str) -> None:
+        self.job: Now | None = None
+        self.busy = False
+        """The main thread runs jobs, one after the other: the courier has to watch."""
+        self.stopping = False
+        self._worker = worker
+        self._made: tuple[Now, JobContext] | None = None
+
+    def context(self) -> JobContext | None:
+        """The context of the job that runs."""
+        job = self.job
+        if job is None:
+            return None
+        made = self._made
+        if made is not None and made[0] is job:
+            return made[1]
+        hand, id_, value, task, opts, _, acquired, deadline = job
+        context = JobContext(
+            Delivery(id_, value), task, hand.queue, opts, acquired, self._worker, deadline
+        )
+        context.stopping = self.stopping
+        context.cancelled = id_ in hand.cancelled
+        self._made = (job, context)
+        return context
+
+    def revoke(self, hand: Hand, id: bytes) -> None:
+        """Tell the job that runs, if it is this one, that it was cancelled."""
+        job, made = self.job, self._made
+        if job is not None and job[0] is hand and job[1] == id and made is not None:
+            made[1].cancelled = True
+
+    def stop(self) -> None:
+        """Tell the job that runs, and later ones, that the worker is about to stop."""
+        self.stopping = True
+        if self._made is not None:
+            self._made[1].stopping = True
+
+
+class MainLane:
+    """Runs a hand's jobs here and now.
+
+    watch: wakes the courier up, if it sleeps. divert: takes a job of another lane. forks: tells
+    whether this is a child that a job forked; what such a one would run next was taken away.
+    """
+
+    def __init__(
+        self,
+        slot: Slot,
+        executor: Executor,
+        shared: Shared,
+        watch: Callable[[], None],
+        divert: Callable[[Hand, bytes, bytes, int], None],
+        forks: Forks,
+    ) -> None:
+        self.slot = slot
+        self._forks = forks
+        self._executor = executor
+        self._shared = shared
+        self._watch = watch
+        self._divert = divert
+        self._armed: Plan | None = None
+        self._mark = shared.marker(0)
+        self._number = 1 << 32  # others count from 0: two in a row are never the same
+        self._functions: dict[str, Any] = {}
+        if executor.signer is None:
+            for plan in executor.plans.values():
+                if plan.plain and plan.lane == MAIN:
+                    self._functions[plan.name] = plan.function
+        self._alarms = threading.current_thread() is threading.main_thread()
+
+    def run(self, hand: Hand) -> int:
+        """Run jobs of `hand` until none is left or the first of them has to be settled; returns
+        how many ended. Their rows are in the hand then."""
+        slot = self.slot
+        slot.busy = True
+        self._watch()
+        current.set(slot.context)
+        popleft = hand.todo.popleft
+        ended = hand.acks.append
+        done = hand.dones.append
+        other = hand.others.append
+        functions = self._functions.get
+        executor = self._executor
+        index = hand.index
+        mark = self._mark
+        number = self._number
+        clock = monotonic
+        forks = self._forks
+        begun = started = clock()
+        limit = begun + SETTLE_S
+        count = 0
+        while count < BATCH:
+            try:
+                id_, value, acquired = popleft()
+            except IndexError:
+                break
+            head, _, body = value.partition(b";")
+            try:
+                parts = loads(body)
+                if len(parts) == 2:
+                    name, args = parts
+                else:
+                    name = parts[0] if len(parts) == 1 and type(parts) is list else None
+                    args = NO_ARGUMENTS
+                function = functions(name)
+            except (ValueError, TypeError):
+                function = None
+            if function is None or type(args) is not list:
+                if self._long_way(hand, id_, value, acquired):
+                    count += 1
+                started = clock()
+                if started >= limit or (head.count(b",") > 1 and delivered_before(head)):
+                    break
+                continue
+            slot.job = (hand, id_, value, name, NOTHING, started, acquired, None)
+            number += 1
+            mark(number, id_, started, 0.0, acquired, index, len(id_), number)
+            try:
+                result = function(*args)
+            except BaseException as error:
+                if forks.child:
+                    forks.leave(error)
+                finished = clock()
+                other(
+                    executor.failed(
+                        id_, value, head, executor.plans[name], acquired, started, finished, error,
+                        hand.ms(finished), hand.most,
+                    )
+                )  # fmt: skip
+            else:
+                finished = clock()
+                if result is None:
+                    ended((id_, value, head, name, acquired, started, finished))
+                else:
+                    if forks.child:
+                        break
+                    row = executor.returned(
+                        id_, value, head, executor.plans[name], acquired, started, finished, result,
+                        hand.ms(finished),
+                    )  # fmt: skip
+                    (done if len(row) == 9 else other)(row)
+            count += 1
+            started = finished
+            if finished >= limit or (head.count(b",") > 1 and delivered_before(head)):
+                break
+        if forks.child:
+            forks.leave()
+        slot.job = None
+        slot.busy = False
+        self._number = number
+        self._shared.finish(0)
+        if count:
+            hand.credit.sample(count, started - begun)
+        return count
+
+    def _long_way(self, hand: Hand, id: bytes, value: bytes, acquired: int) -> bool:
+        """One job with limits, options, keywords or a signature, or that cannot run at all. Returns
+        whether it ended here."""
+        slot, executor = self.slot, self._executor
+        started = monotonic()
+        try:
+            head, plan, args, kwargs, opts = executor.decode(
+                hand.queue, hand.most, id, value, acquired, started, hand.ms(started)
+            )
+        except Unfit as unfit:
+            hand.unfit(id, value, unfit.row)
+            return False
+        if plan.lane != MAIN:
+            self._divert(hand, id, value, acquired)
+            return False
+        allowed = plan.soft or plan.limit
+        deadline = started + plan.limit if plan.limit else 0.0
+        slot.job = (
+            hand, id, value, plan.name, opts, started, acquired,
+            started + allowed if allowed else None,
+        )  # fmt: skip
+        self._shared.start(0, hand.index, id, started, deadline, acquired)
+        error: BaseException | None = None
+        result: Any = None
+        try:
+            if plan.soft and self._alarms:
+                result = self._limited(plan, args, kwargs)
+            else:
+                result = plan.function(*args, **kwargs)
+        except BaseException as raised:
+            error = raised
+        if self._forks.child:
+            self._forks.leave(error)
+        finished = monotonic()
+        row = (id, value, head, plan.name, acquired, started, finished)
+        if error is not None:
+            hand.others.append(
+                executor.failed(*row[:3], plan, *row[4:], error, hand.ms(finished), hand.most)
+            )
+        elif result is None:
+            hand.acks.append(row)
+        else:
+            row = executor.returned(*row[:3], plan, *row[4:], result, hand.ms(finished))
+            (hand.dones if len(row) == 9 else hand.others).append(row)
+        return True
+
+    def _limited(self, plan: Plan, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call with a soft limit: an alarm that raises in this thread."""
+        # it stays installed: an alarm that was under way when the job ended finds nothing armed
+        signal.signal(signal.SIGALRM, self._strike)
+        self._armed = plan
+        signal.setitimer(signal.ITIMER_REAL, plan.soft)
+        try:
+            return plan.function(*args, **kwargs)
+        finally:
+            self._armed = None
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _strike(self, _signal: int, _frame: FrameType | None) -> None:
+        plan = self._armed
+        if plan is not None:
+            raise SoftTimeLimit(plan.name, plan.soft)

@@ -1,0 +1,108 @@
+"""Sync jobs in threads."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterable
+from queue import SimpleQueue
+from typing import Any
+
+from rqueue.errors import SoftTimeLimit
+from rqueue.tasks.context import current
+from rqueue_workers.worker.executors.base import Job, Lane, fail_hard
+
+_raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+_raise_in.argtypes = (ctypes.c_ulong, ctypes.py_object)
+
+
+class ThreadLane(Lane):
+    """`slots` daemon threads. A soft limit raises in the thread at its next bytecode: a job that
+    waits in C sees it when it comes back."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._tokens: SimpleQueue[bool] = SimpleQueue()
+        self._guards = [threading.Lock() for _ in range(self.slots)]
+        self._warned: set[int] = set()
+        self._threads = [
+            threading.Thread(target=self._loop, args=(i,), name=f"rqueue-{i}", daemon=True)
+            for i in range(self.slots)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, jobs: Iterable[Job]) -> None:
+        """Give the threads jobs."""
+        for job in jobs:
+            self.todo.append(job)
+            self._tokens.put(True)
+
+    def close(self) -> None:
+        """Threads end when they are done."""
+        for _ in self._threads:
+            self._tokens.put(False)
+
+    def limits(self, now: float) -> float:
+        """Raise in jobs whose soft limit has passed; seconds until the next one, 0.0 = none."""
+        nearest = 0.0
+        for slot, job in list(self.running.items()):
+            soft = job.plan.soft
+            if not soft:
+                continue
+            left = job.started + soft - now
+            if left > 0:
+                nearest = min(nearest or left, left)
+                continue
+            with self._guards[slot]:
+                if self.running.get(slot) is job and slot not in self._warned:
+                    self._warned.add(slot)
+                    kind = _limit_of(job)
+                    _raise_in(self._threads[slot].ident or 0, kind)
+        return nearest
+
+    def _loop(self, slot: int) -> None:
+        try:
+            self._work(slot)
+        except BaseException:
+            fail_hard(self._shared)
+
+    def _work(self, slot: int) -> None:
+        guard = self._guards[slot]
+        while self._tokens.get():
+            try:
+                job = self.todo.popleft()
+            except IndexError:
+                continue  # it was given back
+            error: BaseException | None = None
+            result: Any = None
+            current.set(self._begin(slot, job))
+            try:
+                try:
+                    result = job.plan.function(*job.args, **job.kwargs)
+                except BaseException as raised:
+                    error = raised
+                if self._forks.child:
+                    self._forks.leave(error)
+                # a limit that strikes from here on is none: the job was done
+                self._disarm(slot, guard)
+            except SoftTimeLimit:
+                self._disarm(slot, guard)
+            current.set(None)
+            self._end(slot, job, result, error)
+
+    def _disarm(self, slot: int, guard: threading.Lock) -> None:
+        with guard:
+            self._warned.add(slot)
+            _raise_in(threading.get_ident(), ctypes.py_object())
+            self._warned.discard(slot)
+
+
+def _limit_of(job: Job) -> type[SoftTimeLimit]:
+    name, seconds = job.plan.name, job.plan.soft
+
+    def init(self: SoftTimeLimit) -> None:
+        SoftTimeLimit.__init__(self, name, seconds)
+
+    names = {"__init__": init, "__module__": SoftTimeLimit.__module__}
+    return type("SoftTimeLimit", (SoftTimeLimit,), names)

@@ -1,0 +1,106 @@
+"""When a worker process is to go: SIGTERM, a supervisor that vanished; and its self-pipe."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import threading
+from contextlib import suppress
+from time import monotonic
+from types import FrameType
+
+from rqueue.logs import logger
+from rqueue_workers.status_page import CONTINUE, DRAIN, STOP, Shared
+
+log = logger("rqueue.worker")
+
+_PR_SET_PDEATHSIG = 1
+
+ORPHAN_S = 5.0
+"""Seconds that running jobs get when nobody renews their leases any more."""
+
+
+class Stop:
+    """What the process is asked. `level`: CONTINUE, DRAIN, STOP; `deadline`: monotonic time by
+    which jobs that run are to be done. `fd` becomes readable when something happens."""
+
+    def __init__(self, shared: Shared, drain: float, parent: int) -> None:
+        self.level = CONTINUE
+        self.deadline = 0.0
+        self._shared = shared
+        self._drain = drain
+        self._parent = parent
+        self.fd, self._write = os.pipe()
+        os.set_blocking(self.fd, False)
+        os.set_blocking(self._write, False)
+
+    def install(self) -> None:
+        """Handle signals, if this is the main thread; ask for one when the supervisor dies."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's goes to the supervisor as well
+        signal.signal(signal.SIGTERM, self._knock)
+        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        if self._parent and sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        self.look()
+
+    def uninstall(self) -> None:
+        """Leave the signals alone again."""
+        if threading.current_thread() is threading.main_thread():
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        fds = self.fd, self._write
+        self.fd = self._write = -1
+        for fd in fds:
+            with suppress(OSError):  # a job may have closed it
+                os.close(fd)
+
+    def _knock(self, _signal: int, _frame: FrameType | None) -> None:
+        self.ask(max(DRAIN, self._shared.asked))
+
+    def look(self) -> None:
+        """See whether the supervisor is there and what it asks."""
+        if self._parent and os.getppid() != self._parent:
+            if self.level < DRAIN:
+                log.warning("the supervisor is gone: leaving")
+                self.ask(DRAIN, min(self._drain, ORPHAN_S))
+        elif self._shared.asked > self.level:
+            self.ask(self._shared.asked)
+
+    def ask(self, level: int, patience: float | None = None) -> None:
+        """DRAIN or STOP; never back."""
+        if level <= self.level:
+            return
+        if self._parent and patience is None and os.getppid() != self._parent:
+            patience = min(self._drain, ORPHAN_S)
+        if patience is None:
+            patience = self._drain
+        self.deadline = monotonic() + (0.0 if level == STOP else patience)
+        self.level = level
+        self.wake()
+
+    def wake(self) -> None:
+        """End the wait of whoever waits on `fd`. From any thread."""
+        if self._write < 0:
+            return
+        try:
+            os.write(self._write, b"\0")
+        except BlockingIOError:
+            return  # it is readable, and that is all that is wanted
+
+    def clear(self) -> None:
+        """Read what made `fd` readable."""
+        try:
+            while len(os.read(self.fd, 4096)) == 4096:
+                pass
+        except BlockingIOError:
+            return
+
+    def pause(self, seconds: float) -> None:
+        """Wait, but not longer than until something happens."""
+        if select.select([self.fd], (), (), max(0.0, seconds))[0]:
+            self.clear()

@@ -1,0 +1,118 @@
+"""The courier: a thread that works at the desk while the main thread is in a long job.
+
+It settles what ended before that job, gives back what waits behind it, hears that the job was
+cancelled, and ends the process when the job outlasts the drain. It sleeps for as long as a job is
+not long, and while the worker idles it is parked and costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import monotonic
+
+from rqueue_workers.status_page import Shared
+from rqueue_workers.worker.dispatcher import Desk
+from rqueue_workers.worker.executors.base import fail_hard
+from rqueue_workers.worker.executors.main_thread import Now, Slot
+
+TICK_S = 0.005
+SLOW_TICK_S = 0.05
+IDLE_TICKS = 20
+"""Looks at an idle main thread before it is parked."""
+
+
+class Courier(threading.Thread):
+    """overdue: called at each look during a long job; ends the process when it must."""
+
+    def __init__(
+        self, desk: Desk, slot: Slot, shared: Shared, overdue: Callable[[Now], None]
+    ) -> None:
+        super().__init__(name="rqueue-courier", daemon=True)
+        self.parked = False
+        self._desk = desk
+        self._slot = slot
+        self._shared = shared
+        self._overdue = overdue
+        self._event = threading.Event()
+        self._closed = False
+        self._watched: Now | None = None
+        self._looks = 0
+
+    def watch(self) -> None:
+        """The main thread begins to run jobs. Called after it said so in its slot."""
+        if self.parked:
+            self.parked = False
+            self._event.set()
+
+    def poke(self) -> None:
+        """Something changed: look now."""
+        self._event.set()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed = True
+        self._event.set()
+
+    def run(self) -> None:
+        """Look, sleep, look."""
+        try:
+            self._watch()
+        except BaseException:
+            fail_hard(self._shared)
+
+    def _watch(self) -> None:
+        idle = 0
+        while not self._closed:
+            job = self._slot.job
+            if job is not None:
+                idle = 0
+                elapsed = monotonic() - job[5]
+                patience = job[0].credit.patience
+                if elapsed < patience:
+                    self._sleep(patience - elapsed)
+                else:
+                    self._sleep(self._attend(job))
+                continue
+            idle += 1
+            if idle < IDLE_TICKS or self._slot.busy:
+                self._sleep(TICK_S)
+                continue
+            idle = 0
+            self.parked = True
+            if not self._slot.busy:
+                self._sleep(None)
+            self.parked = False
+
+    def _sleep(self, seconds: float | None) -> None:
+        if self._event.wait(seconds):
+            self._event.clear()
+
+    def _attend(self, job: Now) -> float:
+        """A job runs long. Returns seconds until the next look."""
+        desk = self._desk
+        if job is not self._watched:
+            self._watched = job
+            self._looks = 0
+            for hand in desk.hands:
+                hand.hold_s = 0.0
+        self._looks += 1
+        desk.kicked = False
+        if not desk.outage.waiting:
+            for hand in desk.hands:
+                desk.guarded(desk.clear, hand, job=job)
+                if self._slot.job is not job:
+                    return TICK_S
+                if (
+                    hand.pending
+                    or hand.lost_reply
+                    or hand.flight is not None
+                    or desk.wants(hand, monotonic(), blocked=True)
+                ):
+                    desk.step(hand, job)
+            desk.guarded(desk.poll, job=job)
+        desk.rest(monotonic())
+        self._overdue(job)
+        if any(hand.todo or hand.pending for hand in desk.hands) or self._looks < 20:
+            return TICK_S
+        return SLOW_TICK_S

@@ -1,0 +1,451 @@
+"""A worker's hand in one queue: what it holds, what became of it, and the call that says so."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
+from time import monotonic
+from typing import NamedTuple, TypeVar
+
+from rqueue.errors import RegistrationLost, ServerError
+from rqueue.logs import logger
+from rqueue.model.labels import ALL
+from rqueue.model.words import many
+from rqueue.protocol import commands
+from rqueue.protocol.commands.settle import Pulled, Window
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.recall import Recall
+from rqueue.transport.connection import Wire
+from rqueue_workers.worker.arrivals import Arrivals, Unstarted
+from rqueue_workers.worker.history_rows import Row, pack_rows
+from rqueue_workers.worker.prefetch import Credit
+
+T = TypeVar("T")
+
+log = logger("rqueue.worker")
+
+BYTES_WINDOW = 64 * 1024 * 1024
+CHUNK = 500
+"""Jobs that one settle call names at most."""
+
+
+class Flight(NamedTuple):
+    """A settle call and what it tells, until its reply is there."""
+
+    call: commands.Call[Pulled]
+    window: int | None
+    acks: list[Row]
+    dones: list[Row]
+    others: list[Row]
+    back: list[tuple[bytes, int]]
+
+
+class Hand:
+    """One queue's consumer. Lanes append to its deques (atomic) and take from `todo`; everything
+    else is done under the desk's lock. ended: told how many jobs ended, once that is settled.
+
+    todo: jobs not begun. acks, dones, others: rows of ended jobs, to be settled: without a result,
+    with one, and failed or put off. back: (id, size) of jobs to give back unstarted.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        keys: QueueKeys,
+        wire: Wire,
+        worker: str,
+        ended: Callable[[int], None],
+        prefetch: int = 0,
+        bodies: str = "none",
+        labels: Sequence[str] = ALL,
+    ) -> None:
+        self.index = index
+        self.keys = keys
+        self.queue = keys.queue
+        self.worker = worker
+        self.bodies = bodies
+        self.labels = labels
+        self.name = ""
+        self.term = ""
+        self.state = ""
+        self.todo: deque[Unstarted] = deque()
+        self.acks: deque[Row] = deque()
+        self.dones: deque[Row] = deque()
+        self.others: deque[Row] = deque()
+        self.back: deque[tuple[bytes, int]] = deque()
+        self.credit = Credit(1, prefetch)
+        """Of the main thread's lane."""
+        self.arrivals = Arrivals()
+        self.gave_back = False
+        """Jobs went back, and nothing was pulled since: they wait before what is handed over."""
+        self.passing: deque[tuple[bytes, int]] = deque()
+        """Like `back`, but not to be acquired again in the same step: others are to have a look."""
+        self.lanes: set[int] = set()
+        """Of the jobs that came so far: what to expect of the next ones."""
+        self.hold_until = 0.0
+        """While a lane is blocked, pull nothing before this time."""
+        self.hold_s = 0.0
+        self.ids: set[bytes] = set()
+        """What it holds, by its own count: every job from the reply that brought it to the reply
+        that took note of its end. Only touched under the lock."""
+        self.most = 10
+        """Attempts that the queue allows a job that says nothing else; 0 = any number."""
+        self.timer_at = 0.0
+        """When to pull for the next due job, by monotonic time; 0.0 = somebody else watches."""
+        self.tight = False
+        """The next job did not fit into the bytes left: something has to go first."""
+        self.lost_reply = False
+        """A reply was lost: what is held has to be asked for."""
+        self.cancelled: set[bytes] = set()
+        """Jobs that were cancelled here after they began: their outcomes will be refused."""
+        self.flight: Flight | None = None
+        """A settle that was sent and whose reply is not read yet."""
+        self.doomed: set[bytes] = set()
+        """Jobs that ran when the registration was lost: others have them now."""
+        self.now = 0
+        """When the last reply was made, ms, Redis's clock: its jobs were acquired then."""
+        self.offset = 0.0
+        """Redis's clock in ms, less this host's monotonic one."""
+        self._wire = wire
+        self._ended = ended
+
+    # -- clock -------------------------------------------------------------------------------------
+
+    def _read_clock(self, now: int) -> None:
+        offset = now - monotonic() * 1000
+        # replies are late, never early: the largest is the best
+        if not self.offset - 50 < offset <= self.offset:
+            self.offset = offset
+
+    def _due_at(self, due: int, timer: int) -> float:
+        """When a job is due, by monotonic time: `timer` ms from now, said Redis, in whole ms and
+        some time ago. What many replies taught of its clock is better, and seldom early."""
+        at = (due - self.offset) / 1000
+        now = monotonic()
+        if timer and at <= now:
+            # it is not yet: Redis's clock was set back
+            self.offset = due - timer - now * 1000
+            return now + timer / 1000
+        return at
+
+    def ms(self, at: float) -> int:
+        """Redis's clock, in ms, at a monotonic time."""
+        return int(at * 1000 + self.offset)
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def register(
+        self,
+        name: str,
+        *,
+        priority: int,
+        lease_ms: int,
+        slots: int,
+        jobs: int,
+        limits: Mapping[str, tuple[int, int]] | None = None,
+    ) -> None:
+        """Join the queue under a name nobody had. Raises the server errors."""
+        call = commands.register(
+            self.keys,
+            name,
+            priority=priority,
+            window=Window(jobs, BYTES_WINDOW),
+            lease_ms=lease_ms,
+            slots=slots,
+            worker=self.worker,
+            limits=limits,
+        )
+        registered = self._wire.run(call, queue=self.queue, consumer=name)
+        self.name, self.term, self.state = name, registered.term, registered.state
+        self.ids.clear()
+        self.timer_at = 0.0
+        self.tight = self.lost_reply = self.gave_back = False
+        self._read_clock(registered.now)
+
+    def unregister(self) -> None:
+        """Leave the queue; what is held goes back uncounted. Raises the server errors."""
+        if not self.term:
+            return
+        call = commands.unregister(self.keys, self.name, self.term)
+        try:
+            while self._wire.run(call, queue=self.queue, consumer=self.name).held:
+                pass
+        except RegistrationLost:
+            log.debug("the lease of %s had ended before it left", self.name)
+        self.term = self.state = ""
+        self.ids.clear()
+
+    def forget(self) -> int:
+        """The registration is lost: drop what is unstarted, and results nobody would take.
+        Returns how many results."""
+        stale = len(self.acks) + len(self.dones) + len(self.others)
+        for rows in (
+            self.acks,
+            self.dones,
+            self.others,
+            self.back,
+            self.passing,
+            self.todo,
+        ):
+            rows.clear()
+        self.term = self.state = ""
+        self.ids.clear()
+        self.arrivals.forget()
+        self.cancelled.clear()
+        self.flight = None
+        return stale
+
+    # -- settle and pull ---------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> int:
+        """Jobs whose end is to be told."""
+        rows = len(self.acks) + len(self.dones) + len(self.others)
+        return rows + len(self.back) + len(self.passing)
+
+    @property
+    def untold(self) -> list[Row]:
+        """The rows of jobs that ended and that Redis has not answered for."""
+        rows = [*self.acks, *self.dones, *self.others]
+        flight = self.flight
+        return rows if flight is None else [*flight.acks, *flight.dones, *flight.others, *rows]
+
+    def settle(self, window: int | None) -> list[bytes]:
+        """Tell what ended and, unless `window` is None, pull: [id, value, ...] of the new jobs.
+
+        What could not be told, because Redis is gone, is told next time. Raises the server errors
+        and RegistrationLost.
+        """
+        while self.pending > CHUNK:
+            self._told(self._prepare(None))
+        return self._told(self._prepare(window))
+
+    def send(self, window: int) -> None:
+        """`settle` without waiting for the reply: `receive` reads it, before any other call on this
+        wire. Raises as `settle` does."""
+        flight = self._prepare(window)
+        try:
+            self._wire.begin(flight.call)
+        except ServerError:
+            self._restore(flight)
+            self.lost_reply = True
+            raise
+        self.flight = flight
+
+    def receive(self) -> list[bytes]:
+        """What came of `send`: [id, value, ...] of the new jobs. Raises as `settle` does."""
+        flight, self.flight = self.flight, None
+        return [] if flight is None else self._told(flight, begun=True)
+
+    def pass_on(self) -> None:
+        """Give back what others are to have a look at. Raises as `settle` does."""
+        self.back.extend(_take(self.passing, CHUNK))
+        self._told(self._prepare(None))
+
+    def unfit(self, id: bytes, value: bytes, row: Row | None) -> None:
+        """A job cannot be run here: its row, or None to pass it on."""
+        if row is None:
+            self.passing.append((id, len(value)))
+        else:
+            self.others.append(row)
+
+    def _prepare(self, window: int | None) -> Flight:
+        if self.dones or self.others or self.back or self.doomed:
+            return self._prepare_all(window)
+        # nearly always: jobs that succeeded and said nothing
+        acks = _take(self.acks, CHUNK)
+        batch, freed = b"", 0
+        if acks:
+            batch = pack_rows(
+                self.queue, self.worker, self.offset, acks, (), (), self.bodies, self.labels
+            )
+            freed = sum([len(row[1]) for row in acks])
+        call = commands.settle(
+            self.keys,
+            self.name,
+            self.term,
+            None if window is None else Window(window, BYTES_WINDOW),
+            ack=[row[0] for row in acks],
+            freed=freed,
+            batch=batch,
+            rows=len(acks),
+        )
+        return Flight(call, window, acks, [], [], [])
+
+    def _prepare_all(self, window: int | None) -> Flight:
+        acks = _take(self.acks, CHUNK)
+        dones = _take(self.dones, CHUNK - len(acks))
+        others = _take(self.others, CHUNK - len(acks) - len(dones))
+        back = _take(self.back, CHUNK - len(acks) - len(dones) - len(others))
+        if self.doomed:
+            acks, dones, others = self._without_doomed(acks, dones, others)
+        again: list[Row] = []
+        reject: list[Row] = []
+        if others:
+            again = [row for row in others if row[7] != "reject"]
+            reject = [row for row in others if row[7] == "reject"]
+            others = [*again, *reject]
+        ended = len(acks) + len(dones) + len(others)
+        batch = b""
+        freed = 0
+        if ended:
+            batch = pack_rows(
+                self.queue, self.worker, self.offset, acks, dones, others, self.bodies, self.labels
+            )
+            for rows in (acks, dones, others):
+                if rows:
+                    freed += sum([len(row[1]) for row in rows])
+        if back:
+            freed += sum([size for _, size in back])
+        call = commands.settle(
+            self.keys,
+            self.name,
+            self.term,
+            None if window is None else Window(window, BYTES_WINDOW),
+            ack=[row[0] for row in acks],
+            done=[(row[0], row[7], row[8]) for row in dones] if dones else (),
+            retry=[row[9] for row in again] if again else (),
+            reject=[(row[0], row[9]) for row in reject] if reject else (),
+            release=[id_ for id_, _ in back] if back else (),
+            freed=freed,
+            batch=batch,
+            rows=ended,
+        )
+        return Flight(call, window, acks, dones, others, back)
+
+    def _told(self, flight: Flight, begun: bool = False) -> list[bytes]:
+        run = self._wire.finish if begun else self._wire.run
+        call, window, acks, dones, others, back = flight
+        try:
+            pulled = run(call, queue=self.queue, consumer=self.name)
+        except ServerError:
+            # it may have been done all the same: then these ids are refused next time, unheard
+            self._restore(flight)
+            self.lost_reply = True
+            raise
+        except RegistrationLost:
+            self._restore(flight)  # to be counted
+            raise
+        if dones or others or back:
+            acks = [*acks, *dones, *others]
+            self.ids.difference_update([id_ for id_, _ in back])
+            self.gave_back = self.gave_back or bool(back)
+        if acks:
+            self.ids.difference_update([row[0] for row in acks])
+            self._ended(len(acks))
+        return self._read(pulled, window)
+
+    def _restore(self, flight: Flight) -> None:
+        self.acks.extendleft(reversed(flight.acks))
+        self.dones.extendleft(reversed(flight.dones))
+        self.others.extendleft(reversed(flight.others))
+        self.back.extendleft(reversed(flight.back))
+
+    def _without_doomed(self, *groups: list[Row]) -> list[list[Row]]:
+        kept: list[list[Row]] = []
+        late = 0
+        for rows in groups:
+            kept.append([])
+            for row in rows:
+                if row[0] in self.doomed:
+                    self.doomed.discard(row[0])
+                    late += 1
+                else:
+                    kept[-1].append(row)
+        if late:
+            warn_late(late)
+        return kept
+
+    @property
+    def held(self) -> int:
+        """Jobs that it holds."""
+        return len(self.ids)
+
+    def _read(self, pulled: Pulled, window: int | None) -> list[bytes]:
+        now, state, timer, refused, self.arrivals.behind, jobs = pulled
+        self.now = now
+        self._read_clock(now)
+        if jobs:
+            self.ids.update(jobs[::2])
+        if refused:
+            self._refused(refused)
+        if window is not None:
+            self.state = state
+            if jobs or state == "interested":
+                self.gave_back = False
+            self.timer_at = self._due_at(now + timer, timer) if timer >= 0 else 0.0
+            self.tight = state == "not_interested" and len(self.ids) < window
+        return jobs
+
+    def _refused(self, refused: Iterable[bytes]) -> None:
+        strangers = []
+        for id_ in refused:
+            if id_ in self.cancelled:
+                self.cancelled.discard(id_)
+            else:
+                strangers.append(id_)
+        if strangers and not self.lost_reply:
+            log.warning(
+                "queue %s: %s dropped, the jobs are no longer held here (%s)",
+                self.queue,
+                many(len(strangers), "outcome"),
+                ", ".join(id_.decode("utf-8", "backslashreplace") for id_ in strangers[:3]),
+            )
+
+    def recall(self, window: int) -> list[bytes]:
+        """Pull, and ask what is held: [id, value, ...] of both, in the order of taking (H-18)."""
+        recall = Recall()
+        while True:
+            call = commands.pull(
+                self.keys, self.name, self.term, Window(window, BYTES_WINDOW), recall=recall.start
+            )
+            pulled = self._wire.run(call, queue=self.queue, consumer=self.name)
+            if recall.read(pulled):
+                break
+        jobs = self._read(pulled._replace(jobs=recall.jobs), window)
+        self.arrivals.recalled(jobs)
+        self.lost_reply = False
+        return jobs
+
+    def hold(self, now: float) -> None:
+        """Jobs went back because nothing here was free for them. Other lanes may have room for what
+        comes behind, but the same jobs would come first: look again later, and less and less."""
+        if now - self.hold_until > 2.0:
+            self.hold_s = 0.0
+        self.hold_s = min(2.0, max(0.02, 2 * self.hold_s))
+        self.hold_until = now + self.hold_s
+
+    def add(self, jobs: Sequence[bytes], acquired: int) -> None:
+        """Put jobs, [id, value, ...], into `todo`. acquired: ms, Redis's clock."""
+        if len(jobs) == 2:
+            self.todo.append((jobs[0], jobs[1], acquired))
+            return
+        flat = iter(jobs)
+        self.todo.extend(zip(flat, flat, repeat(acquired), strict=False))
+
+    def give_back(self) -> int:
+        """Unstarted jobs are to go back; returns how many. Whoever runs jobs may take some too."""
+        count = 0
+        todo = self.todo
+        while todo:
+            try:
+                id_, value, _ = todo.pop()
+            except IndexError:
+                break
+            self.back.append((id_, len(value)))
+            count += 1
+        return count
+
+
+def warn_late(count: int) -> None:
+    """Outcomes are dropped: the lease had ended."""
+    log.warning("%s came too late: the jobs were given to others", many(count, "outcome"))
+
+
+def _take(rows: deque[T], most: int) -> list[T]:
+    count = len(rows)
+    if count > most:
+        count = most
+    popleft = rows.popleft
+    return [popleft() for _ in range(count)]

@@ -1,0 +1,84 @@
+"""The application's tasks as plans: all that the hot loop looks up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rqueue.tasks.options import Options
+from rqueue.tasks.retry import DEFAULT_RETRY, RetryPolicy
+from rqueue.tasks.task import Registry, Task, registry
+from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.worker.app_import import import_app
+
+MAIN, THREAD, ASYNC = range(3)
+"""Lanes: where a job runs. Sync tasks in the main thread or in threads, async ones on the loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How jobs of one task run here. limit, soft: seconds, 0 = none. keep_ms: of the result, None =
+    the queue's. most, crashes: attempts, and those of them that may cost a process, 0 = the
+    queue's. plain: nothing has to be watched while it runs. queue: where its calls go by
+    default."""
+
+    name: str
+    function: Any
+    lane: int
+    runs: Options
+    policy: RetryPolicy = DEFAULT_RETRY
+    limit: float = 0.0
+    soft: float = 0.0
+    keep_ms: int | None = None
+    most: int = 0
+    crashes: int = 0
+    plain: bool = True
+    queue: str = ""
+
+    def for_job(self, opts: Mapping[str, Any], spec: WorkerSpec) -> Plan:
+        """The plan of a job whose envelope has options of its own. Raises ConfigError."""
+        return fill(replace(self, runs=self.runs.for_run(opts)), spec)
+
+
+def fill(plan: Plan, spec: WorkerSpec) -> Plan:
+    """Work out of the options what the lanes need to know."""
+    runs = plan.runs
+    policy = runs.retry or DEFAULT_RETRY
+    limit = runs.limit if runs.limit is not None else spec.limit
+    soft = runs.soft_limit if runs.soft_limit is not None else spec.soft_limit
+    return replace(
+        plan,
+        policy=policy,
+        limit=limit,
+        soft=soft,
+        keep_ms=None if runs.keep is None else round(runs.keep * 1000),
+        most=runs.max_deliveries or policy.max_deliveries,
+        crashes=runs.max_crashes or 0,
+        plain=not (limit or soft),
+    )
+
+
+def plan_of(task: Task[Any, Any], spec: WorkerSpec) -> Plan:
+    """The plan of a registered task."""
+    lane = ASYNC if task.is_async else THREAD if spec.threads else MAIN
+    return fill(Plan(task.name, task.function, lane, task.runs, queue=task.queue), spec)
+
+
+def task_limits(plans: Mapping[str, Plan], spec: WorkerSpec) -> dict[str, tuple[int, int]]:
+    """What tasks and pool allow their jobs, as `store.register` takes it: the queue judges by it
+    when a job that came by its task's name has cost this worker its process."""
+    limits = {
+        plan.name: (plan.most, plan.crashes) for plan in plans.values() if plan.most or plan.crashes
+    }
+    if spec.max_crashes:
+        limits["*"] = (0, spec.max_crashes)
+    return limits
+
+
+def load_plans(spec: WorkerSpec, tasks: Registry = registry) -> dict[str, Plan]:
+    """Import the application; its tasks' plans by name. Raises AppError."""
+    import_app(spec.app)
+    plans = [plan_of(task, spec) for task in tasks]
+    # without async slots nobody here can run them: as if they were unknown
+    return {plan.name: plan for plan in plans if plan.lane != ASYNC or spec.async_slots}

@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from rqueue.protocol.commands import Put, Retried, Window
     from rqueue.protocol.credit import UNLIMITED, GrantCredit, SharedCredit, WindowCredit
     from rqueue.protocol.job_packer import Call
+    from rqueue.protocol.wake import Wake
     from rqueue.tasks.enqueuer import AsyncHandle, Handle
-    from rqueue.transport.wake_listener import Wake
 
 __version__ = "0.1.0"
 
@@ -154,7 +154,7 @@ _LAZY = {
     "Retried": "rqueue.protocol.commands",
     "SharedCredit": "rqueue.protocol.credit",
     "UNLIMITED": "rqueue.protocol.credit",
-    "Wake": "rqueue.transport.wake_listener",
+    "Wake": "rqueue.protocol.wake",
     "Window": "rqueue.protocol.commands",
     "WindowCredit": "rqueue.protocol.credit",
     "aqueue": "rqueue.client.default_queues",

@@ -65,8 +65,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rqueue.escape import escaped, escaped_lines, shown
-from rqueue.model.words import many
+from rqueue.text.escape import escaped, escaped_lines, shown
+from rqueue.text.numbers import many
 
 __all__ = [
     "AuthenticationFailed",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from rqueue.escape import escaped, escaped_lines
+from rqueue.text.escape import escaped, escaped_lines
 
 __all__ = ["logger"]
 

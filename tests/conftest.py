@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from tests.support import spark as spark_support
 from tests.support.redis_cluster import redis_cluster  # noqa: F401
 from tests.support.redis_server import OLDEST_NAME, MissingServer, Servers, binaries, chosen

@@ -8,8 +8,8 @@ from typing import Any
 
 import redis
 
-from rqueue.local_server.binaries import ServerBinary, inspect, server_binaries
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.binaries import ServerBinary, inspect, server_binaries
+from rqueue.embedded.server import EmbeddedRedis
 
 
 def newest() -> ServerBinary:

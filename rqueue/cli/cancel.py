@@ -7,7 +7,7 @@ import click
 from rqueue.cli.exits import NEGATIVE, NOT_FOUND, OK, Failure, confirm
 from rqueue.cli.output import Column, json_option, print_json, print_table, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.model.words import many
+from rqueue.text.numbers import many
 
 WORDS = {
     "ready": "cancelled",

@@ -13,7 +13,7 @@ from rqueue.cli.exits import confirm
 from rqueue.cli.output import echo, json_option, print_json, print_line, yes_option
 from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.model.words import many
+from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
     from rqueue.inspector import DeadFilter

@@ -87,7 +87,7 @@ def warn_of_another(url: str) -> None:
 
 
 def _serve(directory: Path, port: int | None, as_json: bool) -> int:
-    from rqueue.local_server.embedded import EmbeddedRedis
+    from rqueue.embedded.server import EmbeddedRedis
 
     ended = threading.Event()
     previous = {

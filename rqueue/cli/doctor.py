@@ -10,8 +10,8 @@ import click
 from rqueue.cli.exits import NEGATIVE, OK, confirm
 from rqueue.cli.output import echo, json_option, print_json, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.escape import escaped
-from rqueue.model.words import many
+from rqueue.text.escape import escaped
+from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
     from rqueue.inspector import Finding

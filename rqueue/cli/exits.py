@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from rqueue.escape import escaped
+from rqueue.text.escape import escaped
 
 OK, NEGATIVE, USAGE, NOT_FOUND, SERVER, NOT_YET, MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 """What `rqueue --help` lists."""

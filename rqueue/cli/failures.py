@@ -20,7 +20,7 @@ from rqueue.cli.exits import (
     Failure,
 )
 from rqueue.cli.output import echo
-from rqueue.escape import escaped
+from rqueue.text.escape import escaped
 
 
 def exit_code(error: BaseException) -> int:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 import orjson
 
-from rqueue.escape import escaped, escaped_json
+from rqueue.text.escape import escaped, escaped_json
 
 F = TypeVar("F", bound=Callable[..., Any])
 

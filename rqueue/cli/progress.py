@@ -6,7 +6,7 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
-from rqueue.escape import escaped
+from rqueue.text.escape import escaped
 
 
 class Counter:

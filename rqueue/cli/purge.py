@@ -8,7 +8,7 @@ from rqueue.cli.exits import confirm
 from rqueue.cli.output import echo, json_option, print_json, yes_option
 from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.model.words import many
+from rqueue.text.numbers import many
 
 
 @click.command()

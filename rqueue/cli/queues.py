@@ -8,7 +8,7 @@ import click
 
 from rqueue.cli.output import Column, age, json_option, print_facts, print_json, print_table, span
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.model.words import many
+from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
     from rqueue.inspector import QueueInfo

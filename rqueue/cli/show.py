@@ -10,8 +10,8 @@ import orjson
 from rqueue.cli.output import age, echo, iso, json_option, print_facts, print_json, size, span
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.job import GAVE_UP, JobInfo, JobState, why_dead
-from rqueue.model.words import many
 from rqueue.protocol.waiting import why_it_waits
+from rqueue.text.numbers import many
 
 DEATHS = {
     "exhausted": "its attempts are exhausted",

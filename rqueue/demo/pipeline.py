@@ -21,8 +21,8 @@ from rqueue.demo.comparison import Comparison, RowKey, print_comparison
 from rqueue.demo.modules import library_files
 from rqueue.demo.pool import Pool, running_pool
 from rqueue.demo.traffic import Traffic
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import RQueueError
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.history_batch import read_entry
 
 if TYPE_CHECKING:

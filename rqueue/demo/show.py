@@ -16,8 +16,8 @@ from rqueue.client._sync.queue import Call, Queue
 from rqueue.demo import modules
 from rqueue.demo.pool import running_pool
 from rqueue.demo.reckoning import Kill, Reckoning, hands_of, print_reckoning, read_history
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import RQueueError
-from rqueue.local_server.embedded import EmbeddedRedis
 
 PROCESSES = 2
 RESULT_TIMEOUT_S = 120.0

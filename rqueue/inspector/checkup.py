@@ -29,10 +29,10 @@ from rqueue.inspector.note_checks import (
 )
 from rqueue.inspector.queues import server_now
 from rqueue.inspector.walk import Walk
-from rqueue.model.words import many
 from rqueue.protocol import commands
 from rqueue.protocol.commands.repair import Checked
 from rqueue.protocol.keys import QueueKeys
+from rqueue.text.numbers import many
 from rqueue.transport.redis_client import translated
 
 S = TypeVar("S")

@@ -8,8 +8,8 @@ from typing import Any, cast
 import redis
 
 from rqueue.inspector.findings import Action, Finding
-from rqueue.model.words import many
 from rqueue.protocol.keys import QueueKeys
+from rqueue.text.numbers import many
 from rqueue.transport.redis_client import translated
 
 LISTS = ("interested", "notified", "not_interested", "browsers")

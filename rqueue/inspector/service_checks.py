@@ -6,8 +6,8 @@ import redis
 
 from rqueue.inspector.findings import Finding
 from rqueue.inspector.queues import queue_info
-from rqueue.model.words import many
 from rqueue.protocol.keys import QueueKeys
+from rqueue.text.numbers import many
 
 
 def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:

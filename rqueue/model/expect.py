@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rqueue.errors import ConfigError
-from rqueue.escape import shown
+from rqueue.text.escape import shown
 
 __all__ = ["expect", "expect_number", "shown"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from rqueue.errors import InvalidName
-from rqueue.escape import steering
+from rqueue.text.escape import steering
 
 __all__ = [
     "MAX_NAME",

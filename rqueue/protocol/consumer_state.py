@@ -32,7 +32,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.protocol.settled import SettledRows
 from rqueue.protocol.settling import Settling, id_of, text_of
-from rqueue.transport.wake_listener import Wake
+from rqueue.protocol.wake import Wake
 
 DEFAULT_LEASE_MS = 30_000
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from redis import exceptions as rx
 
 from rqueue import errors
-from rqueue.transport.sentinel import no_primary
 
 __all__ = ["REPLIES", "Meaning", "moved_on", "translate", "unsure"]
 
@@ -169,7 +168,7 @@ def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
         sent = sent and not never_connected(error)
         made = errors.RedisTimeout(f"no answer from Redis in time: {error}{hint}", url=url)
     elif isinstance(error, rx.ConnectionError | OSError):
-        why = no_primary(str(error), url) or f"cannot reach Redis: {error}"
+        why = _no_primary(str(error), url) or f"cannot reach Redis: {error}"
         made = errors.ConnectionLost(why + hint, url=url)
     else:
         return None
@@ -279,3 +278,18 @@ def unsure(lost: errors.ServerError, later: errors.ServerError) -> errors.Server
     made.outcome_unknown = True
     made.__cause__ = later
     return made
+
+
+def _no_primary(said: str, url: str) -> str | None:
+    """In short what redis-py says, with its objects, where no Sentinel named a primary; None for
+    other texts. url: as the transport shows it, with a scheme."""
+    found = re.match(r"No master found for '(.*?)'", said)
+    if found is None:
+        return None
+    hosts = url.partition("://")[2].partition("/")[0]
+    silent = said.count("> - ")  # one for each that gave no answer
+    if silent and re.search(r"Authentication|NOAUTH|WRONGPASS", said):
+        return f"a Sentinel refuses the login: sentinel_password is for those at {hosts}"
+    if silent > hosts.count(","):
+        return f"no Sentinel answers at {hosts}"
+    return f"no primary '{found[1]}' is known to the Sentinels that answer at {hosts}"

@@ -14,7 +14,6 @@ from rqueue.errors import ConfigError, ServerError
 from rqueue.logs import logger
 from rqueue.model.expect import expect_number
 from rqueue.model.terms import NORMAL_TERMS
-from rqueue.model.words import many
 from rqueue.protocol import commands
 from rqueue.protocol.call import Arg
 from rqueue.protocol.commands.enqueue import BATCH_MAX, Accepted, Put
@@ -22,6 +21,7 @@ from rqueue.protocol.error_mapping import unsure
 from rqueue.protocol.job_packer import Packer, another_id, terms_of
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.options import Options
+from rqueue.text.numbers import many
 
 __all__ = ["ErrorListener", "Item", "Listeners", "Outbox", "PutTarget", "backoff"]
 

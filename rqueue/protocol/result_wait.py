@@ -9,6 +9,7 @@ which says when to begin anew.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
@@ -35,7 +36,6 @@ from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience
 from rqueue.protocol.waiting import why_it_waits
-from rqueue.transport.redis_client import url_of
 
 __all__ = ["ResultWait", "failure_of", "read_result", "read_state"]
 
@@ -96,15 +96,15 @@ def slice_for(patience: float | None) -> float:
 
 class ResultWait:
     """One caller's wait for one job's record, at most `timeout` seconds (None: for ever; 0: no
-    wait). `slice_s`: the longest that one blocked command may last. `client`: of the server that is
-    asked, for messages."""
+    wait). `slice_s`: the longest that one blocked command may last. `server`: names the server that
+    is asked, for messages."""
 
     __slots__ = (
-        "_client",
         "_deadline",
         "_keys",
         "_list",
         "_patience",
+        "_server",
         "_slice",
         "_told",
         "id",
@@ -117,7 +117,7 @@ class ResultWait:
         id: str,
         timeout: float | None,
         slice_s: float = WAIT_SLICE_S,
-        client: Any = None,
+        server: Callable[[], str] = str,
     ) -> None:
         if timeout is not None:
             expect_number("timeout", timeout, "a number of seconds, or None", least=-math.inf)
@@ -125,7 +125,7 @@ class ResultWait:
         self.timeout = timeout
         self._list = keys.result(id)
         self._keys = keys
-        self._client = client
+        self._server = server
         self._slice = slice_s
         self._patience = Patience()
         self._told = False
@@ -166,7 +166,7 @@ class ResultWait:
             )
             if self.timeout <= 0:
                 raise ResultNotReady(self.id, state, reason)
-            raise ResultTimeout(self.id, self.timeout, state, reason, url=url_of(self._client))
+            raise ResultTimeout(self.id, self.timeout, state, reason, url=self._server())
         return None
 
     def moved(self, reply: Any) -> Record | None:

@@ -91,7 +91,7 @@ def find_lua() -> Traversable:
     if inside.is_dir():
         return inside
     # Only a checkout counts: beside an installed package, a folder `lua` would be somebody else's.
-    beside = Path(__file__).resolve().parent.parent
+    beside = Path(__file__).resolve().parents[2]
     if (beside / "lua").is_dir() and (beside / "pyproject.toml").is_file():
         return beside / "lua"
     raise ScriptSourceError(

@@ -8,8 +8,9 @@ from redis import exceptions as rx
 
 from rqueue.errors import ConnectionLost, RedisTimeout, ServerError
 from rqueue.protocol.error_mapping import translate
+from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue.transport.async_connection import AsyncWire, end
-from rqueue.transport.wake_listener import LISTEN_S, RECONNECTED, SLACK_S, Wake, unblocked
+from rqueue.transport.wake_listener import LISTEN_S, SLACK_S, unblocked
 
 
 class AsyncListener:

@@ -12,11 +12,11 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.retry import Retry
 
 from rqueue import errors
-from rqueue.escape import shown
 from rqueue.model.server_url import is_sentinel, spoken
 from rqueue.protocol import scripts
 from rqueue.protocol.call import Call
 from rqueue.protocol.error_mapping import moved_on, never_connected, translate
+from rqueue.text.escape import shown
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
 from rqueue.transport.tls import TlsConnection
 

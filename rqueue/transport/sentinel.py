@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -17,7 +16,7 @@ from rqueue.transport.tls import SentinelTlsConnection
 if TYPE_CHECKING:
     import redis.asyncio
 
-__all__ = ["no_primary", "open_async_primary", "open_primary", "sentinels_of"]
+__all__ = ["open_async_primary", "open_primary", "sentinels_of"]
 
 ASK_S = 2.0
 """Seconds that one Sentinel may take to be reached, and to answer, before the next one is asked."""
@@ -102,18 +101,3 @@ def sentinels_of(pool: Any) -> str | None:
         host, port = pool.master_address
         where += f", now {host}:{port}"
     return where
-
-
-def no_primary(said: str, url: str) -> str | None:
-    """In short what redis-py says, with its objects, where no Sentinel named a primary; None for
-    other texts. url: as `sentinels_of` shows it, with a scheme."""
-    found = re.match(r"No master found for '(.*?)'", said)
-    if found is None:
-        return None
-    hosts = url.partition("://")[2].partition("/")[0]
-    silent = said.count("> - ")  # one for each that gave no answer
-    if silent and re.search(r"Authentication|NOAUTH|WRONGPASS", said):
-        return f"a Sentinel refuses the login: sentinel_password is for those at {hosts}"
-    if silent > hosts.count(","):
-        return f"no Sentinel answers at {hosts}"
-    return f"no primary '{found[1]}' is known to the Sentinels that answer at {hosts}"

@@ -7,13 +7,13 @@ with an event `reconnected`, and whoever hears it pulls.
 from __future__ import annotations
 
 import select
-from typing import Any, NamedTuple
+from typing import Any
 
 from redis import exceptions as rx
 
 from rqueue.errors import ConnectionLost, RedisTimeout, ServerError
-from rqueue.model.job import Delivery
 from rqueue.protocol.error_mapping import translate
+from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue.transport.connection import Wire
 
 LISTEN_S = 60
@@ -22,45 +22,6 @@ what an idle worker costs: one command a minute."""
 
 SLACK_S = 10.0
 """Seconds that its answer may be late before the connection counts as dead."""
-
-
-RECONNECTED = b"R"
-"""Stands for an element where the connection was lost."""
-
-_JOB, _REVOKED = b"J", b"X"
-_KINDS = {_JOB: "job", _REVOKED: "revoked", RECONNECTED: "reconnected"}
-
-
-class Wake(NamedTuple):
-    """What a consumer is told: an element of its wake list, taken apart when it is asked."""
-
-    consumer: str
-    element: bytes
-
-    @property
-    def kind(self) -> str:
-        """What it says: "pull" (work waits), "job" (one was handed over), "revoked" (`id` was
-        cancelled in its hands), "reconnected" (wake-ups may be lost: pull, with recall)."""
-        return _KINDS.get(self.element[:1], "pull")
-
-    @property
-    def job(self) -> Delivery | None:
-        """The job that was handed over."""
-        handed = handed_over(self.element)
-        return None if handed is None else Delivery(*handed)
-
-    @property
-    def id(self) -> str:
-        """Of the job that was cancelled; "" else."""
-        return self.element[1:].decode() if self.element[:1] == _REVOKED else ""
-
-
-def handed_over(element: bytes) -> tuple[bytes, bytes] | None:
-    """Id and value of the job in an element of a wake list, None where there is none."""
-    if element[:1] != _JOB:
-        return None
-    end = 5 + int.from_bytes(element[1:5], "big")
-    return element[5:end], element[end:]
 
 
 def unblocked(error: Exception) -> bool:

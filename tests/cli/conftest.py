@@ -11,7 +11,7 @@ from click.testing import Result
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.settings import Settings
 from tests.support.command_line import invoke, program
 

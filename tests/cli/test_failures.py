@@ -19,7 +19,7 @@ from rqueue import errors
 from rqueue.cli.exits import Failure
 from rqueue.cli.failures import describe, exit_code
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from tests.support.command_line import program
 
 Run = Callable[..., Result]

@@ -20,7 +20,7 @@ from click.testing import Result
 
 from rqueue.cli import cli
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.model.history_batch import pack
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put

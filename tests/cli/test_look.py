@@ -16,8 +16,8 @@ from click.testing import Result
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ResultNotReady
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.history_batch import pack
 from rqueue.protocol import commands
 from rqueue.tasks.options import Options

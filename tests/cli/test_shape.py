@@ -33,7 +33,7 @@ HEAVY = (
     "rqueue_workers",
     "rqueue.inspector",
     "rqueue.demo",
-    "rqueue.local_server.embedded",
+    "rqueue.embedded.server",
 )
 
 PROGRAM = """

@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue_workers.spec import PoolSpec
 
 Run = Callable[..., Result]

@@ -5,7 +5,7 @@ import pytest
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from tests.support.proxy import Proxy
 
 

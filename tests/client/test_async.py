@@ -17,6 +17,7 @@ from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue import Call, Queue
 from rqueue.client.put_handle import AsyncPutHandle, PutHandle
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     BadArguments,
     BufferClosed,
@@ -36,7 +37,6 @@ from rqueue.errors import (
     UnknownJob,
     WrongServer,
 )
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.envelope import unpack
 from rqueue.model.job import Delivery, JobState
 from rqueue.protocol import commands

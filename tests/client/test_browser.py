@@ -6,7 +6,7 @@ import pytest
 
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.credit import GrantCredit, WindowCredit
 
 

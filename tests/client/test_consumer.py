@@ -7,6 +7,7 @@ import pytest
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     ConfigError,
     ConnectionLost,
@@ -14,7 +15,6 @@ from rqueue.errors import (
     NotRegistered,
     RegistrationLost,
 )
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Window

@@ -13,8 +13,8 @@ import redis
 import redis.asyncio
 
 import rqueue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, ConnectionLost, LifecycleError
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.tasks.enqueuer import set_default_async_sender, set_default_sender
 from rqueue.tasks.task import Registry, task
 from tests.support.taking import take_one

@@ -17,9 +17,9 @@ import pytest
 
 import rqueue
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import Unsigned
 from rqueue.inspector.jobs import PAGE_MAX
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.envelope import unpack
 from rqueue.model.ids import MAX_ID_BYTES
 from rqueue.model.names import MAX_NAME

@@ -8,6 +8,7 @@ import pytest
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Call, Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     BadArguments,
     ConnectionLost,
@@ -16,7 +17,6 @@ from rqueue.errors import (
     RedisOutOfMemory,
     RedisUnavailable,
 )
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.envelope import unpack
 from rqueue.tasks.options import Options
 from rqueue.tasks.retry import RetryPolicy

@@ -11,9 +11,9 @@ import redis
 
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import RedisReadOnly
 from rqueue.inspector import Inspector
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
 from tests.support.proxy import Proxy

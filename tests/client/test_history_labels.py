@@ -10,8 +10,8 @@ import pytest
 
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector import Inspector
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.envelope import pack
 from rqueue.model.history_batch import pack as history_pack
 from rqueue.model.history_batch import read_entry, unpack

@@ -15,6 +15,7 @@ import pytest
 
 from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue import Call, Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     BadArguments,
     BufferClosed,
@@ -26,7 +27,6 @@ from rqueue.errors import (
     ResultTimeout,
     WrongServer,
 )
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.protocol import put_buffer
 from rqueue.protocol.commands import Put
 from rqueue.tasks.options import Options

@@ -10,8 +10,8 @@ import pytest
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConnectionLost, LifecycleError, NotRegistered, RegistrationLost
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.protocol import commands
 from rqueue.protocol.credit import GrantCredit, WindowCredit
 from rqueue.tasks.options import Options

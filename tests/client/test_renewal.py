@@ -8,7 +8,7 @@ import pytest
 
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol import scripts
 from rqueue.protocol.commands.consumers import Renewed
 from rqueue.transport.lease_renewer import RenewalPace

@@ -12,8 +12,8 @@ import pytest
 
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConnectionLost, UnknownJob
-from rqueue.local_server.embedded import EmbeddedRedis
 from tests.support.monitor import monitoring
 
 Waits = Callable[[str, str, str, float | None], Any]

@@ -13,6 +13,7 @@ import redis
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue, when
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     InvalidName,
     JobCancelled,
@@ -25,7 +26,6 @@ from rqueue.errors import (
     ScriptError,
     UnknownJob,
 )
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.job import JobState
 from rqueue.protocol.commands import purge
 from rqueue.tasks.options import Options

@@ -12,7 +12,7 @@ from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Call, Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.model.envelope import unpack
 from rqueue.model.ids import new_id
 from rqueue.protocol import job_packer

@@ -6,7 +6,7 @@ from types import FrameType
 import pytest
 import redis
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.transport.connection import Wire
 
 

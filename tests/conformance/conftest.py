@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from tests.support.bench import Bench
 from tests.support.runners import KINDS, Runner, make_runner
 

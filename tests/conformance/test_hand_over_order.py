@@ -3,8 +3,8 @@
 import pytest
 
 from rqueue.client._sync.consumer import Consumer
+from rqueue.protocol.wake import Wake
 from rqueue.testing import move_time
-from rqueue.transport.wake_listener import Wake
 from tests.support.bench import Bench, ids
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from tests.support.bench import Bench
 
 WAIT_S = 1.5

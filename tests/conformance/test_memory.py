@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import RedisOutOfMemory
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.testing import move_time

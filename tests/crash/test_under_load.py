@@ -21,7 +21,7 @@ import pytest
 
 from rqueue.client._sync.queue import Call, Queue
 from rqueue.demo.reckoning import read_history
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from tests.support import invariants
 from tests.support.proxy import Proxy
 from tests.support.snapshot import take_snapshot

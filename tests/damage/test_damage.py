@@ -17,7 +17,7 @@ import redis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol import scripts
 from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
 from tests.damage.damages import Damage, apply, damages

@@ -14,8 +14,8 @@ from rich.console import Console
 from rqueue.demo.comparison import Comparison, RowKey, print_comparison
 from rqueue.demo.pipeline import wait_until
 from rqueue.demo.pool import running_pool
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import RQueueError
-from rqueue.local_server.embedded import EmbeddedRedis
 
 
 @pytest.mark.long

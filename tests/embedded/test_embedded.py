@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 import redis
 
+from rqueue.embedded import binaries, child_process
+from rqueue.embedded import server as embedded
+from rqueue.embedded.binaries import OLDEST, ServerBinary, find_server, server_binaries
+from rqueue.embedded.server import EmbeddedRedis, running
 from rqueue.errors import EmbeddedRedisError
-from rqueue.local_server import binaries, child_process, embedded
-from rqueue.local_server.binaries import OLDEST, ServerBinary, find_server, server_binaries
-from rqueue.local_server.embedded import EmbeddedRedis, running
 from tests.support.redis_server import Servers
 
 pytestmark = pytest.mark.each_server
@@ -288,9 +289,9 @@ class TestFaults:
 ORPHAN = """
 import signal, sys, threading
 from pathlib import Path
-from rqueue.local_server import child_process
-from rqueue.local_server.binaries import inspect
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded import child_process
+from rqueue.embedded.binaries import inspect
+from rqueue.embedded.server import EmbeddedRedis
 child_process._KERNEL_WATCHES = sys.argv[2] == "kernel"
 server = EmbeddedRedis(sys.argv[3], binary=inspect(Path(sys.argv[1]), "test")).start()
 print(server.url, flush=True)

@@ -9,7 +9,7 @@ import redis
 import redis.asyncio
 from redis.exceptions import NoScriptError, ResponseError
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.scripts import SCRIPTS, Scripts, aload, arun, load, run
 
 HEADER = """\

@@ -22,7 +22,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Call, Put
 from rqueue.protocol.credit import WindowCredit
 from rqueue.protocol.scripts import Scripts, run
-from rqueue.transport.wake_listener import RECONNECTED, Wake
+from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue_workers.worker.dispatcher import Desk
 from rqueue_workers.worker.executors.main_thread import Slot
 from rqueue_workers.worker.subscription import Hand

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from tests.support.command_line import invoke
 
 

@@ -14,8 +14,8 @@ import pytest
 import redis
 from pyspark.sql import SparkSession
 
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline import batches
 from rqueue.pipeline import compact as compaction
 from rqueue.pipeline import lake as lakes

@@ -18,7 +18,7 @@ import pytest
 import redis
 from pyspark.sql import SparkSession
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.pipeline import lake as lakes
 from rqueue.pipeline.archive import archive
 from rqueue.pipeline.lake import Lake

@@ -16,9 +16,9 @@ from click.testing import Result
 from pyspark.sql import SparkSession
 
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
 from rqueue.inspector import Inspector
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline.load import Columns, jobs_of
 from rqueue.tasks.options import Options
 

@@ -13,7 +13,7 @@ import pytest
 import redis
 from pyspark.sql import SparkSession
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.pipeline import lake as lakes
 from rqueue.pipeline.archive import Batch, archive
 from rqueue.protocol.keys import QueueKeys

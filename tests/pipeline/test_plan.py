@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline.keda import keda_yaml, scaling
 from rqueue.pipeline.measure import TooFew, burstiness, measure, visits
 from rqueue.pipeline.plan import Goal, Plan, plan, plan_pool

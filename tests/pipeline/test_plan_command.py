@@ -14,7 +14,7 @@ import pytest
 from click.testing import Result
 
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from tests.support.command_line import program
 from tests.support.history import T0, settle
 

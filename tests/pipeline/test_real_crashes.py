@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.pipeline import metrics
 from rqueue.tasks.options import Options
 from rqueue.tasks.retry import RetryPolicy

@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from rqueue import errors
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.pipeline import lake as lakes
 from rqueue.pipeline import recovery
 from rqueue.pipeline.archive import Archived, Batch, Idle, Notice, archive

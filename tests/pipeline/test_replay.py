@@ -18,8 +18,8 @@ from click.testing import Result
 from pyspark.sql import DataFrame, SparkSession
 
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector import Inspector
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.envelope import pack
 from rqueue.model.job import JobInfo
 from rqueue.pipeline.ledger import Ledger

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from rqueue.cli import cli
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.pipeline.archive import archive
 from rqueue.pipeline.missing import missing
 from rqueue.pipeline.table import history

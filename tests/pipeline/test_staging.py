@@ -14,7 +14,7 @@ import pytest
 import redis
 from pyspark.sql import SparkSession
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.model.history_batch import pack
 from rqueue.pipeline import lake as lakes
 from rqueue.pipeline import staging

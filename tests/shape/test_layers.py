@@ -9,130 +9,35 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# From low to high. A package stands for all its modules. A new module has to be entered here.
-LAYERS: list[tuple[str, set[str]]] = [
-    (
-        "vocabulary",
-        {
-            "rqueue.escape",
-            "rqueue.model.words",
-            "rqueue.logs",
-            "rqueue.errors",
-            "rqueue.model.expect",
-            "rqueue.model.names",
-            "rqueue.model.ids",
-            "rqueue.model.job",
-            "rqueue.protocol.keys",
-            "rqueue.model.terms",
-            "rqueue.model.signing",
-            "rqueue.model.envelope",
-            "rqueue.model.server_url",
-            "rqueue.settings",
-            "rqueue.tasks.retry",
-            "rqueue.tasks.control",
-            "rqueue.tasks.options",
-            "rqueue.tasks.signature",
-            "rqueue.tasks.context",
-            "rqueue.tasks.enqueuer",
-            "rqueue.task",
-            "rqueue.model.history_batch",
-            "rqueue.model.labels",
-            "rqueue.protocol.waiting",
-        },
-    ),
-    ("scripts", {"rqueue.protocol.scripts"}),
-    (
-        "store",
-        {
-            "rqueue.protocol.commands",
-            "rqueue.protocol.error_mapping",
-            "rqueue.protocol.repeats",
-            "rqueue.transport.sentinel",
-            "rqueue.transport.tls",
-            "rqueue.transport.redis_client",
-            "rqueue.transport.server_check",
-            "rqueue.transport.resp",
-            "rqueue.transport.connection",
-            "rqueue.transport.async_connection",
-            "rqueue.transport.thread_connections",
-            "rqueue.transport.async_connections",
-        },
-    ),
-    (
-        "client",
-        {
-            "rqueue",  # the public names: rqueue/__init__.py alone
-            "rqueue.client._sync.queue",
-            "rqueue.client._async.queue",
-            "rqueue.client.default_queues",
-            "rqueue.transport.discovery",
-            "rqueue.protocol.job_packer",
-            "rqueue.protocol.result_wait",
-            "rqueue.client._sync.job_handle",
-            "rqueue.client._async.job_handle",
-            "rqueue.protocol.put_buffer",
-            "rqueue.client.put_handle",
-            "rqueue.client._sync.putter",
-            "rqueue.client._async.putter",
-            "rqueue.protocol.credit",
-            "rqueue.protocol.credit_window",
-            "rqueue.model.job_order",
-            "rqueue.protocol.recall",
-            "rqueue.protocol.settling",
-            "rqueue.protocol.consumer_state",
-            "rqueue.protocol.settled",
-            "rqueue.client._sync.consumer",
-            "rqueue.client._sync.consumer_steps",
-            "rqueue.client._async.consumer",
-            "rqueue.client._async.consumer_steps",
-            "rqueue.transport.lease_renewer",
-            "rqueue.transport.wake_listener",
-            "rqueue.transport.async_wake_listener",
-            "rqueue.inspector",
-        },
-    ),
-    (
-        "leaves",
-        {
-            "rqueue.local_server.binaries",
-            "rqueue.local_server.child_process",
-            "rqueue.local_server.embedded",
-            "rqueue.testing",
-            "rqueue.demo",
-            "rqueue.spark",
-            "rqueue.pipeline",
-            "rqueue.web",
-            "rqueue.cli",
-            "rqueue_workers",
-        },
-    ),
+# From low to high: a folder's rooms stand beside the folder's modules. What stands on one line is
+# side by side and imports nothing of each other.
+LAYERS: list[tuple[str, ...]] = [
+    ("rqueue.text",),
+    ("rqueue.errors",),
+    ("rqueue.logs",),
+    ("rqueue.model",),
+    ("rqueue.settings",),
+    ("rqueue.tasks",),
+    ("rqueue.protocol",),
+    ("rqueue.transport",),
+    ("rqueue.client",),
+    ("rqueue",),  # the public names: rqueue/__init__.py alone
+    ("rqueue.inspector", "rqueue.embedded"),
+    ("rqueue.testing", "rqueue.spark"),
+    ("rqueue.pipeline", "rqueue_workers.spec", "rqueue_workers.exit_codes"),
+    ("rqueue_workers.status_page", "rqueue_workers.pool_file"),
+    ("rqueue_workers.worker",),
+    ("rqueue_workers.pool",),
+    ("rqueue_workers.run", "rqueue_workers"),
+    ("rqueue.demo",),
+    ("rqueue.cli",),
 ]
 
-# Between leaves: only these. `lazily` means inside a function, when it is called.
-LEAVES: dict[str, dict[str, str]] = {
-    "rqueue.local_server.embedded": {
-        "rqueue.local_server.binaries": "",
-        "rqueue.local_server.child_process": "",
-    },
-    "rqueue.testing": {"rqueue.local_server.embedded": ""},
-    "rqueue.demo": {
-        "rqueue.local_server.embedded": "",
-        "rqueue.spark": "lazily",
-        "rqueue.pipeline": "lazily",
-        "rqueue_workers": "lazily",
-    },
-    "rqueue.pipeline": {"rqueue.spark": ""},
-    "rqueue.cli": {
-        "rqueue.local_server.binaries": "lazily",
-        "rqueue.local_server.embedded": "lazily",
-        "rqueue.demo": "lazily",
-        "rqueue.spark": "lazily",
-        "rqueue.pipeline": "lazily",
-        "rqueue.web": "lazily",
-        "rqueue_workers": "lazily",
-    },
-    "rqueue_workers": {"rqueue.cli": "lazily"},
-}
+LATE = {("rqueue_workers", "rqueue.cli")}
+"""Upward, and only inside a function: `python -m rqueue_workers` is the command `rqueue worker`."""
+
+ROOT_MODULES = {"errors", "logs", "settings", "testing"}
+"""All that stand beside the packages of rqueue: a new module goes into a room."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +46,7 @@ class Import:
     imported: str
     line: int
     lazy: bool
+    typing: bool
 
     def __str__(self) -> str:
         return f"{self.importer} line {self.line} imports {self.imported}"
@@ -159,33 +65,34 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+ROOMS = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
+
+
 def owner(module: str) -> str | None:
-    """The entry of the table that a module belongs to."""
+    """The room that a module stands in."""
     if module == "rqueue":
         return module
-    entries = {entry for _, names in LAYERS for entry in names} - {"rqueue"}
-    while module:
-        if module in entries:
-            return module
+    while module and module not in ROOMS:
         module = module.rpartition(".")[0]
-    return None
+    return None if module == "rqueue" else module or None
 
 
 def rank(module: str) -> int:
-    """The number of a module's layer; one that is in no layer (see the first test) is on top."""
-    mine = owner(module)
-    return next((i for i, (_, names) in enumerate(LAYERS) if mine in names), len(LAYERS))
+    """The number of a module's layer; one that is in no room (see the first test) is on top."""
+    return ROOMS.get(owner(module) or "", len(LAYERS))
 
 
 def imports(module: str) -> Iterator[Import]:
-    """What a module imports of ours when it runs; what only type checkers see is left out."""
+    """What a module imports of ours, also late or for type checkers alone."""
     path = MODULES[module]
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
 
-    def visit(node: ast.AST, lazy: bool) -> Iterator[Import]:
+    def visit(node: ast.AST, lazy: bool, typing: bool) -> Iterator[Import]:
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            for child in node.body:
+                yield from visit(child, lazy, True)
             for child in node.orelse:
-                yield from visit(child, lazy)
+                yield from visit(child, lazy, typing)
             return
         targets: list[str] = []
         if isinstance(node, ast.Import):
@@ -201,12 +108,12 @@ def imports(module: str) -> Iterator[Import]:
                 targets.append(inner if inner in MODULES else source)
         for target in targets:
             if target.split(".")[0] in ("rqueue", "rqueue_workers"):
-                yield Import(module, target, getattr(node, "lineno", 0), lazy)
+                yield Import(module, target, getattr(node, "lineno", 0), lazy, typing)
         inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         for child in ast.iter_child_nodes(node):
-            yield from visit(child, lazy or inside)
+            yield from visit(child, lazy or inside, typing)
 
-    yield from visit(ast.parse(path.read_text(encoding="utf-8")), False)
+    yield from visit(ast.parse(path.read_text(encoding="utf-8")), False, False)
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
@@ -214,30 +121,35 @@ def test_every_module_has_a_layer(module: str) -> None:
     assert owner(module), f"enter {module} into the table of layers"
 
 
+def test_few_modules_stand_beside_the_rooms() -> None:
+    assert {path.stem for path in (ROOT / "rqueue").glob("*.py")} == ROOT_MODULES | {"__init__"}
+
+
 @pytest.mark.parametrize("module", sorted(MODULES))
-def test_nobody_imports_a_higher_layer(module: str) -> None:
-    upward = [str(found) for found in imports(module) if rank(found.imported) > rank(module)]
-    assert upward == []
-
-
-@pytest.mark.parametrize("module", sorted(m for m in MODULES if rank(m) == len(LAYERS) - 1))
-def test_leaves_import_each_other_only_where_allowed(module: str) -> None:
+def test_nobody_imports_a_higher_layer_or_one_beside(module: str) -> None:
     mine = owner(module)
-    assert mine
-    wrong = []
-    for found in imports(module):
-        other = owner(found.imported)
-        if rank(found.imported) < len(LAYERS) - 1 or other == mine:
-            continue
-        allowed = LEAVES.get(mine, {}).get(other or "")
-        if allowed is None or (allowed == "lazily" and not found.lazy):
-            wrong.append(str(found) + (" at import time" if allowed else ""))
+    wrong = [
+        str(found)
+        for found in imports(module)
+        if (owner(found.imported) != mine and rank(found.imported) >= rank(module))
+        and not found.typing
+        and not (found.lazy and (mine, owner(found.imported)) in LATE)
+    ]
     assert wrong == []
 
 
 def test_nothing_imports_in_circles() -> None:
-    """Not even lazily within one layer: a knot held together by late imports is a knot."""
-    edges = {m: {f.imported for f in imports(m) if f.imported in MODULES} - {m} for m in MODULES}
+    """Not late, nor for type checkers: a knot held together by late imports is a knot."""
+    edges = {
+        m: {
+            f.imported
+            for f in imports(m)
+            if f.imported in MODULES
+            and not (f.typing and (owner(m) != owner(f.imported) or owner(m) == "rqueue.client"))
+        }
+        - {m}
+        for m in MODULES
+    }
     done: set[str] = set()
 
     def walk(module: str, trail: list[str]) -> None:
@@ -256,21 +168,22 @@ def test_the_importing_of_a_higher_layer_would_be_found(tmp_path: Path) -> None:
     source = (
         "from typing import TYPE_CHECKING\n"
         "import rqueue.client._sync.queue\n"
-        "from rqueue import scripts\n"
+        "from rqueue.protocol import scripts\n"
         "if TYPE_CHECKING:\n"
-        "    from rqueue.cli import main\n"
+        "    from rqueue.cli import root\n"
         "def f():\n"
-        "    from .embedded import running\n"
+        "    from .server import running\n"
     )
     path = tmp_path / "probe.py"
     path.write_text(source)
-    MODULES["rqueue.probe"] = path
+    MODULES["rqueue.embedded.probe"] = path
     try:
-        found = [(f.imported, f.lazy) for f in imports("rqueue.probe")]
+        found = [(f.imported, f.lazy, f.typing) for f in imports("rqueue.embedded.probe")]
     finally:
-        del MODULES["rqueue.probe"]
+        del MODULES["rqueue.embedded.probe"]
     assert found == [
-        ("rqueue.client._sync.queue", False),
-        ("rqueue.protocol.scripts", False),
-        ("rqueue.local_server.embedded", True),
+        ("rqueue.client._sync.queue", False, False),
+        ("rqueue.protocol.scripts", False, False),
+        ("rqueue.cli.root", False, True),
+        ("rqueue.embedded.server", True, False),
     ]

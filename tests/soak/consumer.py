@@ -21,7 +21,7 @@ from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
 from rqueue.model.envelope import unpack
 from rqueue.model.job import Delivery
-from rqueue.transport.wake_listener import Wake
+from rqueue.protocol.wake import Wake
 from tests.soak.records import Recorder
 
 WINDOW = 5

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.binaries import ServerBinary
 from rqueue.inspector import Inspector
-from rqueue.local_server.binaries import ServerBinary
 from tests.soak.programs import Keeper, Program, Run, python
 from tests.soak.servers import Server
 from tests.soak.tasks import LATE

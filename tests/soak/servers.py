@@ -12,8 +12,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from rqueue.local_server.binaries import ServerBinary, inspect
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.binaries import ServerBinary, inspect
+from rqueue.embedded.server import EmbeddedRedis
 from tests.support.proxy import Proxy
 from tests.support.redis_server import MissingServer, binaries
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rqueue.local_server.binaries import ServerBinary
+from rqueue.embedded.binaries import ServerBinary
 from tests.soak.ending import Ending
 from tests.soak.evidence import Evidence, gather
 from tests.soak.faults.scene import Fault

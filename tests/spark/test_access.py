@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import AuthenticationFailed, ConfigError, ConnectionLost
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.spark.access import Access
 from rqueue.spark.options import HistoryRead, read_options
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.schemas import HISTORY
 from tests.support.history import T0, plain_rows, settle, trim, write

@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.spark.entries import Slice, before, pages

@@ -11,8 +11,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from rqueue import Call, Options, Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.spark.job_pages import pages
 from rqueue.spark.jobs import JobsReader, JobsSource, Piece
 from rqueue.spark.options import JobsRead, read_options

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.keys import QueueKeys
 from tests.support.history import trim, write
 from tests.support.spark import TIMEOUT

@@ -11,9 +11,9 @@ import orjson
 import pytest
 import redis
 
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import LifecycleError, RedisUnavailable
 from rqueue.inspector.jobs import all_jobs
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.signing import Signer
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.protocol import commands

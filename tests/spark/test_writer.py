@@ -16,8 +16,8 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
 from rqueue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector.jobs import all_jobs
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.signing import Signer
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.sink import progress

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import redis
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 
 
 @contextmanager

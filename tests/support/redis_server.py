@@ -1,4 +1,4 @@
-"""The Redis servers that tests run on, started through `rqueue.local_server.embedded`.
+"""The Redis servers that tests run on, started through `rqueue.embedded.server`.
 
 Every binary of the machine has a name made of its kind and version: `redis62`, `redis70`,
 `valkey91`. `newest` is the one with the highest version. Tests run on `newest`, those marked
@@ -9,8 +9,8 @@ import os
 import sys
 from pathlib import Path
 
-from rqueue.local_server.binaries import ServerBinary, inspect, server_binaries
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.binaries import ServerBinary, inspect, server_binaries
+from rqueue.embedded.server import EmbeddedRedis
 
 OLDEST_NAME = "redis62"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import redis
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from tests.support.redis_cluster import free_port
 from tests.support.redis_server import Servers
 

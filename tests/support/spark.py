@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from rqueue.local_server.child_process import KeptProcess
+from rqueue.embedded.child_process import KeptProcess
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

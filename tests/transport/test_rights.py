@@ -9,8 +9,8 @@ import redis
 
 from rqueue import errors
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector import Inspector
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.protocol import commands
 from rqueue.protocol.scripts import SCRIPTS
 from rqueue.tasks.options import Options

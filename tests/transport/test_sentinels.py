@@ -15,8 +15,8 @@ import rqueue
 from rqueue import errors
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector import Inspector
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.job import JobState
 from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import open_client, url_of

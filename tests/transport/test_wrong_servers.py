@@ -15,7 +15,7 @@ import rqueue
 from rqueue import errors
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.settings import Settings
 from rqueue.transport import server_check
 from rqueue.transport.redis_client import open_client, url_of

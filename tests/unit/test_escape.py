@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rqueue.errors import JobFailed, UnknownJob
-from rqueue.escape import escaped, escaped_json, escaped_lines, shown, steering
 from rqueue.logs import logger
+from rqueue.text.escape import escaped, escaped_json, escaped_lines, shown, steering
 from tests.support.hostile import HOSTILE, STORABLE, false_lines, steers
 
 TEXT = st.text() | st.text(STORABLE)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rqueue.errors import InvalidName
-from rqueue.escape import steering
 from rqueue.model import ids
 from rqueue.model.ids import ID_CHARACTERS, MAX_ID_BYTES, check_id, digits62, new_id, shortened
+from rqueue.text.escape import steering
 
 DIGITS = string.digits + string.ascii_letters.swapcase()
 

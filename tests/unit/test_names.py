@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rqueue.errors import InvalidName
-from rqueue.escape import steering
 from rqueue.model.names import (
     check_consumer,
     check_namespace,
@@ -15,6 +14,7 @@ from rqueue.model.names import (
     tag,
     untag,
 )
+from rqueue.text.escape import steering
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 

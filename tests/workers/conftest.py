@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from rqueue.client._sync.queue import Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from tests.workers.children import Bench
 from tests.workers.pools import Pool
 

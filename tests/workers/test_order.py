@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rqueue.client._sync.queue import Call, Queue
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.settings import Settings
 from tests.support.proxy import Proxy
 from tests.workers.children import Bench

@@ -9,8 +9,8 @@ import pytest
 
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import JobFailed, RedisBusy, RedisOutOfMemory
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.protocol import commands
 from rqueue.settings import Settings
 from rqueue.tasks.options import Options

@@ -13,8 +13,8 @@ import pytest
 import redis
 
 from rqueue.client._sync.queue import Call, Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import JobFailed
-from rqueue.local_server.embedded import EmbeddedRedis
 from rqueue.model.history_batch import read_entry
 from rqueue.model.job import JobState
 from rqueue.protocol import commands

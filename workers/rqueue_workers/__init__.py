@@ -1,1 +1,1 @@
-"""The processes that run rqueue's jobs: a supervisor and its workers."""
+"""The processes that run rqueue's jobs: a supervisor (`pool`) and its workers (`worker`)."""

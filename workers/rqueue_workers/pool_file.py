@@ -16,8 +16,7 @@ from typing import Any
 from rqueue.errors import ConfigError, InvalidName
 from rqueue.model.names import check_queue
 from rqueue.settings import Settings, parse_duration, parse_size
-from rqueue_workers.spec import PoolSpec, WorkerSpec
-from rqueue_workers.worker.history_rows import BODIES
+from rqueue_workers.spec import BODIES, PoolSpec, WorkerSpec
 
 CLIENT_OPTIONS = {
     "url": "RQUEUE_URL",

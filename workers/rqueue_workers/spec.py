@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from rqueue.model.labels import ALL
 from rqueue.settings import Settings
 
+BODIES = ("none", "failed", "all")
+"""Whose envelopes the history records: nobody's, those of attempts that did not succeed, or all."""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:

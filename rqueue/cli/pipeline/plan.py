@@ -29,7 +29,7 @@ from rqueue.cli.pipeline.shared import (
     spark_options,
 )
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.model.words import many
+from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
     from rqueue.pipeline.keda import Scaling

@@ -25,7 +25,7 @@ from rqueue.cli.pipeline.shared import (
     spark_session,
 )
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.model.words import many
+from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
     from rqueue.pipeline.replay import Chosen, Replayed, Summary

@@ -1,1 +1,1 @@
-"""."""
+"""The client for asyncio. `rqueue` exports its public names."""

@@ -20,10 +20,10 @@ from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
+from rqueue.protocol.wake import Wake
 from rqueue.transport.async_connection import AsyncWire, end
 from rqueue.transport.async_wake_listener import AsyncListener
 from rqueue.transport.lease_renewer import RenewalPace
-from rqueue.transport.wake_listener import Wake
 
 if TYPE_CHECKING:
     import redis.asyncio

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rqueue.errors import ServerError
-from rqueue.escape import escaped
 from rqueue.model.job import JobState, Record
 from rqueue.protocol import commands
 from rqueue.protocol.result_wait import ResultWait, read_result, read_state, slice_for
+from rqueue.text.escape import escaped
+from rqueue.transport.redis_client import url_of
 
 if TYPE_CHECKING:
     from rqueue.client._async.queue import AsyncQueue
@@ -51,7 +53,9 @@ class AsyncJobHandle(Generic[R]):
         """
         queue = self._queue
         patience = queue._connections.patience
-        wait = ResultWait(queue.keys, self.id, timeout, slice_for(patience), queue.redis)
+        wait = ResultWait(
+            queue.keys, self.id, timeout, slice_for(patience), partial(url_of, queue.redis)
+        )
         while True:
             try:
                 record = await self._asked(wait)

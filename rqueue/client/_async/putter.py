@@ -12,7 +12,6 @@ from rqueue.client.put_handle import AsyncPutHandle
 from rqueue.errors import BufferClosed, BufferFull, LifecycleError, RedisUnavailable
 from rqueue.logs import logger
 from rqueue.model.expect import expect_number
-from rqueue.model.words import many
 from rqueue.protocol.commands.enqueue import Put
 from rqueue.protocol.job_packer import Call, Packer, call_of
 from rqueue.protocol.put_buffer import (
@@ -28,6 +27,7 @@ from rqueue.protocol.put_buffer import (
 )
 from rqueue.tasks.options import Options
 from rqueue.tasks.task import BoundTask
+from rqueue.text.numbers import many
 from rqueue.transport.async_connection import AsyncWire, end
 
 if TYPE_CHECKING:

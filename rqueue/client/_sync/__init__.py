@@ -1,1 +1,1 @@
-"""."""
+"""The client for threads. `rqueue` exports its public names."""

@@ -21,9 +21,10 @@ from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
+from rqueue.protocol.wake import Wake
 from rqueue.transport.connection import Wire
 from rqueue.transport.lease_renewer import Renewer
-from rqueue.transport.wake_listener import Listener, Wake
+from rqueue.transport.wake_listener import Listener
 
 log = logger("rqueue")
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue.errors import ServerError
-from rqueue.escape import escaped
 from rqueue.model.job import JobState, Record
 from rqueue.protocol import commands
 from rqueue.protocol.result_wait import ResultWait, read_result, read_state, slice_for
+from rqueue.text.escape import escaped
+from rqueue.transport.redis_client import url_of
 
 if TYPE_CHECKING:
     from rqueue.client._sync.queue import Queue
@@ -65,7 +67,9 @@ class JobHandle(Generic[R]):
 
 def await_record(queue: Queue, id: str, timeout: float | None) -> Any:
     """Wait for a job's record and return the result in it; see `JobHandle.result`."""
-    wait = ResultWait(queue.keys, id, timeout, slice_for(queue._lines.patience), queue.redis)
+    wait = ResultWait(
+        queue.keys, id, timeout, slice_for(queue._lines.patience), partial(url_of, queue.redis)
+    )
     while True:
         try:
             record = _asked(queue, wait)

@@ -28,7 +28,6 @@ from rqueue.client.put_handle import PutHandle
 from rqueue.errors import BufferClosed, BufferFull, LifecycleError, RedisUnavailable
 from rqueue.logs import logger
 from rqueue.model.expect import expect_number
-from rqueue.model.words import many
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.job_packer import Call, Packer, by_name, call_of
 from rqueue.protocol.put_buffer import (
@@ -44,6 +43,7 @@ from rqueue.protocol.put_buffer import (
 )
 from rqueue.tasks.options import Options
 from rqueue.tasks.task import BoundTask
+from rqueue.text.numbers import many
 from rqueue.transport.connection import Wire
 
 if TYPE_CHECKING:

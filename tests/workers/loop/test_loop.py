@@ -11,7 +11,7 @@ import redis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.status_page import DRAIN
 from tests.model.sources import frozen

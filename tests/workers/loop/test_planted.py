@@ -11,7 +11,7 @@ import redis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from rqueue.local_server.embedded import EmbeddedRedis
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue_workers.worker.dispatcher import LINGER_S, Desk
 from rqueue_workers.worker.subscription import Hand
 from tests.model.sources import frozen

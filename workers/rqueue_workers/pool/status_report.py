@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rqueue.logs import logger
-from rqueue.model.words import many
+from rqueue.text.numbers import many
 from rqueue_workers.pool.processes import Crew, Member
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import READY, STARTING

@@ -22,11 +22,11 @@ from rqueue.logs import logger
 from rqueue.model.envelope import encode_result, unpack
 from rqueue.model.job import GAVE_UP, Header, parse_value
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer
-from rqueue.model.words import many
 from rqueue.protocol.commands.settle import Retried
 from rqueue.tasks.control import Control, Reject, Retry, Snooze
 from rqueue.tasks.retry import error_name
 from rqueue.tasks.task import registry
+from rqueue.text.numbers import many
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.history_rows import Row
 from rqueue_workers.worker.task_plans import Plan

@@ -14,7 +14,8 @@ from rqueue.errors import ConnectionLost, RedisTimeout, RegistrationLost, Server
 from rqueue.logs import logger
 from rqueue.model.job import Delivery
 from rqueue.model.job_order import came_back, overtakers
-from rqueue.transport.wake_listener import Listener, Wake, handed_over
+from rqueue.protocol.wake import Wake, handed_over
+from rqueue.transport.wake_listener import Listener
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.arrivals import Unstarted
 from rqueue_workers.worker.attempt import Executor, Unfit

@@ -13,9 +13,6 @@ from rqueue.model.history_batch import pack, pack_single
 from rqueue.model.job import EPOCH_MS
 from rqueue.model.labels import ALL, labels_of, may_have_labels
 
-BODIES = ("none", "failed", "all")
-"""Whose envelopes are recorded: nobody's, those of attempts that did not succeed, or all."""
-
 Row = tuple[Any, ...]
 """(id, value, head, task, acquired ms, started, finished, ...): id, value, head as bytes, times by
 `time.monotonic()`. What follows depends on the outcome; see
@@ -46,8 +43,8 @@ def pack_rows(
     labels: Sequence[str] = ALL,
 ) -> bytes:
     """Pack the rows in the order of a settle call. `offset`: ms to add to monotonic ms to get
-    Redis's clock. `bodies`: whose envelopes the rows hold (one of `BODIES`). `labels`: which labels
-    and headers (see `rqueue.model.labels`)."""
+    Redis's clock. `bodies`: whose envelopes the rows hold (one of `spec.BODIES`). `labels`: which
+    labels and headers (see `rqueue.model.labels`)."""
     if bodies != "all" and not others and len(acks) + len(dones) == 1:
         single = _single(queue, worker, offset, acks[0] if acks else dones[0], labels)
         if single is not None:

@@ -6,7 +6,7 @@ import os
 import resource
 from time import monotonic
 
-from rqueue.model.words import many
+from rqueue.text.numbers import many
 
 LOOK_S = 0.1
 

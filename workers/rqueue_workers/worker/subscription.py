@@ -11,11 +11,11 @@ from typing import NamedTuple, TypeVar
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.logs import logger
 from rqueue.model.labels import ALL
-from rqueue.model.words import many
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Pulled, Window
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
+from rqueue.text.numbers import many
 from rqueue.transport.connection import Wire
 from rqueue_workers.worker.arrivals import Arrivals, Unstarted
 from rqueue_workers.worker.history_rows import Row, pack_rows

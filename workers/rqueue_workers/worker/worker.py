@@ -12,10 +12,10 @@ from time import monotonic
 
 from rqueue.errors import RegistrationLost, ScriptError, ServerError, UnusableServer
 from rqueue.logs import logger
-from rqueue.model.words import many
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.task import registry
+from rqueue.text.numbers import many
 from rqueue.transport.connection import Wire
 from rqueue.transport.redis_client import open_client
 from rqueue.transport.wake_listener import Listener

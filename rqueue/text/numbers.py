@@ -1,4 +1,4 @@
-"""Numbers with their words, for messages."""
+"""Numbers with their nouns, for messages."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from rqueue.embedded.binaries import ServerBinary, find_server
+from rqueue.embedded.child_process import KeptProcess
 from rqueue.errors import EmbeddedRedisError
-from rqueue.local_server.binaries import ServerBinary, find_server
-from rqueue.local_server.child_process import KeptProcess
 from rqueue.transport.discovery import STATE_FILE, ServerState, ask, running, socket_url
 
 __all__ = ["EmbeddedRedis", "running"]

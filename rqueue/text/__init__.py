@@ -1,0 +1,4 @@
+"""What is shown: text from outside without control characters, numbers with their nouns.
+
+Imports nothing of rqueue.
+"""

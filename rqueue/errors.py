@@ -432,18 +432,21 @@ class Undecodable(CodecError):
 
 
 class Unsigned(CodecError):
-    """A signature is required, and the job has none."""
+    """A signature is required, and the job has none. `reason`: the message without the id."""
 
     def __init__(self, id: str = "") -> None:
-        super().__init__(f"job '{id}' is not signed, and this worker runs signed jobs only")
+        self.reason = "it is not signed, and this worker runs signed jobs only"
+        super().__init__(f"job '{id}': {self.reason}")
         self.id = id
 
 
 class Forged(CodecError):
-    """The signature was not made by a known key for this job in this queue."""
+    """The signature was not made by a known key for this job in this queue. `reason`: the message
+    without the id."""
 
     def __init__(self, id: str, problem: str, key_id: str = "") -> None:
-        super().__init__(f"job '{id}' has a signature that does not hold: {problem}")
+        self.reason = f"its signature does not hold: {problem}"
+        super().__init__(f"job '{id}': {self.reason}")
         self.id = id
         self.problem = problem
         self.key_id = key_id

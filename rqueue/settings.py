@@ -130,9 +130,16 @@ def parse_when(value: datetime | timedelta | float | str, setting: str = "when")
 
 def _time_of_text(text: str, setting: str) -> datetime | timedelta:
     try:
-        return datetime.fromisoformat(text.strip())
+        time = datetime.fromisoformat(text.strip())
     except ValueError:
         pass  # then it is a duration, or wrong
+    else:
+        if time.tzinfo is None:
+            utc = time.isoformat()
+            raise ConfigError(
+                setting, f"{text!r} says no time zone; write {utc}Z for UTC, or {utc}+02:00"
+            )
+        return time
     try:
         return timedelta(seconds=parse_duration(text, setting))
     except ConfigError:

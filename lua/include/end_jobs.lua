@@ -3,8 +3,9 @@
 --- @include "history_lines"
 --- @include "short"
 
---- End jobs that no worker will run: `ids` are off their lists already. `letter` of the record, `outcome` of the row.
-local function end_jobs(base, queue, ids, letter, outcome)
+--- End jobs that no worker will run: `ids` are off their lists already. `letter` of the record, `outcome` of the row,
+--- `worker`: in whose hands they were, if in any.
+local function end_jobs(base, queue, ids, letter, outcome, worker)
   if #ids == 0 then return 0 end
   local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
   redis.call('HDEL', base .. 'jobs', unpack(ids))
@@ -19,7 +20,7 @@ local function end_jobs(base, queue, ids, letter, outcome)
     elseif value then
       records[#records + 1] = id
       records[#records + 1] = string.format('%s%d:', letter, queue.now)
-      lines[#lines + 1] = history_line(id, value_parse(value), outcome, queue.now)
+      lines[#lines + 1] = history_line(id, value_parse(value), outcome, queue.now, worker)
     end
   end
   if marked > 0 then redis.call('HINCRBY', base .. 'meta', 'marked', -marked) end

@@ -10,12 +10,16 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from rqueue.cli.exits import NOT_FOUND, OK, SERVER, Failure
 from rqueue.cli.failures import say
 from rqueue.cli.output import echo, json_option, print_json
+
+if TYPE_CHECKING:
+    from rqueue.transport.discovery import ServerState
 
 START_S = 30.0
 STOP_S = 30.0
@@ -40,7 +44,8 @@ def dev(port: int | None, background: bool, stop: bool, status: bool, as_json: b
     A real server with its data in .rqueue/ of this folder (put that into .gitignore). What is
     started here, rqueue's commands and your programs, uses it, unless RQUEUE_URL or REDIS_URL names
     another server; elsewhere set RQUEUE_URL to what it prints. It ends with Ctrl-C, and its data
-    stays for the next time. Not for production.
+    stays for the next time. Where one runs already, its URL is printed, and nothing else is done.
+    Not for production.
 
     \b
     Examples:
@@ -58,9 +63,40 @@ def dev(port: int | None, background: bool, stop: bool, status: bool, as_json: b
         return _say(url, as_json, f"no development server runs in {directory.absolute()}")
     if stop:
         return _stop(directory, as_json)
-    if background:
-        return _background(directory, port, as_json)
-    return _serve(directory, port, as_json)
+    try:
+        if background:
+            return _background(directory, port, as_json)
+        return _serve(directory, port, as_json)
+    except _KeptAlready:
+        return _say_kept(directory, port, as_json)
+
+
+class _KeptAlready(Exception):
+    """Another process keeps a server running in this folder."""
+
+
+def _say_kept(directory: Path, port: int | None, as_json: bool) -> int:
+    """What was asked for is there already: say where. Raises Failure where it does not listen on
+    this port."""
+    from rqueue.transport.discovery import running_state
+
+    where = directory.absolute()
+    deadline = time.monotonic() + START_S
+    while (state := running_state(directory)) is None:
+        # its keeper has only just begun
+        if _keeper(directory) is None or time.monotonic() > deadline:
+            raise Failure(f"the server that another process keeps in {where} does not run", SERVER)
+        time.sleep(0.05)
+    if port is not None and (state.port is None or port not in (0, state.port)):
+        raise Failure(
+            f"a development server runs already in {where}, but not on port {port}: end it with "
+            "rqueue dev --stop, then start it with the port",
+            SERVER,
+        )
+    url = _url(state, port)
+    warn_of_another(url)
+    say(f"a development server runs already in {where}; rqueue dev --stop ends it")
+    return _say(url, as_json, "")
 
 
 def _say(url: str | None, as_json: bool, otherwise: str) -> int:
@@ -71,6 +107,13 @@ def _say(url: str | None, as_json: bool, otherwise: str) -> int:
     else:
         echo(url)
     return OK if url is not None else NOT_FOUND
+
+
+def _url(state: ServerState, port: int | None) -> str:
+    """How it is reached: on a port, if one was asked for."""
+    from rqueue.transport.discovery import port_url, socket_url
+
+    return socket_url(state.socket) if port is None or state.port is None else port_url(state.port)
 
 
 def warn_of_another(url: str) -> None:
@@ -134,11 +177,7 @@ class _pid_file:
                 # somebody may be looking at it for a moment; longer is another keeper
                 if time.monotonic() > deadline:
                     os.close(self._file)
-                    where = self._path.parent.absolute()
-                    raise Failure(
-                        f"a development server runs already in {where}: rqueue dev --status",
-                        SERVER,
-                    ) from None
+                    raise _KeptAlready from None
                 time.sleep(0.02)
         os.truncate(self._file, 0)
         os.write(self._file, str(os.getpid()).encode())
@@ -163,11 +202,10 @@ def _keeper(directory: Path) -> int | None:
 
 
 def _background(directory: Path, port: int | None, as_json: bool) -> int:
-    from rqueue.transport.discovery import running
+    from rqueue.transport.discovery import running_state
 
-    url = running(directory)
-    if url is not None:
-        return _say(url, as_json, "")
+    if _keeper(directory) is not None:
+        raise _KeptAlready
     directory.mkdir(mode=0o700, exist_ok=True)
     command = [sys.executable, "-m", "rqueue.cli", "dev"]
     command += [] if port is None else ["--port", str(port)]
@@ -181,13 +219,14 @@ def _background(directory: Path, port: int | None, as_json: bool) -> int:
             start_new_session=True,
         )
     deadline = time.monotonic() + START_S
-    while (url := running(directory)) is None or _keeper(directory) is None:
+    while (state := running_state(directory)) is None or _keeper(directory) is None:
         if process.poll() is not None or time.monotonic() > deadline:
             said = log.read_text(errors="replace").strip().splitlines()[-1:]
             raise Failure("it did not start: " + "".join(said).removeprefix("rqueue: "), SERVER)
         time.sleep(0.05)
     # it is to outlive us: the interpreter need not complain that nobody waited for it
     process.returncode = 0
+    url = _url(state, port)
     warn_of_another(url)
     return _say(url, as_json, "")
 

@@ -28,7 +28,7 @@ from typing import Self
 from rqueue.embedded.binaries import ServerBinary, find_server
 from rqueue.embedded.child_process import KeptProcess
 from rqueue.errors import EmbeddedRedisError
-from rqueue.transport.discovery import STATE_FILE, ServerState, ask, running, socket_url
+from rqueue.transport.discovery import STATE_FILE, ServerState, ask, port_url, running, socket_url
 
 __all__ = ["EmbeddedRedis", "running"]
 
@@ -93,7 +93,7 @@ class EmbeddedRedis:
         """The server's address on the loopback interface, if it was given a port."""
         if self._port is None:
             raise EmbeddedRedisError("the embedded server was started without a port")
-        return f"redis://127.0.0.1:{self._port}/0"
+        return port_url(self._port)
 
     @property
     def pid(self) -> int:

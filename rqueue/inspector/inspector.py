@@ -16,14 +16,12 @@ from rqueue.inspector import queues as queues_
 from rqueue.inspector import stats as stats_
 from rqueue.inspector.consumers import ConsumerInfo, list_consumers
 from rqueue.inspector.doctor import Doctor
+from rqueue.inspector.purge import purge_held, purge_waiting
 from rqueue.model.job import JobInfo
-from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.transport.discovery import with_url
-from rqueue.transport.redis_client import execute, open_client, require_bytes
-
-PURGE_SLICE = 250
+from rqueue.transport.redis_client import open_client, require_bytes
 
 
 class Inspector:
@@ -98,24 +96,13 @@ class Inspector:
         told, and what they settle later changes nothing (X-04). Raises UnknownQueue.
         """
         keys = self.require_queue(queue)
+        say = progress or (lambda _done: None)
         done = 0
         if ready or scheduled:
-            info = queues_.queue_info(self.redis, keys)
-            left = info.ready + (info.scheduled if scheduled else 0)
-            more = True
-            while more and left > 0:
-                call = commands.purge(keys, min(left, PURGE_SLICE), scheduled=scheduled)
-                ended, more = execute(self.redis, call, queue=queue)
-                left -= ended
-                done += ended
-                if progress is not None:
-                    progress(done)
+            done = purge_waiting(self.redis, keys, scheduled=scheduled, progress=say)
         if held:
-            for job in list(jobs_.all_jobs(self.redis, keys, "held")):
-                was = execute(self.redis, commands.cancel(keys, job.id, purge=True), queue=queue)
-                done += was in ("ready", "scheduled", "held")
-                if progress is not None:
-                    progress(done)
+            before = done
+            done += purge_held(self.redis, keys, progress=lambda more: say(before + more))
         return done
 
     # -- jobs --------------------------------------------------------------------------------------

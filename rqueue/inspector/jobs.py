@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -11,6 +9,7 @@ import orjson
 import redis
 
 from rqueue.errors import ConfigError, RQueueError, Undecodable, UnknownJob, WrongServer
+from rqueue.inspector.cursors import check_cursor, fold, unfold
 from rqueue.inspector.queues import server_now
 from rqueue.model.envelope import decode_result, unpack
 from rqueue.model.job import Delivery, JobInfo, JobState, Record, parse_record
@@ -155,6 +154,8 @@ def jobs_page(
     """
     if not 1 <= limit <= PAGE_MAX:
         raise ConfigError("limit", f"{limit} is not from 1 to {PAGE_MAX}")
+    if after:
+        check_cursor(state, after)
     if state == "ready":
         return _ready_page(client, keys, after, limit)
     if state in ("scheduled", "dead"):
@@ -186,7 +187,7 @@ def _ready_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) ->
 
 
 def _set_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limit: int) -> Page:
-    score, member = _unfold(after, 2) if after else ("-inf", "")
+    score, member = unfold(after, 2) if after else ("-inf", "")
     call = commands.browse_set(keys, state, (score, member), limit)
     page = execute(client, call, queue=keys.queue)
     jobs = []
@@ -207,7 +208,7 @@ def _set_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limi
         # most likely the end; elements without a job are passed over, so it is looked up
         rest = execute(client, commands.browse_set(keys, state, page.after, 1), queue=keys.queue)
         unended = rest.more
-    return Page(page.now, jobs, _fold(*page.after) if unended else "")
+    return Page(page.now, jobs, fold(*page.after) if unended else "")
 
 
 def _parked_among(
@@ -223,7 +224,7 @@ def _parked_among(
 
 def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
     """Consumers by name, each one's hands in order; the cursor names where the page ended."""
-    at, score, member = _unfold(after, 3) if after else ("", "-inf", "")
+    at, score, member = unfold(after, 3) if after else ("", "-inf", "")
     with translated(client, queue=keys.queue):
         found = cast("list[bytes]", client.zrange(keys.consumers, 0, -1))
     names = sorted(name.decode() for name in found)
@@ -240,7 +241,7 @@ def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> 
             for entry in page.entries:
                 jobs.append(job_info(keys.queue, JobState.HELD, entry.job, holder=name))
             if len(jobs) >= limit:
-                return Page(now, jobs, _fold(name, *start))
+                return Page(now, jobs, fold(name, *start))
             if not page.more:
                 break
     return Page(now, jobs, "")
@@ -287,7 +288,7 @@ def _hash_page(
     read: Callable[[list[tuple[str, bytes]]], list[JobInfo]],
 ) -> Page:
     """Walk hashes by HSCAN: what is there from the beginning to the end is shown."""
-    number, cursor = (int(part) for part in _unfold(after, 2)) if after else (0, 0)
+    number, cursor = (int(part) for part in unfold(after, 2)) if after else (0, 0)
     jobs: list[JobInfo] = []
     with translated(client, queue=keys.queue):
         now = server_now(client, keys)
@@ -301,7 +302,7 @@ def _hash_page(
                 number += 1
             if len(jobs) >= limit:
                 break
-    return Page(now, jobs, _fold(str(number), str(cursor)) if number < len(hashes) else "")
+    return Page(now, jobs, fold(str(number), str(cursor)) if number < len(hashes) else "")
 
 
 def _look_or_none(client: redis.Redis, keys: QueueKeys, id: str) -> Look | None:
@@ -309,20 +310,3 @@ def _look_or_none(client: redis.Redis, keys: QueueKeys, id: str) -> Look | None:
         return look_at_job(client, keys, id)
     except UnknownJob:
         return None
-
-
-def _fold(*parts: str) -> str:
-    raw = "\0".join(parts).encode("utf-8", "surrogateescape")
-    return base64.urlsafe_b64encode(raw).decode()
-
-
-def _unfold(cursor: str, parts: int) -> list[str]:
-    try:
-        raw = base64.urlsafe_b64decode(cursor.encode())
-    except (binascii.Error, ValueError):
-        raw = b""
-    # only the last part, a member, may hold NULs
-    found = raw.decode("utf-8", "surrogateescape").split("\0", parts - 1)
-    if len(found) != parts:
-        raise ConfigError("after", f"{cursor!r} is no cursor of such a listing")
-    return found

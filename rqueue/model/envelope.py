@@ -31,6 +31,7 @@ __all__ = [
     "decode_result",
     "encode_result",
     "pack",
+    "too_large",
     "unpack",
 ]
 
@@ -144,6 +145,15 @@ def unpack(body: bytes) -> tuple[str, list[Any], dict[str, Any], dict[str, Any]]
             if type(args) is list and type(kwargs) is dict and type(opts) is dict:
                 return parts[0], args, kwargs, opts
     raise Undecodable("not an envelope", body)
+
+
+def too_large(size: int, most: int, hand_over: str = "pass") -> str:
+    """What is wrong with arguments or a result of so many bytes; `hand_over`: what is to be done
+    with a reference instead."""
+    return (
+        f"{size:,} bytes, at most {most:,} fit: store the data elsewhere and {hand_over} a "
+        "reference, or raise RQUEUE_MAX_BODY (setting max_body)"
+    )
 
 
 def encode_result(value: Any, task: str = "") -> bytes:

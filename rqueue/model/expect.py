@@ -19,5 +19,7 @@ def expect_number(
 ) -> None:
     """Raise ConfigError unless `value` is a number of at least `least`; a bool is none."""
     kinds = int if whole else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not value >= least:
+    if isinstance(value, bool) or not isinstance(value, kinds) or value != value:
         raise ConfigError(setting, f"{shown(value)} is not {what}")
+    if value < least:
+        raise ConfigError(setting, f"{shown(value)} is less than {least:g}")

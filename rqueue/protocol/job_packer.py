@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from rqueue.errors import ConfigError, NotEncodable
 from rqueue.logs import logger
-from rqueue.model.envelope import Envelope, pack, unpack
-from rqueue.model.expect import expect, expect_number, shown
+from rqueue.model.envelope import Envelope, pack, too_large, unpack
+from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id, new_id
 from rqueue.model.job import Delivery
 from rqueue.model.names import MAX_NAME, check_task
@@ -33,7 +33,6 @@ __all__ = [
     "lease_of",
     "renamed",
     "terms_of",
-    "too_large",
 ]
 
 log = logger("rqueue")
@@ -46,6 +45,9 @@ LIMITS = {
     "history_rows_max": (0, 1_000_000_000),
 }
 """What a queue's own options may be; the script knows the same."""
+
+NO_LIMIT = ("max_deliveries", "max_crashes")
+"""Those of them in which 0 is no limit."""
 
 _new = tuple.__new__
 
@@ -238,14 +240,6 @@ def renamed(batch: list[tuple[Put, bool]], accepted: Accepted, queue: str) -> li
     return twins
 
 
-def too_large(size: int, most: int) -> str:
-    """What is wrong with arguments of so many bytes."""
-    return (
-        f"{size:,} bytes, at most {most:,} fit (setting max_body): "
-        "store the data elsewhere and pass a reference"
-    )
-
-
 def terms_of(options: Options) -> str:
     """What the queue itself must know of a job with these options, as `Put.terms` has it."""
     return NORMAL_TERMS if options is NO_OPTIONS else as_put("", b"", options).terms
@@ -292,8 +286,11 @@ def configuration(
     if history_rows_max is not None:
         options["history_rows_max"] = history_rows_max
     for name, value in options.items():
-        expect_number(name, value, "a whole number", whole=True)
         least, most = LIMITS[name]
-        if not least <= value <= most:
-            raise ConfigError(name, f"{value} is not from {least} to {most}")
+        if type(value) is int and least <= value <= most:
+            continue
+        if name == "keep_ms":
+            raise ConfigError("keep", f"{shown(keep)} is not from 1 second to 365 days")
+        start = "0, which is no limit," if name in NO_LIMIT else least
+        raise ConfigError(name, f"{shown(value)} is not a whole number from {start} to {most:,}")
     return options

@@ -246,7 +246,7 @@ def _moment(text: str) -> str:
             "the id of an entry (1700000000000-0)"
         ) from None
     if time.tzinfo is None:
-        raise ValueError(f"{text!r} has no time zone; write for instance {text}+00:00")
+        raise ValueError(f"{text!r} says no time zone; write {text}Z for UTC, or {text}+02:00")
     return str(round(time.timestamp() * 1000))
 
 

@@ -36,11 +36,11 @@ import pyarrow as pa
 from pyspark.sql import types as st
 
 from rqueue.errors import ConfigError, NotEncodable, RQueueError
-from rqueue.model.envelope import pack
+from rqueue.model.envelope import pack, too_large
 from rqueue.model.ids import check_id
 from rqueue.model.names import check_queue, check_task
 from rqueue.model.terms import NORMAL_TERMS
-from rqueue.protocol.job_packer import terms_of, too_large
+from rqueue.protocol.job_packer import terms_of
 from rqueue.settings import parse_duration, parse_when
 from rqueue.tasks.options import Options
 

@@ -10,7 +10,7 @@ from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
 from rqueue.model.names import refuse_control
-from rqueue.tasks.retry import RetryPolicy, check_retry
+from rqueue.tasks.retry import RetryPolicy, check_limit, check_retry
 
 __all__ = ["DEFAULT_PRIORITY", "NO_OPTIONS", "Options"]
 
@@ -31,10 +31,12 @@ def _seconds(name: str, value: object) -> None:
 def _mapping(name: str, mapping: Mapping[Any, Any], kinds: tuple[type, ...], what: str) -> None:
     if not mapping:
         return
-    expect(name, mapping, Mapping, "a dict of text by name")
+    expect(name, mapping, Mapping, f"a dict whose names are text and whose values are {what}")
     for key, value in mapping.items():
-        if type(key) is not str or type(value) not in kinds:
-            raise ConfigError(name, f"{shown(key)}: {shown(value)} is not a text with {what}")
+        if type(key) is not str:
+            raise ConfigError(name, f"the name {shown(key)} is not text")
+        if type(value) not in kinds:
+            raise ConfigError(name, f"the value of {shown(key)}, {shown(value)}, is not {what}")
         refuse_control(f"name in {name}", key)
 
 
@@ -81,13 +83,8 @@ class Options:
                 raise ConfigError(name, f"{shown(value)} is not a whole number of ms{since}")
         if self.at_ms is not None and self.delay_ms is not None:
             raise ConfigError("delay_ms", "a job is due at a time or after a delay, not both")
-        if self.max_deliveries is not None:
-            RetryPolicy(max_deliveries=self.max_deliveries)
-        crashes = self.max_crashes
-        if crashes is not None and (type(crashes) is not int or not 0 <= crashes <= 1_000_000):
-            raise ConfigError(
-                "max_crashes", f"{shown(crashes)} is not a number from 0 to 1,000,000"
-            )
+        check_limit("max_deliveries", self.max_deliveries)
+        check_limit("max_crashes", self.max_crashes)
         if self.retry is not None:
             check_retry(self.retry)
         for name in ("limit", "soft_limit", "keep"):
@@ -96,7 +93,7 @@ class Options:
             raise ConfigError("soft_limit", f"{self.soft_limit:g} s is not below limit")
         expect("immediate", self.immediate, bool, "True or False")
         _mapping("headers", self.headers, (str,), "text")
-        _mapping("labels", self.labels, (str, int, bool), "text, a whole number or a bool")
+        _mapping("labels", self.labels, (str, int, bool), "text, a whole number, or True or False")
 
     def merged(self, **changes: Any) -> Options:
         """These options with `changes`, where a None changes nothing and mappings are added to."""
@@ -105,7 +102,7 @@ class Options:
             return self
         for name in ("headers", "labels"):
             if name in given:
-                expect(name, given[name], Mapping, "a dict of text by name")
+                expect(name, given[name], Mapping, "a dict with names and values")
                 given[name] = {**getattr(self, name), **given[name]}
         if "at_ms" in given:  # one due time takes the other's place
             given.setdefault("delay_ms", None)

@@ -81,11 +81,7 @@ class RetryPolicy:
     retry_at: Literal["head", "tail"] = "head"
 
     def __post_init__(self) -> None:
-        most = self.max_deliveries
-        if type(most) is not int or not 0 <= most <= 1_000_000:
-            raise ConfigError(
-                "max_deliveries", f"{shown(most)} is not a number from 0 to 1,000,000"
-            )
+        check_limit("max_deliveries", self.max_deliveries)
         if self.backoff not in ("exponential", "linear", "fixed"):
             raise ConfigError("backoff", f"{self.backoff!r} is not exponential, linear or fixed")
         if self.retry_at not in ("head", "tail"):
@@ -150,6 +146,18 @@ class RetryPolicy:
             if name not in _DEFAULTS:
                 raise ConfigError("retry", f"there is no field {name!r}")
         return cls(**data)
+
+
+def check_limit(setting: str, most: object) -> None:
+    """Refuse what is no number of attempts that a job may have (None: not given). Raises
+    ConfigError, which says where "any number" is said."""
+    if most is None or (type(most) is int and 0 <= most <= 1_000_000):
+        return
+    hint = "; a job without a limit: 0 in the queue's options (rqueue configure)"
+    raise ConfigError(
+        setting,
+        f"{shown(most)} is not a whole number from 1 to 1,000,000, or 0: as the queue says{hint}",
+    )
 
 
 def check_retry(retry: object) -> RetryPolicy:

@@ -21,7 +21,9 @@ __all__ = [
     "STATE_FILE",
     "ServerState",
     "ask",
+    "port_url",
     "running",
+    "running_state",
     "socket_url",
     "with_url",
 ]
@@ -66,15 +68,21 @@ class ServerState:
 def running(directory: str | Path) -> str | None:
     """Return the URL of the server that is kept running in `directory`, or None.
 
-    What the directory says is verified: the server has to answer, under the process id it was
-    started with, so that what a crash left behind is not believed.
+    What the directory says is verified, see `running_state`.
     """
+    state = running_state(directory)
+    return socket_url(state.socket) if state is not None else None
+
+
+def running_state(directory: str | Path) -> ServerState | None:
+    """The server that is kept running in `directory`, or None: it has to answer, under the process
+    id it was started with, so that what a crash left behind is not believed."""
     try:
         state = ServerState(**json.loads(Path(directory, STATE_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
     found = _PROCESS_ID.search(ask(state.socket, b"INFO server\r\n"))
-    return socket_url(state.socket) if found and int(found[1]) == state.pid else None
+    return state if found and int(found[1]) == state.pid else None
 
 
 def socket_url(path: str) -> str:
@@ -98,6 +106,11 @@ def ask(path: str, command: bytes) -> bytes:
             return reply
         except OSError:
             return b""
+
+
+def port_url(port: int) -> str:
+    """The URL of a server that listens on this port of the loopback interface."""
+    return f"redis://127.0.0.1:{port}/0"
 
 
 def _bulk_length(reply: bytes) -> int:

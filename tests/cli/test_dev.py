@@ -42,8 +42,14 @@ def test_other_commands_find_it(run: Run, keeper: str, command: Command) -> None
     run("enqueue", "app.t", "1", "--id", "mine", url=None)
     assert "mine" in run("jobs", "default", url=None).stdout
     # a second one is the same one, and data stays for the next
-    assert command("dev", "--background").stdout.strip() == keeper
-    assert command("dev").returncode == 4
+    for again in (["--background"], []):
+        done = command("dev", *again)
+        assert (done.returncode, done.stdout.strip()) == (0, keeper)
+        assert "runs already in" in done.stderr and "rqueue dev --stop" in done.stderr
+        done = command("dev", "--port", "0", *again)
+        assert (done.returncode, done.stdout) == (4, "")
+        assert "but not on port 0" in done.stderr
+    assert json.loads(command("dev", "--json").stdout) == {"running": True, "url": keeper}
     assert run("dev", "--stop", url=None).stdout == "stopped\n"
     run("jobs", "default", url=None, code=2)
     assert command("dev", "--background").returncode == 0
@@ -92,6 +98,21 @@ def test_a_variable_that_wins_is_told(
     assert f"RQUEUE_URL={keeper}" in done.stderr
     monkeypatch.setenv(variable, keeper)
     assert "is set and wins" not in command("worker", "no_such_module", "--dev").stderr
+
+
+def test_one_that_runs_on_a_port(away: Path, command: Command) -> None:
+    first = command("dev", "--background", "--port", "0")
+    assert first.returncode == 0
+    try:
+        for again in (["--background"], []):
+            same = command("dev", "--port", "0", *again).stdout.strip()
+            assert same == first.stdout.strip() and same.startswith("redis://127.0.0.1:")
+            port = same.rpartition(":")[2].removesuffix("/0")
+            assert command("dev", "--port", port, *again).stdout.strip() == same
+            other = command("dev", "--port", "1", *again)
+            assert (other.returncode, other.stdout) == (4, "")
+    finally:
+        command("dev", "--stop")
 
 
 def test_a_port_that_is_taken(away: Path, command: Command) -> None:

@@ -14,6 +14,7 @@ import pytest
 import redis
 from click.testing import Result
 
+from rqueue.cli.jobs import STATES
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
@@ -156,7 +157,10 @@ def test_parked_jobs(run: Run, read: Read, queue: Queue, consumer: Make) -> None
 def test_wrong_paging(run: Run, queue: Queue) -> None:
     fill(queue, 1)
     assert "limit" in run("jobs", queue.name, "-n", "0", code=2).stderr
-    assert "cursor" in run("jobs", queue.name, "-s", "dead", "--after", "!", code=2).stderr
+    for wrong in ("!", "garbage", "4x17", "MTAw", "AA==", "YQBiAGM="):
+        for state in STATES:
+            said = run("jobs", queue.name, "-s", state, "--after", wrong, code=2).stderr
+            assert f"'{wrong}' is no cursor of {state} jobs" in said
     run("jobs", queue.name, "-s", "nowhere", code=2)
 
 

@@ -70,10 +70,12 @@ def test_configure(run: Run, read: Read, queue: Queue) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["--priorities", "20"], "priorities: 20 is not from 1 to 10"),
-        (["--priorities", "0"], "priorities: 0 is not from 1 to 10"),
+        (["--priorities", "20"], "priorities: 20 is not a whole number from 1 to 10"),
+        (["--priorities", "0"], "priorities: 0 is not a whole number from 1 to 10"),
         (["--keep", "soon"], "keep: 'soon' is no duration"),
-        (["--keep", "1ms"], "keep_ms: 1 is not from 1000 to"),
+        (["--keep", "1ms"], "keep: '1ms' is not from 1 second to 365 days"),
+        (["--max-crashes=-1"], "-1 is not a whole number from 0, which is no limit, to 1,000,000"),
+        (["--history-rows=-1"], "-1 is not a whole number from 0 to 1,000,000,000"),
         (["--max-deliveries", "some"], "Invalid value for '--max-deliveries'"),
         (["--priorities", "3"], "priorities: this queue has jobs and 10 priorities"),
     ],
@@ -201,6 +203,22 @@ def test_purge(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert queue.counts().meta["purged"] == "601"
     assert queue.job("j010").state() == "purged"
     assert run("purge", queue.name, "-y").stdout.startswith("purged 0 jobs")
+
+
+def test_purge_of_what_is_held_is_no_call_per_job(
+    read: Read, queue: Queue, consumer: Make, client: redis.Redis
+) -> None:
+    fill(queue, 510)
+    one, other = consumer(jobs=500), consumer(jobs=10)
+    assert len(one.pull()) + len(other.pull()) == 510
+
+    def scripts_run() -> int:
+        return int(client.info("commandstats")["cmdstat_evalsha"]["calls"])
+
+    before = scripts_run()
+    assert read("purge", queue.name, "--held", "-y")["jobs"] == 510
+    assert scripts_run() - before < 12
+    assert queue.counts().held == 0
 
 
 def test_the_question_is_asked_on_a_terminal(

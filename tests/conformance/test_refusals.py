@@ -47,6 +47,7 @@ WRONG: dict[str, Any] = {
         lease_ms=1000,
     ),
     "a purge without limit": lambda k, c: commands.purge(k, 0),
+    "a purge of nothing held": lambda k, c: commands.purge_held(k, c.name, []),
     "too many ids": lambda k, c: commands.requeue(k, [str(i) for i in range(300)]),
 }
 

@@ -200,6 +200,31 @@ def test_a_cancelled_job_is_taken_from_its_consumer(bench: Bench) -> None:
     assert bench.queue.job("A").state() is JobState.CANCELLED
 
 
+def test_jobs_in_somebody_s_hands_are_purged(bench: Bench) -> None:
+    """X-04: many in one step, from anywhere in the hands; what lives elsewhere is named."""
+    names = [f"{i:03}" for i in range(400)]
+    bench.put(*names, "dead", "later", "waits")
+    consumer, other = bench.join(401, bytes=1_000_000), bench.join(1)
+    held = consumer.pull()
+    consumer.settle(ack=["000"], reject=[("dead", {})])
+    assert ids(other.pull()) == ["later"]
+    some = [*names[:100:7], *names[150:250], *names[390:]]
+    gone = some[1:]
+    asked = [*some, "399", "dead", "later", "waits", "never"]
+    assert bench.purge_held(consumer, *asked) == (len(gone), ["later", "waits"])
+    assert bench.told(consumer) == [b"X" + id.encode() for id in gone]
+    assert [(wake.kind, wake.id) for wake in consumer.wait(1)] == [("revoked", gone[0])]
+    assert {str(bench.queue.job(id).state()) for id in gone} == {"purged"}
+    left = [job for job in held if job.id not in {*some, "dead"}]
+    consumer.settle(ack=[*gone[:3], *ids(left)])
+    assert consumer.refused == gone[:3]
+    look = bench.look()
+    assert look.consumers[consumer.name]["held_bytes"] == "0"
+    rows = [row for row in look.history if row["outcome"] == "purged"]
+    assert [row["id"] for row in rows] == gone
+    assert {row["worker"] for row in rows} == {look.consumers[consumer.name]["worker"]}
+
+
 def test_a_job_in_somebody_s_hands_can_be_left_alone(bench: Bench) -> None:
     """C-25, C-36."""
     bench.put("A")

@@ -127,6 +127,7 @@ MAKERS: dict[str, Maker] = {
         KEYS, n := d(names), _term(w, n), d(windows), recall=d(places)
     ),
     "purge": lambda w, d: commands.purge(KEYS, d(st.sampled_from([1, 3, 500])), scheduled=d(flags)),
+    "purge_held": lambda w, d: commands.purge_held(KEYS, d(names), [d(ids), *d(some)]),
     "purge_dead": lambda w, d: commands.purge_dead(KEYS, [d(ids), *d(some)]),
     "reclaim": lambda w, d: commands.reclaim(
         KEYS, d(names), ERROR, [Ran(id, 1, 2) for id in d(mine)]

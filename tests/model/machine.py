@@ -518,6 +518,15 @@ class Machine(RuleBasedStateMachine):
         ended, _ = self.answer(commands.purge(self.keys, limit, scheduled=scheduled))
         assert ended == self.model.purge(scheduled, limit)
 
+    @precondition(lambda self: self.model.consumers and self.model.jobs)
+    @rule(pick=some, chosen=st.lists(some, min_size=1, max_size=4))
+    def purge_held(self, pick: int, chosen: list[int]) -> None:
+        names, known = sorted(self.model.consumers), list(self.model.jobs)
+        name = names[pick % len(names)]
+        ids = [known[i % len(known)] for i in chosen]
+        answer = self.answer(commands.purge_held(self.keys, name, ids))
+        assert answer == self.model.purge_held(name, ids)
+
     @precondition(lambda self: self.model.dead)
     @rule(chosen=st.lists(some, min_size=1, max_size=3), live=st.booleans())
     def dead_letters(self, chosen: list[int], live: bool) -> None:

@@ -657,6 +657,16 @@ class Model:
         self.end(ids, "P", "purged")
         return len(live)
 
+    def purge_held(self, name: str, ids: list[str]) -> tuple[int, list[str]]:
+        me = self.consumers[name]
+        mine = [id for id in dict.fromkeys(ids) if id in me.held]
+        for id in mine:
+            me.held.remove(id)
+            me.wake.append(b"X" + id.encode())
+        self.end(mine, "P", "purged")
+        others = [id for id in ids if id in self.jobs and id not in self.dead]
+        return len(mine), others
+
     def requeue(self, ids: list[str]) -> int:
         count = 0
         for id in ids:

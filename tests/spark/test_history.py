@@ -256,7 +256,7 @@ def plan_of(frame: DataFrame) -> str:
         ({"quues": "a"}, "quues: there is no such option; did you mean queues?"),
         ({"queues": ""}, "queues: names no queue"),
         ({"since": "yesterday"}, "since: 'yesterday' is neither a time"),
-        ({"since": "2030-01-01T00:00:00"}, "has no time zone"),
+        ({"since": "2030-01-01T00:00:00"}, "says no time zone"),
         ({"partitionRows": "none"}, "partitionRows: 'none' is not a whole number"),
         ({"cluster": "maybe"}, "cluster: 'maybe' is neither true nor false"),
         ({"maxRowsPerBatch": "5"}, "maxRowsPerBatch: no option of 'history'"),

@@ -127,6 +127,9 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(commands.purge(K, "limit"), {"scheduled": "0"}),
         Sample(commands.purge(K, "limit", scheduled=True), {"scheduled": "1"}),
     ],
+    "purge_held": [
+        Sample(commands.purge_held(K, "consumer", ["i1", "i2"]), rest=["i1", "i2"]),
+    ],
     "purge_dead": [Sample(commands.purge_dead(K, ["i1", "i2"]), rest=["i1", "i2"])],
     "note_running": [
         Sample(commands.note_running(K, "consumer", [Ran("i1", 2, 3)]), rest=["i1", 2, 3])

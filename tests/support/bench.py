@@ -52,6 +52,9 @@ class Bench:
     def purge(self) -> int:
         return execute(self.queue.redis, commands.purge(self.queue.keys, 500, scheduled=True))[0]
 
+    def purge_held(self, consumer: Consumer, *ids: str) -> tuple[int, list[str]]:
+        return execute(self.queue.redis, commands.purge_held(self.queue.keys, consumer.name, ids))
+
     def requeue(self, *ids: str) -> int:
         return execute(self.queue.redis, commands.requeue(self.queue.keys, ids))
 

@@ -72,6 +72,30 @@ def test_wrong_options_are_named(fields: dict[str, Any], setting: str) -> None:
     assert caught.value.setting == setting
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"max_deliveries": -1},
+            "max_deliveries: -1 is not a whole number from 1 to 1,000,000, or 0: as the queue "
+            "says; a job without a limit: 0 in the queue's options (rqueue configure)",
+        ),
+        ({"max_crashes": -1}, "max_crashes: -1 is not a whole number from 1 to 1,000,000, or 0"),
+        (
+            {"labels": {"tenant": ["a"]}},
+            "labels: the value of 'tenant', ['a'], is not text, a whole number, or True or False",
+        ),
+        ({"labels": {1: "a"}}, "labels: the name 1 is not text"),
+        ({"headers": {"a": 1}}, "headers: the value of 'a', 1, is not text"),
+        ({"headers": ["a"]}, "headers: ['a'] is not a dict whose names are text and whose values "),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Options(**fields)
+    assert str(caught.value).startswith(said)
+
+
 def test_a_wrong_id() -> None:
     with pytest.raises(InvalidName):
         Options(id="")

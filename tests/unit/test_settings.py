@@ -84,6 +84,7 @@ def test_when() -> None:
     ("value", "problem"),
     [
         (datetime(2030, 1, 1), "no time zone"),
+        ("2030-01-01T08:00", "write 2030-01-01T08:00:00Z for UTC, or 2030-01-01T08:00:00[+]02:00"),
         ("2030-01-01", "no time zone"),
         (60, "for a delay pass a timedelta"),
         (float("nan"), "no Unix time"),

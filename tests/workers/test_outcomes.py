@@ -185,12 +185,23 @@ def test_what_cannot_be_decoded_goes_to_the_dead_letters_as_it_is(bench: Bench) 
     assert bench.result("c.echo", 1) == 1
 
 
+def test_a_result_that_is_too_large_is_refused_with_a_remedy(bench: Bench) -> None:
+    bench.child(settings=Settings(url=bench.url, lease_ms=600_000, max_body=1024))
+    cause = dead(bench, bench.send("c.echo", "x" * 2000).id)
+    assert cause["message"] == (
+        "result of task 'c.echo': 2,002 bytes, at most 1,024 fit: store the data elsewhere and "
+        "return a reference, or raise RQUEUE_MAX_BODY (setting max_body)"
+    )
+
+
 def test_signed_jobs_run_and_all_others_are_refused(bench: Bench) -> None:
     keys = {"k1": "0123456789abcdef"}
     settings = Settings(url=bench.url, lease_ms=600_000, signing_keys=keys)
     bench.child(settings=settings)
     unsigned = bench.send("c.echo", 1)
-    assert dead(bench, unsigned.id)["kind"] == "forged"
+    cause = dead(bench, unsigned.id)
+    assert cause["kind"] == "forged"
+    assert cause["message"] == "it is not signed, and this worker runs signed jobs only"
     forged = new_id()
     bench.queue.enqueue_puts([Put(forged, b"Sk1.AAAA." + pack("c.echo", (2,)))])
     cause = dead(bench, forged)

@@ -93,6 +93,9 @@ def test_without_a_file() -> None:
         ('app = "a"\nstrict = "yes"', "strict", "true or false"),
         ('app = "a"\nqueues = []', "queues", "names no queue"),
         ('app = "a"\npidfile = 3', "pidfile", "text"),
+        ('[redis]\nurl = "redis://y"', "redis", "at the top, without \\[redis\\]: url = "),
+        ('[redis]\nhost = "y"', "redis", 'url = "redis://host:6379/0"'),
+        ('[pool]\napp = "a"\nprocesses = 2', "pool", "app = ..., processes = ..."),
     ],
 )
 def test_what_is_wrong_is_named_with_its_file(

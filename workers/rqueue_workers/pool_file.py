@@ -163,11 +163,20 @@ def _convert(name: str, value: Any) -> Any:
     if name in CLIENT_OPTIONS:
         return value  # Settings checks them
     read = OPTIONS.get(name)
+    if read is None and isinstance(value, Mapping):
+        raise ConfigError(name, _no_table(name, value))
     if read is None:
         near = get_close_matches(name, [*OPTIONS, *CLIENT_OPTIONS], 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(OPTIONS)}"
         raise ConfigError(name, f"there is no such option; {hint}")
     return read(value, name)
+
+
+def _no_table(name: str, table: Mapping[str, Any]) -> str:
+    """What to write instead of this table."""
+    known = [f"{option} = ..." for option in table if option in OPTIONS or option in CLIENT_OPTIONS]
+    shown = ", ".join(known) or 'url = "redis://host:6379/0"'
+    return f"a pool file has no tables; write its options at the top, without [{name}]: {shown}"
 
 
 def _build(values: dict[str, Any], environ: Mapping[str, str]) -> PoolSpec:

@@ -9,7 +9,7 @@ from rqueue.protocol.call import Arg, Call, text
 from rqueue.protocol.keys import QueueKeys
 
 SLICE = 250
-"""Ids that one requeue, purge_dead or promote call takes."""
+"""Ids that one requeue, purge_dead, purge_held or promote call takes."""
 
 
 def _read_flag(reply: Any) -> bool:
@@ -89,6 +89,16 @@ def purge(
 ) -> Call[tuple[int, bool]]:
     """End up to `limit` waiting jobs; (how many, whether there may be more)."""
     return Call("purge", keys.meta, ["1" if scheduled else "0", limit], _read_purged)
+
+
+def purge_held(keys: QueueKeys, consumer: str, ids: Sequence[str]) -> Call[tuple[int, list[str]]]:
+    """End jobs in this consumer's hands, which is told (X-04): how many, and the ids of those that
+    are live elsewhere by now."""
+
+    def read(reply: Any) -> tuple[int, list[str]]:
+        return int(reply[1]), [text(id) for id in reply[2]]
+
+    return Call("purge_held", keys.meta, [consumer, *ids], read)
 
 
 def purge_dead(keys: QueueKeys, ids: Sequence[str]) -> Call[int]:

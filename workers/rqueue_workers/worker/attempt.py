@@ -19,7 +19,7 @@ from rqueue.errors import (
     Unsigned,
 )
 from rqueue.logs import logger
-from rqueue.model.envelope import encode_result, unpack
+from rqueue.model.envelope import encode_result, too_large, unpack
 from rqueue.model.job import GAVE_UP, Header, parse_value
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer
 from rqueue.protocol.commands.settle import Retried
@@ -77,6 +77,7 @@ class Executor:
         nobody here knows."""
         head, _, body = value.partition(b";")
         name = ""
+        problem: Exception
         try:
             header, _ = parse_value(value)
             if self.signer is not None:
@@ -95,12 +96,12 @@ class Executor:
                 plan = plan.for_job(opts, self.spec)
             return head, plan, args, kwargs, opts
         except (Unsigned, Forged) as error:
-            kind: str = "forged"
-            problem: Exception = error
+            kind, problem, said = "forged", error, error.reason
         except (Undecodable, ConfigError, UnicodeDecodeError) as error:
-            kind, problem = "undecodable", error
+            kind, problem, said = "undecodable", error, str(error)
         cause = self._error(problem, kind, at_ms, attempt_of(value) + 1)
-        log.warning("job %s: %s; it goes to the dead letters", text(id), problem)
+        cause["message"] = clean(said)
+        log.warning("job %s: %s; it goes to the dead letters", text(id), said)
         raise Unfit((id, value, head, name, acquired, now, now, "reject", kind, dumps(cause)))
 
     def _early(
@@ -170,9 +171,7 @@ class Executor:
         try:
             payload = encode_result(result, plan.name)
             if len(payload) > self.max_body:
-                raise NotEncodable(
-                    "", plan.name, f"{len(payload)} bytes; at most {self.max_body} are accepted"
-                )
+                raise NotEncodable("", plan.name, too_large(len(payload), self.max_body, "return"))
         except BaseException as raised:  # its classes are the user's code as well
             if isinstance(raised, NotEncodable):
                 error = raised

@@ -1,0 +1,58 @@
+"""End many jobs: those that wait, and those in consumers' hands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import redis
+
+from rqueue.inspector.queues import queue_info
+from rqueue.protocol import commands
+from rqueue.protocol.commands.admin import SLICE
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import execute, translated
+
+Progress = Callable[[int], None]
+
+
+def purge_waiting(
+    client: redis.Redis, keys: QueueKeys, *, scheduled: bool, progress: Progress
+) -> int:
+    """End the jobs that are ready now, and the scheduled ones too if asked; returns how many. What
+    is enqueued meanwhile is not pursued."""
+    info = queue_info(client, keys)
+    left = info.ready + (info.scheduled if scheduled else 0)
+    done, more = 0, True
+    while more and left > 0:
+        call = commands.purge(keys, min(left, SLICE), scheduled=scheduled)
+        ended, more = execute(client, call, queue=keys.queue)
+        left -= ended
+        done += ended
+        progress(done)
+    return done
+
+
+def purge_held(client: redis.Redis, keys: QueueKeys, *, progress: Progress) -> int:
+    """End the jobs that consumers hold now (X-04), also those that leave their hands alive before
+    it is their turn; returns how many."""
+    done = 0
+    with translated(client, queue=keys.queue):
+        names = [
+            name.decode() for name in cast("list[bytes]", client.zrange(keys.consumers, 0, -1))
+        ]
+        # all of them first: what a consumer acquires later is not pursued
+        held = [
+            (name, cast("list[bytes]", client.lrange(keys.held(name), 0, -1))) for name in names
+        ]
+    for name, ids in held:
+        for start in range(0, len(ids), SLICE):
+            some = [id.decode() for id in ids[start : start + SLICE]]
+            call = commands.purge_held(keys, name, some)
+            ended, elsewhere = execute(client, call, queue=keys.queue)
+            done += ended
+            for id in elsewhere:
+                was = execute(client, commands.cancel(keys, id, purge=True), queue=keys.queue)
+                done += was in ("ready", "scheduled", "held")
+            progress(done)
+    return done

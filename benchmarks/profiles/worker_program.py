@@ -19,16 +19,16 @@ from rqueue.settings import Settings
 from rqueue.transport.connection import Wire
 from rqueue.transport.resp import Framing
 from rqueue_workers.spec import WorkerSpec
-from rqueue_workers.status_page import Shared
+from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker import task_plans, worker
-from rqueue_workers.worker.dispatcher import Desk
-from rqueue_workers.worker.executors.main_thread import MainLane
-from rqueue_workers.worker.subscription import Hand
+from rqueue_workers.worker.dispatcher import Dispatcher
+from rqueue_workers.worker.executors.main_thread import MainThreadExecutor
+from rqueue_workers.worker.subscription import Subscription
 
 RUN = "run jobs: decode, say so on the shared page, note the end"
 TASK = "the tasks themselves"
 REST = "the turn: whose jobs run, signals, recycling"
-STEP = "at the desk: lock, window"
+STEP = "dispatcher: lock, window"
 HAND = "collect what ended, note what was settled and what came"
 ROWS = "pack the rows of history"
 CALL = "arguments of the settle call"
@@ -41,15 +41,15 @@ WAIT = "wait for work"
 ORDER = (RUN, TASK, REST, STEP, HAND, ROWS, CALL, FRAME, SEND, REPLY, DEAL, POLL)
 
 PARTS: tuple[tuple[Any, str, str], ...] = (
-    (worker.Child, "_turn", REST),
-    (MainLane, "run", RUN),
-    (Desk, "step", STEP),
-    (Desk, "post", STEP),
-    (Desk, "deal", DEAL),
-    (Desk, "poll", POLL),
-    (Hand, "settle", HAND),
-    (Hand, "send", HAND),
-    (Hand, "receive", HAND),
+    (worker.Worker, "_turn", REST),
+    (MainThreadExecutor, "run", RUN),
+    (Dispatcher, "step", STEP),
+    (Dispatcher, "post", STEP),
+    (Dispatcher, "deal", DEAL),
+    (Dispatcher, "poll", POLL),
+    (Subscription, "settle", HAND),
+    (Subscription, "send", HAND),
+    (Subscription, "receive", HAND),
     (rqueue_workers.worker.subscription, "pack_rows", ROWS),
     (commands, "settle", CALL),
     (Wire, "run", FRAME),
@@ -74,9 +74,9 @@ class Meter:
     """The whole: from the first turn on, without the waiting. `seen`: what it was when last the
     worker began to wait."""
 
-    def __init__(self, shared: Shared, steps: Steps) -> None:
+    def __init__(self, page: StatusPage, steps: Steps) -> None:
         self.seen: dict[str, Any] = {"jobs": 0, "wall": 0, "cpu": 0, "steps": {}}
-        self._shared = shared
+        self._page = page
         self._steps = steps
         self._begun = (0, 0)
         self._waited = [0, 0]
@@ -84,35 +84,35 @@ class Meter:
 
     def watch(self) -> None:
         """Follow the turns and the waits of this process."""
-        turn, leave, wait = worker.Child._turn, worker.Child._leave, Desk.wait
+        turn, leave, wait = worker.Worker._turn, worker.Worker._leave, Dispatcher.wait
 
-        def watched_turn(worker: worker.Child) -> None:
+        def watched_turn(worker: worker.Worker) -> None:
             if not self._begun[0]:
                 self._begun = perf_counter_ns(), process_time_ns()
                 self._before = self._steps.taken()
             turn(worker)
 
-        def watched_leave(worker: worker.Child) -> int:
-            if self._shared.done != self.seen["jobs"]:
+        def watched_leave(worker: worker.Worker) -> int:
+            if self._page.done != self.seen["jobs"]:
                 # told to go before it came to wait
                 self._note(perf_counter_ns(), process_time_ns())
             return leave(worker)
 
-        def watched_wait(desk: Desk, *args: Any) -> bool:
+        def watched_wait(dispatcher: Dispatcher, *args: Any) -> bool:
             begin = perf_counter_ns(), process_time_ns()
             self._note(*begin)
-            found = wait(desk, *args)
+            found = wait(dispatcher, *args)
             self._waited[0] += perf_counter_ns() - begin[0]
             self._waited[1] += process_time_ns() - begin[1]
             return found
 
-        put(worker.Child, "_turn", watched_turn)
-        put(worker.Child, "_leave", watched_leave)
-        put(Desk, "wait", watched_wait)
+        put(worker.Worker, "_turn", watched_turn)
+        put(worker.Worker, "_leave", watched_leave)
+        put(Dispatcher, "wait", watched_wait)
 
     def _note(self, wall: int, cpu: int) -> None:
         self.seen = {
-            "jobs": self._shared.done,
+            "jobs": self._page.done,
             "wall": wall - self._begun[0] - self._waited[0],
             "cpu": cpu - self._begun[1] - self._waited[1],
             "steps": {
@@ -126,7 +126,7 @@ def install(steps: Steps) -> None:
     """Time all that is known."""
     for owner, attribute, name in PARTS:
         steps.patch(owner, attribute, name)
-    steps.patch(Desk, "wait", WAIT)
+    steps.patch(Dispatcher, "wait", WAIT)
     put(Framing, "__init__", _timed(Framing.__init__, steps))
     load_plans = task_plans.load_plans
 
@@ -152,12 +152,12 @@ def main(url: str, queue: str, prefetch: int, with_steps: bool, output: str) -> 
     spec = WorkerSpec(
         Settings(url=url), ("benchmarks.apps.tasks",), (queue,), async_slots=100, prefetch=prefetch
     )
-    shared, steps = Shared(spec.slots), Steps()
+    page, steps = StatusPage(spec.slots), Steps()
     if with_steps:
         install(steps)
-    meter = Meter(shared, steps)
+    meter = Meter(page, steps)
     meter.watch()
-    worker.run(spec, shared, f"profiled-{Path(output).stem}", 0)
+    worker.run(spec, page, f"profiled-{Path(output).stem}", 0)
     Path(output).write_text(json.dumps(meter.seen))
 
 

@@ -15,7 +15,7 @@ from rqueue.model.history_batch import read_entry
 from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from rqueue_workers.spec import WorkerSpec
-from rqueue_workers.status_page import READY, Shared
+from rqueue_workers.status_page import READY, StatusPage
 from rqueue_workers.worker import worker
 
 APP = "tests.workers.child_app"
@@ -43,7 +43,7 @@ class ChildProcess:
         ChildProcess.number += 1
         self.base = f"w{os.getpid()}-{ChildProcess.number}"
         self.spec = spec
-        self.shared = Shared(spec.slots)
+        self.page = StatusPage(spec.slots)
         self.log_file = directory / f"{self.base}.log"
         self.log_file.touch()
         self.code: int | None = None
@@ -57,12 +57,12 @@ class ChildProcess:
                 root.handlers[:] = [logging.FileHandler(self.log_file)]
                 root.setLevel(logging.INFO)
                 sys.stdin = open(os.devnull)  # noqa: SIM115
-                code = worker.run(spec, self.shared, self.base, parent)
+                code = worker.run(spec, self.page, self.base, parent)
             finally:
                 logging.shutdown()
                 os._exit(code)
         if ready:
-            eventually(lambda: self.shared.phase == READY or self.exited, "the worker's start")
+            eventually(lambda: self.page.phase == READY or self.exited, "the worker's start")
             assert self.code is None, self.log
 
     @property

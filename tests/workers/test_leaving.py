@@ -19,7 +19,7 @@ def test_running_jobs_are_finished_and_unstarted_ones_given_back(bench: Bench) -
     jobs = [bench.send("c.gate", key, i) for i in range(4)]
     assert bench.hear(key) == "0"
     child.ask_to_leave()
-    eventually(lambda: child.shared.phase == DRAINING, "the drain")
+    eventually(lambda: child.page.phase == DRAINING, "the drain")
     eventually(lambda: bench.counts().ready == 3, "the give-back")
     bench.go(key)
     assert child.wait() == 0
@@ -33,7 +33,7 @@ def test_a_long_job_in_the_main_thread_may_finish(bench: Bench) -> None:
     job = bench.send("c.gate", key)
     bench.hear(key)
     child.ask_to_leave()
-    eventually(lambda: child.shared.phase == DRAINING, "the drain")
+    eventually(lambda: child.page.phase == DRAINING, "the drain")
     late = bench.send("c.echo", 1)
     bench.go(key)
     assert child.wait() == 0
@@ -88,10 +88,10 @@ def test_stop_waits_for_nothing(bench: Bench) -> None:
     child = bench.child(drain=60)
     bench.send("c.gate", key)
     bench.hear(key)
-    child.shared.ask(DRAIN)
+    child.page.ask(DRAIN)
     child.ask_to_leave()
-    eventually(lambda: child.shared.phase == DRAINING, "the drain")
-    child.shared.ask(STOP)
+    eventually(lambda: child.page.phase == DRAINING, "the drain")
+    child.page.ask(STOP)
     child.ask_to_leave()
     assert child.wait() == 3
     assert bench.counts().ready == 1
@@ -101,7 +101,7 @@ def test_a_worker_leaves_after_so_many_jobs(bench: Bench) -> None:
     child = bench.child(max_jobs=3, prefetch=1)
     jobs = [bench.send("c.echo", i) for i in range(5)]
     assert child.wait() == 0
-    assert child.shared.phase == LEAVING
+    assert child.page.phase == LEAVING
     assert [job.result(1) for job in jobs[:3]] == [0, 1, 2]
     assert bench.counts().ready == 2
     assert "3 jobs" in child.log

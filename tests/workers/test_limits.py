@@ -43,12 +43,12 @@ def test_the_supervisor_can_read_the_hard_limit(bench: Bench) -> None:
     key = f"{bench.name}:k"
     job = bench.send("c.gate", key, limit=30)
     bench.hear(key)
-    (running,) = worker.shared.running()
+    (running,) = worker.page.running()
     assert running.id == job.id
     assert running.deadline == pytest.approx(running.started + 30)
     bench.go(key)
     assert job.result(10) == "through"
-    eventually(lambda: not worker.shared.running(), "an empty page")
+    eventually(lambda: not worker.page.running(), "an empty page")
 
 
 @pytest.mark.parametrize("threads", [0, 2])
@@ -73,7 +73,7 @@ def test_a_cancelled_async_job_stops(bench: Bench) -> None:
     assert bench.hear(key) == "in"
     assert job.cancel()
     assert bench.hear(key) == "cancelled"
-    eventually(lambda: not worker.shared.running(), "its end")
+    eventually(lambda: not worker.page.running(), "its end")
     assert bench.result("c.echo", 2) == 2
     assert [row["outcome"] for row in bench.history() if row["id"] == job.id] == ["cancelled"]
 

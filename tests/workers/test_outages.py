@@ -252,7 +252,7 @@ def test_results_after_the_end_of_the_lease_are_dropped(bench: Bench, tmp_path: 
     file.touch()
     assert job.result(15) == "found"
     eventually(lambda: "1 outcome came too late" in child.log, "the warning")
-    assert child.shared.rejoins == 1
+    assert child.page.rejoins == 1
     done = [row for row in bench.history() if row["outcome"] == "ack"]
     # it was suspected, not charged: nobody had noted what ran
     assert [(row["id"], row["attempts"]) for row in done] == [(job.id, 0)]
@@ -267,7 +267,7 @@ def test_an_idle_worker_that_lost_its_lease_joins_again(bench: Bench) -> None:
     # it hears of nothing in the one queue; in the other it is still there
     bench.redis.rpush(bench.queue.keys.wake(f"{child.base}.0"), "w")
     bench.settled()
-    assert child.shared.rejoins == 1
+    assert child.page.rejoins == 1
     assert bench.queue.at(other).send("c.echo", (2,)).result(10) == 2
 
 

@@ -304,8 +304,8 @@ def test_history_has_one_row_for_each_of_many_jobs(bench: Bench) -> None:
 def test_an_app_that_cannot_be_imported_is_one_line_and_exit_code_1(bench: Bench) -> None:
     worker = bench.child(app=("tests.workers.no_such_module",), ready=False)
     assert worker.wait() == 1
-    assert "no_such_module" in worker.shared.words
-    assert "\n" not in worker.shared.words
+    assert "no_such_module" in worker.page.words
+    assert "\n" not in worker.page.words
 
 
 @pytest.mark.parametrize("threads", [0, 1])

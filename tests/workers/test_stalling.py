@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from rqueue_workers.worker.executors.base import Job, Lane
+from rqueue_workers.worker.executors.base import Executor, Job
 
 
-def lane(slots: int, seconds: float) -> Lane:
+def lane(slots: int, seconds: float) -> Executor:
     """A lane whose slots are taken, whose jobs last so long, and where one job waits."""
-    made = Lane(slots, 1, None, None, lambda: None)  # type: ignore[arg-type]
+    made = Executor(slots, 1, None, None, lambda: None)  # type: ignore[arg-type]
     for _ in range(40):
         made.credit.sample(1, seconds)
     for slot in range(slots):
@@ -42,5 +42,5 @@ def test_patience_is_a_wave_of_short_jobs(slots: int, seconds: float, patience: 
     assert len(full.todo) == 1
     (job,) = full.todo
     again, gave_back = full.stall(since + 1.01 * patience)
-    assert (again, gave_back) == (0.0, {job.hand})
+    assert (again, gave_back) == (0.0, {job.subscription})
     assert (list(full.todo), full.blocked, full.room) == ([], True, 0)

@@ -5,29 +5,29 @@ from pathlib import Path
 
 import orjson
 
-from rqueue_workers.pool.exit_cause import Death, OomKills, crash_cause, limit_cause
-from rqueue_workers.pool.restart_policy import STEADY, Respawn
+from rqueue_workers.pool.exit_cause import ExitCause, OomKills, crash_cause, limit_cause
+from rqueue_workers.pool.restart_policy import STEADY, RestartPolicy
 
 
 def test_a_death_says_what_it_was() -> None:
-    assert Death.of(signal.SIGSEGV) == Death(None, "SIGSEGV")
-    assert str(Death.of(signal.SIGSEGV)) == "was killed by SIGSEGV"
-    assert Death.of(3 << 8) == Death(3)
-    assert (Death(3).type, str(Death(3))) == ("exit code 3", "ended with exit code 3")
-    assert Death.of(signal.SIGRTMIN + 5).type == f"signal {signal.SIGRTMIN + 5}"
+    assert ExitCause.of(signal.SIGSEGV) == ExitCause(None, "SIGSEGV")
+    assert str(ExitCause.of(signal.SIGSEGV)) == "was killed by SIGSEGV"
+    assert ExitCause.of(3 << 8) == ExitCause(3)
+    assert (ExitCause(3).type, str(ExitCause(3))) == ("exit code 3", "ended with exit code 3")
+    assert ExitCause.of(signal.SIGRTMIN + 5).type == f"signal {signal.SIGRTMIN + 5}"
 
 
 def test_causes() -> None:
-    crash = orjson.loads(crash_cause(Death(None, "SIGKILL"), "w", 7, out_of_memory=False))
+    crash = orjson.loads(crash_cause(ExitCause(None, "SIGKILL"), "w", 7, out_of_memory=False))
     assert (crash["kind"], crash["type"], crash["at"], crash["worker"]) == (
         "crash",
         "SIGKILL",
         7,
         "w",
     )
-    memory = orjson.loads(crash_cause(Death(None, "SIGKILL"), "w", 7, out_of_memory=True))
+    memory = orjson.loads(crash_cause(ExitCause(None, "SIGKILL"), "w", 7, out_of_memory=True))
     assert (memory["kind"], memory["type"]) == ("crash", "MemoryLimit")
-    other = orjson.loads(crash_cause(Death(None, "SIGSEGV"), "w", 7, out_of_memory=True))
+    other = orjson.loads(crash_cause(ExitCause(None, "SIGSEGV"), "w", 7, out_of_memory=True))
     assert other["type"] == "SIGSEGV"
     limit = orjson.loads(limit_cause(1.5, "w", 7))
     assert (limit["kind"], limit["type"]) == ("time_limit", "HardTimeLimit")
@@ -55,7 +55,7 @@ def test_where_nobody_counts_them_there_are_none(tmp_path: Path) -> None:
 
 
 def test_a_slot_is_filled_later_the_more_often_its_worker_died_soon() -> None:
-    respawn = Respawn((0.0, 0.1, 0.5))
+    respawn = RestartPolicy((0.0, 0.1, 0.5))
     assert respawn.at(0) == 0
     assert [respawn.died(0, 100, at_work=0.5) for _ in range(4)] == [0.0, 0.1, 0.5, 0.5]
     assert respawn.at(0) == 100.5

@@ -48,7 +48,7 @@ class Running(NamedTuple):
     acquired: int
 
 
-class Shared:
+class StatusPage:
     """The page of one worker process with `slots` slots. Made by the supervisor before the fork."""
 
     def __init__(self, slots: int) -> None:

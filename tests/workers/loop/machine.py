@@ -197,8 +197,8 @@ class Machine(RuleBasedStateMachine):
                 execute(self.client, commands.renew(queue.keys, LEASE_MS, list(living))).gone
             )
         for name, worker in living.items():
-            missed = name in gone and worker.shared.phase == READY
-            if missed and worker.missed and not worker.shared.running():
+            missed = name in gone and worker.page.phase == READY
+            if missed and worker.missed and not worker.page.running():
                 worker.ask(DRAIN)
             worker.missed = missed
 
@@ -270,7 +270,7 @@ class Machine(RuleBasedStateMachine):
 
     def excuse(self, worker: Worker) -> None:
         """What it began others may begin again, and what it begins before it knows."""
-        worker.lost = worker.shared.rejoins
+        worker.lost = worker.page.rejoins
         for job in self.world.jobs:
             if worker.base in job.begins:
                 job.excuses += 1
@@ -304,7 +304,7 @@ class Machine(RuleBasedStateMachine):
             self._kill(worker)
 
     def _kill(self, worker: Worker) -> None:
-        running = worker.shared.running()
+        running = worker.page.running()
         worker.die()
         self.world.settle()
         charged: dict[str, list[commands.Ran]] = {}

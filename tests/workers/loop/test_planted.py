@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue_workers.worker.dispatcher import LINGER_S, Desk
-from rqueue_workers.worker.subscription import Hand
+from rqueue_workers.worker.dispatcher import LINGER_S, Dispatcher
+from rqueue_workers.worker.subscription import Subscription
 from tests.model.sources import frozen
 from tests.workers.loop.machine import Machine
 
@@ -41,36 +41,42 @@ def fault(plant: Callable[[Patch], None]) -> Callable[[Patch], None]:
 
 @fault
 def a_job_to_be_passed_on_lingers_like_one_that_ended(patch: Patch) -> None:
-    def lingers(self: Desk, hand: Hand, now: float) -> bool:
-        if not self.lanes or hand.others or hand.back or hand.dones or self.closing:
+    def lingers(self: Dispatcher, subscription: Subscription, now: float) -> bool:
+        if (
+            not self.executors
+            or subscription.others
+            or subscription.back
+            or subscription.dones
+            or self.closing
+        ):
             return False
-        if not any(lane.todo for lane in self.lanes.values()):
+        if not any(executor.todo for executor in self.executors.values()):
             return False
-        return bool(now < hand.acks[0][6] + LINGER_S)
+        return bool(now < subscription.acks[0][6] + LINGER_S)
 
-    patch.setattr(Desk, "_lingers", lingers)
+    patch.setattr(Dispatcher, "_lingers", lingers)
 
 
 @fault
 def outcomes_are_lost_with_a_reply(patch: Patch) -> None:
-    patch.setattr(Hand, "_restore", lambda self, flight: None)
+    patch.setattr(Subscription, "_restore", lambda self, flight: None)
 
 
 @fault
 def a_recall_brings_what_is_here_already(patch: Patch) -> None:
-    recall = Hand.recall
+    recall = Subscription.recall
 
-    def forgetful(self: Hand, window: int) -> Any:
+    def forgetful(self: Subscription, window: int) -> Any:
         jobs = recall(self, window)
         self.add(jobs, 0)
         return jobs
 
-    patch.setattr(Hand, "recall", forgetful)
+    patch.setattr(Subscription, "recall", forgetful)
 
 
 @fault
 def the_loop_never_rests(patch: Patch) -> None:
-    patch.setattr(Desk, "rest", lambda self, now: 0.0)
+    patch.setattr(Dispatcher, "rest", lambda self, now: 0.0)
 
 
 @pytest.mark.timeout(240)
@@ -91,12 +97,12 @@ def test_the_search_finds(
 def test_the_check_of_order_finds_that_the_last_is_begun_first(
     client: redis.Redis, server: EmbeddedRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deal = Desk.deal
+    deal = Dispatcher.deal
 
-    def dealt(self: Desk, hand: Hand, jobs: Any, acquired: int) -> None:
-        deal(self, hand, [*jobs[-2:], *jobs[:-2]], acquired)
+    def dealt(self: Dispatcher, subscription: Subscription, jobs: Any, acquired: int) -> None:
+        deal(self, subscription, [*jobs[-2:], *jobs[:-2]], acquired)
 
-    monkeypatch.setattr(Desk, "deal", dealt)
+    monkeypatch.setattr(Dispatcher, "deal", dealt)
     parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
     played = type("Machine", (Machine,), parts)()
     try:

@@ -17,17 +17,6 @@ from unittest.mock import patch
 import redis
 from redis import exceptions as rx
 
-import rqueue_workers.worker.dispatcher
-import rqueue_workers.worker.executors.base
-import rqueue_workers.worker.executors.event_loop
-import rqueue_workers.worker.executors.main_thread
-import rqueue_workers.worker.executors.threads
-import rqueue_workers.worker.outage
-import rqueue_workers.worker.recycling
-import rqueue_workers.worker.shutdown
-import rqueue_workers.worker.standby_thread
-import rqueue_workers.worker.subscription
-import rqueue_workers.worker.worker
 from rqueue.client._sync.queue import Queue
 from rqueue.protocol.scripts import Scripts
 from rqueue.tasks.control import Reject, Retry, Snooze
@@ -35,7 +24,17 @@ from rqueue.tasks.task import Registry, task
 from rqueue.transport.connection import Wire
 from rqueue.transport.redis_client import translate
 from rqueue_workers.spec import WorkerSpec
-from rqueue_workers.status_page import Shared, consumer_of
+from rqueue_workers.status_page import StatusPage, consumer_of
+from rqueue_workers.worker import (
+    dispatcher,
+    outage,
+    recycling,
+    shutdown,
+    standby_thread,
+    subscription,
+)
+from rqueue_workers.worker import worker as worker_module
+from rqueue_workers.worker.executors import base, event_loop, main_thread, threads
 from rqueue_workers.worker.task_plans import ASYNC, plan_of
 from tests.workers.loop.stage import Gone, Spinning, Stage
 
@@ -92,7 +91,7 @@ class Worker:
         self.base = f"w{number}"
         self.spec = spec
         self.tasks = tasks
-        self.shared = Shared(spec.slots)
+        self.page = StatusPage(spec.slots)
         self.dead = False
         self.code: int | None = None
         self.faults: list[str] = []
@@ -110,12 +109,12 @@ class Worker:
 
     def work(self) -> None:
         """Its main thread."""
-        self.code = rqueue_workers.worker.worker.run(self.spec, self.shared, self.base, 0)
+        self.code = worker_module.run(self.spec, self.page, self.base, 0)
 
     def ask(self, level: int) -> None:
         """What the supervisor does: the page, and a knock."""
         self.asked = True
-        self.shared.ask(level)
+        self.page.ask(level)
         self.stop._knock(15, None)
 
     @property
@@ -124,10 +123,10 @@ class Worker:
 
     @property
     def consumer(self) -> str:
-        return consumer_of(self.base, self.shared.rejoins)
+        return consumer_of(self.base, self.page.rejoins)
 
     @property
-    def lanes(self) -> int:
+    def executors(self) -> int:
         """How many jobs it can have begun at once."""
         return (self.spec.threads or 1) + (self.spec.async_slots if "loop" in self.tasks else 0)
 
@@ -203,28 +202,27 @@ class World:
         World.of_stage = self
         stage = self.stage
         put = self._patches.enter_context
-        module = rqueue_workers
-        for name in (
-            "child", "courier", "desk", "hand", "lane", "main_lane", "outage", "recycling",
-            "stopping",
+        for module in (
+            base, dispatcher, main_thread, outage, recycling, shutdown, standby_thread,
+            subscription, worker_module,
         ):  # fmt: skip
-            put(patch.object(getattr(module, name), "monotonic", stage.monotonic))
+            put(patch.object(module, "monotonic", stage.monotonic))
         put(patch("rqueue.protocol.scripts.SCRIPTS", self.scripts))
         put(patch("rqueue.transport.wake_listener.select", stage.module_select()))
         put(patch("threading.Thread.start", lambda thread: stage.start(thread)))
-        put(patch.object(module.outage, "random", lambda: 0.5))
-        put(patch.object(module.stopping, "select", stage.module_select()))
-        put(patch.object(module.courier, "threading", stage.module_threading()))
-        put(patch.object(module.desk, "Lock", stage.lock))
-        put(patch.object(module.threads, "SimpleQueue", stage.simple_queue))
-        put(patch.object(module.aio, "_new_loop", self._loop))
-        for place in ("threads", "aio", "courier"):
-            put(patch.object(getattr(module, place), "fail_hard", self._fail_hard))
-        put(patch.object(module.child, "os", SimpleNamespace(_exit=self._exit, getpid=os.getpid)))
-        put(patch.object(module.child, "Wire", StageWire))
-        put(patch.object(module.child, "load_plans", self._plans))
-        put(patch.object(module.child, "Stop", self._remember("stop", module.child.Stop)))
-        put(patch.object(module.child, "Child", self._remember("child", module.child.Child)))
+        put(patch.object(outage, "random", lambda: 0.5))
+        put(patch.object(shutdown, "select", stage.module_select()))
+        put(patch.object(standby_thread, "threading", stage.module_threading()))
+        put(patch.object(dispatcher, "Lock", stage.lock))
+        put(patch.object(threads, "SimpleQueue", stage.simple_queue))
+        put(patch.object(event_loop, "_new_loop", self._loop))
+        for module in (threads, event_loop, standby_thread):
+            put(patch.object(module, "fail_hard", self._fail_hard))
+        put(patch.object(worker_module, "os", SimpleNamespace(_exit=self._exit, getpid=os.getpid)))
+        put(patch.object(worker_module, "Wire", StageWire))
+        put(patch.object(worker_module, "load_plans", self._plans))
+        put(patch.object(worker_module, "Stop", self._remember("stop", worker_module.Stop)))
+        put(patch.object(worker_module, "Worker", self._remember("child", worker_module.Worker)))
         handler = _Log(self)
         for name in ("rqueue", "asyncio"):
             logger = logging.getLogger(name)
@@ -252,8 +250,8 @@ class World:
         self.stage.dismiss(worker)
         for wire in worker.wires:
             wire.close()
-        for lane in worker.child.lanes.values() if worker.child is not None else ():
-            lane.todo.clear()
+        for executor in worker.child.executors.values() if worker.child is not None else ():
+            executor.todo.clear()
         for loop in worker.loops:
             if not loop.is_closed():
                 for left in asyncio.all_tasks(loop):
@@ -285,9 +283,9 @@ class World:
             play: Any = self._aplay if name == "loop" else self._play
             task(name=name, registry=registry)(play)
         plans = [plan_of(task, spec) for task in registry]
-        return {plan.name: plan for plan in plans if plan.lane != ASYNC or spec.async_slots}
+        return {plan.name: plan for plan in plans if plan.executor != ASYNC or spec.async_slots}
 
-    def _fail_hard(self, _shared: Shared) -> None:
+    def _fail_hard(self, _page: StatusPage) -> None:
         if self.stage.me is None:
             raise Gone  # what is left of a dead process is swept up
         owner = self._owner()
@@ -361,7 +359,7 @@ class World:
         self.note(f"{job.begins[-1]} begins {job.id}")
         self._look_for_overtaken(job)
         job.runs.append(self._owner())
-        if self._owner().lost == self._owner().shared.rejoins:
+        if self._owner().lost == self._owner().page.rejoins:
             job.excuses += 1
         return job
 

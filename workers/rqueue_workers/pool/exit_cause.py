@@ -11,14 +11,14 @@ import orjson
 
 
 @dataclass(frozen=True, slots=True)
-class Death:
+class ExitCause:
     """How a process ended. code: its exit code, None when a signal ended it."""
 
     code: int | None
     signal: str = ""
 
     @classmethod
-    def of(cls, status: int) -> Death:
+    def of(cls, status: int) -> ExitCause:
         """Read a status of waitpid."""
         code = os.waitstatus_to_exitcode(status)
         if code >= 0:
@@ -37,11 +37,11 @@ class Death:
         return self.signal or f"exit code {self.code}"
 
 
-def crash_cause(death: Death, worker: str, at: int, out_of_memory: bool) -> bytes:
+def crash_cause(exit_cause: ExitCause, worker: str, at: int, out_of_memory: bool) -> bytes:
     """The cause JSON of jobs that were running when their process died by itself. at: ms."""
-    kind = death.type
-    said = f"the worker process {death} while it ran this job"
-    if out_of_memory and death.signal == "SIGKILL":
+    kind = exit_cause.type
+    said = f"the worker process {exit_cause} while it ran this job"
+    if out_of_memory and exit_cause.signal == "SIGKILL":
         kind = "MemoryLimit"
         said = "the kernel killed the worker process while it ran this job: out of memory"
     return _cause("crash", kind, said, worker, at)

@@ -11,7 +11,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Call
 from rqueue.protocol.commands.consumers import Left, Ran, Renewed
 from rqueue.protocol.keys import QueueKeys
-from rqueue_workers.pool.processes import Member
+from rqueue_workers.pool.processes import WorkerProcess
 from rqueue_workers.status_page import Running
 
 log = logger("rqueue.pool")
@@ -106,15 +106,16 @@ class RunningNotes:
     """Notes in Redis, for each of our consumers in one queue, which jobs have been running for a
     while: when this host dies, it is they that are charged, and no others (X-24).
 
-    running: who runs what for how long, as `Crew.running` says it. A note is written when a job is
-    to be added; what ended since the last one is left in it, since it is held no more.
+    running: who runs what for how long, as `WorkerProcesses.running` says it. A note is written
+    when a job is to be added; what ended since the last one is left in it, since it is held no
+    more.
     """
 
     def __init__(
         self,
         index: int,
         keys: QueueKeys,
-        running: Callable[[float, float], Iterable[tuple[Member, list[Running]]]],
+        running: Callable[[float, float], Iterable[tuple[WorkerProcess, list[Running]]]],
         clock: RedisClock,
     ) -> None:
         self.queue = keys.queue
@@ -131,8 +132,8 @@ class RunningNotes:
 
     def _news(self, now: float) -> Iterator[tuple[str, list[Running]]]:
         there = set()
-        for member, jobs in self._running(now, BEGUN_AFTER):
-            consumer = member.consumer
+        for process, jobs in self._running(now, BEGUN_AFTER):
+            consumer = process.consumer
             there.add(consumer)
             mine = [job for job in jobs if job.queue == self._index][:NOTES_MOST]
             if not {(job.id, job.started) for job in mine} <= self._noted.get(consumer, set()):
@@ -190,7 +191,7 @@ class Reclaim:
         return commands.reclaim(self._keys, self._consumer, self._cause, self._charged)
 
     def answered(self, reply: Left) -> bool:
-        """Go on while its hands are not empty."""
+        """Go on while it holds jobs."""
         self._clock.hear(reply.now)
         return reply.held > 0
 

@@ -24,7 +24,7 @@ FIRST_DELAY, LONGEST_DELAY = 0.05, 1.0
 """Seconds between attempts to reach a server that is gone: doubled from the first to the second."""
 
 
-class Errand(Protocol):
+class PendingCommand(Protocol):
     """One thing to be done in one queue."""
 
     queue: str
@@ -39,7 +39,7 @@ class Errand(Protocol):
         """Hear that the script refused: it will not be tried again."""
 
 
-class Errands:
+class PendingCommands:
     """The list of what is to be done, and the one wire that it goes through.
 
     answer_within: seconds until a call without an answer counts as lost. The supervisor calls
@@ -49,21 +49,21 @@ class Errands:
     def __init__(self, wire: Wire, answer_within: float) -> None:
         self._wire = wire
         self._answer_within = answer_within
-        self._todo: deque[Errand] = deque()
-        self._sent: tuple[Errand, Call[Any]] | None = None
+        self._todo: deque[PendingCommand] = deque()
+        self._sent: tuple[PendingCommand, Call[Any]] | None = None
         self._sent_at = 0.0
         self._retry_at = 0.0
         self._tries = 0
         self._gone_at: float | None = None
 
-    def add(self, errand: Errand, *, first: bool = False) -> None:
+    def add(self, pending: PendingCommand, *, first: bool = False) -> None:
         """Put it on the list; one that is there already is not put there twice."""
-        if errand in self._todo:
+        if pending in self._todo:
             return
         if first:
-            self._todo.appendleft(errand)
+            self._todo.appendleft(pending)
         else:
-            self._todo.append(errand)
+            self._todo.append(pending)
 
     @property
     def idle(self) -> bool:
@@ -100,15 +100,15 @@ class Errands:
                 self._wire.close()
                 self._lost(RedisTimeout(f"no answer in {self._answer_within:g} s"), now)
         while self._sent is None and self._todo and now >= self._retry_at:
-            errand = self._todo.popleft()
-            call = errand.call()
+            pending = self._todo.popleft()
+            call = pending.call()
             if call is not None:
-                self._send(errand, call, "EVALSHA", now)
+                self._send(pending, call, "EVALSHA", now)
 
-    def _send(self, errand: Errand, call: Call[Any], command: str, now: float) -> None:
+    def _send(self, pending: PendingCommand, call: Call[Any], command: str, now: float) -> None:
         script = scripts.script(call.script)
         body = script.sha if command == "EVALSHA" else script.source
-        self._sent, self._sent_at = (errand, call), now
+        self._sent, self._sent_at = (pending, call), now
         try:
             self._wire.send(command, body, 2, *call.keys, *call.args)
         except ServerError as error:
@@ -116,35 +116,35 @@ class Errands:
 
     def _read(self, now: float) -> None:
         assert self._sent is not None
-        errand, call = self._sent
+        pending, call = self._sent
         try:
             reply = self._wire.read()
         except rx.NoScriptError:
-            self._send(errand, call, "EVAL", now)
+            self._send(pending, call, "EVAL", now)
             return
         except rx.ResponseError as said:
-            error = self._wire.refused(call, said, errand.queue)
+            error = self._wire.refused(call, said, pending.queue)
             if isinstance(error, ServerError):
                 self._lost(error, now)
                 return
             self._sent = None
             self._found(now)
             assert isinstance(error, RQueueError)
-            errand.refused(error)
+            pending.refused(error)
             return
         except ServerError as error:
             self._lost(error, now)
             return
         self._sent = None
         self._found(now)
-        if errand.answered(call.read(reply)):
-            self._todo.append(errand)
+        if pending.answered(call.read(reply)):
+            self._todo.append(pending)
 
     def _lost(self, error: Exception, now: float) -> None:
         assert self._sent is not None
-        errand, self._sent = self._sent[0], None
-        if errand not in self._todo:
-            self._todo.appendleft(errand)
+        pending, self._sent = self._sent[0], None
+        if pending not in self._todo:
+            self._todo.appendleft(pending)
         if self._gone_at is None:
             self._gone_at = now
             log.warning("supervisor: Redis is gone: %s; waiting", error)

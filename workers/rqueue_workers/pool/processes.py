@@ -17,7 +17,7 @@ from secrets import token_hex
 from rqueue.logs import logger
 from rqueue.protocol import scripts
 from rqueue_workers.exit_codes import Exit
-from rqueue_workers.pool.exit_cause import Death
+from rqueue_workers.pool.exit_cause import ExitCause
 from rqueue_workers.pool.host import adopts, reap_strangers
 from rqueue_workers.pool.signals import Inbox, Lifeline
 from rqueue_workers.spec import WorkerSpec
@@ -27,24 +27,24 @@ from rqueue_workers.status_page import (
     READY,
     STARTING,
     Running,
-    Shared,
+    StatusPage,
     consumer_of,
 )
 
 log = logger("rqueue.pool")
 
-Body = Callable[[WorkerSpec, Shared, str, int], int]
+Body = Callable[[WorkerSpec, StatusPage, str, int], int]
 """What runs in a forked worker: (spec, its page, its name, the supervisor's pid) -> exit code."""
 
 
 @dataclass(slots=True, eq=False)
-class Member:
+class WorkerProcess:
     """One worker process, as its supervisor knows it. Times are `time.monotonic()`."""
 
-    slot: int
+    index: int
     pid: int
     base: str
-    shared: Shared
+    page: StatusPage
     forked_at: float
     ready_at: float = 0.0
     kill_at: float = 0.0
@@ -60,17 +60,17 @@ class Member:
     @property
     def consumer(self) -> str:
         """Its consumer name, in all its queues."""
-        return consumer_of(self.base, self.shared.rejoins)
+        return consumer_of(self.base, self.page.rejoins)
 
     @property
     def asked(self) -> bool:
         """Whether it was told to leave."""
-        return self.shared.asked != CONTINUE
+        return self.page.asked != CONTINUE
 
     @property
     def stays(self) -> bool:
         """Whether it counts among the workers that the pool is to have."""
-        return not self.asked and not self.killed and self.shared.phase in (STARTING, READY)
+        return not self.asked and not self.killed and self.page.phase in (STARTING, READY)
 
     @property
     def ready(self) -> bool:
@@ -79,7 +79,7 @@ class Member:
 
     def ask(self, what: int, kill_at: float) -> None:
         """Tell it to leave: DRAIN, or STOP. If it is there after `kill_at` it is killed."""
-        self.shared.ask(what)
+        self.page.ask(what)
         self.kill_at = min(self.kill_at, kill_at) if self.kill_at else kill_at
         self._send(signal.SIGTERM)
         if self.stopped:
@@ -105,15 +105,16 @@ SCRIPTS = ("register", "unpark", "settle", "pull", "unregister")
 """What workers say. It is read here, once for all of them: none reads when its first job comes."""
 
 
-class Crew:
-    """All members. It forks them and knows who died; what that means is the supervisor's."""
+class WorkerProcesses:
+    """All worker processes. It forks them and knows who died; what that means is the
+    supervisor's."""
 
     def __init__(self, spec: WorkerSpec, body: Body, inbox: Inbox, lifeline: Lifeline) -> None:
         self._spec = spec
         self._body = body
         self._inbox = inbox
         self._lifeline = lifeline
-        self._members: dict[int, Member] = {}
+        self._by_pid: dict[int, WorkerProcess] = {}
         self._adopts = adopts()
         for name in SCRIPTS:
             scripts.script(name)
@@ -121,28 +122,28 @@ class Crew:
         self.name = f"{spec.name}@{host}" if spec.name else host
         self.name += f":{os.getpid()}"
 
-    def __iter__(self) -> Iterator[Member]:
-        return iter(list(self._members.values()))
+    def __iter__(self) -> Iterator[WorkerProcess]:
+        return iter(list(self._by_pid.values()))
 
     def __len__(self) -> int:
-        return len(self._members)
+        return len(self._by_pid)
 
-    def free_slots(self, wanted: int) -> Sequence[int]:
+    def free_indexes(self, wanted: int) -> Sequence[int]:
         """Slots of 0..wanted-1 that nobody fills who stays."""
-        filled = {member.slot for member in self if member.stays}
-        return [slot for slot in range(wanted) if slot not in filled]
+        filled = {process.index for process in self if process.stays}
+        return [index for index in range(wanted) if index not in filled]
 
     def consumers(self) -> dict[str, bool]:
         """Consumer names whose leases are to be renewed, and whether the worker is at work.
 
         A stopped process (SIGSTOP) does not work on its jobs: if that lasts, others get them.
         """
-        return {member.consumer: member.ready for member in self if not member.stopped}
+        return {process.consumer: process.ready for process in self if not process.stopped}
 
-    def fork(self, slot: int, close: Callable[[], None]) -> Member:
+    def fork(self, index: int, close: Callable[[], None]) -> WorkerProcess:
         """Start a worker. `close` runs in it first: it drops the supervisor's connection."""
-        base = f"{self.name}:{slot}-{token_hex(3)}"
-        shared = Shared(self._spec.slots)
+        base = f"{self.name}:{index}-{token_hex(3)}"
+        page = StatusPage(self._spec.slots)
         parent = os.getpid()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -150,14 +151,14 @@ class Crew:
         with self._inbox.held_back():
             pid = os.fork()
             if pid == 0:
-                self._live(base, shared, parent, close)
-        member = Member(slot, pid, base, shared, time.monotonic())
+                self._live(base, page, parent, close)
+        process = WorkerProcess(index, pid, base, page, time.monotonic())
         with suppress(OSError):  # the child does it too; whoever comes first
             os.setpgid(pid, pid)
-        self._members[pid] = member
-        return member
+        self._by_pid[pid] = process
+        return process
 
-    def _live(self, base: str, shared: Shared, parent: int, close: Callable[[], None]) -> None:
+    def _live(self, base: str, page: StatusPage, parent: int, close: Callable[[], None]) -> None:
         code = int(Exit.INTERNAL)
         try:
             # its own group: a hard limit ends what its jobs started too, and Ctrl-C is for the
@@ -170,9 +171,9 @@ class Crew:
             nothing = os.open(os.devnull, os.O_RDONLY)
             os.dup2(nothing, 0)
             os.close(nothing)
-            code = self._body(self._spec, shared, base, parent)
+            code = self._body(self._spec, page, base, parent)
         except BaseException:  # nothing may get past here into the supervisor's own code
-            shared.blame_us()
+            page.blame_us()
             traceback.print_exc()
         finally:
             with suppress(Exception):
@@ -180,71 +181,74 @@ class Crew:
                 sys.stderr.flush()
             os._exit(code)
 
-    def newly_ready(self) -> list[Member]:
-        """Members that said READY since the last time that this was asked."""
-        found = [m for m in self if not m.ready and m.shared.phase != STARTING]
-        for member in found:
-            member.ready_at = time.monotonic()
-        return [member for member in found if member.shared.phase == READY]
+    def newly_ready(self) -> list[WorkerProcess]:
+        """Worker processes that said READY since the last time that this was asked."""
+        found = [m for m in self if not m.ready and m.page.phase != STARTING]
+        for process in found:
+            process.ready_at = time.monotonic()
+        return [process for process in found if process.page.phase == READY]
 
-    def reap(self) -> list[tuple[Member, Death]]:
-        """Members that died since; they are no members any more."""
+    def reap(self) -> list[tuple[WorkerProcess, ExitCause]]:
+        """Worker processes that died since; they are no worker processes any more."""
         dead = []
-        for member in self:
+        for process in self:
             # one process may have stopped, gone on and died since
-            while member.pid in self._members:
-                pid, status = os.waitpid(member.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            while process.pid in self._by_pid:
+                pid, status = os.waitpid(process.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
                 if pid == 0:
                     break
                 if os.WIFSTOPPED(status) or os.WIFCONTINUED(status):
-                    self._halted(member, status)
+                    self._halted(process, status)
                 else:
-                    del self._members[pid]
-                    dead.append((member, Death.of(status)))
+                    del self._by_pid[pid]
+                    dead.append((process, ExitCause.of(status)))
         if self._adopts:
-            reap_strangers(self._members)
+            reap_strangers(self._by_pid)
         return dead
 
-    def _halted(self, member: Member, status: int) -> None:
+    def _halted(self, process: WorkerProcess, status: int) -> None:
         if os.WIFCONTINUED(status):
-            if member.stopped:
-                log.info("worker %s (process %d) goes on", member.base, member.pid)
-            member.stopped = False
+            if process.stopped:
+                log.info("worker %s (process %d) goes on", process.base, process.pid)
+            process.stopped = False
             return
-        member.stopped = True
+        process.stopped = True
         log.warning(
             "worker %s (process %d) is stopped by %s: until it goes on, nobody renews its leases",
-            member.base,
-            member.pid,
+            process.base,
+            process.pid,
             signal.Signals(os.WSTOPSIG(status)).name,
         )
-        if member.asked:
-            member.wake()
+        if process.asked:
+            process.wake()
 
-    def over_limit(self, now: float) -> Iterator[tuple[Member, list[Running]]]:
-        """Members with jobs that run past their hard limits."""
-        for member in self:
-            if not member.killed:
-                overdue = [job for job in member.shared.running() if 0 < job.deadline <= now]
+    def over_limit(self, now: float) -> Iterator[tuple[WorkerProcess, list[Running]]]:
+        """Worker processes with jobs that run past their hard limits."""
+        for process in self:
+            if not process.killed:
+                overdue = [job for job in process.page.running() if 0 < job.deadline <= now]
                 if overdue:
-                    yield member, overdue
+                    yield process, overdue
 
     def next_limit(self) -> float | None:
         """The next moment at which a hard limit or a deadline of leaving ends."""
-        moments = [member.kill_at for member in self if member.kill_at and not member.killed]
-        for member in self:
-            if not member.killed:
-                moments += [job.deadline for job in member.shared.running() if job.deadline > 0]
+        moments = [process.kill_at for process in self if process.kill_at and not process.killed]
+        for process in self:
+            if not process.killed:
+                moments += [job.deadline for job in process.page.running() if job.deadline > 0]
         return min(moments, default=None)
 
-    def running(self, now: float, longer_than: float) -> Iterator[tuple[Member, list[Running]]]:
-        """Members and those of their jobs that have been running for longer than some seconds."""
-        for member in self:
-            jobs = [job for job in member.shared.running() if now - job.started >= longer_than]
+    def running(
+        self, now: float, longer_than: float
+    ) -> Iterator[tuple[WorkerProcess, list[Running]]]:
+        """Worker processes and those of their jobs that have been running for longer than some
+        seconds."""
+        for process in self:
+            jobs = [job for job in process.page.running() if now - job.started >= longer_than]
             if jobs:
-                yield member, jobs
+                yield process, jobs
 
-    def drain(self, member: Member, now: float, drain: float, grace: float) -> None:
-        """Tell one member to leave when its jobs are done, or `drain` seconds are over."""
+    def drain(self, process: WorkerProcess, now: float, drain: float, grace: float) -> None:
+        """Tell one worker process to leave when its jobs are done, or `drain` seconds are over."""
         # one that starts has none, but may be deep in the import of the app
-        member.ask(DRAIN, now + (drain if member.ready else 0.0) + grace)
+        process.ask(DRAIN, now + (drain if process.ready else 0.0) + grace)

@@ -8,7 +8,7 @@ STEADY = 2.0
 """Seconds at work after which a worker's death says nothing about its successor's chances."""
 
 
-class Respawn:
+class RestartPolicy:
     """Remembers, for each slot, how often in a row its worker died soon."""
 
     def __init__(self, delays: Sequence[float]) -> None:
@@ -17,12 +17,12 @@ class Respawn:
         self._at: dict[int, float] = {}
         self._faults = 0
 
-    def died(self, slot: int, now: float, at_work: float) -> float:
+    def died(self, index: int, now: float, at_work: float) -> float:
         """A worker died that had been at work for so many seconds; returns the delay."""
-        soon = 0 if at_work >= STEADY else self._deaths.get(slot, -1) + 1
-        self._deaths[slot] = soon
+        soon = 0 if at_work >= STEADY else self._deaths.get(index, -1) + 1
+        self._deaths[index] = soon
         delay = self._delays[min(soon, len(self._delays) - 1)]
-        self._at[slot] = now + delay
+        self._at[index] = now + delay
         return delay
 
     def failed(self, at_work: float) -> int:
@@ -31,11 +31,11 @@ class Respawn:
         self._faults = 0 if at_work >= STEADY else self._faults + 1
         return self._faults
 
-    def left(self, slot: int) -> None:
+    def left(self, index: int) -> None:
         """A worker left in order."""
-        self._deaths.pop(slot, None)
-        self._at.pop(slot, None)
+        self._deaths.pop(index, None)
+        self._at.pop(index, None)
 
-    def at(self, slot: int) -> float:
+    def at(self, index: int) -> float:
         """When the slot may be filled, by `time.monotonic()`; 0 = at once."""
-        return self._at.get(slot, 0.0)
+        return self._at.get(index, 0.0)

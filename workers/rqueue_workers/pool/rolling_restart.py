@@ -5,31 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rqueue.logs import logger
-from rqueue_workers.pool.processes import Crew, Member
+from rqueue_workers.pool.processes import WorkerProcess, WorkerProcesses
 
 log = logger("rqueue.pool")
 
 
-class Rolling:
+class RollingRestart:
     """One rolling restart. `step` is called whenever something may have changed.
 
     start: forks a worker into a slot. retire: tells a worker to drain.
     """
 
     def __init__(
-        self, crew: Crew, start: Callable[[int], Member], retire: Callable[[Member], None]
+        self,
+        processes: WorkerProcesses,
+        start: Callable[[int], WorkerProcess],
+        retire: Callable[[WorkerProcess], None],
     ) -> None:
-        self._crew = crew
+        self._processes = processes
         self._start = start
         self._retire = retire
-        self._todo = [member for member in crew if member.stays]
-        self._fresh: Member | None = None
-        self._leaving: Member | None = None
+        self._todo = [process for process in processes if process.stays]
+        self._fresh: WorkerProcess | None = None
+        self._leaving: WorkerProcess | None = None
         log.info("rolling restart, %d to go", len(self._todo))
 
     def step(self) -> bool:
         """Go on; True when it is over."""
-        present = set(self._crew)
+        present = set(self._processes)
         if self._leaving in present:
             return False
         if self._fresh is not None:
@@ -40,16 +43,16 @@ class Rolling:
                 self._retire(self._leaving)
                 return False
         # who died meanwhile was replaced already, by one that started after the signal
-        self._todo = [member for member in self._todo if member in present and member.stays]
+        self._todo = [process for process in self._todo if process in present and process.stays]
         if not self._todo:
             log.info("rolling restart is done")
             return True
-        self._fresh = self._start(self._todo[0].slot)
+        self._fresh = self._start(self._todo[0].index)
         return False
 
-    def failed(self, member: Member) -> bool:
+    def failed(self, process: WorkerProcess) -> bool:
         """Whether this death of a worker that never got ready ends the restart."""
-        if member is not self._fresh:
+        if process is not self._fresh:
             return False
         log.error("rolling restart given up: the new worker did not start; the old ones stay")
         return True

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from rqueue.logs import logger
 from rqueue.text.numbers import many
-from rqueue_workers.pool.processes import Crew, Member
+from rqueue_workers.pool.processes import WorkerProcess, WorkerProcesses
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import READY, STARTING
 
 log = logger("rqueue.pool")
 
 
-def report(crew: Crew, spec: WorkerSpec, now: float, gone: bool) -> None:
+def report(processes: WorkerProcesses, spec: WorkerSpec, now: float, gone: bool) -> None:
     """Log one line for each worker, and one for each job that it runs. now: `time.monotonic()`."""
-    log.info("pool %s: %s%s", crew.name, workers(len(crew)), ", Redis is gone" if gone else "")
-    for member in crew:
-        running = member.shared.running()
+    log.info(
+        "pool %s: %s%s", processes.name, workers(len(processes)), ", Redis is gone" if gone else ""
+    )
+    for process in processes:
+        running = process.page.running()
         log.info(
             "worker %s (process %d) %s for %.0f s: %s done, %d running",
-            member.base,
-            member.pid,
-            _doing(member),
-            now - member.forked_at,
-            many(member.shared.done, "job"),
+            process.base,
+            process.pid,
+            _doing(process),
+            now - process.forked_at,
+            many(process.page.done, "job"),
             len(running),
         )
         for job in running:
@@ -36,9 +38,9 @@ def workers(count: int) -> str:
     return many(count, "worker")
 
 
-def _doing(member: Member) -> str:
-    if member.stopped:
+def _doing(process: WorkerProcess) -> str:
+    if process.stopped:
         return "is stopped"
-    if member.asked or member.shared.phase > READY:
+    if process.asked or process.page.phase > READY:
         return "leaves"
-    return "starts" if member.shared.phase == STARTING else "works"
+    return "starts" if process.page.phase == STARTING else "works"

@@ -24,13 +24,13 @@ from rqueue.transport.lease_renewer import renewal_interval
 from rqueue.transport.redis_client import open_client
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.pool import log_setup, preflight
-from rqueue_workers.pool.exit_cause import Death, OomKills
+from rqueue_workers.pool.exit_cause import ExitCause, OomKills
 from rqueue_workers.pool.host import Pidfile, tell_systemd
 from rqueue_workers.pool.lease_keeper import Reclaim, RedisClock, Renewal, RunningNotes
-from rqueue_workers.pool.pending_commands import Errands
-from rqueue_workers.pool.processes import Body, Crew, Member
-from rqueue_workers.pool.restart_policy import Respawn
-from rqueue_workers.pool.rolling_restart import Rolling
+from rqueue_workers.pool.pending_commands import PendingCommands
+from rqueue_workers.pool.processes import Body, WorkerProcess, WorkerProcesses
+from rqueue_workers.pool.restart_policy import RestartPolicy
+from rqueue_workers.pool.rolling_restart import RollingRestart
 from rqueue_workers.pool.signals import Inbox, Lifeline
 from rqueue_workers.pool.status_report import report, workers
 from rqueue_workers.pool.verdict import Verdict, judge
@@ -65,20 +65,20 @@ class Supervisor:
         self._proven = False
         self._announced = False
         self._deaths = 0
-        self._rolling: Rolling | None = None
+        self._rolling: RollingRestart | None = None
         self._roll_again = False
         self._end_by = 0.0
         self._renew_at = 0.0
         self._said = ""
         self._clock = RedisClock()
-        self._respawn = Respawn(spec.respawn_delays)
+        self._respawn = RestartPolicy(spec.respawn_delays)
         self._oom_kills = OomKills()
         settings = spec.worker.settings
         self._keys = [QueueKeys(queue, settings.namespace) for queue in spec.worker.queues]
         self._interval = renewal_interval(settings.lease_ms)
         self._inbox: Inbox
-        self._crew: Crew
-        self._errands: Errands
+        self._processes: WorkerProcesses
+        self._pending: PendingCommands
 
     def run(self) -> int:
         """Run until a signal, or a fault, ends the pool; returns its exit code."""
@@ -117,20 +117,22 @@ class Supervisor:
         # answers are never waited for, but a login is: keep that short
         brief = min(2.0, settings.connect_timeout)
         client = open_client(settings.url, socket_connect_timeout=brief)
-        self._errands = Errands(Wire(client, timeout=brief), settings.command_timeout)
+        self._pending = PendingCommands(Wire(client, timeout=brief), settings.command_timeout)
         lifeline = Lifeline()
-        self._crew = Crew(worker, self._body, self._inbox, lifeline)
+        self._processes = WorkerProcesses(worker, self._body, self._inbox, lifeline)
         self._renewals = [
-            Renewal(keys, settings.lease_ms, self._crew.consumers, self._lease_ended, self._clock)
+            Renewal(
+                keys, settings.lease_ms, self._processes.consumers, self._lease_ended, self._clock
+            )
             for keys in self._keys
         ]
         self._notes = [
-            RunningNotes(index, keys, self._crew.running, self._clock)
+            RunningNotes(index, keys, self._processes.running, self._clock)
             for index, keys in enumerate(self._keys)
         ]
         log.info(
             "pool %s: rqueue %s, %s for %s, Redis at %s",
-            self._crew.name,
+            self._processes.name,
             rqueue.__version__,
             workers(self._wanted),
             ", ".join(worker.queues),
@@ -142,45 +144,49 @@ class Supervisor:
             for number in self._inbox.take():
                 self._hear(number, now)
             self._notice_ready(now)  # also of one that died since
-            for member, death in self._crew.reap():
-                self._mourn(member, death, now)
+            for process, exit_cause in self._processes.reap():
+                self._exited(process, exit_cause, now)
             self._enforce(now)
             self._note_running(now)
             self._fill(now)
             if now >= self._renew_at:
                 self._renew_at = now + self._interval
                 for renewal in self._renewals:
-                    self._errands.add(renewal, first=True)
-            self._errands.step(now, self._errands.socket in readable)
+                    self._pending.add(renewal, first=True)
+            self._pending.step(now, self._pending.socket in readable)
             if self._over(now):
                 break
             readable = self._sleep()
-        self._errands.close()
+        self._pending.close()
         lifeline.close()
-        log.info("pool %s: ended with exit code %d", self._crew.name, self._code)
+        log.info("pool %s: ended with exit code %d", self._processes.name, self._code)
         return self._code
 
     def _sleep(self) -> list[Any]:
         watched = [self._inbox]
-        if (socket := self._errands.socket) is not None:
+        if (socket := self._pending.socket) is not None:
             watched.append(socket)
         now = time.monotonic()
-        busy = any(member.shared.busy for member in self._crew)
+        busy = any(process.page.busy for process in self._processes)
         moments = [self._renew_at, now + (CLOSE_LOOK if busy else LOOK)]
-        for moment in (self._errands.wake_at, self._crew.next_limit(), self._end_by or None):
+        for moment in (self._pending.wake_at, self._processes.next_limit(), self._end_by or None):
             if moment is not None:
                 moments.append(moment)
         if self._stage == WORKING:
-            moments += [self._respawn.at(slot) for slot in self._crew.free_slots(self._wanted)]
+            moments += [
+                self._respawn.at(index) for index in self._processes.free_indexes(self._wanted)
+            ]
         # one that starts is looked at often, the less so the longer it takes
-        moments += [now + max(0.01, (now - m.forked_at) / 8) for m in self._crew if not m.ready]
+        moments += [
+            now + max(0.01, (now - m.forked_at) / 8) for m in self._processes if not m.ready
+        ]
         readable, _, _ = select.select(watched, (), (), max(0.0, min(moments) - now))
         return readable
 
     def _over(self, now: float) -> bool:
-        if self._stage == WORKING or len(self._crew):
+        if self._stage == WORKING or len(self._processes):
             return False
-        if self._errands.idle:
+        if self._pending.idle:
             return True
         if not self._end_by:
             self._end_by = now + FAREWELL
@@ -200,15 +206,15 @@ class Supervisor:
         elif number == signal.SIGHUP and self._stage == WORKING:
             self._roll()
         elif number == signal.SIGUSR1:
-            report(self._crew, self._spec.worker, now, self._errands.gone)
+            report(self._processes, self._spec.worker, now, self._pending.gone)
         elif number == signal.SIGTTIN and self._stage == WORKING:
             self._wanted += 1
             log.info("SIGTTIN: %s from now on", workers(self._wanted))
         elif number == signal.SIGTTOU and self._stage == WORKING and self._wanted > 1:
             self._wanted -= 1
             log.info("SIGTTOU: %s from now on", workers(self._wanted))
-            for member in [m for m in self._crew if m.stays and m.slot >= self._wanted]:
-                self._retire(member)
+            for process in [m for m in self._processes if m.stays and m.index >= self._wanted]:
+                self._retire(process)
         elif number == signal.SIGTSTP:
             log.warning("SIGTSTP: a suspended pool would lose its leases; stop it instead")
 
@@ -219,121 +225,125 @@ class Supervisor:
         elif self._stage == DRAINING:
             self._stage = STOPPING
             log.info("%s: stopping now, what runs is given back", why)
-            for member in self._crew:
-                member.ask(STOP, now + self._spec.grace)
+            for process in self._processes:
+                process.ask(STOP, now + self._spec.grace)
         else:
             log.warning("%s: killing what is left", why)
-            for member in self._crew:
-                member.kill()
+            for process in self._processes:
+                process.kill()
 
     def _drain(self, why: str) -> None:
         self._stage = DRAINING
         tell_systemd("STOPPING=1")
-        for member in self._crew:
-            self._retire(member)
+        for process in self._processes:
+            self._retire(process)
         log.info("%s: draining, at most %g s", why, self._spec.worker.drain)
 
-    def _retire(self, member: Member) -> None:
-        self._crew.drain(member, time.monotonic(), self._spec.worker.drain, self._spec.grace)
+    def _retire(self, process: WorkerProcess) -> None:
+        self._processes.drain(process, time.monotonic(), self._spec.worker.drain, self._spec.grace)
 
     # -- workers come ------------------------------------------------------------------------------
 
     def _fill(self, now: float) -> None:
         if self._stage != WORKING:
             return
-        for slot in self._crew.free_slots(self._wanted):
-            if now >= self._respawn.at(slot):
-                self._start(slot)
+        for index in self._processes.free_indexes(self._wanted):
+            if now >= self._respawn.at(index):
+                self._start(index)
         if self._rolling is not None and self._rolling.step():
             self._rolling = None
             if self._roll_again:
                 self._roll_again = False
                 self._roll()
 
-    def _start(self, slot: int) -> Member:
-        return self._crew.fork(slot, self._errands.close)
+    def _start(self, index: int) -> WorkerProcess:
+        return self._processes.fork(index, self._pending.close)
 
     def _roll(self) -> None:
         if self._rolling is not None:
             self._roll_again = True
         else:
-            self._rolling = Rolling(self._crew, self._start, self._retire)
+            self._rolling = RollingRestart(self._processes, self._start, self._retire)
 
     def _notice_ready(self, now: float) -> None:
-        for member in self._crew.newly_ready():
+        for process in self._processes.newly_ready():
             self._proven = True
             log.info(
                 "worker %s (process %d) is ready after %.2f s",
-                member.base,
-                member.pid,
-                now - member.forked_at,
+                process.base,
+                process.pid,
+                now - process.forked_at,
             )
-            self._pass_on(logging.WARNING, member.shared.words)
-        if self._proven and not self._announced and all(member.ready for member in self._crew):
+            self._pass_on(logging.WARNING, process.page.words)
+        if (
+            self._proven
+            and not self._announced
+            and all(process.ready for process in self._processes)
+        ):
             self._announced = True
             tell_systemd(f"READY=1\nSTATUS={workers(self._wanted)}")
 
     # -- workers go --------------------------------------------------------------------------------
 
     def _enforce(self, now: float) -> None:
-        for member, overdue in self._crew.over_limit(now):
-            member.overdue = overdue
+        for process, overdue in self._processes.over_limit(now):
+            process.overdue = overdue
             for job in overdue:
                 log.warning(
                     "job %s of queue %s passed its hard limit of %.3g s: killing worker %s",
                     job.id,
                     self._keys[job.queue].queue,
                     job.deadline - job.started,
-                    member.base,
+                    process.base,
                 )
-            member.kill()
-        for member in self._crew:
-            if member.kill_at and now >= member.kill_at and not member.killed:
-                if member.shared.phase == WAITING and not member.patience:
+            process.kill()
+        for process in self._processes:
+            if process.kill_at and now >= process.kill_at and not process.killed:
+                if process.page.phase == WAITING and not process.patience:
                     # it has done its jobs, and only has to tell: as long as the lease may hold
                     lease_s = self._spec.worker.settings.lease_ms / 1000
-                    member.patience = lease_s + self._spec.grace
-                    member.kill_at = now + member.patience
+                    process.patience = lease_s + self._spec.grace
+                    process.kill_at = now + process.patience
                     continue
-                log.warning("worker %s did not leave in time: killing it", member.base)
-                member.kill()
+                log.warning("worker %s did not leave in time: killing it", process.base)
+                process.kill()
 
     def _note_running(self, now: float) -> None:
         """What runs for long is noted in Redis, where it is found when this host dies."""
         for notes in self._notes:
             if notes.due(now):
-                self._errands.add(notes)
+                self._pending.add(notes)
 
-    def _mourn(self, member: Member, death: Death, now: float) -> None:
+    def _exited(self, process: WorkerProcess, exit_cause: ExitCause, now: float) -> None:
         """Give back what it held, say why it died, and see to its successor."""
-        verdict = judge(member, death, self._oom_kills)
+        verdict = judge(process, exit_cause, self._oom_kills)
         if verdict.no_start:
-            self._could_not_start(member, death)
+            self._could_not_start(process, exit_cause)
         for index, keys in enumerate(self._keys):
             charged = [job for job in verdict.charged if job.queue == index]
             cause = verdict.cause(charged, self._clock.now)
             ran = [self._clock.ran(job) for job in charged]
-            self._errands.add(Reclaim(keys, member.consumer, cause, ran, self._clock))
+            self._pending.add(Reclaim(keys, process.consumer, cause, ran, self._clock))
         if self._stage != WORKING and verdict.unfinished and self._code == Exit.OK:
             self._code = Exit.UNFINISHED
         if verdict.crashed:
             self._report_crash(verdict, now)
         elif verdict.ordered:
-            log.info("worker %s (process %d) left", member.base, member.pid)
+            log.info("worker %s (process %d) left", process.base, process.pid)
         self._make_room(verdict, now)
-        member.shared.close()
+        process.page.close()
 
     def _report_crash(self, verdict: Verdict, now: float) -> None:
-        member = verdict.member
+        process = verdict.process
         jobs = ", ".join(
             f"{job.id} of queue {self._keys[job.queue].queue} (for {now - job.started:.3g} s)"
             for job in verdict.running
         )
         log.error(
             "worker %s (process %d) %s; %s%s",
-            member.base,
-            member.pid,
-            verdict.death,
+            process.base,
+            process.pid,
+            verdict.exit_cause,
             f"it ran {jobs}" if jobs else "it ran no job",
             "; a fault of rqueue's own, no job is charged" if verdict.ours else "",
         )
@@ -341,20 +351,20 @@ class Supervisor:
     def _make_room(self, verdict: Verdict, now: float) -> None:
         """See to a successor: at once where it left in order, or a job ended it (each such job is
         held back by itself); else more slowly each time."""
-        member = verdict.member
+        process = verdict.process
         if self._stage != WORKING:
             return
-        if not member.ready and self._rolling is not None and self._rolling.failed(member):
+        if not process.ready and self._rolling is not None and self._rolling.failed(process):
             self._rolling = None
             self._roll_again = False
             return
-        if verdict.ordered or member.killed or verdict.by_job:
-            self._respawn.left(member.slot)
+        if verdict.ordered or process.killed or verdict.by_job:
+            self._respawn.left(process.index)
             return
-        at_work = now - member.ready_at if member.ready else 0.0
-        delay = self._respawn.died(member.slot, now, at_work)
+        at_work = now - process.ready_at if process.ready else 0.0
+        delay = self._respawn.died(process.index, now, at_work)
         if delay:
-            log.info("another worker for slot %d in %g s", member.slot, delay)
+            log.info("another worker for slot %d in %g s", process.index, delay)
         self._deaths += 1
         if verdict.ours and self._respawn.failed(at_work) >= HOPELESS:
             self._code = Exit.INTERNAL
@@ -362,13 +372,13 @@ class Supervisor:
             self._drain("rqueue fails")
         elif not self._proven and self._deaths >= HOPELESS:
             self._code = Exit.APP
-            log.error("no worker got to work, the last one %s: giving up", verdict.death)
+            log.error("no worker got to work, the last one %s: giving up", verdict.exit_cause)
             self._drain("no worker starts")
 
-    def _could_not_start(self, member: Member, death: Death) -> None:
-        said = member.shared.words or f"worker {member.base} cannot start: it {death}"
+    def _could_not_start(self, process: WorkerProcess, exit_cause: ExitCause) -> None:
+        said = process.page.words or f"worker {process.base} cannot start: it {exit_cause}"
         if self._stage == WORKING and not self._proven:
-            self._code = Exit(death.code or 0)
+            self._code = Exit(exit_cause.code or 0)
             self._pass_on(logging.ERROR, said)
             self._drain("the workers cannot start")
         elif self._stage == WORKING:
@@ -387,15 +397,15 @@ class Supervisor:
         A worker that is busy learns it when it settles, and registers again. An idle one waits on a
         list that nobody writes to any more, so another one takes its place.
         """
-        for member in self._crew:
-            if member.consumer not in consumers or not member.stays:
+        for process in self._processes:
+            if process.consumer not in consumers or not process.stays:
                 continue
-            idle = not member.shared.running()
+            idle = not process.page.running()
             log.warning(
                 "the lease of worker %s in queue %s ended although it lives: %s",
-                member.base,
+                process.base,
                 queue,
                 "replacing it" if idle else "what it held went back",
             )
             if idle and self._stage == WORKING:
-                self._retire(member)
+                self._retire(process)

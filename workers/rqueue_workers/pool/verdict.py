@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rqueue_workers.exit_codes import Exit
-from rqueue_workers.pool.exit_cause import Death, OomKills, crash_cause, limit_cause, quiet_cause
-from rqueue_workers.pool.processes import Member
+from rqueue_workers.pool.exit_cause import (
+    ExitCause,
+    OomKills,
+    crash_cause,
+    limit_cause,
+    quiet_cause,
+)
+from rqueue_workers.pool.processes import WorkerProcess
 from rqueue_workers.status_page import Running
 
 
@@ -19,8 +25,8 @@ class Verdict(NamedTuple):
     process, in the order in which they began.
     """
 
-    member: Member
-    death: Death
+    process: WorkerProcess
+    exit_cause: ExitCause
     ordered: bool
     crashed: bool
     no_start: bool
@@ -37,36 +43,38 @@ class Verdict(NamedTuple):
     @property
     def unfinished(self) -> bool:
         """Whether jobs that ran are to run again though no limit of theirs was the reason."""
-        overdue = {job.id for job in self.member.overdue}
-        return self.death.code == Exit.UNFINISHED or any(j.id not in overdue for j in self.running)
+        overdue = {job.id for job in self.process.overdue}
+        return self.exit_cause.code == Exit.UNFINISHED or any(
+            j.id not in overdue for j in self.running
+        )
 
     def cause(self, jobs: list[Running], at: int) -> bytes:
         """The cause JSON of these of the charged jobs. at: ms, Redis's clock."""
-        worker = self.member.base
+        worker = self.process.base
         if not jobs:
             return quiet_cause(worker, at)
         if self.crashed:
-            return crash_cause(self.death, worker, at, self.oom)
+            return crash_cause(self.exit_cause, worker, at, self.oom)
         return limit_cause(jobs[0].deadline - jobs[0].started, worker, at)
 
 
-def judge(member: Member, death: Death, oom_kills: OomKills) -> Verdict:
-    """Say what a death means. Reads the member's page."""
-    running = member.shared.running()
-    ordered = (member.asked or not member.stays) and death.code in (Exit.OK, Exit.UNFINISHED)
+def judge(process: WorkerProcess, exit_cause: ExitCause, oom_kills: OomKills) -> Verdict:
+    """Say what a death means. Reads the worker process's page."""
+    running = process.page.running()
+    ordered = (process.asked or not process.stays) and exit_cause.code in (Exit.OK, Exit.UNFINISHED)
     # asked to leave before it could listen: the signal itself ended it
-    unheard = member.asked and not member.ready and death.signal == "SIGTERM"
-    no_start = not member.ready and death.code in (Exit.APP, Exit.REDIS) and not running
-    crashed = not (ordered or member.killed or unheard or no_start)
-    ours = crashed and member.shared.our_fault
+    unheard = process.asked and not process.ready and exit_cause.signal == "SIGTERM"
+    no_start = not process.ready and exit_cause.code in (Exit.APP, Exit.REDIS) and not running
+    crashed = not (ordered or process.killed or unheard or no_start)
+    ours = crashed and process.page.our_fault
     if crashed:
         charged = [] if ours else running
     else:
-        overdue = {(job.slot, job.id) for job in member.overdue}
-        charged = [job for job in running if (job.slot, job.id) in overdue]
+        overdue = {(job.index, job.id) for job in process.overdue}
+        charged = [job for job in running if (job.index, job.id) in overdue]
     return Verdict(
-        member=member,
-        death=death,
+        process=process,
+        exit_cause=exit_cause,
         ordered=ordered,
         crashed=crashed,
         no_start=no_start,

@@ -1,4 +1,5 @@
-"""In which order jobs come into a hand: as the queue put them there, over whichever connection.
+"""In which order jobs come into a subscription: as the queue put them there, over whichever
+connection.
 
 A job that is handed over comes with a wake-up, one that is pulled with a reply, on another
 connection: either may be read first. A reply says behind which job its jobs stand (X-25), so what
@@ -17,7 +18,7 @@ Unstarted = tuple[bytes, bytes, int]
 
 
 class Arrivals:
-    """What came into one hand and has no place in it yet."""
+    """What came into one subscription and has no place in it yet."""
 
     def __init__(self) -> None:
         self.aside: list[bytes] = []
@@ -25,13 +26,13 @@ class Arrivals:
         self.held_up = False
         """A reply is being read, and may have to stand behind what is heard now."""
         self.behind = b""
-        """The last job in these hands before the ones that the last reply brought."""
+        """The last job that was held before the ones that the last reply brought."""
         self._recalled_to = 0
         self._asked = b""
 
     def is_old(self, id: bytes, value: bytes) -> bool:
-        """Whether a recall covered this hand-over: it was on its way when the queue said all that
-        is in this hand. Whoever is handed a job later has a later position."""
+        """Whether a recall covered this subscription-over: it was on its way when the queue said
+        all that is in this subscription. Whoever is handed a job later has a later position."""
         last = self._recalled_to
         return last > 0 and position_of(Delivery(id, value)) <= last
 
@@ -56,7 +57,7 @@ class Arrivals:
         return [*jobs, *aside]
 
     def recalled(self, jobs: Sequence[bytes]) -> None:
-        """The queue said all that is in this hand."""
+        """The queue said all that is in this subscription."""
         self.aside = []
         for i in range(0, len(jobs), 2):
             position = position_of(Delivery(jobs[i], jobs[i + 1]))

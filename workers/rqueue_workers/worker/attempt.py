@@ -51,8 +51,8 @@ class Unfit(Exception):
         self.row = row
 
 
-class Executor:
-    """What the lanes share: plans by name, signatures, limits of attempts, the worker's name.
+class Attempts:
+    """What the executors share: plans by name, signatures, limits of attempts, the worker's name.
 
     A job's end is a row: (id, value, head, task, acquired, started, finished, ...) followed, for a
     result, by (keep ms, result JSON); for a failure by (outcome, error's name, what settle needs: a

@@ -1,4 +1,4 @@
-"""History rows of a settled batch: from the tuples that the lanes leave to packed columns."""
+"""History rows of a settled batch: from the tuples that the executors leave to packed columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credit that adapts: how many jobs of a lane to hold, so that it is about 50 ms of work."""
+"""Credit that adapts: how many jobs of a executor to hold, so that it is about 50 ms of work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MOST = 256
 FIRST = 8
 
 
-class Credit:
+class PrefetchWindow:
     """Learns how long jobs take. `mean`: seconds a job, 0.0 before the first."""
 
     __slots__ = ("fixed", "mean", "slots", "window")

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rqueue_workers.worker.subscription import Hand
+from rqueue_workers.worker.subscription import Subscription
 
 
-class Turns:
-    """Chooses among the hands that have jobs to run. A turn is at most one batch."""
+class QueuePolling:
+    """Chooses among the subscriptions that have jobs to run. A turn is at most one batch."""
 
-    def __init__(self, hands: Sequence[Hand], strict: bool) -> None:
-        self._hands = list(hands)
+    def __init__(self, subscriptions: Sequence[Subscription], strict: bool) -> None:
+        self._subscriptions = list(subscriptions)
         self._strict = strict
         self._next = 0
 
-    def next(self) -> Hand | None:
-        """The hand whose jobs run now; None when none has any."""
-        hands = self._hands
-        if self._strict or len(hands) == 1:
-            for hand in hands:
-                if hand.todo:
-                    return hand
+    def next(self) -> Subscription | None:
+        """The subscription whose jobs run now; None when none has any."""
+        subscriptions = self._subscriptions
+        if self._strict or len(subscriptions) == 1:
+            for subscription in subscriptions:
+                if subscription.todo:
+                    return subscription
             return None
-        count = len(hands)
+        count = len(subscriptions)
         for step in range(count):
             index = (self._next + step) % count
-            if hands[index].todo:
+            if subscriptions[index].todo:
                 self._next = (index + 1) % count
-                return hands[index]
+                return subscriptions[index]
         return None
 
-    def pulls(self, hand: Hand) -> bool:
-        """Whether a hand may acquire now: served strictly, only while no queue before it has work
-        in hand, or more than it could take."""
+    def pulls(self, subscription: Subscription) -> bool:
+        """Whether a subscription may acquire now: served strictly, only while no queue before it
+        holds work, or was offered more than it could take."""
         if not self._strict:
             return True
-        for other in self._hands:
-            if other is hand:
+        for other in self._subscriptions:
+            if other is subscription:
                 return True
             if other.todo or other.state == "notified":
                 return False

@@ -13,7 +13,7 @@ from time import monotonic
 from types import FrameType
 
 from rqueue.logs import logger
-from rqueue_workers.status_page import CONTINUE, DRAIN, STOP, Shared
+from rqueue_workers.status_page import CONTINUE, DRAIN, STOP, StatusPage
 
 log = logger("rqueue.worker")
 
@@ -27,10 +27,10 @@ class Stop:
     """What the process is asked. `level`: CONTINUE, DRAIN, STOP; `deadline`: monotonic time by
     which jobs that run are to be done. `fd` becomes readable when something happens."""
 
-    def __init__(self, shared: Shared, drain: float, parent: int) -> None:
+    def __init__(self, page: StatusPage, drain: float, parent: int) -> None:
         self.level = CONTINUE
         self.deadline = 0.0
-        self._shared = shared
+        self._page = page
         self._drain = drain
         self._parent = parent
         self.fd, self._write = os.pipe()
@@ -60,7 +60,7 @@ class Stop:
                 os.close(fd)
 
     def _knock(self, _signal: int, _frame: FrameType | None) -> None:
-        self.ask(max(DRAIN, self._shared.asked))
+        self.ask(max(DRAIN, self._page.asked))
 
     def look(self) -> None:
         """See whether the supervisor is there and what it asks."""
@@ -68,8 +68,8 @@ class Stop:
             if self.level < DRAIN:
                 log.warning("the supervisor is gone: leaving")
                 self.ask(DRAIN, min(self._drain, ORPHAN_S))
-        elif self._shared.asked > self.level:
-            self.ask(self._shared.asked)
+        elif self._page.asked > self.level:
+            self.ask(self._page.asked)
 
     def ask(self, level: int, patience: float | None = None) -> None:
         """DRAIN or STOP; never back."""

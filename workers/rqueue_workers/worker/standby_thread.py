@@ -1,4 +1,5 @@
-"""The courier: a thread that works at the desk while the main thread is in a long job.
+"""The stand-by thread: a thread that works at the dispatcher while the main thread is in a long
+job.
 
 It settles what ended before that job, gives back what waits behind it, hears that the job was
 cancelled, and ends the process when the job outlasts the drain. It sleeps for as long as a job is
@@ -11,10 +12,10 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
-from rqueue_workers.status_page import Shared
-from rqueue_workers.worker.dispatcher import Desk
+from rqueue_workers.status_page import StatusPage
+from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.executors.base import fail_hard
-from rqueue_workers.worker.executors.main_thread import Now, Slot
+from rqueue_workers.worker.executors.main_thread import CurrentJob, Now
 
 TICK_S = 0.005
 SLOW_TICK_S = 0.05
@@ -22,17 +23,21 @@ IDLE_TICKS = 20
 """Looks at an idle main thread before it is parked."""
 
 
-class Courier(threading.Thread):
+class StandbyThread(threading.Thread):
     """overdue: called at each look during a long job; ends the process when it must."""
 
     def __init__(
-        self, desk: Desk, slot: Slot, shared: Shared, overdue: Callable[[Now], None]
+        self,
+        dispatcher: Dispatcher,
+        slot: CurrentJob,
+        page: StatusPage,
+        overdue: Callable[[Now], None],
     ) -> None:
-        super().__init__(name="rqueue-courier", daemon=True)
+        super().__init__(name="rqueue-standby", daemon=True)
         self.parked = False
-        self._desk = desk
+        self._dispatcher = dispatcher
         self._slot = slot
-        self._shared = shared
+        self._page = page
         self._overdue = overdue
         self._event = threading.Event()
         self._closed = False
@@ -59,7 +64,7 @@ class Courier(threading.Thread):
         try:
             self._watch()
         except BaseException:
-            fail_hard(self._shared)
+            fail_hard(self._page)
 
     def _watch(self) -> None:
         idle = 0
@@ -90,29 +95,35 @@ class Courier(threading.Thread):
 
     def _attend(self, job: Now) -> float:
         """A job runs long. Returns seconds until the next look."""
-        desk = self._desk
+        dispatcher = self._dispatcher
         if job is not self._watched:
             self._watched = job
             self._looks = 0
-            for hand in desk.hands:
-                hand.hold_s = 0.0
+            for subscription in dispatcher.subscriptions:
+                subscription.hold_s = 0.0
         self._looks += 1
-        desk.kicked = False
-        if not desk.outage.waiting:
-            for hand in desk.hands:
-                desk.guarded(desk.clear, hand, job=job)
+        dispatcher.kicked = False
+        if not dispatcher.outage.waiting:
+            for subscription in dispatcher.subscriptions:
+                dispatcher.guarded(dispatcher.clear, subscription, job=job)
                 if self._slot.job is not job:
                     return TICK_S
                 if (
-                    hand.pending
-                    or hand.lost_reply
-                    or hand.flight is not None
-                    or desk.wants(hand, monotonic(), blocked=True)
+                    subscription.pending
+                    or subscription.lost_reply
+                    or subscription.flight is not None
+                    or dispatcher.wants(subscription, monotonic(), blocked=True)
                 ):
-                    desk.step(hand, job)
-            desk.guarded(desk.poll, job=job)
-        desk.rest(monotonic())
+                    dispatcher.step(subscription, job)
+            dispatcher.guarded(dispatcher.poll, job=job)
+        dispatcher.rest(monotonic())
         self._overdue(job)
-        if any(hand.todo or hand.pending for hand in desk.hands) or self._looks < 20:
+        if (
+            any(
+                subscription.todo or subscription.pending
+                for subscription in dispatcher.subscriptions
+            )
+            or self._looks < 20
+        ):
             return TICK_S
         return SLOW_TICK_S

@@ -1,4 +1,5 @@
-"""A worker's hand in one queue: what it holds, what became of it, and the call that says so."""
+"""One worker's subscription to one queue: the jobs it holds, their outcomes, and the settle call
+that reports them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from rqueue.text.numbers import many
 from rqueue.transport.connection import Wire
 from rqueue_workers.worker.arrivals import Arrivals, Unstarted
 from rqueue_workers.worker.history_rows import Row, pack_rows
-from rqueue_workers.worker.prefetch import Credit
+from rqueue_workers.worker.prefetch import PrefetchWindow
 
 T = TypeVar("T")
 
@@ -41,9 +42,9 @@ class Flight(NamedTuple):
     back: list[tuple[bytes, int]]
 
 
-class Hand:
+class Subscription:
     """One queue's consumer. Lanes append to its deques (atomic) and take from `todo`; everything
-    else is done under the desk's lock. ended: told how many jobs ended, once that is settled.
+    else is done under the dispatcher's lock. ended: told how many jobs ended, once that is settled.
 
     todo: jobs not begun. acks, dones, others: rows of ended jobs, to be settled: without a result,
     with one, and failed or put off. back: (id, size) of jobs to give back unstarted.
@@ -74,17 +75,17 @@ class Hand:
         self.dones: deque[Row] = deque()
         self.others: deque[Row] = deque()
         self.back: deque[tuple[bytes, int]] = deque()
-        self.credit = Credit(1, prefetch)
-        """Of the main thread's lane."""
+        self.credit = PrefetchWindow(1, prefetch)
+        """Of the main thread's executor."""
         self.arrivals = Arrivals()
         self.gave_back = False
         """Jobs went back, and nothing was pulled since: they wait before what is handed over."""
         self.passing: deque[tuple[bytes, int]] = deque()
         """Like `back`, but not to be acquired again in the same step: others are to have a look."""
-        self.lanes: set[int] = set()
+        self.executors: set[int] = set()
         """Of the jobs that came so far: what to expect of the next ones."""
         self.hold_until = 0.0
-        """While a lane is blocked, pull nothing before this time."""
+        """While a executor is blocked, pull nothing before this time."""
         self.hold_s = 0.0
         self.ids: set[bytes] = set()
         """What it holds, by its own count: every job from the reply that brought it to the reply
@@ -409,8 +410,9 @@ class Hand:
         return jobs
 
     def hold(self, now: float) -> None:
-        """Jobs went back because nothing here was free for them. Other lanes may have room for what
-        comes behind, but the same jobs would come first: look again later, and less and less."""
+        """Jobs went back because nothing here was free for them. Other executors may have room for
+        what comes behind, but the same jobs would come first: look again later, and less and
+        less."""
         if now - self.hold_until > 2.0:
             self.hold_s = 0.0
         self.hold_s = min(2.0, max(0.02, 2 * self.hold_s))

@@ -11,12 +11,12 @@ from rqueue_workers.worker.task_plans import ASYNC, Plan
 _START = b'["'
 
 
-class Sorter:
+class TaskKinds:
     """Knows the names of the async tasks as they stand in envelopes. A name that it cannot find is
     taken for a sync one: the main thread finds out when it decodes the job."""
 
     def __init__(self, plans: Iterable[Plan]) -> None:
-        self._names = {dumps(plan.name)[1:-1] for plan in plans if plan.lane == ASYNC}
+        self._names = {dumps(plan.name)[1:-1] for plan in plans if plan.executor == ASYNC}
 
     def is_async(self, value: bytes) -> bool:
         """Whether a stored job seems to be one of an async task."""

@@ -25,7 +25,7 @@ class Plan:
 
     name: str
     function: Any
-    lane: int
+    executor: int
     runs: Options
     policy: RetryPolicy = DEFAULT_RETRY
     limit: float = 0.0
@@ -42,7 +42,7 @@ class Plan:
 
 
 def fill(plan: Plan, spec: WorkerSpec) -> Plan:
-    """Work out of the options what the lanes need to know."""
+    """Work out of the options what the executors need to know."""
     runs = plan.runs
     policy = runs.retry or DEFAULT_RETRY
     limit = runs.limit if runs.limit is not None else spec.limit
@@ -61,8 +61,8 @@ def fill(plan: Plan, spec: WorkerSpec) -> Plan:
 
 def plan_of(task: Task[Any, Any], spec: WorkerSpec) -> Plan:
     """The plan of a registered task."""
-    lane = ASYNC if task.is_async else THREAD if spec.threads else MAIN
-    return fill(Plan(task.name, task.function, lane, task.runs, queue=task.queue), spec)
+    executor = ASYNC if task.is_async else THREAD if spec.threads else MAIN
+    return fill(Plan(task.name, task.function, executor, task.runs, queue=task.queue), spec)
 
 
 def task_limits(plans: Mapping[str, Plan], spec: WorkerSpec) -> dict[str, tuple[int, int]]:
@@ -81,4 +81,4 @@ def load_plans(spec: WorkerSpec, tasks: Registry = registry) -> dict[str, Plan]:
     import_app(spec.app)
     plans = [plan_of(task, spec) for task in tasks]
     # without async slots nobody here can run them: as if they were unknown
-    return {plan.name: plan for plan in plans if plan.lane != ASYNC or spec.async_slots}
+    return {plan.name: plan for plan in plans if plan.executor != ASYNC or spec.async_slots}

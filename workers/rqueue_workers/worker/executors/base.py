@@ -13,11 +13,11 @@ from rqueue.logs import logger
 from rqueue.model.job import Delivery
 from rqueue.tasks.context import JobContext
 from rqueue_workers.exit_codes import Exit
-from rqueue_workers.status_page import Shared
-from rqueue_workers.worker.attempt import NOTHING, Executor, text
+from rqueue_workers.status_page import StatusPage
+from rqueue_workers.worker.attempt import NOTHING, Attempts, text
 from rqueue_workers.worker.forks import Forks
-from rqueue_workers.worker.prefetch import Credit
-from rqueue_workers.worker.subscription import Hand
+from rqueue_workers.worker.prefetch import PrefetchWindow
+from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import Plan
 
 log = logger("rqueue.worker")
@@ -27,23 +27,22 @@ WAVE_S = 0.2
 together, and until then no slot is free."""
 
 
-def fail_hard(shared: Shared) -> NoReturn:
+def fail_hard(page: StatusPage) -> NoReturn:
     """End the process: a fault of our own in a thread that nobody watches. No job is to blame."""
-    shared.blame_us()
+    page.blame_us()
     log.exception("the worker fails: a bug in rqueue, or data that it did not write")
     logging.shutdown()
     os._exit(Exit.INTERNAL)
 
 
 class Job:
-    """A job in a lane: decoded, waiting or running."""
+    """A job in a executor: decoded, waiting or running."""
 
     __slots__ = (
         "acquired",
         "args",
         "cancelled",
         "context",
-        "hand",
         "head",
         "id",
         "kwargs",
@@ -51,12 +50,13 @@ class Job:
         "plan",
         "since",
         "started",
+        "subscription",
         "value",
     )
 
     def __init__(
         self,
-        hand: Hand,
+        subscription: Subscription,
         id: bytes,
         value: bytes,
         acquired: int,
@@ -66,7 +66,7 @@ class Job:
         kwargs: dict[str, Any],
         opts: Mapping[str, Any] = NOTHING,
     ) -> None:
-        self.hand = hand
+        self.subscription = subscription
         self.id = id
         self.value = value
         self.acquired = acquired
@@ -81,19 +81,19 @@ class Job:
         self.context: JobContext | None = None
 
 
-class Lane:
+class Executor:
     """A number of slots that run jobs beside the main thread.
 
-    `todo` is filled by the desk and emptied by the slots, from the left, or by the desk again, from
-    the right, when it gives jobs back. `running`: by slot.
+    `todo` is filled by the dispatcher and emptied by the slots, from the left, or by the dispatcher
+    again, from the right, when it gives jobs back. `running`: by slot.
     """
 
     def __init__(
         self,
         slots: int,
         first_row: int,
-        executor: Executor,
-        shared: Shared,
+        attempts: Attempts,
+        page: StatusPage,
         kick: Callable[[], None],
         fixed: int = 0,
         forks: Forks | None = None,
@@ -101,19 +101,19 @@ class Lane:
         self.slots = slots
         self.todo: deque[Job] = deque()
         self.running: dict[int, Job] = {}
-        self.credit = Credit(slots, fixed)
+        self.credit = PrefetchWindow(slots, fixed)
         self.stalled = 0.0
         """Seconds that unstarted jobs may wait for a slot, once some had to be given back; 0.0 =
         none had."""
         self.stopping = False
         self._first_row = first_row
-        self._executor = executor
-        self._shared = shared
+        self._attempts = attempts
+        self._page = page
         self._kick = kick
         self._forks = forks or Forks(lambda: None)
 
     def submit(self, jobs: Iterable[Job]) -> None:
-        """Give the lane jobs; they start as slots are free. From any thread."""
+        """Give the executor jobs; they start as slots are free. From any thread."""
         raise NotImplementedError
 
     def revoke(self, job: Job) -> None:
@@ -126,7 +126,7 @@ class Lane:
         """No more jobs will come."""
 
     def strip(self) -> None:
-        """In a child that a job forked: nothing else of this lane runs there."""
+        """In a child that a job forked: nothing else of this executor runs there."""
         self.todo.clear()
 
     @property
@@ -142,17 +142,17 @@ class Lane:
             self.stalled = 0.0
         return self.stalled > 0
 
-    def give_back(self) -> set[Hand]:
-        """Unstarted jobs are to go back to their queues; returns the hands they are in."""
-        hands = set()
+    def give_back(self) -> set[Subscription]:
+        """Unstarted jobs are to go back to their queues; returns their subscriptions."""
+        subscriptions = set()
         while self.todo:
             try:
                 job = self.todo.pop()
             except IndexError:
                 break
-            job.hand.back.append((job.id, len(job.value)))
-            hands.add(job.hand)
-        return hands
+            job.subscription.back.append((job.id, len(job.value)))
+            subscriptions.add(job.subscription)
+        return subscriptions
 
     def take_unstarted(self) -> list[Job]:
         """Take back what has not begun, in its order; to be submitted again."""
@@ -163,9 +163,9 @@ class Lane:
             except IndexError:
                 return jobs
 
-    def stall(self, now: float) -> tuple[float, set[Hand]]:
+    def stall(self, now: float) -> tuple[float, set[Subscription]]:
         """Give back what has waited too long for a slot. Returns seconds until the next look, 0.0 =
-        none is needed, and the hands whose jobs went back."""
+        none is needed, and the subscriptions whose jobs went back."""
         blocked = self.stalled if self.blocked else 0.0
         try:
             waited = now - self.todo[0].since
@@ -179,20 +179,21 @@ class Lane:
         self.stalled = min(2.0, 2 * patience)
         return 0.0, self.give_back()
 
-    # -- in the lane -------------------------------------------------------------------------------
+    # -- in the executor
+    # -------------------------------------------------------------------------------
 
     def _begin(self, slot: int, job: Job, grace: float = 0.0) -> JobContext:
         """A slot takes a job on. grace: seconds that the supervisor waits after the hard limit."""
-        plan, hand = job.plan, job.hand
+        plan, subscription = job.plan, job.subscription
         job.started = started = monotonic()
         allowed = plan.soft or plan.limit
         context = JobContext(
             Delivery(job.id, job.value),
             plan.name,
-            hand.queue,
+            subscription.queue,
             job.opts,
             job.acquired,
-            self._executor.worker,
+            self._attempts.worker,
             started + allowed if allowed else None,
         )
         context.stopping = self.stopping
@@ -200,34 +201,34 @@ class Lane:
         job.context = context
         self.running[slot] = job
         deadline = started + plan.limit + grace if plan.limit else 0.0
-        self._shared.start(
-            self._first_row + slot, hand.index, job.id, started, deadline, job.acquired
+        self._page.start(
+            self._first_row + slot, subscription.index, job.id, started, deadline, job.acquired
         )
         return context
 
     def _end(self, slot: int, job: Job, result: Any, error: BaseException | None) -> None:
-        """A job ended; its row goes to the hand."""
+        """A job ended; its row goes to the subscription."""
         finished = monotonic()
-        hand, plan = job.hand, job.plan
-        self._shared.finish(self._first_row + slot)
+        subscription, plan = job.subscription, job.plan
+        self._page.finish(self._first_row + slot)
         if job.cancelled:
             pass  # it ended when it was cancelled: there is nothing left to say
         elif error is not None:
-            row = self._executor.failed(
+            row = self._attempts.failed(
                 job.id, job.value, job.head, plan, job.acquired, job.started, finished, error,
-                hand.ms(finished), hand.most,
+                subscription.ms(finished), subscription.most,
             )  # fmt: skip
-            hand.others.append(row)
+            subscription.others.append(row)
         elif result is None:
-            hand.acks.append(
+            subscription.acks.append(
                 (job.id, job.value, job.head, plan.name, job.acquired, job.started, finished)
             )
         else:
-            row = self._executor.returned(
+            row = self._attempts.returned(
                 job.id, job.value, job.head, plan, job.acquired, job.started, finished, result,
-                hand.ms(finished),
+                subscription.ms(finished),
             )  # fmt: skip
-            (hand.dones if len(row) == 9 else hand.others).append(row)
+            (subscription.dones if len(row) == 9 else subscription.others).append(row)
         # after the row is there: who looks for unfinished jobs finds it in one place or the other
         self.running.pop(slot, None)
         self.credit.sample(1, finished - job.started)

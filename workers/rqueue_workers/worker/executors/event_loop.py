@@ -12,7 +12,7 @@ from typing import Any
 from rqueue.errors import SoftTimeLimit
 from rqueue.logs import logger
 from rqueue.tasks.context import current
-from rqueue_workers.worker.executors.base import Job, Lane, fail_hard
+from rqueue_workers.worker.executors.base import Executor, Job, fail_hard
 
 log = logger("rqueue.worker")
 
@@ -21,7 +21,7 @@ LIMIT_GRACE_S = 1.0
 process."""
 
 
-class AsyncLane(Lane):
+class EventLoopExecutor(Executor):
     """`slots` tasks at once. A limit cancels the task; the job has then failed of `SoftTimeLimit`,
     whatever it makes of the cancellation."""
 
@@ -105,7 +105,7 @@ class AsyncLane(Lane):
         try:
             await self._run_job(slot, job)
         except BaseException:
-            fail_hard(self._shared)
+            fail_hard(self._page)
 
     async def _run_job(self, slot: int, job: Job) -> None:
         error: BaseException | None = None
@@ -125,7 +125,7 @@ class AsyncLane(Lane):
         self._free.append(slot)
         self._end(slot, job, result, error)
         if self.todo and not self._admitting:
-            # in this turn of the loop already: the next job must not wait for the desk
+            # in this turn of the loop already: the next job must not wait for the dispatcher
             self._admit()
 
 

@@ -14,20 +14,20 @@ from orjson import loads
 from rqueue.errors import SoftTimeLimit
 from rqueue.model.job import Delivery
 from rqueue.tasks.context import JobContext, current
-from rqueue_workers.status_page import Shared
-from rqueue_workers.worker.attempt import NOTHING, Executor, Unfit
+from rqueue_workers.status_page import StatusPage
+from rqueue_workers.worker.attempt import NOTHING, Attempts, Unfit
 from rqueue_workers.worker.forks import Forks
-from rqueue_workers.worker.subscription import Hand
+from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import MAIN, Plan
 
 SETTLE_S = 0.01
-"""Seconds after which an ended job is settled, whatever else is in hand."""
+"""Seconds after which an ended job is settled, whatever else is held."""
 
 BATCH = 512
 NO_ARGUMENTS: list[Any] = []
 
-Now = tuple[Hand, bytes, bytes, str, Mapping[str, Any], float, int, float | None]
-"""hand, id, value, task, options, started, acquired, deadline of the job that runs."""
+Now = tuple[Subscription, bytes, bytes, str, Mapping[str, Any], float, int, float | None]
+"""subscription, id, value, task, options, started, acquired, deadline of the job that runs."""
 
 
 def delivered_before(head: bytes) -> bool:
@@ -37,13 +37,13 @@ def delivered_before(head: bytes) -> bool:
     return len(fields) > 3 and fields[3] != b"0"
 
 
-class Slot:
+class CurrentJob:
     """The job in the main thread. Its context is made when somebody asks for it."""
 
     def __init__(self, worker: str) -> None:
         self.job: Now | None = None
         self.busy = False
-        """The main thread runs jobs, one after the other: the courier has to watch."""
+        """The main thread runs jobs, one after the other: the stand-by thread has to watch."""
         self.stopping = False
         self._worker = worker
         self._made: tuple[Now, JobContext] | None = None
@@ -56,19 +56,19 @@ class Slot:
         made = self._made
         if made is not None and made[0] is job:
             return made[1]
-        hand, id_, value, task, opts, _, acquired, deadline = job
+        subscription, id_, value, task, opts, _, acquired, deadline = job
         context = JobContext(
-            Delivery(id_, value), task, hand.queue, opts, acquired, self._worker, deadline
+            Delivery(id_, value), task, subscription.queue, opts, acquired, self._worker, deadline
         )
         context.stopping = self.stopping
-        context.cancelled = id_ in hand.cancelled
+        context.cancelled = id_ in subscription.cancelled
         self._made = (job, context)
         return context
 
-    def revoke(self, hand: Hand, id: bytes) -> None:
+    def revoke(self, subscription: Subscription, id: bytes) -> None:
         """Tell the job that runs, if it is this one, that it was cancelled."""
         job, made = self.job, self._made
-        if job is not None and job[0] is hand and job[1] == id and made is not None:
+        if job is not None and job[0] is subscription and job[1] == id and made is not None:
             made[1].cancelled = True
 
     def stop(self) -> None:
@@ -78,52 +78,53 @@ class Slot:
             self._made[1].stopping = True
 
 
-class MainLane:
-    """Runs a hand's jobs here and now.
+class MainThreadExecutor:
+    """Runs a subscription's jobs here and now.
 
-    watch: wakes the courier up, if it sleeps. divert: takes a job of another lane. forks: tells
-    whether this is a child that a job forked; what such a one would run next was taken away.
+    watch: wakes the stand-by thread up, if it sleeps. divert: takes a job of another executor.
+    forks: tells whether this is a child that a job forked; what such a one would run next was taken
+    away.
     """
 
     def __init__(
         self,
-        slot: Slot,
-        executor: Executor,
-        shared: Shared,
+        slot: CurrentJob,
+        attempts: Attempts,
+        page: StatusPage,
         watch: Callable[[], None],
-        divert: Callable[[Hand, bytes, bytes, int], None],
+        divert: Callable[[Subscription, bytes, bytes, int], None],
         forks: Forks,
     ) -> None:
         self.slot = slot
         self._forks = forks
-        self._executor = executor
-        self._shared = shared
+        self._attempts = attempts
+        self._page = page
         self._watch = watch
         self._divert = divert
         self._armed: Plan | None = None
-        self._mark = shared.marker(0)
+        self._mark = page.marker(0)
         self._number = 1 << 32  # others count from 0: two in a row are never the same
         self._functions: dict[str, Any] = {}
-        if executor.signer is None:
-            for plan in executor.plans.values():
-                if plan.plain and plan.lane == MAIN:
+        if attempts.signer is None:
+            for plan in attempts.plans.values():
+                if plan.plain and plan.executor == MAIN:
                     self._functions[plan.name] = plan.function
         self._alarms = threading.current_thread() is threading.main_thread()
 
-    def run(self, hand: Hand) -> int:
-        """Run jobs of `hand` until none is left or the first of them has to be settled; returns
-        how many ended. Their rows are in the hand then."""
+    def run(self, subscription: Subscription) -> int:
+        """Run jobs of `subscription` until none is left or the first of them has to be settled;
+        returns how many ended. Their rows are in the subscription then."""
         slot = self.slot
         slot.busy = True
         self._watch()
         current.set(slot.context)
-        popleft = hand.todo.popleft
-        ended = hand.acks.append
-        done = hand.dones.append
-        other = hand.others.append
+        popleft = subscription.todo.popleft
+        ended = subscription.acks.append
+        done = subscription.dones.append
+        other = subscription.others.append
         functions = self._functions.get
-        executor = self._executor
-        index = hand.index
+        attempts = self._attempts
+        index = subscription.index
         mark = self._mark
         number = self._number
         clock = monotonic
@@ -148,13 +149,13 @@ class MainLane:
             except (ValueError, TypeError):
                 function = None
             if function is None or type(args) is not list:
-                if self._long_way(hand, id_, value, acquired):
+                if self._long_way(subscription, id_, value, acquired):
                     count += 1
                 started = clock()
                 if started >= limit or (head.count(b",") > 1 and delivered_before(head)):
                     break
                 continue
-            slot.job = (hand, id_, value, name, NOTHING, started, acquired, None)
+            slot.job = (subscription, id_, value, name, NOTHING, started, acquired, None)
             number += 1
             mark(number, id_, started, 0.0, acquired, index, len(id_), number)
             try:
@@ -164,9 +165,9 @@ class MainLane:
                     forks.leave(error)
                 finished = clock()
                 other(
-                    executor.failed(
-                        id_, value, head, executor.plans[name], acquired, started, finished, error,
-                        hand.ms(finished), hand.most,
+                    attempts.failed(
+                        id_, value, head, attempts.plans[name], acquired, started, finished, error,
+                        subscription.ms(finished), subscription.most,
                     )
                 )  # fmt: skip
             else:
@@ -176,9 +177,9 @@ class MainLane:
                 else:
                     if forks.child:
                         break
-                    row = executor.returned(
-                        id_, value, head, executor.plans[name], acquired, started, finished, result,
-                        hand.ms(finished),
+                    row = attempts.returned(
+                        id_, value, head, attempts.plans[name], acquired, started, finished, result,
+                        subscription.ms(finished),
                     )  # fmt: skip
                     (done if len(row) == 9 else other)(row)
             count += 1
@@ -190,33 +191,39 @@ class MainLane:
         slot.job = None
         slot.busy = False
         self._number = number
-        self._shared.finish(0)
+        self._page.finish(0)
         if count:
-            hand.credit.sample(count, started - begun)
+            subscription.credit.sample(count, started - begun)
         return count
 
-    def _long_way(self, hand: Hand, id: bytes, value: bytes, acquired: int) -> bool:
+    def _long_way(self, subscription: Subscription, id: bytes, value: bytes, acquired: int) -> bool:
         """One job with limits, options, keywords or a signature, or that cannot run at all. Returns
         whether it ended here."""
-        slot, executor = self.slot, self._executor
+        slot, attempts = self.slot, self._attempts
         started = monotonic()
         try:
-            head, plan, args, kwargs, opts = executor.decode(
-                hand.queue, hand.most, id, value, acquired, started, hand.ms(started)
+            head, plan, args, kwargs, opts = attempts.decode(
+                subscription.queue,
+                subscription.most,
+                id,
+                value,
+                acquired,
+                started,
+                subscription.ms(started),
             )
         except Unfit as unfit:
-            hand.unfit(id, value, unfit.row)
+            subscription.unfit(id, value, unfit.row)
             return False
-        if plan.lane != MAIN:
-            self._divert(hand, id, value, acquired)
+        if plan.executor != MAIN:
+            self._divert(subscription, id, value, acquired)
             return False
         allowed = plan.soft or plan.limit
         deadline = started + plan.limit if plan.limit else 0.0
         slot.job = (
-            hand, id, value, plan.name, opts, started, acquired,
+            subscription, id, value, plan.name, opts, started, acquired,
             started + allowed if allowed else None,
         )  # fmt: skip
-        self._shared.start(0, hand.index, id, started, deadline, acquired)
+        self._page.start(0, subscription.index, id, started, deadline, acquired)
         error: BaseException | None = None
         result: Any = None
         try:
@@ -231,14 +238,16 @@ class MainLane:
         finished = monotonic()
         row = (id, value, head, plan.name, acquired, started, finished)
         if error is not None:
-            hand.others.append(
-                executor.failed(*row[:3], plan, *row[4:], error, hand.ms(finished), hand.most)
+            subscription.others.append(
+                attempts.failed(
+                    *row[:3], plan, *row[4:], error, subscription.ms(finished), subscription.most
+                )
             )
         elif result is None:
-            hand.acks.append(row)
+            subscription.acks.append(row)
         else:
-            row = executor.returned(*row[:3], plan, *row[4:], result, hand.ms(finished))
-            (hand.dones if len(row) == 9 else hand.others).append(row)
+            row = attempts.returned(*row[:3], plan, *row[4:], result, subscription.ms(finished))
+            (subscription.dones if len(row) == 9 else subscription.others).append(row)
         return True
 
     def _limited(self, plan: Plan, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -10,13 +10,13 @@ from typing import Any
 
 from rqueue.errors import SoftTimeLimit
 from rqueue.tasks.context import current
-from rqueue_workers.worker.executors.base import Job, Lane, fail_hard
+from rqueue_workers.worker.executors.base import Executor, Job, fail_hard
 
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _raise_in.argtypes = (ctypes.c_ulong, ctypes.py_object)
 
 
-class ThreadLane(Lane):
+class ThreadExecutor(Executor):
     """`slots` daemon threads. A soft limit raises in the thread at its next bytecode: a job that
     waits in C sees it when it comes back."""
 
@@ -65,7 +65,7 @@ class ThreadLane(Lane):
         try:
             self._work(slot)
         except BaseException:
-            fail_hard(self._shared)
+            fail_hard(self._page)
 
     def _work(self, slot: int) -> None:
         guard = self._guards[slot]

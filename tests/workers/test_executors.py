@@ -11,7 +11,7 @@ def test_as_many_jobs_at_once_as_threads(bench: Bench) -> None:
     keys = [f"{bench.name}:k{i}" for i in range(4)]
     jobs = [bench.send("c.gate", key, i) for i, key in enumerate(keys)]
     assert {bench.hear(key) for key in keys[:3]} == {"0", "1", "2"}
-    assert len(child.shared.running()) == 3
+    assert len(child.page.running()) == 3
     assert bench.redis.llen(keys[3]) == 0
     bench.go(keys[1])
     assert jobs[1].result(10) == "through"
@@ -19,7 +19,7 @@ def test_as_many_jobs_at_once_as_threads(bench: Bench) -> None:
     for key in keys:
         bench.go(key)
     bench.settled()
-    assert not child.shared.running()
+    assert not child.page.running()
 
 
 def test_jobs_that_no_thread_is_free_for_go_to_another_worker(bench: Bench) -> None:
@@ -56,7 +56,7 @@ def test_async_jobs_run_beside_each_other(bench: Bench) -> None:
     jobs = [bench.send("c.agate", key) for key in keys]
     for key in keys:
         bench.hear(key)
-    assert len(child.shared.running()) == 20
+    assert len(child.page.running()) == 20
     for key in reversed(keys):
         bench.go(key)
     assert [job.result(10) for job in jobs] == ["through"] * 20

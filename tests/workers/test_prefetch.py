@@ -1,12 +1,12 @@
-"""Credit: about 50 ms of work in hand, whatever a job takes."""
+"""PrefetchWindow: about 50 ms of work in hand, whatever a job takes."""
 
 import pytest
 
-from rqueue_workers.worker.prefetch import FIRST, MOST, Credit
+from rqueue_workers.worker.prefetch import FIRST, MOST, PrefetchWindow
 
 
-def settled(seconds: float, slots: int = 1, rounds: int = 60) -> Credit:
-    credit = Credit(slots)
+def settled(seconds: float, slots: int = 1, rounds: int = 60) -> PrefetchWindow:
+    credit = PrefetchWindow(slots)
     for _ in range(rounds):
         credit.sample(credit.window, credit.window * seconds)
     return credit
@@ -21,7 +21,7 @@ def test_the_window_is_about_fifty_milliseconds(seconds: float, slots: int, wind
 
 
 def test_it_grows_fast_but_not_at_once() -> None:
-    credit = Credit()
+    credit = PrefetchWindow()
     windows = [credit.window]
     for _ in range(3):
         credit.sample(credit.window, credit.window * 1e-6)
@@ -46,7 +46,7 @@ def test_jobs_that_have_become_long_are_noticed() -> None:
 
 
 def test_a_fixed_window_stays() -> None:
-    credit = Credit(1, 7)
+    credit = PrefetchWindow(1, 7)
     credit.sample(7, 100)
     assert credit.window == 7
     credit.sample(0, 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rqueue_workers.worker.queue_polling import Turns
+from rqueue_workers.worker.queue_polling import QueuePolling
 from tests.workers.children import Bench, eventually
 
 
@@ -54,23 +54,23 @@ def test_a_later_queue_does_not_starve_in_a_hand_that_does_not_come_to_it(bench:
     bench.go(key)
 
 
-class _Hand:
+class _Subscription:
     def __init__(self, todo: str, state: str = "interested") -> None:
         self.todo = todo
         self.state = state
 
 
 def test_turns_go_round() -> None:
-    a, b, c = _Hand("x"), _Hand(""), _Hand("x")
-    turns = Turns([a, b, c], strict=False)  # type: ignore[list-item]
+    a, b, c = _Subscription("x"), _Subscription(""), _Subscription("x")
+    turns = QueuePolling([a, b, c], strict=False)  # type: ignore[list-item]
     assert [turns.next() for _ in range(4)] == [a, c, a, c]
     a.todo = c.todo = ""
     assert turns.next() is None
 
 
 def test_strict_turns_begin_at_the_front() -> None:
-    a, b = _Hand("x"), _Hand("x")
-    turns = Turns([a, b], strict=True)  # type: ignore[list-item]
+    a, b = _Subscription("x"), _Subscription("x")
+    turns = QueuePolling([a, b], strict=True)  # type: ignore[list-item]
     assert [turns.next() for _ in range(2)] == [a, a]
     assert not turns.pulls(b)  # type: ignore[arg-type]
     a.todo = ""

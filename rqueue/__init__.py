@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from rqueue.protocol.credit import UNLIMITED, GrantCredit, SharedCredit, WindowCredit
     from rqueue.protocol.job_packer import Call
     from rqueue.protocol.wake import Wake
-    from rqueue.tasks.enqueuer import AsyncHandle, Handle
 
 __version__ = "0.1.0"
 
@@ -72,7 +71,6 @@ __all__ = [
     "UNLIMITED",
     "AsyncBackgroundPuts",
     "AsyncConsumer",
-    "AsyncHandle",
     "AsyncJobHandle",
     "AsyncPutHandle",
     "AsyncQueue",
@@ -85,7 +83,6 @@ __all__ = [
     "Delivery",
     "Envelope",
     "GrantCredit",
-    "Handle",
     "Inspector",
     "InvalidName",
     "JobCancelled",
@@ -136,7 +133,6 @@ __all__ = [
 _LAZY = {
     "AsyncBackgroundPuts": "rqueue.client._async.putter",
     "AsyncConsumer": "rqueue.client._async.consumer",
-    "AsyncHandle": "rqueue.tasks.enqueuer",
     "AsyncJobHandle": "rqueue.client._async.job_handle",
     "AsyncPutHandle": "rqueue.client.put_handle",
     "AsyncQueue": "rqueue.client._async.queue",
@@ -145,7 +141,6 @@ _LAZY = {
     "Consumer": "rqueue.client._sync.consumer",
     "Envelope": "rqueue.model.envelope",
     "GrantCredit": "rqueue.protocol.credit",
-    "Handle": "rqueue.tasks.enqueuer",
     "Inspector": "rqueue.inspector",
     "JobHandle": "rqueue.client._sync.job_handle",
     "Put": "rqueue.protocol.commands",

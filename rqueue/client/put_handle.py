@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncPutHandle", "PutHandle"]
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 NOT_STORED = "not stored yet"
 
@@ -30,7 +30,7 @@ class _AsyncPutter(Protocol):
     async def _await(self, number: int, timeout: float | None) -> bool: ...
 
 
-class PutHandle(JobHandle[R]):
+class PutHandle(JobHandle[R_co]):
     """The handle of a job that is, or will be, stored in the background.
 
     `created` is final once it is stored. `error`: why it could not be stored, if so. `state` is
@@ -60,7 +60,7 @@ class PutHandle(JobHandle[R]):
             raise self.error
         return done
 
-    def result(self, timeout: float | None = None) -> R:
+    def result(self, timeout: float | None = None) -> R_co:
         """Wait for the result, as `JobHandle.result`, and first for the job to be stored."""
         start = monotonic()
         if not self.wait_stored(timeout):
@@ -73,7 +73,7 @@ class PutHandle(JobHandle[R]):
         return super().cancel(held=held)
 
 
-class AsyncPutHandle(AsyncJobHandle[R]):
+class AsyncPutHandle(AsyncJobHandle[R_co]):
     """The same for asyncio."""
 
     __slots__ = ("_putter", "error", "number")
@@ -99,13 +99,13 @@ class AsyncPutHandle(AsyncJobHandle[R]):
             raise self.error
         return done
 
-    async def result(self, timeout: float | None = None) -> R:
+    async def result(self, timeout: float | None = None) -> R_co:
         """Wait for the result, and first for the job to be stored."""
         start = monotonic()
         if not await self.wait_stored(timeout):
             raise ResultTimeout(self.id, timeout or 0.0, NOT_STORED)
         value: Any = await super().result(_rest(timeout, start))
-        result: R = value
+        result: R_co = value
         return result
 
     async def cancel(self, *, held: bool = True) -> bool:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rqueue.errors import LifecycleError
-from rqueue.model.job import JobState
 from rqueue.tasks.options import Options
 
+if TYPE_CHECKING:
+    from rqueue.client._async.job_handle import AsyncJobHandle
+    from rqueue.client._sync.job_handle import JobHandle
+
 __all__ = [
-    "AsyncHandle",
     "AsyncSender",
-    "Handle",
     "Sender",
     "default_async_sender",
     "default_sender",
@@ -20,83 +21,9 @@ __all__ = [
     "set_default_sender",
 ]
 
-R_co = TypeVar("R_co", covariant=True)
-
-
-class Handle(Protocol[R_co]):
-    """What `enqueue` returns: the job's id, where it is, and its result when it has one."""
-
-    @property
-    def id(self) -> str:
-        """The job's id."""
-        ...
-
-    @property
-    def queue(self) -> str:
-        """The queue's name."""
-        ...
-
-    @property
-    def created(self) -> bool:
-        """False when a job of this id had been accepted before, so that nothing was stored."""
-        ...
-
-    @property
-    def handed_to(self) -> str:
-        """The consumer that got the job at once, "" if none."""
-        ...
-
-    def state(self) -> JobState:
-        """Where the job is now."""
-        ...
-
-    def result(self, timeout: float | None = None) -> R_co:
-        """Wait for the job's result; see the client."""
-        ...
-
-    def cancel(self, *, held: bool = True) -> bool:
-        """Cancel the job; True if it had not ended."""
-        ...
-
-
-class AsyncHandle(Protocol[R_co]):
-    """What `aenqueue` returns."""
-
-    @property
-    def id(self) -> str:
-        """The job's id."""
-        ...
-
-    @property
-    def queue(self) -> str:
-        """The queue's name."""
-        ...
-
-    @property
-    def created(self) -> bool:
-        """False when a job of this id had been accepted before, so that nothing was stored."""
-        ...
-
-    @property
-    def handed_to(self) -> str:
-        """The consumer that got the job at once, "" if none."""
-        ...
-
-    async def state(self) -> JobState:
-        """Where the job is now."""
-        ...
-
-    async def result(self, timeout: float | None = None) -> R_co:
-        """Wait for the job's result; see the client."""
-        ...
-
-    async def cancel(self, *, held: bool = True) -> bool:
-        """Cancel the job; True if it had not ended."""
-        ...
-
 
 class Sender(Protocol):
-    """Who stores a job: implemented by the client, or by a test."""
+    """Who stores a job: the client's queues and putters."""
 
     @property
     def target(self) -> str:
@@ -111,7 +38,7 @@ class Sender(Protocol):
         kwargs: dict[str, Any],
         options: Options,
         parameters: Sequence[str],
-    ) -> Handle[Any]:
+    ) -> JobHandle[Any]:
         """Store one job. `parameters` names the positional arguments, for `codec.pack`."""
         ...
 
@@ -132,7 +59,7 @@ class AsyncSender(Protocol):
         kwargs: dict[str, Any],
         options: Options,
         parameters: Sequence[str],
-    ) -> AsyncHandle[Any]:
+    ) -> AsyncJobHandle[Any]:
         """Store one job. `parameters` names the positional arguments, for `codec.pack`."""
         ...
 

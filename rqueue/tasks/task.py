@@ -31,16 +31,14 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import update_wrapper
 from pathlib import Path
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from rqueue.errors import BadArguments, ConfigError, TaskAlreadyRegistered, UnknownTask
 from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.names import check_queue, check_task
 from rqueue.settings import parse_when
 from rqueue.tasks.enqueuer import (
-    AsyncHandle,
     AsyncSender,
-    Handle,
     Sender,
     default_async_sender,
     default_sender,
@@ -48,6 +46,10 @@ from rqueue.tasks.enqueuer import (
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.retry import RetryPolicy, check_retry
 from rqueue.tasks.signature import CallChecker
+
+if TYPE_CHECKING:
+    from rqueue.client._async.job_handle import AsyncJobHandle
+    from rqueue.client._sync.job_handle import JobHandle
 
 __all__ = [
     "AsyncTask",
@@ -77,17 +79,17 @@ class BoundTask(Generic[P, R]):
     _sender: Sender | None = None
     _async_sender: AsyncSender | None = None
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Enqueue one call. Raises BadArguments, NotEncodable, and what the client raises."""
         return self._send(self.defaults, args, kwargs)
 
     def enqueue_at(
         self, when: datetime | timedelta | float, /, *args: P.args, **kwargs: P.kwargs
-    ) -> Handle[R]:
+    ) -> JobHandle[R]:
         """Enqueue one call for a time: aware datetime, Unix seconds, timedelta from now (A-01)."""
         return self._send(self._due(when), args, kwargs)
 
-    def delay(self, seconds: float, /, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+    def delay(self, seconds: float, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Enqueue one call that becomes ready in `seconds`, by Redis's clock."""
         due = self._due(_delay(seconds))
         try:
@@ -95,17 +97,19 @@ class BoundTask(Generic[P, R]):
         except BadArguments as error:
             raise _without_seconds(error, seconds, args, kwargs) from None
 
-    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> AsyncHandle[R]:
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> AsyncJobHandle[R]:
         """`enqueue` for asyncio."""
         return await self._asend(self.defaults, args, kwargs)
 
     async def aenqueue_at(
         self, when: datetime | timedelta | float, /, *args: P.args, **kwargs: P.kwargs
-    ) -> AsyncHandle[R]:
+    ) -> AsyncJobHandle[R]:
         """`enqueue_at` for asyncio."""
         return await self._asend(self._due(when), args, kwargs)
 
-    async def adelay(self, seconds: float, /, *args: P.args, **kwargs: P.kwargs) -> AsyncHandle[R]:
+    async def adelay(
+        self, seconds: float, /, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncJobHandle[R]:
         """`delay` for asyncio."""
         due = self._due(_delay(seconds))
         try:
@@ -168,13 +172,13 @@ class BoundTask(Generic[P, R]):
         at_ms, delay_ms = parse_when(when)
         return replace(self.defaults, at_ms=at_ms, delay_ms=delay_ms)
 
-    def _send(self, options: Options, args: Any, kwargs: Any) -> Handle[R]:
+    def _send(self, options: Options, args: Any, kwargs: Any) -> JobHandle[R]:
         check = self.check
         check(args, kwargs)
         sender = self._sender or default_sender(self.name)
         return sender.enqueue_task(self.queue, self.name, args, kwargs, options, check.positional)
 
-    async def _asend(self, options: Options, args: Any, kwargs: Any) -> AsyncHandle[R]:
+    async def _asend(self, options: Options, args: Any, kwargs: Any) -> AsyncJobHandle[R]:
         check = self.check
         check(args, kwargs)
         sender = self._async_sender or default_async_sender(self.name)

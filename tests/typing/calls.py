@@ -4,7 +4,7 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any, assert_type
 
-from rqueue import AsyncHandle, Handle
+from rqueue import AsyncJobHandle, JobHandle
 from rqueue.model.job import JobState
 from rqueue.tasks.task import AsyncTask, SyncTask, task
 
@@ -30,13 +30,13 @@ async def ping() -> float:
 
 # what is right
 assert_type(add(1, 2), int)
-assert_type(add.enqueue(1, b=2), Handle[int])
+assert_type(add.enqueue(1, b=2), JobHandle[int])
 assert_type(add.enqueue(1).result(5.0), int)
-assert_type(add.options(priority=9).enqueue(1), Handle[int])
-assert_type(add.delay(1.5, 1, 2), Handle[int])
-assert_type(add.enqueue_at(timedelta(hours=1), 1), Handle[int])
+assert_type(add.options(priority=9).enqueue(1), JobHandle[int])
+assert_type(add.delay(1.5, 1, 2), JobHandle[int])
+assert_type(add.enqueue_at(timedelta(hours=1), 1), JobHandle[int])
 coroutine: Coroutine[Any, Any, bytes] = fetch("x")
-assert_type(fetch.enqueue("x"), Handle[bytes])
+assert_type(fetch.enqueue("x"), JobHandle[bytes])
 assert_type(ping.enqueue().result(), float)
 welcome.enqueue("ann", language="fr")
 assert_type(add.enqueue(1).cancel(), bool)
@@ -45,22 +45,26 @@ assert_type(add.enqueue(1).state(), JobState)
 assert_type(add.enqueue(1).handed_to, str)
 
 
-def start() -> Handle[int]:
+def start() -> JobHandle[int]:
     return add.enqueue(1, 2)
 
 
-async def astart() -> AsyncHandle[int]:
+async def astart() -> AsyncJobHandle[int]:
     return await add.aenqueue(1, 2)
+
+
+def of_some_number() -> JobHandle[float]:
+    return add.enqueue(1, 2)
 
 
 async def web() -> None:
     assert_type(await fetch("x"), bytes)
     handle = await fetch.aenqueue("x")
-    assert_type(handle, AsyncHandle[bytes])
+    assert_type(handle, AsyncJobHandle[bytes])
     assert_type(await handle.result(), bytes)
     assert_type(await handle.cancel(), bool)
     assert_type(await handle.state(), JobState)
-    assert_type(await add.adelay(1, 2), AsyncHandle[int])
+    assert_type(await add.adelay(1, 2), AsyncJobHandle[int])
     await add.aenqueue("x")  # error: arg-type
     await add.options(priority=1).aenqueue()  # error: call-arg
     await add.aenqueue_at(timedelta(1), 1, c=2)  # error: call-arg

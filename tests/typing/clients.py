@@ -20,7 +20,7 @@ from rqueue import (
     queue,
     task,
 )
-from rqueue.tasks.enqueuer import AsyncHandle, AsyncSender, Handle, Sender
+from rqueue.tasks.enqueuer import AsyncSender, Sender
 
 
 @task
@@ -44,7 +44,7 @@ assert_type(mail.enqueue(add.options(priority=9), 1), JobHandle[int])
 assert_type(mail.enqueue("other.task", 1, x=2), JobHandle[Any])
 assert_type(mail.enqueue_many([Call(add, (1,)), Call("t")]), list[JobHandle[Any]])
 sender: Sender = mail
-handle: Handle[int] = mail.enqueue(add, 1)
+handle: JobHandle[int] = mail.enqueue(add, 1)
 assert_type(handle.cancel(), bool)
 
 with mail.putter(limit=10) as putter:
@@ -53,7 +53,7 @@ with mail.putter(limit=10) as putter:
     handle = putter.put(add, 1)
     assert_type(putter.flush(5), bool)
     sender = putter
-    assert_type(add.options(sender=putter).enqueue(1), Handle[int])
+    assert_type(add.options(sender=putter).enqueue(1), JobHandle[int])
 
 with mail.consumer(jobs=5) as consumer:
     assert_type(consumer, Consumer)
@@ -69,7 +69,7 @@ async def web() -> None:
         assert_type(await (await box.enqueue(fetch, "x")).result(), bytes)
         assert_type(await box.enqueue("other.task", 1), AsyncJobHandle[Any])
         async_sender: AsyncSender = box
-        async_handle: AsyncHandle[int] = await box.enqueue(add, 1)
+        async_handle: AsyncJobHandle[int] = await box.enqueue(add, 1)
         async_handle = await add.aenqueue(1)
         assert_type(await async_handle.cancel(), bool)
         print(async_sender, async_handle)

@@ -16,10 +16,10 @@ from rqueue.transport.redis_client import url_of
 if TYPE_CHECKING:
     from rqueue.client._async.queue import AsyncQueue
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
-class AsyncJobHandle(Generic[R]):
+class AsyncJobHandle(Generic[R_co]):
     """One job. `created` is False when a job of its id was known before: nothing was stored then.
 
     `handed_to`: the consumer that got it at once, "" if none. See
@@ -46,7 +46,7 @@ class AsyncJobHandle(Generic[R]):
         call = commands.await_result(self._queue.keys, self.id, wait=False)
         return read_state(await self._queue._run(call))
 
-    async def result(self, timeout: float | None = None) -> R:
+    async def result(self, timeout: float | None = None) -> R_co:
         """Wait for the result, at most `timeout` seconds; as `JobHandle.result`, same errors.
 
         Cancelling the wait (asyncio.timeout, a client that hung up) changes nothing for the job.
@@ -63,7 +63,7 @@ class AsyncJobHandle(Generic[R]):
                 await asyncio.sleep(wait.pause(error))
             else:
                 if record is not None:
-                    value: R = read_result(self.id, record)
+                    value: R_co = read_result(self.id, record)
                     return value
 
     async def _asked(self, wait: ResultWait) -> Record | None:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from rqueue.client._sync.queue import Queue
 
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
-class JobHandle(Generic[R]):
+class JobHandle(Generic[R_co]):
     """One job. `created` is False when a job of its id was known before: nothing was stored then.
 
     `handed_to`: the consumer that got it at once, "" if none.
@@ -44,7 +44,7 @@ class JobHandle(Generic[R]):
         call = commands.await_result(self._queue.keys, self.id, wait=False)
         return read_state(self._queue._run(call))
 
-    def result(self, timeout: float | None = None) -> R:
+    def result(self, timeout: float | None = None) -> R_co:
         """Wait for the result, at most `timeout` seconds (None: for ever; 0: do not wait).
 
         Waits without polling and consumes nothing: any number of callers may ask, again and again,
@@ -53,7 +53,7 @@ class JobHandle(Generic[R]):
         0) with the job's state, JobFailed with the remote traceback, JobCancelled, JobPurged,
         JobExpired, ResultExpired, UnknownJob, and the server errors.
         """
-        value: R = await_record(self._queue, self.id, timeout)
+        value: R_co = await_record(self._queue, self.id, timeout)
         return value
 
     def cancel(self, *, held: bool = True) -> bool:

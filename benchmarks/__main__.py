@@ -17,7 +17,7 @@ from benchmarks.lab.processes import Died
 from benchmarks.peers import compare, environment
 from benchmarks.peers.catalogue import PEERS
 from benchmarks.peers.losses import losses
-from benchmarks.profiles import redis_side, worker
+from benchmarks.profiles import job_way, redis_side, worker
 from benchmarks.report import page, plot, results, table
 from benchmarks.rows import ROWS
 from benchmarks.rows.row import Outcome, Row, Unmeasured
@@ -216,6 +216,23 @@ def profile_redis(
     _profile(
         redis_side, modes or redis_side.MODES, as_json, Bench(size, rounds, server=server, aof=aof)
     )
+
+
+@profile.command("job-way")
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+@click.option("--functions", is_flag=True, help="Name each function that is entered.")
+@shared
+def profile_job_way(
+    as_json: bool, functions: bool, size: str, rounds: int, server: str, aof: bool
+) -> None:
+    """The modules and functions that one job goes through, and its round trips."""
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    with Bench(size, rounds, server=server, aof=aof) as bench:
+        found = job_way.profile(bench)
+    if as_json:
+        console.print_json(data=found.to_json())
+    else:
+        job_way.show(console, found, functions=functions)
 
 
 @main.command()

@@ -37,6 +37,12 @@ def echo(value: int) -> int:
     return value
 
 
+@task(name="add")
+def add(a: int, b: int) -> int:
+    """The first job of the README."""
+    return a + b
+
+
 @task(name="work")
 def work(number: int, seconds: float) -> None:
     """Sleep between the marks."""

@@ -27,6 +27,10 @@ TRIES = 4
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
 
+WAITED_FOR = ConnectionLost | RedisTimeout | RedisLoading | RedisBusy | RedisReadOnly
+"""What passes by itself, most often: a server that takes no writes is one that was demoted, while
+its address is about to lead to another."""
+
 ANEW_S = 5.0
 """A failure so long after the last one has nothing to do with it."""
 
@@ -70,12 +74,11 @@ class Repeats:
 class Patience:
     """The failures of one wait, which changes nothing: it may be repeated as often as need be."""
 
-    __slots__ = ("_failed_at", "_failures", "_lost", "_read_only")
+    __slots__ = ("_failed_at", "_failures", "_lost")
 
     def __init__(self) -> None:
         self._failed_at = 0.0
         self._failures = 0
-        self._read_only = False
         self._lost: ServerError | None = None
 
     def pause(self, error: ServerError, left: float) -> float:
@@ -83,14 +86,11 @@ class Patience:
         `Repeats.pause` raises where no time is left, or waiting does not mend it."""
         now = monotonic()
         if now - self._failed_at > ANEW_S:
-            self._failures, self._read_only, self._lost = 0, False, None
+            self._failures, self._lost = 0, None
         self._failed_at = now
         self._failures += 1
         again, pause = left > 0, 0.0
-        if isinstance(error, RedisReadOnly):
-            again = again and not self._read_only
-            self._read_only = True
-        elif isinstance(error, ConnectionLost | RedisTimeout | RedisLoading | RedisBusy):
+        if isinstance(error, WAITED_FOR):
             if error.outcome_unknown and self._lost is None:
                 self._lost = error
             pause = min(max(left, 0.0), _pause_after(self._failures))

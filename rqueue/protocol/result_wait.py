@@ -104,6 +104,7 @@ class ResultWait:
         "_keys",
         "_list",
         "_patience",
+        "_read_only",
         "_server",
         "_slice",
         "_told",
@@ -129,6 +130,7 @@ class ResultWait:
         self._slice = slice_s
         self._patience = Patience()
         self._told = False
+        self._read_only: RedisReadOnly | None = None
         self._deadline = math.inf if timeout is None else monotonic() + timeout
 
     @property
@@ -148,15 +150,20 @@ class ResultWait:
         return commands.await_result(self._keys, self.id, wait=self.left > 0)
 
     def heard(self, seen: commands.Awaited) -> Record | None:
-        """The record, or None: go on waiting. Raises UnknownJob, ResultNotReady, ResultTimeout."""
+        """The record, or None: go on waiting. Raises UnknownJob, ResultNotReady, ResultTimeout;
+        RedisReadOnly where the time ends on a server that takes no writes: what it knows may be
+        old."""
         if seen.state == "ended":
             return parse_record(seen.record)
         if seen.state == "live":
+            self._read_only = None
             return None
         state = JobState(seen.state)
         if state is JobState.UNKNOWN:
             raise UnknownJob(self.id, queue=self._keys.queue)
         if self.timeout is not None and self.left <= 0:
+            if self._read_only is not None:
+                raise self._read_only
             reason = why_it_waits(
                 state,
                 self._keys.queue,
@@ -182,7 +189,8 @@ class ResultWait:
         """Seconds until one may ask anew after a failure: an outage is waited for until the
         deadline. Raises the server error where no time is left, or waiting is of no use."""
         pause = self._patience.pause(error, self.left)
+        self._read_only = error if isinstance(error, RedisReadOnly) else None
         if self.timeout is None and not self._told and self._patience.tried:
             self._told = True  # nobody else would say why it takes so long
-            log.warning("Redis is gone: %s; the wait for job %s goes on", error, self.id)
+            log.warning("Redis cannot be used: %s; the wait for job %s goes on", error, self.id)
         return pause

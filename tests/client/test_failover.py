@@ -3,7 +3,9 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from rqueue.inspector import Inspector
 from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
 from tests.support.proxy import Proxy
+from tests.support.result_waits import LONGER_THAN_A_CALL_TRIES_S, WAITS, Waits
 from tests.workers.children import Bench, eventually
 
 
@@ -27,11 +30,18 @@ class Switch:
     def __init__(self, old: EmbeddedRedis, new: EmbeddedRedis) -> None:
         self.old, self.new = _address(old), _address(new)
         self._client = redis.Redis.from_url(old.url)
+        self.new_url = new.url
         self.proxy = Proxy(self.old)
         self.url = self.proxy.url
 
     def over(self) -> None:
+        self.lead()
+        self.demote()
+
+    def lead(self) -> None:
         self.proxy.lead_to(self.new)
+
+    def demote(self) -> None:
         self._client.execute_command("REPLICAOF", *map(str, self.new))
 
     def close(self) -> None:
@@ -183,26 +193,39 @@ def test_a_task_that_waits_for_a_result_goes_on_waiting(
         assert asyncio.run(work(queue)) == "found"
 
 
-def test_who_waits_on_a_server_that_stays_read_only_is_told(
-    make_server: Callable[..., EmbeddedRedis], queue_name: str
+@pytest.mark.parametrize("waits", WAITS)
+def test_who_waits_on_a_server_that_becomes_a_replica_goes_on_waiting(
+    switch: Switch, queue_name: str, waits: Waits
+) -> None:
+    """Also where its address leads to the new primary only some time after that."""
+    with Queue(queue_name, switch.url) as queue, Queue(queue_name, switch.new_url) as new:
+        job = queue.send("t")
+        new.enqueue_puts([commands.Put(job.id, b'["t"]')])  # replicated, as it were
+        with ThreadPoolExecutor(1) as threads:
+            waiting = threads.submit(waits, switch.url, queue_name, job.id, 30)
+            eventually(lambda: _waits(queue, job.id), "the wait")
+            switch.demote()
+            with pytest.raises(TimeoutError):
+                waiting.result(LONGER_THAN_A_CALL_TRIES_S)
+            switch.lead()
+            with new.consumer(jobs=1, renew=False) as consumer:
+                (held,) = consumer.pull()
+                consumer.ack(held, "found")
+            assert waiting.result(20) == "found"
+
+
+@pytest.mark.parametrize("waits", WAITS)
+def test_who_waits_on_a_server_that_stays_read_only_is_told_when_the_time_is_over(
+    make_server: Callable[..., EmbeddedRedis], queue_name: str, waits: Waits
 ) -> None:
     server = make_server(port=0)
     with Queue(queue_name, server.url) as queue:
         job = queue.send("t")
-        found: list[object] = []
-
-        def wait() -> None:
-            try:
-                found.append(job.result(20))
-            except Exception as error:
-                found.append(type(error))
-
-        thread = threading.Thread(target=wait)
-        thread.start()
-        eventually(lambda: _waits(queue, job.id), "the wait")
         queue.redis.execute_command("REPLICAOF", "127.0.0.1", "1")
-        thread.join(20)
-        assert found == [RedisReadOnly]
+        began = monotonic()
+        with pytest.raises(RedisReadOnly):
+            waits(server.url, queue_name, job.id, LONGER_THAN_A_CALL_TRIES_S)
+        assert monotonic() - began >= LONGER_THAN_A_CALL_TRIES_S
 
 
 def test_a_worker_finds_the_new_primary(switch: Switch, queue_name: str, tmp_path: Path) -> None:

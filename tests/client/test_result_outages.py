@@ -1,7 +1,6 @@
 """Who waits for a result goes on waiting while Redis is gone: sync and asyncio, until the time is
 over."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,31 +9,13 @@ from typing import Any
 
 import pytest
 
-from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConnectionLost, UnknownJob
 from tests.support.monitor import monitoring
+from tests.support.result_waits import LONGER_THAN_A_CALL_TRIES_S, WAITS, Waits
 
-Waits = Callable[[str, str, str, float | None], Any]
-
-
-def _sync(url: str, queue: str, id_: str, timeout: float | None) -> Any:
-    with Queue(queue, url) as own:
-        return own.job(id_).result(timeout)
-
-
-def _asyncio(url: str, queue: str, id_: str, timeout: float | None) -> Any:
-    async def wait() -> Any:
-        async with AsyncQueue(queue, url) as own:
-            return await own.job(id_).result(timeout)
-
-    return asyncio.run(wait())
-
-
-pytestmark = pytest.mark.parametrize("waits", [_sync, _asyncio], ids=["sync", "asyncio"])
-
-LONGER_THAN_A_CALL_TRIES_S = 1.5
+pytestmark = pytest.mark.parametrize("waits", WAITS)
 
 
 def _still_waits(waiting: "Future[Any]", seconds: float = LONGER_THAN_A_CALL_TRIES_S) -> None:

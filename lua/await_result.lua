@@ -4,7 +4,9 @@
 ---   wait: "1" = the caller takes what comes from the result list, by its next command: the record of an ended job is
 ---     there then, and an empty text where the job is not known
 --- REPLY: {now, state, record}; state: ended (with record), unknown; or with wait "live"; else {now, state, "", due,
----   paused, consumers}; state: ready, scheduled, parked, held; due: ms or "0"; paused: 1 or 0; consumers: that acquire
+---   paused, consumers, holder, began, attempts, error}; state: ready, scheduled, parked, held; due: ms or "0"; paused: 1
+---   or 0; consumers: that acquire; holder: who has it, else ""; began: ms, where it is noted that it runs, else 0;
+---   attempts: that failed; error: of the last one, JSON, else ""
 --- ERRORS: SCHEMA
 --- @include "clock"
 --- @include "schema"
@@ -47,13 +49,22 @@ end
 --- @include "value"
 --- @include "seat"
 --- @include "hands_look"
-local state = 'ready'
-local due = redis.call('ZSCORE', base .. 'scheduled', seat_of(value_parse(value), id))
+local state, holder, began = 'ready', '', 0
+local job = value_parse(value)
+local due = redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id))
 if due then
   state = redis.call('HEXISTS', base .. 'parked', id) == 1 and 'parked' or 'scheduled'
-elseif hands_holder(base, id) then
-  state = 'held'
+else
+  holder = hands_holder(base, id) or ''
+  if holder ~= '' then
+    state = 'held'
+    local note = redis.call('HGET', base .. 'running:' .. holder, id) or ''
+    local delivery, started = string.match(note, '^(%d+),%d+,(%d+)$')
+    began = tonumber(delivery) == job.deliveries and tonumber(started) or 0
+  end
 end
+local errors = redis.call('HGET', base .. 'errors', id) or ''
 local paused = redis.call('HGET', meta, 'paused') == '1' and 1 or 0
 local consumers = redis.call('ZCARD', base .. 'consumers') - redis.call('SCARD', base .. 'browsers')
-return { now, state, '', due or '0', paused, consumers }
+return { now, state, '', due or '0', paused, consumers, holder, began, job.attempts,
+  string.match(errors, '[^\n]*$') }

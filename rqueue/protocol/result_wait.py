@@ -35,7 +35,7 @@ from rqueue.model.job import JobState, Record, parse_record, why_dead
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience
-from rqueue.protocol.waiting import why_it_waits
+from rqueue.protocol.waiting import error_said, why_it_waits
 
 __all__ = ["ResultWait", "failure_of", "read_result", "read_state"]
 
@@ -170,6 +170,9 @@ class ResultWait:
                 paused=seen.paused,
                 consumers=seen.consumers,
                 due_in_ms=seen.due_ms - seen.now,
+                failed=error_said(seen.attempts, seen.error),
+                holder=seen.holder,
+                runs_ms=seen.now - seen.began_ms if seen.began_ms else 0,
             )
             if self.timeout <= 0:
                 raise ResultNotReady(self.id, state, reason)

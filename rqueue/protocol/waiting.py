@@ -1,34 +1,72 @@
-"""Why a job waits, in words: for errors of those who wait for it, and for people who look."""
+"""Why a job has not ended, in words: for errors of those who wait for it, and people who look."""
 
 from __future__ import annotations
 
+import orjson
+
 from rqueue.model.job import JobState
 
-__all__ = ["why_it_waits"]
+__all__ = ["error_said", "why_it_waits"]
+
+LONGEST_ERROR = 200
 
 
 def why_it_waits(
-    state: JobState, queue: str, *, paused: bool, consumers: int, due_in_ms: float = 0
+    state: JobState,
+    queue: str,
+    *,
+    paused: bool,
+    consumers: int,
+    due_in_ms: float = 0,
+    failed: str = "",
+    holder: str = "",
+    runs_ms: float = 0,
 ) -> str:
-    """What keeps a job in this state from being run now; "" where nothing but its turn does.
+    """What became of a job in this state so far, and what keeps it from being run now; "" where
+    nothing but its turn does.
 
-    consumers: of its queue, browsers apart. due_in_ms: of a scheduled job, until it is due.
+    consumers: of its queue, browsers apart. due_in_ms: of a scheduled job, until it is due. failed:
+    its last attempt and the error, as `error_said` says it. holder: the consumer that has it;
+    runs_ms: for how long it has been running there, as far as that is known.
     """
-    if state not in (JobState.READY, JobState.SCHEDULED, JobState.PARKED):
-        return ""
+    said = [failed] if failed else []
+    if state is JobState.HELD and holder:
+        runs = f", and has been running it for {_span(runs_ms)}" if runs_ms > 0 else ""
+        said.append(f"consumer '{holder}' has it{runs}")
     reasons = []
-    if state is JobState.SCHEDULED and due_in_ms > 0:
-        reasons.append(f"it is due in {_seconds(due_in_ms / 1000)}")
-    if not consumers:
-        reasons.append(f"no worker serves queue '{queue}'")
-    elif state is JobState.PARKED:
-        reasons.append(f"no worker that serves queue '{queue}' knows its task")
-    if paused:
-        reasons.append(f"queue '{queue}' is paused")
-    return " and ".join(reasons)
+    if state in (JobState.READY, JobState.SCHEDULED, JobState.PARKED):
+        if state is JobState.SCHEDULED and due_in_ms > 0:
+            again = "is tried again" if failed else "is due"
+            reasons.append(f"it {again} in {_span(due_in_ms)}")
+        if not consumers:
+            reasons.append(f"no worker serves queue '{queue}'")
+        elif state is JobState.PARKED:
+            reasons.append(f"no worker that serves queue '{queue}' knows its task")
+        if paused:
+            reasons.append(f"queue '{queue}' is paused")
+    return "; ".join([*said, " and ".join(reasons)] if reasons else said)
 
 
-def _seconds(seconds: float) -> str:
+def error_said(attempts: int, error: bytes) -> str:
+    """What became of the last of so many attempts that failed; "" where there was none. error: as
+    it is kept, JSON; "" where it is not."""
+    if not attempts:
+        return ""
+    try:
+        known = orjson.loads(error)
+    except orjson.JSONDecodeError:
+        known = {}
+    if not isinstance(known, dict) or known.get("kind") == "suspected":
+        return f"attempt {attempts} failed"
+    kind, message = known.get("type") or known.get("kind") or "", known.get("message") or ""
+    what = " ".join(f"{kind}: {message}".strip(": ").split())
+    if len(what) > LONGEST_ERROR:
+        what = what[:LONGEST_ERROR] + "…"
+    return f"attempt {attempts} failed ({what})" if what else f"attempt {attempts} failed"
+
+
+def _span(ms: float) -> str:
+    seconds = ms / 1000
     if seconds < 120:
         return f"{seconds:.3g} s"
     for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):

@@ -1,5 +1,6 @@
 """Results: every state is told apart, nobody polls, nothing is consumed."""
 
+import re
 import subprocess
 import sys
 import threading
@@ -8,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
+import orjson
 import pytest
 import redis
 
@@ -26,8 +28,9 @@ from rqueue.errors import (
     ScriptError,
     UnknownJob,
 )
+from rqueue.inspector.queues import server_now
 from rqueue.model.job import JobState
-from rqueue.protocol.commands import purge
+from rqueue.protocol.commands import Ran, Retried, note_running, purge
 from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import execute
 from tests.support.monitor import monitoring
@@ -128,6 +131,38 @@ def test_a_time_out_names_the_state(queue: Queue) -> None:
     assert isinstance(error.value, TimeoutError)
     assert (error.value.id, error.value.timeout, error.value.state) == (handle.id, 0.05, "ready")
     assert error.value.url.startswith("unix:///") and f"({error.value.url})" in str(error.value)
+
+
+def test_a_time_out_says_what_the_job_does(queue: Queue, consumer: Consumer) -> None:
+    handle = queue.send("t")
+
+    def said() -> str:
+        with pytest.raises(ResultTimeout) as error:
+            handle.result(0.01)
+        assert f": {error.value.reason}" in str(error.value)
+        with pytest.raises(ResultNotReady) as not_ready:
+            handle.result(0)
+        told = [re.sub(r"[\d.]+ s$", "", found.value.reason) for found in (error, not_ready)]
+        assert told[0] == told[1], "nothing passes meanwhile but time"
+        return error.value.reason
+
+    job = take_one(consumer)
+    assert said() == f"consumer '{consumer.name}' has it"
+    now = server_now(queue.redis, queue.keys)
+    execute(queue.redis, note_running(queue.keys, consumer.name, [Ran(job.id, 1, now)]))
+    assert said().startswith(f"consumer '{consumer.name}' has it, and has been running it for ")
+    boom = orjson.dumps({"type": "ValueError", "message": "boom\n  there", "traceback": "x\ny"})
+    consumer.settle(retry=[Retried(job.id, 60_000, "head", True, boom)])
+    assert re.fullmatch(
+        r"attempt 1 failed \(ValueError: boom there\); it is tried again in (60|59\.\d) s", said()
+    )
+    queue.promote(job.id)
+    assert said() == "attempt 1 failed (ValueError: boom there)"
+    job = take_one(consumer)
+    assert said() == f"attempt 1 failed (ValueError: boom there); consumer '{consumer.name}' has it"
+    consumer.settle(retry=[Retried(job.id, 0, "head", True, b"no json")])
+    consumer.close()
+    assert said() == f"attempt 2 failed; no worker serves queue '{queue.name}'"
 
 
 def test_who_waits_for_what_cannot_come_is_told_at_once(queue: Queue, consumer: Consumer) -> None:

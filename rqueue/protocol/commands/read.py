@@ -77,7 +77,9 @@ class Shown(NamedTuple):
 class Awaited(NamedTuple):
     """state: ended (with the record), ready, scheduled, parked, held, unknown; to who waits only
     "live". Of a job that has not ended, for who does not wait: when it is due (ms; 0 = not
-    scheduled), whether its queue is paused, and how many consumers the queue has, browsers apart.
+    scheduled), whether its queue is paused, how many consumers the queue has, browsers apart; who
+    holds it, and since when it runs there (ms; 0 = not known); how many of its attempts failed, and
+    the error of the last one as JSON.
     """
 
     now: int
@@ -86,6 +88,10 @@ class Awaited(NamedTuple):
     due_ms: int = 0
     paused: bool = False
     consumers: int = 0
+    holder: str = ""
+    began_ms: int = 0
+    attempts: int = 0
+    error: bytes = b""
 
 
 def _pairs(flat: list[Any]) -> list[Delivery]:
@@ -129,8 +135,19 @@ def _read_shown(reply: Any) -> Shown:
 def _read_awaited(reply: Any) -> Awaited:
     if len(reply) == 3:
         return Awaited(reply[0], text(reply[1]), reply[2])
-    now, state, record, due, paused, consumers = reply
-    return Awaited(now, text(state), record, int(due), bool(paused), consumers)
+    now, state, record, due, paused, consumers, holder, began, attempts, error = reply
+    return Awaited(
+        now,
+        text(state),
+        record,
+        int(due),
+        bool(paused),
+        consumers,
+        text(holder),
+        began,
+        attempts,
+        error,
+    )
 
 
 def browse(keys: QueueKeys, cursor: str = "", limit: int = 100) -> Call[Page]:

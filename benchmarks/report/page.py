@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -39,7 +40,13 @@ def _head(runs: Runs) -> list[str]:
         if peers := about.get("peers", {}):
             versions = ", ".join(f"{name} {version}" for name, version in peers.items())
             lines[-1] += f" Versions: {versions}."
-    return lines
+    return [_fill(line) for line in lines]
+
+
+def _fill(item: str) -> str:
+    return textwrap.fill(
+        item, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _when(rows: dict[str, Any]) -> str:

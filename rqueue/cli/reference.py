@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 
 import click
@@ -43,7 +44,7 @@ with exit code 2 and change nothing.
 
 
 def paragraphs(text: str) -> str:
-    """Click's help as Markdown: paragraphs unwrapped, what is marked as it is becomes code."""
+    """Click's help as Markdown: paragraphs wrapped anew, what is marked as it is becomes code."""
     parts = []
     for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         if part.lstrip().startswith("\b"):
@@ -53,8 +54,13 @@ def paragraphs(text: str) -> str:
             else:
                 parts.append("```text\n" + "\n".join(lines).strip("\n") + "\n```")
         else:
-            parts.append(escape(" ".join(part.split())))
+            parts.append(fill(escape(" ".join(part.split()))))
     return "\n\n".join(parts)
+
+
+def fill(text: str) -> str:
+    """A paragraph in lines as long as those of the other pages."""
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def escape(text: str) -> str:

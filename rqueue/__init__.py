@@ -40,7 +40,7 @@ from rqueue.errors import (
 )
 from rqueue.model.job import Delivery, JobInfo, JobState, Outcome
 from rqueue.settings import Settings
-from rqueue.tasks import enqueuer as _sender
+from rqueue.tasks import enqueuer as _enqueuer
 from rqueue.tasks.context import JobContext, current_job
 from rqueue.tasks.control import Reject, Retry, Snooze
 from rqueue.tasks.options import Options
@@ -172,17 +172,17 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _default_sender() -> _sender.Sender:
+def _default_enqueuer() -> _enqueuer.Enqueuer:
     from rqueue.client.default_queues import SENDER
 
     return SENDER
 
 
-def _default_async_sender() -> _sender.AsyncSender:
+def _default_async_enqueuer() -> _enqueuer.AsyncEnqueuer:
     from rqueue.client.default_queues import ASYNC_SENDER
 
     return ASYNC_SENDER
 
 
-_sender.set_default_sender(_default_sender)
-_sender.set_default_async_sender(_default_async_sender)
+_enqueuer.set_default_enqueuer(_default_enqueuer)
+_enqueuer.set_default_async_enqueuer(_default_async_enqueuer)

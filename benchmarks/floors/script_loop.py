@@ -19,7 +19,7 @@ from rqueue.protocol import commands, scripts
 from rqueue.protocol.commands.settle import Window
 from rqueue.protocol.consumer_state import consumer_name
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 
 TASKS: dict[str, Any] = {"hit": board.hit}
 
@@ -27,13 +27,13 @@ TASKS: dict[str, Any] = {"hit": board.hit}
 def main(url: str, queue: str, window: int, history: bool) -> None:
     """Drain the queue until there is nothing, then wait to be woken, for ever."""
     client = redis.Redis.from_url(url)
-    wire, keys, name = Wire(client), QueueKeys(queue), consumer_name("floor")
+    connection, keys, name = Connection(client), QueueKeys(queue), consumer_name("floor")
     register = commands.register(keys, name, window=Window(window), lease_ms=600_000)
-    term = wire.run(register).term
-    wire.run(commands.pull(keys, name, term, Window(0)))
+    term = connection.run(register).term
+    connection.run(commands.pull(keys, name, term, Window(0)))
     sha = scripts.script("settle").sha
-    wire.command("SCRIPT", "LOAD", scripts.script("settle").source)
-    listening = Wire(client, timeout=None)
+    connection.command("SCRIPT", "LOAD", scripts.script("settle").source)
+    listening = Connection(client, timeout=None)
     meta, guard, wake = keys.meta, keys.guard, keys.wake(name)
     ids: list[bytes] = []
     batch = b""
@@ -41,7 +41,7 @@ def main(url: str, queue: str, window: int, history: bool) -> None:
         count = len(ids)
         groups = f"{count},0,0,0,0"
         rows = count if history else 0
-        reply = wire.command(
+        reply = connection.command(
             "EVALSHA", sha, 2, meta, guard, name, term, window, 0, 0, batch, rows, groups, *ids
         )
         ids, values = reply[5::2], reply[6::2]

@@ -8,7 +8,7 @@ import redis
 from rqueue.model.ids import new_id
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 
 BATCH = 1000
 NORMAL = "4,,0,"
@@ -23,23 +23,23 @@ def load(
     client: redis.Redis, keys: QueueKeys, body: bytes, count: int, terms: str = NORMAL
 ) -> None:
     """Enqueue `count` jobs with the same envelope."""
-    wire = Wire(client, timeout=120)
+    connection = Connection(client, timeout=120)
     for first in range(0, count, BATCH):
         flat: list[str | bytes] = []
         for _ in range(first, min(first + BATCH, count)):
             flat += (new_id(), body)
-        wire.run(commands.enqueue_alike(keys, flat, terms), queue=keys.queue)
-    wire.close()
+        connection.run(commands.enqueue_alike(keys, flat, terms), queue=keys.queue)
+    connection.close()
 
 
 def load_each(
     client: redis.Redis, keys: QueueKeys, bodies: list[bytes], terms: str = NORMAL
 ) -> None:
     """Enqueue one job for every envelope."""
-    wire = Wire(client, timeout=120)
+    connection = Connection(client, timeout=120)
     for first in range(0, len(bodies), BATCH):
         flat: list[str | bytes] = []
         for body in bodies[first : first + BATCH]:
             flat += (new_id(), body)
-        wire.run(commands.enqueue_alike(keys, flat, terms), queue=keys.queue)
-    wire.close()
+        connection.run(commands.enqueue_alike(keys, flat, terms), queue=keys.queue)
+    connection.close()

@@ -18,12 +18,12 @@ from rqueue.model.ids import new_id
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Window
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 
 LUA = "Lua: the script less its commands"
 REST = "the rest: reading, parsing, answering, waking up"
 
-Step = Callable[[Bench, Wire, QueueKeys, int], Iterator[None]]
+Step = Callable[[Bench, Connection, QueueKeys, int], Iterator[None]]
 
 
 @dataclass(frozen=True)
@@ -46,20 +46,22 @@ class Profile:
         }
 
 
-def _enqueue(bench: Bench, wire: Wire, keys: QueueKeys, jobs: int) -> Iterator[None]:
+def _enqueue(bench: Bench, connection: Connection, keys: QueueKeys, jobs: int) -> Iterator[None]:
     body = envelope("hit")
     load(bench.redis, keys, body, 1000)  # hashes as large as those of a queue in use
     yield
     for _ in range(jobs):
-        wire.run(commands.enqueue_alike(keys, (new_id(), body)))
+        connection.run(commands.enqueue_alike(keys, (new_id(), body)))
 
 
 def _settle(window: int) -> Step:
-    def step(bench: Bench, wire: Wire, keys: QueueKeys, jobs: int) -> Iterator[None]:
+    def step(bench: Bench, connection: Connection, keys: QueueKeys, jobs: int) -> Iterator[None]:
         load(bench.redis, keys, envelope("hit"), jobs + window)
         name = "profile"
-        term = wire.run(commands.register(keys, name, window=Window(window), lease_ms=600_000)).term
-        now, *_, found = wire.run(commands.pull(keys, name, term, Window(window)))
+        term = connection.run(
+            commands.register(keys, name, window=Window(window), lease_ms=600_000)
+        ).term
+        now, *_, found = connection.run(commands.pull(keys, name, term, Window(window)))
         yield
         for _ in range(jobs // window):
             ids, values = found[::2], found[1::2]
@@ -81,7 +83,7 @@ def _settle(window: int) -> Step:
             call = commands.settle(
                 keys, name, term, Window(window), ack=ids, batch=batch, rows=len(ids)
             )
-            now, *_, found = wire.run(call)
+            now, *_, found = connection.run(call)
 
     return step
 
@@ -102,14 +104,14 @@ def profile(bench: Bench, mode: str) -> Profile:
     cpu: list[float] = []
     for _ in range(bench.rounds):
         bench.empty()
-        wire = Wire(bench.redis)
-        run = step(bench, wire, QueueKeys("bench"), jobs)
+        connection = Connection(bench.redis)
+        run = step(bench, connection, QueueKeys("bench"), jobs)
         next(run)
         before = usage(bench.redis)
         for _ in run:
             raise AssertionError("a step yields once")
         spent = usage(bench.redis).since(before)
-        wire.close()
+        connection.close()
         seen.append(_shares(spent, jobs))
         cpu.append(spent.cpu / jobs * 1e6)
     names = sorted(seen[0], key=lambda name: (name in (LUA, REST), -seen[0][name]))

@@ -16,8 +16,8 @@ import rqueue_workers.worker.subscription
 from benchmarks.profiles.steps import Steps, put
 from rqueue.protocol import commands
 from rqueue.settings import Settings
-from rqueue.transport.connection import Wire
-from rqueue.transport.resp import Framing
+from rqueue.transport.connection import Connection
+from rqueue.transport.resp import RespSocket
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker import task_plans, worker
@@ -52,9 +52,9 @@ PARTS: tuple[tuple[Any, str, str], ...] = (
     (Subscription, "receive", HAND),
     (rqueue_workers.worker.subscription, "pack_rows", ROWS),
     (commands, "settle", CALL),
-    (Wire, "run", FRAME),
-    (Wire, "begin", FRAME),
-    (Wire, "finish", FRAME),
+    (Connection, "run", FRAME),
+    (Connection, "begin", FRAME),
+    (Connection, "finish", FRAME),
 )
 
 
@@ -127,7 +127,7 @@ def install(steps: Steps) -> None:
     for owner, attribute, name in PARTS:
         steps.patch(owner, attribute, name)
     steps.patch(Dispatcher, "wait", WAIT)
-    put(Framing, "__init__", _timed(Framing.__init__, steps))
+    put(RespSocket, "__init__", _timed(RespSocket.__init__, steps))
     load_plans = task_plans.load_plans
 
     def load(spec: WorkerSpec) -> Any:

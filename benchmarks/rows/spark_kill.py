@@ -140,12 +140,12 @@ class _Scene:
         for one in (self._driver, *self._old):
             one.stop(0.0)
 
-    def _lines(self) -> list[str]:
+    def _connections(self) -> list[str]:
         words = ("round ", "batch ", "written", "end")
         return [x for x in self._driver.said(1 << 20).splitlines() if x.startswith(words)]
 
     def said(self, word: str) -> bool:
-        return word in self._lines()
+        return word in self._connections()
 
     def wait_for(self, what: str, true: Callable[[], object], seconds: float = PATIENCE_S) -> None:
         """Wait until it is true, and start the driver again whenever it gives up."""
@@ -162,7 +162,7 @@ class _Scene:
 
     def wait_for_work(self) -> None:
         """Until the driver got something done since the last kill."""
-        self.wait_for("a round or batch", lambda: len(self._lines()) > self._known)
+        self.wait_for("a round or batch", lambda: len(self._connections()) > self._known)
 
     def _restart(self) -> None:
         self._old.append(self._driver)  # what it leaves behind ends by itself, or does not
@@ -170,7 +170,7 @@ class _Scene:
 
     def kill(self, whom: str) -> str:
         """SIGKILL one, or the driver where there is no such process; returns who it was."""
-        self._known = len(self._lines())
+        self._known = len(self._connections())
         worker = self._dice.choice(self._cluster.workers)
         victims: list[int] = []
         if whom == "driver's JVM":

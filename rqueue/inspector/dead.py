@@ -112,7 +112,7 @@ def _each_slice(
     client: redis.Redis,
     keys: QueueKeys,
     which: DeadFilter,
-    make: Callable[[QueueKeys, list[str]], commands.Call[int]],
+    make: Callable[[QueueKeys, list[str]], commands.ScriptCall[int]],
     progress: Progress | None,
 ) -> int:
     done = looked = 0

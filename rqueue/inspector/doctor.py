@@ -91,7 +91,7 @@ class Doctor:
         return self.check_queue(name)
 
     def _act(self, keys: QueueKeys, action: Action) -> None:
-        def run(call: commands.Call[Any]) -> None:
+        def run(call: commands.ScriptCall[Any]) -> None:
             execute(self._client, call, queue=keys.queue)
 
         if action.verb == "job":

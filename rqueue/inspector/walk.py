@@ -33,7 +33,7 @@ class Walk:
         self.highest = 0
         self.promoted = False
 
-    def execute(self, call: commands.Call[S]) -> S:
+    def execute(self, call: commands.ScriptCall[S]) -> S:
         """Run a call."""
         return execute(self.client, call, queue=self.keys.queue)
 

@@ -9,7 +9,7 @@ Arg = str | bytes | int | float
 R = TypeVar("R")
 
 
-class Call(NamedTuple, Generic[R]):
+class ScriptCall(NamedTuple, Generic[R]):
     """One script, its queue's meta key (all others share its hash tag), its arguments and the
     reader of its reply. The sync and the asyncio client run the same calls."""
 

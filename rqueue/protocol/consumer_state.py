@@ -1,7 +1,7 @@
-"""What a consumer knows of itself, and the calls it makes: everything but the I/O.
+"""The state of a consumer and the calls that it makes, without I/O.
 
-`Consumer` and `AsyncConsumer` are this with a wire. It builds the calls, reads the replies, keeps
-count of what is in these hands, and asks the credit manager, if there is one, how much that may be.
+`Consumer` and `AsyncConsumer` add a connection. This part builds the calls, reads the replies,
+counts the jobs that are held, and asks the credit manager, if there is one, for the window.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def consumer_name(prefix: str = "") -> str:
     return f"{prefix or host}:{os.getpid()}:{token_hex(4)}"
 
 
-class Subscription(CreditWindow):
+class ConsumerState(CreditWindow):
     """The state of one consumer; see `rqueue.client._sync.consumer.Consumer`."""
 
     def __init__(
@@ -127,7 +127,7 @@ class Subscription(CreditWindow):
         if not self.term:
             raise NotRegistered(self.name, queue=self.keys.queue)
 
-    def _register_call(self) -> commands.Call[Registered]:
+    def _register_call(self) -> commands.ScriptCall[Registered]:
         if self.term:
             raise LifecycleError(f"consumer '{self.name}' is registered")
         return commands.register(
@@ -302,7 +302,9 @@ class Subscription(CreditWindow):
     def _held_pop(self, id_: str) -> int:
         return self._held.pop(id_, 0)
 
-    def _settle_call(self, settling: Settling, window: Window | None) -> commands.Call[Pulled]:
+    def _settle_call(
+        self, settling: Settling, window: Window | None
+    ) -> commands.ScriptCall[Pulled]:
         return commands.settle(
             self.keys,
             self.name,
@@ -318,17 +320,19 @@ class Subscription(CreditWindow):
             rows=settling.rows,
         )
 
-    def _pull_call(self, window: Window, recall: Recall | None = None) -> commands.Call[Pulled]:
+    def _pull_call(
+        self, window: Window, recall: Recall | None = None
+    ) -> commands.ScriptCall[Pulled]:
         start = None if recall is None else recall.start
         return commands.pull(self.keys, self.name, self.term, window, recall=start)
 
-    def _interest_call(self, window: Window) -> commands.Call[str]:
+    def _interest_call(self, window: Window) -> commands.ScriptCall[str]:
         return commands.interest(self.keys, self.name, self.term, window)
 
     # -- a browser: what it sees is not in its hands, so its credit comes back at once, but for that
     # of a grant, which is used up --
 
-    def _browse_call(self, most: int = BROWSE_MAX) -> commands.Call[Page]:
+    def _browse_call(self, most: int = BROWSE_MAX) -> commands.ScriptCall[Page]:
         limit = min(most, BROWSE_MAX, self._window().jobs)
         return commands.browse(self.keys, self._cursor, limit)
 

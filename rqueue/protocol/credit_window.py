@@ -10,7 +10,7 @@ NO_CREDIT = Window(0, 0)
 
 
 class CreditWindow:
-    """The part of a `Subscription` that knows how much may be held."""
+    """The part of a `ConsumerState` that knows how much may be held."""
 
     credit: Credit | None
     window: Window

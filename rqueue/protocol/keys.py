@@ -31,7 +31,7 @@ class QueueKeys:
 
     @property
     def guard(self) -> str:
-        """never exists: declared by every script beside `meta`; see `store.Call.keys`."""
+        """never exists: declared by every script beside `meta`; see `ScriptCall.keys`."""
         return self.base + "guard"
 
     @property
@@ -144,7 +144,7 @@ class QueueKeys:
         return f"{self.base}result:{id}"
 
     def write(self, run: str) -> str:
-        """hash: what is known of a writer's run whose steps may come twice; see `store.Note`."""
+        """hash: the write log of a run whose steps may be sent twice; see `commands.Note`."""
         return f"{self.base}write:{run}"
 
     def written(self, run: str, epoch: int, partition: int) -> str:

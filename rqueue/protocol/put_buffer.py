@@ -23,7 +23,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.options import Options
 from rqueue.text.numbers import many
 
-__all__ = ["ErrorListener", "Item", "Listeners", "Outbox", "PutTarget", "backoff"]
+__all__ = ["ErrorListener", "Item", "PutBuffer", "PutListeners", "PutTarget", "backoff"]
 
 ErrorListener = Callable[[Exception, list[Put]], object]
 
@@ -67,7 +67,7 @@ def backoff(attempt: int) -> float:
     return float(min(1.0, 0.05 * 2 ** min(attempt - 1, 10)))
 
 
-class Listeners:
+class PutListeners:
     """Who is told what became of puts. Exceptions of theirs are logged: nobody waits for them."""
 
     def __init__(self, queue: str, on_error: ErrorListener | None) -> None:
@@ -98,7 +98,7 @@ class Listeners:
         return puts
 
 
-class Outbox:
+class PutBuffer:
     """Jobs that wait to be stored: `added` so far, `finished` of them (stored or refused)."""
 
     def __init__(
@@ -173,7 +173,7 @@ class Outbox:
                 batch.append(item)
         return bool(self.sending)
 
-    def call(self) -> commands.Call[Accepted]:
+    def call(self) -> commands.ScriptCall[Accepted]:
         """The call that stores the batch."""
         flat: list[Arg] = []
         alike = True

@@ -145,7 +145,7 @@ class ResultWait:
         pause = max(SHORTEST_WAIT_S, min(self.left, self._slice))
         return "BLMOVE", self._list, self._list, "LEFT", "LEFT", pause
 
-    def ask(self) -> commands.Call[commands.Awaited]:
+    def ask(self) -> commands.ScriptCall[commands.Awaited]:
         """The call that looks at the job and, where one may wait, has its record announced."""
         return commands.await_result(self._keys, self.id, wait=self.left > 0)
 

@@ -49,7 +49,7 @@ __all__ = ["Bad", "Job", "Table", "text_of"]
 
 class Job(NamedTuple):
     """A row as a job: its envelope, unsigned, and what the queue must know of it (see
-    `store.enqueue.Put.terms`). `id` is None where it is to be derived."""
+    `rqueue.protocol.commands.enqueue.Put.terms`). `id` is None where it is to be derived."""
 
     row: int
     queue: str

@@ -43,7 +43,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import BATCH_BYTES, backoff
 from rqueue.spark.rows import Job
 from rqueue.transport.redis_client import execute, translated
-from rqueue.transport.thread_connections import Flight, Lines
+from rqueue.transport.thread_connections import Flight, ThreadConnections
 
 __all__ = ["Counts", "Progress", "Sink", "Task", "progress"]
 
@@ -258,7 +258,7 @@ class _Lane:
         self.sink.counts.repeated += len(step.marks) - len(left.marks)
         return left
 
-    def call(self, step: _Step) -> commands.Call[Accepted]:
+    def call(self, step: _Step) -> commands.ScriptCall[Accepted]:
         task = self.sink.task
         keep_ms = round(task.remember * 1000)
         marks = b"".join(step.marks)
@@ -305,10 +305,10 @@ class Sink:
         self.task = task
         self.signer = signer
         self.counts = Counts()
-        self._lines: Lines | None = None
-        if not cluster:  # a wire would be a connection to one node of it
+        self._connections: ThreadConnections | None = None
+        if not cluster:  # a connection would be a connection to one node of it
             timeout = client.connection_pool.connection_kwargs.get("socket_timeout")
-            self._lines = Lines(client, timeout)
+            self._connections = ThreadConnections(client, timeout)
         self._lanes: dict[str, _Lane] = {}
         self._under_way: deque[_Lane] = deque()
         self._free_at = time.monotonic()
@@ -334,29 +334,29 @@ class Sink:
 
     def close(self) -> None:
         """Close the connections; what was not flushed may not be stored."""
-        if self._lines is not None:
-            self._lines.close()
+        if self._connections is not None:
+            self._connections.close()
 
-    def begin(self, lane: _Lane, call: commands.Call[R]) -> Flight[R]:
+    def begin(self, lane: _Lane, call: commands.ScriptCall[R]) -> Flight[R]:
         """Send a lane's call, so that not too many are under way."""
-        if self._lines is None:
+        if self._connections is None:
             return Flight(call, None)
         if len(self._under_way) == FLIGHTS:
             self._under_way.popleft().settle()
         self._under_way.append(lane)
-        return self._lines.begin(call)
+        return self._connections.begin(call)
 
     def finish(self, flight: Flight[R], queue: str) -> R:
         """The reply of a call that was begun."""
-        if self._lines is None:
+        if self._connections is None:
             return execute(self.client, flight.call, queue=queue)
-        return self._lines.finish(flight, queue=queue)
+        return self._connections.finish(flight, queue=queue)
 
-    def run(self, call: commands.Call[R], queue: str) -> R:
+    def run(self, call: commands.ScriptCall[R], queue: str) -> R:
         """The reply of a call."""
-        if self._lines is None:
+        if self._connections is None:
             return execute(self.client, call, queue=queue)
-        return self._lines.run(call, queue=queue)
+        return self._connections.run(call, queue=queue)
 
     def patiently(self, action: Callable[[], R]) -> R:
         """Do it; while Redis cannot be used now, again and again for `patience`."""

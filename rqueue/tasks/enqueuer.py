@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from rqueue.client._sync.job_handle import JobHandle
 
 __all__ = [
-    "AsyncSender",
-    "Sender",
-    "default_async_sender",
-    "default_sender",
-    "set_default_async_sender",
-    "set_default_sender",
+    "AsyncEnqueuer",
+    "Enqueuer",
+    "default_async_enqueuer",
+    "default_enqueuer",
+    "set_default_async_enqueuer",
+    "set_default_enqueuer",
 ]
 
 
-class Sender(Protocol):
+class Enqueuer(Protocol):
     """Who stores a job: the client's queues and putters."""
 
     @property
@@ -39,11 +39,11 @@ class Sender(Protocol):
         options: Options,
         parameters: Sequence[str],
     ) -> JobHandle[Any]:
-        """Store one job. `parameters` names the positional arguments, for `codec.pack`."""
+        """Store one job. `parameters`: the names of its positional arguments."""
         ...
 
 
-class AsyncSender(Protocol):
+class AsyncEnqueuer(Protocol):
     """The same for asyncio."""
 
     @property
@@ -60,36 +60,36 @@ class AsyncSender(Protocol):
         options: Options,
         parameters: Sequence[str],
     ) -> AsyncJobHandle[Any]:
-        """Store one job. `parameters` names the positional arguments, for `codec.pack`."""
+        """Store one job. `parameters`: the names of its positional arguments."""
         ...
 
 
 _NOBODY = "task '{}' has no queue to go to: set RQUEUE_URL, or connect first"
-_sender_factory: Callable[[], Sender] | None = None
-_async_sender_factory: Callable[[], AsyncSender] | None = None
+_enqueuer_factory: Callable[[], Enqueuer] | None = None
+_async_enqueuer_factory: Callable[[], AsyncEnqueuer] | None = None
 
 
-def set_default_sender(factory: Callable[[], Sender] | None) -> None:
+def set_default_enqueuer(factory: Callable[[], Enqueuer] | None) -> None:
     """Say who stores the jobs of tasks that name no sender. It is called at every enqueue."""
-    global _sender_factory
-    _sender_factory = factory
+    global _enqueuer_factory
+    _enqueuer_factory = factory
 
 
-def set_default_async_sender(factory: Callable[[], AsyncSender] | None) -> None:
+def set_default_async_enqueuer(factory: Callable[[], AsyncEnqueuer] | None) -> None:
     """The same for `aenqueue`: a factory of its own, as an asyncio client belongs to a loop."""
-    global _async_sender_factory
-    _async_sender_factory = factory
+    global _async_enqueuer_factory
+    _async_enqueuer_factory = factory
 
 
-def default_sender(task: str) -> Sender:
+def default_enqueuer(task: str) -> Enqueuer:
     """Who stores the jobs of `task`. Raises LifecycleError when nobody was named."""
-    if _sender_factory is None:
+    if _enqueuer_factory is None:
         raise LifecycleError(_NOBODY.format(task))
-    return _sender_factory()
+    return _enqueuer_factory()
 
 
-def default_async_sender(task: str) -> AsyncSender:
+def default_async_enqueuer(task: str) -> AsyncEnqueuer:
     """Who stores the jobs of `task` from asyncio. Raises LifecycleError when nobody was named."""
-    if _async_sender_factory is None:
+    if _async_enqueuer_factory is None:
         raise LifecycleError(_NOBODY.format(task))
-    return _async_sender_factory()
+    return _async_enqueuer_factory()

@@ -11,8 +11,8 @@
     welcome.delay(60, 7)                        # in a minute
     await welcome.aenqueue(7)                   # in an async web app
 
-This module knows no Redis: `enqueue` hands over to a `Sender` (`rqueue.tasks.enqueuer`). The client
-layer makes one known; `.options(sender=queue)` chooses another.
+This module knows no Redis: `enqueue` passes a job to an `Enqueuer` (`rqueue.tasks.enqueuer`). The
+client layer sets the default one; `.options(sender=queue)` chooses another.
 
 What the decorator says of `retry`, `limit`, `soft_limit` and `keep` is looked up where the job
 runs, so a deploy changes it for jobs that wait already. What `.options` says travels with the job
@@ -38,10 +38,10 @@ from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.names import check_queue, check_task
 from rqueue.settings import parse_when
 from rqueue.tasks.enqueuer import (
-    AsyncSender,
-    Sender,
-    default_async_sender,
-    default_sender,
+    AsyncEnqueuer,
+    Enqueuer,
+    default_async_enqueuer,
+    default_enqueuer,
 )
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.retry import RetryPolicy, check_retry
@@ -76,8 +76,8 @@ class BoundTask(Generic[P, R]):
     defaults: Options
     check: CallChecker
     """Raises BadArguments unless the function takes the arguments that it is called with."""
-    _sender: Sender | None = None
-    _async_sender: AsyncSender | None = None
+    _enqueuer: Enqueuer | None = None
+    _async_enqueuer: AsyncEnqueuer | None = None
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Enqueue one call. Raises BadArguments, NotEncodable, and what the client raises."""
@@ -133,8 +133,8 @@ class BoundTask(Generic[P, R]):
         headers: Mapping[str, str] | None = None,
         labels: Mapping[str, str | int | bool] | None = None,
         immediate: bool | None = None,
-        sender: Sender | None = None,
-        async_sender: AsyncSender | None = None,
+        sender: Enqueuer | None = None,
+        async_sender: AsyncEnqueuer | None = None,
     ) -> BoundTask[P, R]:
         """The same task with other options for its calls, which take the same arguments.
 
@@ -146,8 +146,8 @@ class BoundTask(Generic[P, R]):
         bound.name = self.name
         bound.queue = _goes_to(queue, sender, async_sender) or self.queue
         bound.check = self.check
-        bound._sender = self._sender if sender is None else sender
-        bound._async_sender = self._async_sender if async_sender is None else async_sender
+        bound._enqueuer = self._enqueuer if sender is None else sender
+        bound._async_enqueuer = self._async_enqueuer if async_sender is None else async_sender
         if max_deliveries is None and retry is not None:
             max_deliveries = check_retry(retry).max_deliveries or None
         due = parse_when(at, "at") if at is not None else None
@@ -175,13 +175,13 @@ class BoundTask(Generic[P, R]):
     def _send(self, options: Options, args: Any, kwargs: Any) -> JobHandle[R]:
         check = self.check
         check(args, kwargs)
-        sender = self._sender or default_sender(self.name)
+        sender = self._enqueuer or default_enqueuer(self.name)
         return sender.enqueue_task(self.queue, self.name, args, kwargs, options, check.positional)
 
     async def _asend(self, options: Options, args: Any, kwargs: Any) -> AsyncJobHandle[R]:
         check = self.check
         check(args, kwargs)
-        sender = self._async_sender or default_async_sender(self.name)
+        sender = self._async_enqueuer or default_async_enqueuer(self.name)
         return await sender.enqueue_task(
             self.queue, self.name, args, kwargs, options, check.positional
         )
@@ -363,8 +363,8 @@ def task(
     keep: float | None = None,
     headers: Mapping[str, str] | None = None,
     labels: Mapping[str, str | int | bool] | None = None,
-    sender: Sender | None = None,
-    async_sender: AsyncSender | None = None,
+    sender: Enqueuer | None = None,
+    async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
 ) -> _Decorator: ...
 def task(
@@ -382,8 +382,8 @@ def task(
     keep: float | None = None,
     headers: Mapping[str, str] | None = None,
     labels: Mapping[str, str | int | bool] | None = None,
-    sender: Sender | None = None,
-    async_sender: AsyncSender | None = None,
+    sender: Enqueuer | None = None,
+    async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
 ) -> Any:
     """Register a function as a task: `@task`, or `@task(queue="mail", ...)`.
@@ -426,8 +426,8 @@ def task(
     def register(function: Callable[..., Any]) -> Task[Any, Any]:
         kind = AsyncTask if inspect.iscoroutinefunction(function) else SyncTask
         made: Task[Any, Any] = kind(function, name or _default_name(function), where, calls, runs)
-        made._sender = sender
-        made._async_sender = async_sender
+        made._enqueuer = sender
+        made._async_enqueuer = async_sender
         registry.add(made)
         return made
 

@@ -1,4 +1,7 @@
-"""One raw asyncio connection to Redis for the protocol: no pool, no hidden retry; see `wire`."""
+"""One raw asyncio connection to Redis for the protocol: no pool, no hidden retry.
+
+`rqueue.transport.connection` is the same for threads.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from rqueue.protocol import scripts
-from rqueue.protocol.call import Arg, Call
+from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.transport.redis_client import url_of
 from rqueue.transport.server_check import check_greeting, check_refusal
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-class AsyncWire:
+class AsyncConnection:
     """A connection made like those of `client` (same address, login, TLS), of one event loop.
 
     Tasks take turns on it. A task that is cancelled while its command is under way breaks the
@@ -43,7 +46,7 @@ class AsyncWire:
         kwargs.pop("retry_on_error", None)
         kwargs.pop("retry_on_timeout", None)
         self._timeout = timeout
-        self._connection: Any = pool.connection_class(**kwargs)
+        self._inner: Any = pool.connection_class(**kwargs)
         self._turn = asyncio.Lock()
 
     @property
@@ -54,28 +57,28 @@ class AsyncWire:
     @property
     def connected(self) -> bool:
         """Whether there is a connection (it may be dead and not know)."""
-        return bool(self._connection.is_connected)
+        return bool(self._inner.is_connected)
 
     async def close(self) -> None:
         """Drop the connection; the next command opens a new one."""
-        await self._connection.disconnect()
+        await self._inner.disconnect()
 
     def abort(self) -> None:
         """Drop the connection now, without awaiting anything."""
-        self._connection._close()
+        self._inner._close()
 
     async def connect(self) -> None:
         """Connect, log in and see who answers, if not connected. Raises the tree of
         `rqueue.errors`."""
-        connection = self._connection
-        if connection.is_connected:
+        inner = self._inner
+        if inner.is_connected:
             return
         try:
             async with asyncio.timeout(self._timeout):
-                await connection.connect()
-                await connection.send_command("HELLO")
+                await inner.connect()
+                await inner.send_command("HELLO")
                 try:
-                    greeting = await connection.read_response()
+                    greeting = await inner.read_response()
                 except rx.ResponseError as error:
                     check_refusal(error, self.url)
                 else:
@@ -89,12 +92,10 @@ class AsyncWire:
     async def send(self, *commands: tuple[Arg, ...]) -> None:
         """Send commands and do not wait. Raises the tree of `rqueue.errors`."""
         await self.connect()
-        connection = self._connection
+        inner = self._inner
         try:
             async with asyncio.timeout(self._timeout):
-                await connection.send_packed_command(
-                    connection.pack_commands(commands), check_health=False
-                )
+                await inner.send_packed_command(inner.pack_commands(commands), check_health=False)
         except (rx.RedisError, OSError) as error:
             raise await self._broken(error) from error
         except BaseException:
@@ -105,7 +106,7 @@ class AsyncWire:
         """Read one reply; an error reply raises redis-py's ResponseError."""
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._connection.read_response()
+                return await self._inner.read_response()
         except rx.ResponseError:
             raise
         except (rx.RedisError, OSError) as error:
@@ -119,7 +120,7 @@ class AsyncWire:
         await self.send(command)
         return await self.read()
 
-    async def run(self, call: Call[R], *, queue: str = "", consumer: str = "") -> R:
+    async def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Run a script call; a server that forgot the script is taught it (restart, flush)."""
         script = scripts.script(call.script)
         try:
@@ -133,7 +134,7 @@ class AsyncWire:
         return call.read(reply)
 
     async def run_then(
-        self, call: Call[R], command: tuple[Arg, ...], *, queue: str = ""
+        self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str = ""
     ) -> tuple[R, Any]:
         """Run a script call and a command that waits for what the call has announced, sent with
         it: the replies of both. Where only the command is refused, its reply is the error."""
@@ -157,7 +158,7 @@ class AsyncWire:
         return await self.run_then(call, command, queue=queue)
 
     def refused(
-        self, call: Call[Any], error: rx.ResponseError, queue: str, consumer: str = ""
+        self, call: ScriptCall[Any], error: rx.ResponseError, queue: str, consumer: str = ""
     ) -> Exception:
         """The error for an error reply to a call. Where another server may be in charge by now,
         the connection is closed: only a new one looks its address up."""
@@ -170,7 +171,7 @@ class AsyncWire:
 
     async def _broken(self, error: Exception, *, sent: bool = True) -> Exception:
         # a reply may still be on its way: this connection must not be used again
-        await self._connection.disconnect(nowait=True)
+        await self._inner.disconnect(nowait=True)
         return translate(error, url=self.url, sent=sent)
 
 

@@ -1,4 +1,4 @@
-"""Waiting for wake-ups on the wake lists of one or many consumers, for asyncio; see `listener`."""
+"""Waiting for wake-ups on the wake lists of one or many consumers, for asyncio."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from redis import exceptions as rx
 from rqueue.errors import ConnectionLost, RedisTimeout, ServerError
 from rqueue.protocol.error_mapping import translate
 from rqueue.protocol.wake import RECONNECTED, Wake
-from rqueue.transport.async_connection import AsyncWire, end
+from rqueue.transport.async_connection import AsyncConnection, end
 from rqueue.transport.wake_listener import LISTEN_S, SLACK_S, unblocked
 
 
-class AsyncListener:
+class AsyncWakeListener:
     """Blocks on wake lists. One waiting task at a time; `add` and `remove` between waits.
 
     The blocked command is read by a task of its own, which outlives the end of a wait and its
     cancellation: what Redis took off a list is never dropped on the floor.
     """
 
-    def __init__(self, wire: AsyncWire) -> None:
-        self._wire = wire
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
         self._keys: dict[bytes, str] = {}
         self._reader: asyncio.Task[list[Wake]] | None = None
         self._stale = False
@@ -43,11 +43,11 @@ class AsyncListener:
         self._poked.set()
 
     async def close(self) -> None:
-        """Close the wire; a wait after that opens it again."""
+        """Close the connection; a wait after that opens it again."""
         reader = self._disarm()
         if reader is not None:
             await end(reader)
-        await self._wire.close()
+        await self._connection.close()
 
     async def wait(self, timeout: float | None) -> list[Wake]:
         """Wait for the next wake-up, at most `timeout` seconds (None: for ever); [] at the end.
@@ -64,7 +64,7 @@ class AsyncListener:
         if self._reader is None:
             # sent before anything is awaited on it, so that "reconnected" means: listening again
             try:
-                await self._wire.send(("BLPOP", *self._keys, LISTEN_S))
+                await self._connection.send(("BLPOP", *self._keys, LISTEN_S))
             except BaseException:
                 self._stale = True  # of a command that was sent, or half of it, the answer is lost
                 raise
@@ -86,16 +86,16 @@ class AsyncListener:
     async def _read(self, keys: dict[bytes, str]) -> list[Wake]:
         try:
             async with asyncio.timeout(LISTEN_S + SLACK_S):
-                reply = await self._wire.read()
+                reply = await self._connection.read()
         except TimeoutError as error:
             self._stale = True
-            raise RedisTimeout("no answer from Redis in time", url=self._wire.url) from error
+            raise RedisTimeout("no answer from Redis in time", url=self._connection.url) from error
         except rx.ResponseError as error:
             self._stale = True
-            self._wire.abort()
+            self._connection.abort()
             if unblocked(error):
                 return []
-            raise translate(error, url=self._wire.url) from error
+            raise translate(error, url=self._connection.url) from error
         except (ConnectionLost, RedisTimeout):
             self._stale = True  # look again, over a new connection
             return []
@@ -117,7 +117,7 @@ class AsyncListener:
                 self._kept += [wake for wake in reader.result() if wake.consumer in self._consumers]
             return None
         reader.cancel()
-        self._wire.abort()
+        self._connection.abort()
         return reader
 
     @property

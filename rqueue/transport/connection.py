@@ -1,7 +1,7 @@
 """One raw connection to Redis for the protocol's hot path: no pool, no hidden retry.
 
-A worker talks over two wires: one carries its calls, the other listens on its wake lists
-(`rqueue.transport.wake_listener`). A broken wire is closed and says so; whoever uses it decides
+A worker uses two connections: one carries its calls, the other blocks on its wake lists
+(`rqueue.transport.wake_listener`). A broken connection is closed and raises; its caller decides
 what was lost.
 """
 
@@ -16,16 +16,16 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from rqueue.protocol import scripts
-from rqueue.protocol.call import Arg, Call
+from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.transport.redis_client import url_of
-from rqueue.transport.resp import Framing
+from rqueue.transport.resp import RespSocket
 from rqueue.transport.server_check import check_greeting, check_refusal
 
 R = TypeVar("R")
 
 
-class Wire:
+class Connection:
     """A connection made like those of `client` (same address, login, TLS), used by one thread.
 
     `timeout`: seconds that a reply may take; None waits for ever.
@@ -45,20 +45,20 @@ class Wire:
         kwargs.pop("retry_on_error", None)
         kwargs.pop("retry_on_timeout", None)
         self._timeout = timeout
-        self._connection: Any = pool.connection_class(**kwargs)
-        self._framing: Framing | None = None
+        self._inner: Any = pool.connection_class(**kwargs)
+        self._resp: RespSocket | None = None
 
     def connect(self) -> None:
         """Connect, log in and see who answers, if not connected. Raises the tree of
         `rqueue.errors`."""
-        connection = self._connection
+        inner = self._inner
         if self.connected:
             return
         try:
-            connection.connect()
-            connection.send_command("HELLO")
+            inner.connect()
+            inner.send_command("HELLO")
             try:
-                greeting = connection.read_response()
+                greeting = inner.read_response()
             except rx.ResponseError as error:
                 check_refusal(error, self.url)
             else:
@@ -68,9 +68,9 @@ class Wire:
         except BaseException:
             self.close()
             raise
-        sock: object = connection._sock
+        sock: object = inner._sock
         if type(sock) is socket.socket:  # on TLS redis-py's own framing goes on
-            self._framing = Framing(sock, self._timeout, connection._parser.parse_error)
+            self._resp = RespSocket(sock, self._timeout, inner._parser.parse_error)
 
     @property
     def url(self) -> str:
@@ -80,32 +80,32 @@ class Wire:
     @property
     def connected(self) -> bool:
         """Whether there is a socket (it may be dead and not know)."""
-        return self._connection._sock is not None
+        return self._inner._sock is not None
 
     @property
     def socket(self) -> Any:
         """The connected socket, for select; None when not connected."""
-        return self._connection._sock
+        return self._inner._sock
 
     def close(self) -> None:
         """Drop the connection; the next command opens a new one."""
-        self._framing = None
-        self._connection.disconnect()
+        self._resp = None
+        self._inner.disconnect()
 
     def send(self, *command: Arg) -> None:
         """Send one command and do not wait. Raises the tree of `rqueue.errors`."""
         self._send(command)
 
     def _send(self, *commands: tuple[Arg, ...]) -> None:
-        if self._framing is None:
+        if self._resp is None:
             self.connect()
         try:
-            if self._framing is not None:
-                self._framing.send(*commands)
+            if self._resp is not None:
+                self._resp.send(*commands)
             else:
-                connection = self._connection
-                packed = connection.pack_commands(commands)
-                connection.send_packed_command(packed, check_health=False)
+                inner = self._inner
+                packed = inner.pack_commands(commands)
+                inner.send_packed_command(packed, check_health=False)
         except (rx.RedisError, OSError) as error:
             raise self._broken(error) from error
         except BaseException:
@@ -115,9 +115,9 @@ class Wire:
     def read(self) -> Any:
         """Read one reply; an error reply raises redis-py's ResponseError."""
         try:
-            if self._framing is not None:
-                return self._framing.read()
-            return self._connection.read_response()
+            if self._resp is not None:
+                return self._resp.read()
+            return self._inner.read_response()
         except rx.ResponseError:
             raise
         except (rx.RedisError, OSError) as error:
@@ -131,16 +131,16 @@ class Wire:
         self.send(*command)
         return self.read()
 
-    def run(self, call: Call[R], *, queue: str = "", consumer: str = "") -> R:
+    def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Run a script call; a server that forgot the script is taught it (restart, flush)."""
         self.begin(call)
         return self.finish(call, queue=queue, consumer=consumer)
 
-    def begin(self, call: Call[Any]) -> None:
+    def begin(self, call: ScriptCall[Any]) -> None:
         """Send a script call and do not wait: `finish` reads its reply, before any other call."""
         self._send(("EVALSHA", scripts.script(call.script).sha, 2, *call.keys, *call.args))
 
-    def finish(self, call: Call[R], *, queue: str = "", consumer: str = "") -> R:
+    def finish(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Read the reply of the call that was begun."""
         try:
             try:
@@ -153,7 +153,7 @@ class Wire:
         return call.read(reply)
 
     def run_then(
-        self, call: Call[R], command: tuple[Arg, ...], *, queue: str = ""
+        self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str = ""
     ) -> tuple[R, Any]:
         """Run a script call and a command that waits for what the call has announced, sent with
         it: the replies of both. Where only the command is refused, its reply is the error."""
@@ -174,7 +174,7 @@ class Wire:
             return seen, self.refused(call, error, queue)
 
     def refused(
-        self, call: Call[Any], error: rx.ResponseError, queue: str, consumer: str = ""
+        self, call: ScriptCall[Any], error: rx.ResponseError, queue: str, consumer: str = ""
     ) -> Exception:
         """The error for an error reply to a call. Where another server may be in charge by now,
         the connection is closed: only a new one looks its address up."""

@@ -14,7 +14,7 @@ from rqueue.logs import logger
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Renewed
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 
 log = logger("rqueue")
 
@@ -69,7 +69,7 @@ class Renewer:
         self, client: redis.Redis, keys: QueueKeys, consumers: Sequence[str], lease_ms: int
     ) -> None:
         self._pace = RenewalPace(lease_ms)
-        self._wire = Wire(client, self._pace.answer_within)
+        self._connection = Connection(client, self._pace.answer_within)
         self._keys = keys
         self._consumers = list(consumers)
         self._lease_ms = lease_ms
@@ -96,13 +96,13 @@ class Renewer:
     def _loop(self) -> None:
         with self._tell:  # its end is what the other end hears of
             self._renew()
-        self._wire.close()
+        self._connection.close()
 
     def _renew(self) -> None:
         pause = self._pace.interval
         while not self._stopping.wait(pause):
             try:
-                renewed = self._wire.run(
+                renewed = self._connection.run(
                     commands.renew(self._keys, self._lease_ms, self._consumers)
                 )
             except ServerError as error:

@@ -14,7 +14,7 @@ from redis.retry import Retry
 from rqueue import errors
 from rqueue.model.server_url import is_sentinel, spoken
 from rqueue.protocol import scripts
-from rqueue.protocol.call import Call
+from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.error_mapping import moved_on, never_connected, translate
 from rqueue.text.escape import shown
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
@@ -153,7 +153,7 @@ def patience_of(client: Any) -> float | None:
     return limit
 
 
-def execute(client: redis.Redis, call: Call[R], *, queue: str = "") -> R:
+def execute(client: redis.Redis, call: ScriptCall[R], *, queue: str = "") -> R:
     """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
     repeated = False
     while True:

@@ -19,7 +19,7 @@ BUFFER = 65536
 _pack = cast("Callable[[tuple[str | bytes | int | float, ...]], bytes]", hiredis.pack_command)
 
 
-class Framing:
+class RespSocket:
     """Commands and replies on one connected socket, used by one thread.
 
     `timeout`: seconds that a command or a reply may take; None waits for ever. `to_error` makes

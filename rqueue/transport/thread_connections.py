@@ -1,8 +1,8 @@
-"""The client's script calls, over one wire per thread.
+"""The client's script calls, over one connection per thread.
 
-A pool costs a command more than the command itself does. A thread's calls come one after the other,
-so a wire of its own serves it as well, in half the time. A call whose connection broke is sent
-again a few times, see `repeats`.
+A pool costs more per command than the command itself. A thread's calls come one after the other,
+so a connection of its own serves it in half the time. A call whose connection broke is sent again a
+few times, see `repeats`.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import redis
 
 from rqueue.errors import RQueueError, ServerError
-from rqueue.protocol.call import Arg, Call
+from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.commands.enqueue import said_again
 from rqueue.protocol.repeats import Repeats
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 
 R = TypeVar("R")
 T = TypeVar("T")
 
 
 class Flight(NamedTuple, Generic[R]):
-    """A call under way: the wire that carries it is its own until `Lines.finish`."""
+    """A call under way. Its connection carries nothing else until `ThreadConnections.finish`."""
 
-    call: Call[R]
-    wire: Wire | None
+    call: ScriptCall[R]
+    connection: Connection | None
     lost: ServerError | None = None
-    """What went wrong when it was begun: then there is no wire."""
+    """The error with which sending failed: then there is no connection."""
 
 
-class Lines:
-    """Wires like the connections of `client`; thread-safe, and safe after a fork.
+class ThreadConnections:
+    """Connections like the connections of `client`; thread-safe, and safe after a fork.
 
     `timeout`: seconds that a reply may take; None waits for ever.
     """
@@ -45,25 +45,27 @@ class Lines:
         self._client = client
         self._timeout = timeout
         self._mine = threading.local()
-        self._all: weakref.WeakSet[Wire] = weakref.WeakSet()
+        self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
 
-    def run(self, call: Call[R], *, queue: str) -> R:
+    def run(self, call: ScriptCall[R], *, queue: str) -> R:
         """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
-        answer: R = self._tried(Wire.run, call, queue=queue)
+        answer: R = self._tried(Connection.run, call, queue=queue)
         return answer
 
-    def run_then(self, call: Call[R], command: tuple[Arg, ...], *, queue: str) -> tuple[R, Any]:
+    def run_then(
+        self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str
+    ) -> tuple[R, Any]:
         """Run a call and a command that waits for what the call has announced: both replies. The
         command is to wait for less than `patience`. Nothing is repeated: after a failure another
         time is left to wait. Raises the tree of `rqueue.errors`."""
-        wire = self._wire()
+        connection = self._connection()
         try:
-            return wire.run_then(call, command, queue=queue)
+            return connection.run_then(call, command, queue=queue)
         except RQueueError:
             raise
         except BaseException:
             # interrupted in the middle: a reply that nobody waits for may still come
-            wire.close()
+            connection.close()
             raise
 
     @property
@@ -80,9 +82,9 @@ class Lines:
     ) -> T:
         repeats = None
         while True:
-            wire = self._wire()
+            connection = self._connection()
             try:
-                answer = action(wire, *arguments, queue=queue)
+                answer = action(connection, *arguments, queue=queue)
             except ServerError as error:
                 repeats = repeats or Repeats(lost)
                 if pause := repeats.pause(error):
@@ -91,59 +93,59 @@ class Lines:
                 raise
             except BaseException:
                 # interrupted in the middle: a reply that nobody waits for may still come
-                wire.close()
+                connection.close()
                 raise
             else:
                 return answer if repeats is None and lost is None else said_again(answer)
 
-    def begin(self, call: Call[R]) -> Flight[R]:
+    def begin(self, call: ScriptCall[R]) -> Flight[R]:
         """Send a call and do not wait: `finish` has the reply. Where that fails, `finish` repeats
         the call."""
-        wire = self._wire()
-        # until then another call of this thread must not read the reply: it takes another wire
+        connection = self._connection()
+        # until then another call of this thread must not read the reply: it gets another one
         self._mine.pid = None
         try:
-            wire.begin(call)
+            connection.begin(call)
         except ServerError as error:
             return Flight(call, None, error)
-        return Flight(call, wire)
+        return Flight(call, connection)
 
     def finish(self, flight: Flight[R], *, queue: str) -> R:
         """The reply of a call that was begun. Raises the tree of `rqueue.errors`."""
-        call, wire, lost = flight
-        if wire is not None:
+        call, connection, lost = flight
+        if connection is not None:
             try:
-                reply = wire.finish(call, queue=queue)
+                reply = connection.finish(call, queue=queue)
             except ServerError as error:
-                self._keep(wire)
+                self._keep(connection)
                 Repeats().pause(error)  # raises what is not to be sent again
                 lost = error
             except RQueueError:
-                self._keep(wire)
+                self._keep(connection)
                 raise
             except BaseException:
-                wire.close()
+                connection.close()
                 raise
             else:
-                self._keep(wire)
+                self._keep(connection)
                 return reply
-        answer: R = self._tried(Wire.run, call, queue=queue, lost=lost)
+        answer: R = self._tried(Connection.run, call, queue=queue, lost=lost)
         return answer
 
     def close(self) -> None:
-        """Close the wires of all threads; the next call opens a new one."""
-        for wire in list(self._all):
-            wire.close()
+        """Close the connections of all threads; the next call opens a new one."""
+        for connection in list(self._all):
+            connection.close()
 
-    def _wire(self) -> Wire:
+    def _connection(self) -> Connection:
         mine = self._mine
         if getattr(mine, "pid", None) != os.getpid():
             # a forked child must not write into its parent's connection
-            self._keep(Wire(self._client, self._timeout))
-        wire: Wire = mine.wire
-        return wire
+            self._keep(Connection(self._client, self._timeout))
+        connection: Connection = mine.connection
+        return connection
 
-    def _keep(self, wire: Wire) -> None:
-        self._mine.wire = wire
+    def _keep(self, connection: Connection) -> None:
+        self._mine.connection = connection
         self._mine.pid = os.getpid()
-        self._all.add(wire)
+        self._all.add(connection)

@@ -14,7 +14,7 @@ from redis import exceptions as rx
 from rqueue.errors import ConnectionLost, RedisTimeout, ServerError
 from rqueue.protocol.error_mapping import translate
 from rqueue.protocol.wake import RECONNECTED, Wake
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 
 LISTEN_S = 60
 """Seconds that one blocked command lasts. It bounds how long a dead connection stays unnoticed, and
@@ -30,11 +30,11 @@ def unblocked(error: Exception) -> bool:
     return str(error).startswith("UNBLOCKED")
 
 
-class Listener:
+class WakeListener:
     """Blocks on wake lists. One thread at a time; `add` and `remove` between waits."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._keys: dict[bytes, str] = {}
         self._armed = False
         self._stale = False
@@ -50,8 +50,8 @@ class Listener:
             self._disarm()
 
     def close(self) -> None:
-        """Close the wire; a wait after that opens it again."""
-        self._wire.close()
+        """Close the connection; a wait after that opens it again."""
+        self._connection.close()
         self._armed = False
 
     def poll(self) -> list[Wake]:
@@ -82,17 +82,17 @@ class Listener:
         return self._read()
 
     def _arm(self) -> None:
-        self._wire.send("BLPOP", *self._keys, LISTEN_S)
+        self._connection.send("BLPOP", *self._keys, LISTEN_S)
         self._armed = True
 
     def _disarm(self) -> None:
         if self._armed:
             # the blocked command names the old keys: only closing the connection takes it back
-            self._wire.close()
+            self._connection.close()
             self._armed = False
 
     def _readable(self, timeout: float | None, interrupt: Any = None) -> bool:
-        sock = self._wire.socket
+        sock = self._connection.socket
         if sock is None:
             return True
         if getattr(sock, "pending", None) is not None and sock.pending():
@@ -105,13 +105,13 @@ class Listener:
     def _read(self) -> list[Wake]:
         self._armed = False
         try:
-            reply = self._wire.read()
+            reply = self._connection.read()
         except rx.ResponseError as error:
             self._stale = True
-            self._wire.close()
+            self._connection.close()
             if unblocked(error):
                 return []
-            raise translate(error, url=self._wire.url) from error
+            raise translate(error, url=self._connection.url) from error
         except (ConnectionLost, RedisTimeout):
             self._stale = True
             return []

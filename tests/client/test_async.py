@@ -44,8 +44,8 @@ from rqueue.protocol.credit import GrantCredit, SharedCredit
 from rqueue.tasks.options import Options
 from rqueue.tasks.task import Registry, task
 from rqueue.testing import move_time
-from rqueue.transport.async_connection import AsyncWire, end
-from rqueue.transport.async_wake_listener import AsyncListener
+from rqueue.transport.async_connection import AsyncConnection, end
+from rqueue.transport.async_wake_listener import AsyncWakeListener
 from rqueue.transport.redis_client import execute
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
@@ -335,7 +335,7 @@ def test_a_cancelled_wait_loses_nothing(arun: Runs, server: EmbeddedRedis) -> No
 def test_two_consumers_share_a_listener(arun: Runs) -> None:
     async def body(queue: AsyncQueue) -> None:
         other = queue.at(queue.name + "-b")
-        listener = AsyncListener(AsyncWire(queue.redis, timeout=None))
+        listener = AsyncWakeListener(AsyncConnection(queue.redis, timeout=None))
         with pytest.raises(ValueError, match="nothing to listen to"):
             await listener.wait(0)
         first = AsyncConsumer(queue.redis, queue.keys, listener=listener, renew=False)
@@ -523,7 +523,7 @@ def test_results_of_puts(arun: Runs) -> None:
 def test_what_was_heard_while_the_listener_changed_is_kept(arun: Runs) -> None:
     async def body(queue: AsyncQueue) -> None:
         other = queue.at(queue.name + "-b")
-        listener = AsyncListener(AsyncWire(queue.redis, timeout=None))
+        listener = AsyncWakeListener(AsyncConnection(queue.redis, timeout=None))
         first = AsyncConsumer(queue.redis, queue.keys, listener=listener, renew=False)
         second = AsyncConsumer(queue.redis, other.keys, listener=listener, renew=False)
         async with first:
@@ -555,15 +555,15 @@ def test_a_wire_teaches_a_server_that_forgot(private_server: EmbeddedRedis) -> N
 
 def test_a_silent_server_is_a_time_out(far_run: Runs, proxy: Proxy) -> None:
     async def body(queue: AsyncQueue) -> None:
-        wire = AsyncWire(queue.redis, timeout=0.1)
-        assert await wire.command("PING") == b"PONG"
-        assert wire.connected
+        connection = AsyncConnection(queue.redis, timeout=0.1)
+        assert await connection.command("PING") == b"PONG"
+        assert connection.connected
         proxy.hold()
         with pytest.raises(RedisTimeout):
-            await wire.command("PING")
-        assert not wire.connected  # the late answer must not be taken for another one's
+            await connection.command("PING")
+        assert not connection.connected  # the late answer must not be taken for another one's
         proxy.release()
-        assert await wire.command("ECHO", "x") == b"x"
-        await wire.close()
+        assert await connection.command("ECHO", "x") == b"x"
+        await connection.close()
 
     far_run(body)

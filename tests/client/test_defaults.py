@@ -15,7 +15,7 @@ import redis.asyncio
 import rqueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, ConnectionLost, LifecycleError
-from rqueue.tasks.enqueuer import set_default_async_sender, set_default_sender
+from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
 from rqueue.tasks.task import Registry, task
 from tests.support.taking import take_one
 
@@ -158,12 +158,12 @@ def test_one_client_per_event_loop_closed_with_it(
 
 
 def test_nobody_and_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rqueue.tasks.enqueuer._sender_factory", None)
-    monkeypatch.setattr("rqueue.tasks.enqueuer._async_sender_factory", None)
+    monkeypatch.setattr("rqueue.tasks.enqueuer._enqueuer_factory", None)
+    monkeypatch.setattr("rqueue.tasks.enqueuer._async_enqueuer_factory", None)
     with pytest.raises(LifecycleError, match="connect first"):
         add.enqueue(1)
-    set_default_sender(lambda: "somebody")  # type: ignore[arg-type, return-value]
-    set_default_async_sender(lambda: "somebody")  # type: ignore[arg-type, return-value]
+    set_default_enqueuer(lambda: "somebody")  # type: ignore[arg-type, return-value]
+    set_default_async_enqueuer(lambda: "somebody")  # type: ignore[arg-type, return-value]
     with pytest.raises(AttributeError):
         add.enqueue(1)
 

@@ -350,7 +350,7 @@ def test_an_idle_putter_costs_nothing(
         assert thread is not None
         thread.join(20)  # it ends by itself
         assert putter._thread is None
-        assert putter._wire is None
+        assert putter._connection is None
         putter.put("t")  # and another one is started
         assert putter.flush(20)
     assert len(waiting(queue)) == 2

@@ -6,7 +6,7 @@ import pytest
 
 from rqueue.errors import ConfigError, RQueueError, ScriptError, WrongServer
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Call, Put, Retried, Window
+from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.bench import Bench
@@ -52,8 +52,8 @@ WRONG: dict[str, Any] = {
 }
 
 
-def _with(call: Call[Any], *more: str) -> Call[Any]:
-    return Call(call.script, call.key, [*call.args, *more], call.read)
+def _with(call: ScriptCall[Any], *more: str) -> ScriptCall[Any]:
+    return ScriptCall(call.script, call.key, [*call.args, *more], call.read)
 
 
 @pytest.mark.each_server
@@ -100,7 +100,7 @@ def test_a_browser_acquires_nothing(bench: Bench, verb: str) -> None:
     bench.put("A")
     before = bench.look()
     keys, name, term = bench.queue.keys, browser.name, browser.term
-    calls: dict[str, Call[Any]] = {
+    calls: dict[str, ScriptCall[Any]] = {
         "pull": commands.pull(keys, name, term, Window(5)),
         "settle": commands.settle(keys, name, term, Window(5)),
     }

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Call, Note, Put, Ran, Retried, Window
+from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
 from rqueue.protocol.scripts import SCRIPTS
 from tests.damage.damages import IDS, NAMES
 from tests.damage.world import BODY, ERROR, KEYS, World
@@ -45,7 +45,7 @@ mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
 seats = st.sampled_from([b"", b"9500000000000001r0", b"x"])
 
 
-def _settle(world: World, draw: Callable[[Any], Any]) -> Call[Any]:
+def _settle(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
     name = draw(names)
     ack = ["a0"] if (lone := draw(st.booleans())) else draw(mine)
     rest: dict[str, Any] = {}
@@ -70,7 +70,7 @@ def _settle(world: World, draw: Callable[[Any], Any]) -> Call[Any]:
     )
 
 
-def _enqueue(_world: World, draw: Callable[[Any], Any]) -> Call[Any]:
+def _enqueue(_world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
     if draw(st.booleans()):
         put = Put(draw(ids), BODY)
         return commands.enqueue(KEYS, [put], immediate=draw(st.booleans()))
@@ -86,7 +86,7 @@ def _term(world: World, name: str) -> str:
     return world.terms.get(name, "0")
 
 
-Maker = Callable[[World, Callable[[Any], Any]], Call[Any]]
+Maker = Callable[[World, Callable[[Any], Any]], ScriptCall[Any]]
 places = st.sampled_from([None, 0, 1, 3])
 """Where a recall begins."""
 flags = st.booleans()
@@ -175,7 +175,7 @@ changes = st.one_of(
 )
 
 
-def changed(call: Call[Any], change: tuple[str, int, Any] | None) -> Call[Any]:
+def changed(call: ScriptCall[Any], change: tuple[str, int, Any] | None) -> ScriptCall[Any]:
     """With an argument that is missing, there twice, or absurd."""
     args = list(call.args)
     if change is None or not args:

@@ -30,7 +30,7 @@ class World:
         self.terms: dict[str, str] = {}
         self._dumps: list[Any] = []
 
-    def run(self, call: commands.Call[Any]) -> Any:
+    def run(self, call: commands.ScriptCall[Any]) -> Any:
         return execute(self.client, call)
 
     def join(self, name: str, jobs: int, bytes: int = 0, **options: Any) -> None:

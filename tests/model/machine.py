@@ -20,7 +20,7 @@ from redis.exceptions import ResponseError
 from rqueue.client._sync.queue import Queue
 from rqueue.model.history_batch import pack
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Call, Put, Retried, Window
+from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
 from rqueue.protocol.scripts import Scripts, run
 from rqueue.testing import move_time
 from tests.model.agreement import differences
@@ -75,18 +75,18 @@ class Machine(RuleBasedStateMachine):
 
     # -- helpers -----------------------------------------------------------------------------------
 
-    def run(self, call: Call[Any]) -> Any:
+    def run(self, call: ScriptCall[Any]) -> Any:
         reply = run(self.client, self.lua.script(call.script), call.keys, call.args)
         self.model.now = reply[0]
         return reply
 
-    def answer(self, call: Call[Any]) -> Any:
+    def answer(self, call: ScriptCall[Any]) -> Any:
         return call.read(self.run(call))
 
     def clock(self) -> int:
         return START_MS + int(self.before.meta.get("clock", "0"))
 
-    def refuse(self, call: Call[Any], code: str) -> None:
+    def refuse(self, call: ScriptCall[Any], code: str) -> None:
         """The call is refused with this code, and every key stays as it was."""
         before = take_snapshot(self.client, self.keys)
         try:
@@ -428,7 +428,7 @@ class Machine(RuleBasedStateMachine):
         c = self.one(pick)
         assert c is not None
         ids: list[str] = []
-        call: Call[Any]
+        call: ScriptCall[Any]
         if dies:
             ids = list(dict.fromkeys(c.held[i % len(c.held)] for i in charged if c.held))
             call = commands.reclaim(self.keys, c.name, CAUSE, [commands.Ran(id) for id in ids])
@@ -552,7 +552,7 @@ class Machine(RuleBasedStateMachine):
         window = Window(3, 0) if fault != "args" else Window(-7, 0)
         ids = list(self.mine.get(c.name, ())) or self.model.accepted[-2:]
         again = [Retried(id, 0, "old", True, b"") for id in ids]
-        calls: list[Call[Any]] = [
+        calls: list[ScriptCall[Any]] = [
             commands.pull(self.keys, c.name, term, window),
             commands.interest(self.keys, c.name, term, window),
             commands.settle(
@@ -567,7 +567,9 @@ class Machine(RuleBasedStateMachine):
             self.refuse(calls[verb % len(calls)], "GONE")
         elif verb % 3 == 2:
             call = commands.settle(self.keys, c.name, term, None, ack=ids)
-            self.refuse(Call(call.script, call.key, [*call.args, "more"], call.read), "BADARGS")
+            self.refuse(
+                ScriptCall(call.script, call.key, [*call.args, "more"], call.read), "BADARGS"
+            )
         else:
             self.refuse(calls[verb % 3], "BADARGS")
 

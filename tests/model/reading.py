@@ -1,7 +1,7 @@
 """One consumer's two connections, read in any order: what it begins is in the queue's order.
 
-Real consumers on a real server, with wires and a listener that a test plays: a wake-up may be on
-its way while a reply is read, a reply while jobs run; either may be lost.
+Real consumers on a real server, with connections and a listener that a test plays: a wake-up may be
+on its way while a reply is read, a reply while jobs run; either may be lost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConnectionLost
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Call, Put
+from rqueue.protocol.commands import Put, ScriptCall
 from rqueue.protocol.credit import WindowCredit
 from rqueue.protocol.scripts import Scripts, run
 from rqueue.protocol.wake import RECONNECTED, Wake
@@ -28,7 +28,7 @@ from rqueue_workers.worker.executors.main_thread import Slot
 from rqueue_workers.worker.subscription import Hand
 
 
-class StagedWire:
+class StagedConnection:
     """Sends the calls of one consumer. `loss`: of the next call, what is lost: it or its reply."""
 
     def __init__(self, client: redis.Redis, lua: Scripts) -> None:
@@ -37,19 +37,19 @@ class StagedWire:
         self._reply: Any = None
         self.loss = ""
 
-    def begin(self, call: Call[Any]) -> None:
+    def begin(self, call: ScriptCall[Any]) -> None:
         if self.loss == "call":
             self.loss = ""
             raise ConnectionLost("the call was lost")
         self._reply = run(self._client, self._lua.script(call.script), call.keys, call.args)
 
-    def finish(self, call: Call[Any], **_: str) -> Any:
+    def finish(self, call: ScriptCall[Any], **_: str) -> Any:
         if self.loss == "reply":
             self.loss = ""
             raise ConnectionLost("the reply was lost")
         return call.read(self._reply)
 
-    def run(self, call: Call[Any], **_: str) -> Any:
+    def run(self, call: ScriptCall[Any], **_: str) -> Any:
         self.begin(call)
         return self.finish(call)
 
@@ -105,7 +105,7 @@ class Reading(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.queue = Queue(f"reading-{uuid.uuid4().hex[:12]}", redis=self.client)
-        self.wire = StagedWire(self.client, self.lua)
+        self.connection = StagedConnection(self.client, self.lua)
         self.listener = StagedListener(self.client)
         self.sent = 0
         self.begun: list[int] = []
@@ -144,7 +144,7 @@ class Reading(RuleBasedStateMachine):
         if loss == "wake-ups":
             self.listener.lose()
         else:
-            self.wire.loss = loss
+            self.connection.loss = loss
 
 
 class LoneReading(Reading):
@@ -153,11 +153,11 @@ class LoneReading(Reading):
     @initialize(window=st.sampled_from([1, 2, 4, 100]), managed=st.booleans())
     def join(self, window: int, managed: bool) -> None:
         credit = WindowCredit(window) if managed else None
-        wire: Any = self.wire
+        connection: Any = self.connection
         listener: Any = self.listener
         self.consumer = Consumer(
-            self.client, self.queue.keys, jobs=window, credit=credit, renew=False, wire=wire,
-            listener=listener,
+            self.client, self.queue.keys, jobs=window, credit=credit, renew=False,
+            connection=connection, listener=listener,
         ).register()  # fmt: skip
         self.window = window
         self.mine: list[str] = []
@@ -206,8 +206,8 @@ class WorkerReading(Reading):
 
     @initialize(window=st.sampled_from([1, 2, 4, 100]))
     def join(self, window: int) -> None:
-        wire: Any = self.wire
-        self.hand = Hand(0, self.queue.keys, wire, "w", lambda _count: None, window)
+        connection: Any = self.connection
+        self.hand = Hand(0, self.queue.keys, connection, "w", lambda _count: None, window)
         parts: Any = SimpleNamespace(strict=False, prefetch=0, plans={})
         listener: Any = self.listener
         self.desk = Desk(parts, [self.hand], {}, parts, listener, Slot("w"), lambda: None)

@@ -9,7 +9,7 @@ import redis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from rqueue.protocol.consumer_state import Subscription
+from rqueue.protocol.consumer_state import ConsumerState
 from rqueue_workers.worker.arrivals import Arrivals
 from tests.model.reading import LoneReading, Reading, WorkerReading
 from tests.model.sources import changed, frozen
@@ -75,7 +75,7 @@ LATE = ("lose", {"loss": "reply"})
 
 
 FAULTS = [
-    Fault("nobody asks", LoneReading, Subscription, "_overtakes", lambda *_: False),
+    Fault("nobody asks", LoneReading, ConsumerState, "_overtakes", lambda *_: False),
     Fault("nobody looks", WorkerReading, Arrivals, "overtake", lambda *_: False),
     Fault(
         "an old wake-up is news",

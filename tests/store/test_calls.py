@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Call, Note, Put, Ran, Retried, Window
+from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.scripts import SCRIPTS, script
 
@@ -21,7 +21,7 @@ W: Any = Window("jobs", "bytes")  # type: ignore[arg-type]
 
 @dataclass(frozen=True)
 class Sample:
-    call: Call[Any]
+    call: ScriptCall[Any]
     computed: dict[str, object] = field(default_factory=dict)
     """Slots whose value is not their name."""
     rest: list[object] = field(default_factory=list)

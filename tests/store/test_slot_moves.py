@@ -13,7 +13,7 @@ import redis
 
 from rqueue.inspector.doctor import Doctor
 from rqueue.protocol import commands, scripts
-from rqueue.protocol.commands import Call, Put, Window
+from rqueue.protocol.commands import Put, ScriptCall, Window
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
 from tests.support.redis_cluster import SmallCluster
@@ -80,7 +80,9 @@ def keys(redis_cluster: SmallCluster, queue_name: str) -> Iterator[QueueKeys]:
             client.delete(key)
 
 
-def ask(node: redis.Redis, call: Call[Any], declared: tuple[str, ...], *, asking: bool) -> str:
+def ask(
+    node: redis.Redis, call: ScriptCall[Any], declared: tuple[str, ...], *, asking: bool
+) -> str:
     """Run a call on a node as a client does that was sent there; what it refused it with, or ""."""
     script = scripts.script(call.script)
     with node.client() as one:
@@ -105,7 +107,7 @@ def contents(move: Move) -> dict[str, Any]:
     return found
 
 
-def calls(keys: QueueKeys, term: str) -> list[Call[Any]]:
+def calls(keys: QueueKeys, term: str) -> list[ScriptCall[Any]]:
     """What clients, workers and supervisors do all the time, and what people do."""
     return [
         commands.enqueue(keys, [Put("new", b'["t"]')]),
@@ -132,7 +134,7 @@ def prepared(cluster: SmallCluster, keys: QueueKeys) -> str:
 
 
 def step_by_step(
-    cluster: SmallCluster, keys: QueueKeys, declared: Callable[[Call[Any]], tuple[str, ...]]
+    cluster: SmallCluster, keys: QueueKeys, declared: Callable[[ScriptCall[Any]], tuple[str, ...]]
 ) -> list[str]:
     """Move the slot, and try every call on both nodes after each key: what was refused and had
     changed something all the same, or was half done."""

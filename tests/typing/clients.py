@@ -20,7 +20,7 @@ from rqueue import (
     queue,
     task,
 )
-from rqueue.tasks.enqueuer import AsyncSender, Sender
+from rqueue.tasks.enqueuer import AsyncEnqueuer, Enqueuer
 
 
 @task
@@ -43,7 +43,7 @@ assert_type(mail.enqueue(fetch, "x").result(), bytes)
 assert_type(mail.enqueue(add.options(priority=9), 1), JobHandle[int])
 assert_type(mail.enqueue("other.task", 1, x=2), JobHandle[Any])
 assert_type(mail.enqueue_many([Call(add, (1,)), Call("t")]), list[JobHandle[Any]])
-sender: Sender = mail
+sender: Enqueuer = mail
 handle: JobHandle[int] = mail.enqueue(add, 1)
 assert_type(handle.cancel(), bool)
 
@@ -68,7 +68,7 @@ async def web() -> None:
         assert_type(await box.enqueue(add, 1, b=2), AsyncJobHandle[int])
         assert_type(await (await box.enqueue(fetch, "x")).result(), bytes)
         assert_type(await box.enqueue("other.task", 1), AsyncJobHandle[Any])
-        async_sender: AsyncSender = box
+        async_sender: AsyncEnqueuer = box
         async_handle: AsyncJobHandle[int] = await box.enqueue(add, 1)
         async_handle = await add.aenqueue(1)
         assert_type(await async_handle.cancel(), bool)

@@ -17,7 +17,7 @@ from rqueue.model.signing import SIGNED_WITHIN_MS, Signer, key_id_of, split_sign
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.job_packer import Packer
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.put_buffer import Outbox
+from rqueue.protocol.put_buffer import PutBuffer
 from rqueue.settings import Settings
 from rqueue.tasks.options import NO_OPTIONS
 
@@ -187,7 +187,7 @@ def test_a_put_that_waited_is_signed_when_it_is_sent(monkeypatch: pytest.MonkeyP
 
     keys = QueueKeys("q")
     settings = Settings(signing_keys={"k1": OLD})
-    box = Outbox(keys, Packer(keys, settings), batch=10, limit=10, limit_bytes=1000)
+    box = PutBuffer(keys, Packer(keys, settings), batch=10, limit=10, limit_bytes=1000)
     box.add(box.item(Handle(), "t", (1,), {}, NO_OPTIONS, ()))
     assert box.next_batch()
     now = time.time_ns()

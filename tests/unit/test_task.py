@@ -15,7 +15,7 @@ from rqueue.errors import (
     TaskAlreadyRegistered,
     UnknownTask,
 )
-from rqueue.tasks.enqueuer import set_default_async_sender, set_default_sender
+from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.signature import OPTIONS
@@ -66,8 +66,8 @@ def registry() -> Registry:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     calls = Calls()
-    monkeypatch.setattr("rqueue.tasks.enqueuer._sender_factory", None)  # to be put back
-    set_default_sender(lambda: calls)
+    monkeypatch.setattr("rqueue.tasks.enqueuer._enqueuer_factory", None)  # to be put back
+    set_default_enqueuer(lambda: calls)
     return calls
 
 
@@ -194,7 +194,7 @@ def test_asyncio(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
         return [await handle.result() for handle in handles]
 
     monkeypatch.setattr("rqueue.tasks.enqueuer._async_sender_factory", None)  # to be put back
-    set_default_async_sender(lambda: calls)
+    set_default_async_enqueuer(lambda: calls)
     assert asyncio.run(enqueue()) == [3, 3, 3, 3]
     assert [call[4].delay_ms for call in calls.calls] == [None, 2000, 3000, None]
 
@@ -218,7 +218,7 @@ def test_a_wrong_call_fails_where_it_is_made(registry: Registry, calls: Calls) -
 
 
 def test_without_a_queue_to_go_to(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rqueue.tasks.enqueuer._sender_factory", None)
+    monkeypatch.setattr("rqueue.tasks.enqueuer._enqueuer_factory", None)
     monkeypatch.setattr("rqueue.tasks.enqueuer._async_sender_factory", None)
 
     @task(name="add", registry=registry)

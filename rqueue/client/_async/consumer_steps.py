@@ -15,14 +15,14 @@ from rqueue.model.job_order import in_order, in_turn
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Mode
 from rqueue.protocol.commands.settle import Pulled, Retried, Window
-from rqueue.protocol.consumer_state import DEFAULT_LEASE_MS, Subscription, consumer_name
+from rqueue.protocol.consumer_state import DEFAULT_LEASE_MS, ConsumerState, consumer_name
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.protocol.wake import Wake
-from rqueue.transport.async_connection import AsyncWire, end
-from rqueue.transport.async_wake_listener import AsyncListener
+from rqueue.transport.async_connection import AsyncConnection, end
+from rqueue.transport.async_wake_listener import AsyncWakeListener
 from rqueue.transport.lease_renewer import RenewalPace
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logger("rqueue")
 
 
-class AsyncConsumerSteps(Subscription):
+class AsyncConsumerSteps(ConsumerState):
     """The steps, one script call each; see `AsyncConsumer`."""
 
     def __init__(
@@ -50,8 +50,8 @@ class AsyncConsumerSteps(Subscription):
         worker: str = "",
         history: bool = True,
         renew: bool = True,
-        wire: AsyncWire | None = None,
-        listener: AsyncListener | None = None,
+        connection: AsyncConnection | None = None,
+        listener: AsyncWakeListener | None = None,
     ) -> None:
         super().__init__(
             keys,
@@ -73,8 +73,8 @@ class AsyncConsumerSteps(Subscription):
         self._renewer: asyncio.Task[None] | None = None
         self._ended = False
         """The lease ended, says who renews it."""
-        self._own_wire = wire is None
-        self._wire = wire if wire is not None else AsyncWire(client)
+        self._own_connection = connection is None
+        self._connection = connection if connection is not None else AsyncConnection(client)
         self._own_listener = listener is None
         self._listener = listener
 
@@ -83,11 +83,11 @@ class AsyncConsumerSteps(Subscription):
     async def register(self) -> Self:
         """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
         call = self._register_call()
-        registered = await self._wire.run(call, queue=self.keys.queue, consumer=self.name)
+        registered = await self._connection.run(call, queue=self.keys.queue, consumer=self.name)
         self.now, self.term, self.state = registered
         self._lost = self._ended = False
         if self._listener is None:
-            self._listener = AsyncListener(AsyncWire(self._client, timeout=None))
+            self._listener = AsyncWakeListener(AsyncConnection(self._client, timeout=None))
         self._listener.add(self.name, self.keys.wake(self.name))
         if self._renews:
             self._renewer = asyncio.create_task(self._renew(self.name))
@@ -111,8 +111,8 @@ class AsyncConsumerSteps(Subscription):
                 self.credit.leave()
             if self._own_listener and self._listener is not None:
                 await self._listener.close()
-            if self._own_wire:
-                await self._wire.close()
+            if self._own_connection:
+                await self._connection.close()
 
     async def _part(self) -> None:
         term = self.term
@@ -128,7 +128,7 @@ class AsyncConsumerSteps(Subscription):
 
     async def _unregister(self, term: str) -> None:
         call = commands.unregister(self.keys, self.name, term)
-        while (await self._wire.run(call, queue=self.keys.queue, consumer=self.name)).held:
+        while (await self._connection.run(call, queue=self.keys.queue, consumer=self.name)).held:
             pass
 
     async def _leave(self) -> None:
@@ -252,12 +252,12 @@ class AsyncConsumerSteps(Subscription):
 
     async def _renew(self, name: str) -> None:
         pace = RenewalPace(self.lease_ms)
-        wire, pause = AsyncWire(self._client, pace.answer_within), pace.interval
+        connection, pause = AsyncConnection(self._client, pace.answer_within), pace.interval
         try:
             while True:
                 await asyncio.sleep(pause)
                 try:
-                    renewed = await wire.run(commands.renew(self.keys, self.lease_ms, [name]))
+                    renewed = await connection.run(commands.renew(self.keys, self.lease_ms, [name]))
                 except ServerError as error:
                     if not pace.failing:
                         log.warning("cannot renew leases in queue %s: %s", self.keys.queue, error)
@@ -271,7 +271,7 @@ class AsyncConsumerSteps(Subscription):
                         self._listener.poke()
                     return
         finally:
-            await wire.close()
+            await connection.close()
 
     async def _in_turn(self, pulled: Pulled, window: Window | None = None) -> list[Delivery]:
         """The jobs of a reply, behind what was handed over before them and not heard of yet."""
@@ -309,9 +309,9 @@ class AsyncConsumerSteps(Subscription):
         if (small := self._idle_window()) is not None:
             self.state = await self._run(self._interest_call(small))
 
-    async def _run(self, call: commands.Call[Any]) -> Any:
+    async def _run(self, call: commands.ScriptCall[Any]) -> Any:
         try:
-            return await self._wire.run(call, queue=self.keys.queue, consumer=self.name)
+            return await self._connection.run(call, queue=self.keys.queue, consumer=self.name)
         except RegistrationLost:
             self._lost = True
             await self._leave()

@@ -21,14 +21,14 @@ from rqueue.protocol.put_buffer import (
     LIMIT_BYTES,
     LINGER_S,
     ErrorListener,
-    Listeners,
-    Outbox,
+    PutBuffer,
+    PutListeners,
     backoff,
 )
 from rqueue.tasks.options import Options
 from rqueue.tasks.task import BoundTask
 from rqueue.text.numbers import many
-from rqueue.transport.async_connection import AsyncWire, end
+from rqueue.transport.async_connection import AsyncConnection, end
 
 if TYPE_CHECKING:
     from rqueue.client._async.queue import AsyncQueue
@@ -68,9 +68,9 @@ class AsyncBackgroundPuts:
         self.linger = linger
         self.timeout = timeout
         packer = Packer(queue.keys, queue.settings)
-        self._box = Outbox(queue.keys, packer, batch=batch, limit=limit, limit_bytes=limit_bytes)
-        self._listeners = Listeners(queue.name, on_error)
-        self._wire: AsyncWire | None = None
+        self._box = PutBuffer(queue.keys, packer, batch=batch, limit=limit, limit_bytes=limit_bytes)
+        self._listeners = PutListeners(queue.name, on_error)
+        self._connection: AsyncConnection | None = None
         self._task: asyncio.Task[None] | None = None
         self._moved = asyncio.Event()  # replaced each time that jobs are stored, or refused
         self._urgent = asyncio.Event()  # do not linger
@@ -236,8 +236,8 @@ class AsyncBackgroundPuts:
         error = self._last_error or BufferClosed(self.queue.name)
         left = [] if done else box.give_up(error)
         self._tell_moved()
-        if self._wire is not None:
-            await self._wire.close()
+        if self._connection is not None:
+            await self._connection.close()
         return self._listeners.tell_failed(error, left)
 
     async def __aenter__(self) -> Self:
@@ -283,12 +283,14 @@ class AsyncBackgroundPuts:
     async def _store(self) -> None:
         """Store the batch, however long that takes; refuse what cannot be stored."""
         box, attempt = self._box, 0
-        if self._wire is None:
-            self._wire = AsyncWire(self.queue.redis, self.queue.settings.command_timeout)
+        if self._connection is None:
+            self._connection = AsyncConnection(
+                self.queue.redis, self.queue.settings.command_timeout
+            )
         call = box.call()
         while True:
             try:
-                accepted = await self._wire.run(call, queue=self.queue.name)
+                accepted = await self._connection.run(call, queue=self.queue.name)
             except RedisUnavailable as error:
                 attempt += 1
                 if attempt == 1:

@@ -139,7 +139,7 @@ class AsyncQueue:
         options: Options,
         parameters: Sequence[str],
     ) -> AsyncJobHandle[Any]:
-        """What tasks call (`rqueue.tasks.enqueuer.AsyncSender`). `queue` may be another than this
+        """What tasks call (`rqueue.tasks.enqueuer.AsyncEnqueuer`). `queue` may be another than this
         one."""
         target = self if queue == self.name else self.at(queue)
         id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
@@ -197,7 +197,7 @@ class AsyncQueue:
             on_error=on_error,
         )
 
-    async def _run(self, call: commands.Call[T]) -> T:
+    async def _run(self, call: commands.ScriptCall[T]) -> T:
         answer = await self._connections.run(call, queue=self.name)
         if not self._looked:
             self._looked = True

@@ -16,20 +16,20 @@ from rqueue.model.job_order import in_order, in_turn
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Mode
 from rqueue.protocol.commands.settle import Pulled, Retried, Window
-from rqueue.protocol.consumer_state import DEFAULT_LEASE_MS, Subscription, consumer_name
+from rqueue.protocol.consumer_state import DEFAULT_LEASE_MS, ConsumerState, consumer_name
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.protocol.wake import Wake
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 from rqueue.transport.lease_renewer import Renewer
-from rqueue.transport.wake_listener import Listener
+from rqueue.transport.wake_listener import WakeListener
 
 log = logger("rqueue")
 
 
-class ConsumerSteps(Subscription):
+class ConsumerSteps(ConsumerState):
     """The steps, one script call each; see `Consumer`."""
 
     def __init__(
@@ -48,8 +48,8 @@ class ConsumerSteps(Subscription):
         worker: str = "",
         history: bool = True,
         renew: bool = True,
-        wire: Wire | None = None,
-        listener: Listener | None = None,
+        connection: Connection | None = None,
+        listener: WakeListener | None = None,
     ) -> None:
         super().__init__(
             keys,
@@ -69,8 +69,8 @@ class ConsumerSteps(Subscription):
         expect("history", history, bool, "True or False")
         self._renews = renew
         self._renewer: Renewer | None = None
-        self._own_wire = wire is None
-        self._wire = wire if wire is not None else Wire(client)
+        self._own_connection = connection is None
+        self._connection = connection if connection is not None else Connection(client)
         self._own_listener = listener is None
         self._listener = listener
 
@@ -79,11 +79,11 @@ class ConsumerSteps(Subscription):
     def register(self) -> Self:
         """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
         call = self._register_call()
-        registered = self._wire.run(call, queue=self.keys.queue, consumer=self.name)
+        registered = self._connection.run(call, queue=self.keys.queue, consumer=self.name)
         self.now, self.term, self.state = registered
         self._lost = False
         if self._listener is None:
-            self._listener = Listener(Wire(self._client, timeout=None))
+            self._listener = WakeListener(Connection(self._client, timeout=None))
         self._listener.add(self.name, self.keys.wake(self.name))
         if self._renews:
             self._renewer = Renewer(self._client, self.keys, [self.name], self.lease_ms)
@@ -109,8 +109,8 @@ class ConsumerSteps(Subscription):
                 self.credit.leave()
             if self._own_listener and self._listener is not None:
                 self._listener.close()
-            if self._own_wire:
-                self._wire.close()
+            if self._own_connection:
+                self._connection.close()
 
     def _part(self) -> None:
         term = self.term
@@ -126,7 +126,7 @@ class ConsumerSteps(Subscription):
 
     def _unregister(self, term: str) -> None:
         call = commands.unregister(self.keys, self.name, term)
-        while (self._wire.run(call, queue=self.keys.queue, consumer=self.name)).held:
+        while (self._connection.run(call, queue=self.keys.queue, consumer=self.name)).held:
             pass
 
     def _leave(self) -> None:
@@ -298,9 +298,9 @@ class ConsumerSteps(Subscription):
         if (small := self._idle_window()) is not None:
             self.state = self._run(self._interest_call(small))
 
-    def _run(self, call: commands.Call[Any]) -> Any:
+    def _run(self, call: commands.ScriptCall[Any]) -> Any:
         try:
-            return self._wire.run(call, queue=self.keys.queue, consumer=self.name)
+            return self._connection.run(call, queue=self.keys.queue, consumer=self.name)
         except RegistrationLost:
             self._lost = True
             self._leave()

@@ -68,7 +68,11 @@ class JobHandle(Generic[R_co]):
 def await_record(queue: Queue, id: str, timeout: float | None) -> Any:
     """Wait for a job's record and return the result in it; see `JobHandle.result`."""
     wait = ResultWait(
-        queue.keys, id, timeout, slice_for(queue._lines.patience), partial(url_of, queue.redis)
+        queue.keys,
+        id,
+        timeout,
+        slice_for(queue._connections.patience),
+        partial(url_of, queue.redis),
     )
     while True:
         try:
@@ -84,5 +88,5 @@ def _asked(queue: Queue, wait: ResultWait) -> Record | None:
     """The record, or None: go on waiting."""
     if wait.left <= 0:
         return wait.heard(queue._run(wait.ask()))
-    seen, moved = queue._lines.run_then(wait.ask(), wait.block(), queue=queue.name)
+    seen, moved = queue._connections.run_then(wait.ask(), wait.block(), queue=queue.name)
     return wait.heard(seen) or wait.moved(moved)

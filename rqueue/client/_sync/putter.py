@@ -37,14 +37,14 @@ from rqueue.protocol.put_buffer import (
     LIMIT_BYTES,
     LINGER_S,
     ErrorListener,
-    Listeners,
-    Outbox,
+    PutBuffer,
+    PutListeners,
     backoff,
 )
 from rqueue.tasks.options import Options
 from rqueue.tasks.task import BoundTask
 from rqueue.text.numbers import many
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 
 if TYPE_CHECKING:
     from rqueue.client._sync.queue import Queue
@@ -93,8 +93,8 @@ class BackgroundPuts:
         self.linger = linger
         self.timeout = timeout
         packer = Packer(queue.keys, queue.settings)
-        self._box = Outbox(queue.keys, packer, batch=batch, limit=limit, limit_bytes=limit_bytes)
-        self._listeners = Listeners(queue.name, on_error)
+        self._box = PutBuffer(queue.keys, packer, batch=batch, limit=limit, limit_bytes=limit_bytes)
+        self._listeners = PutListeners(queue.name, on_error)
         self._renew()
         _living.add(self)
 
@@ -104,7 +104,7 @@ class BackgroundPuts:
         self._work = threading.Condition(self._lock)  # for the thread: there is something to do
         self._moved = threading.Condition(self._lock)  # for callers: jobs are stored, or refused
         self._thread: threading.Thread | None = None
-        self._wire: Wire | None = None
+        self._connection: Connection | None = None
         self._wants: int | None = None  # notify the thread when so many jobs wait
         self._hurry = 0  # send without lingering, up to this number
         self._gone = False
@@ -270,10 +270,10 @@ class BackgroundPuts:
             self._gone = True
             error = self._last_error or BufferClosed(self.queue.name)
             left = [] if done else box.give_up(error)
-            thread, wire = self._thread, self._wire
-            if not done and wire is not None and wire.socket is not None:
+            thread, connection = self._thread, self._connection
+            if not done and connection is not None and connection.socket is not None:
                 with suppress(OSError):  # gone already
-                    wire.socket.shutdown(socket.SHUT_RDWR)  # the thread waits for a reply
+                    connection.socket.shutdown(socket.SHUT_RDWR)  # the thread waits for a reply
             self._work.notify_all()
             self._moved.notify_all()
         if thread is not None:
@@ -334,9 +334,9 @@ class BackgroundPuts:
 
     def _end(self) -> None:
         self._thread = None
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _next(self) -> bool:
         """Wait for a batch; False when it is time to end."""
@@ -364,12 +364,12 @@ class BackgroundPuts:
         with self._lock:
             if self._gone or not box.sending:
                 return True
-            if self._wire is None:
-                self._wire = Wire(self.queue.redis, self.queue.settings.command_timeout)
-            wire, call = self._wire, box.call()
+            if self._connection is None:
+                self._connection = Connection(self.queue.redis, self.queue.settings.command_timeout)
+            connection, call = self._connection, box.call()
         while True:
             try:
-                accepted = wire.run(call, queue=self.queue.name)
+                accepted = connection.run(call, queue=self.queue.name)
             except RedisUnavailable as error:
                 attempt += 1
                 if attempt == 1:

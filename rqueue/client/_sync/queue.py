@@ -39,7 +39,7 @@ from rqueue.tasks.task import BoundTask
 from rqueue.transport.discovery import with_url
 from rqueue.transport.redis_client import open_client, patience_of, require_bytes
 from rqueue.transport.server_check import first_look
-from rqueue.transport.thread_connections import Flight, Lines
+from rqueue.transport.thread_connections import Flight, ThreadConnections
 
 __all__ = ["Call", "Queue", "when"]
 
@@ -90,7 +90,7 @@ class Queue:
                 socket_timeout=given.command_timeout + 20,
             )
             patience = given.command_timeout
-        self._lines = Lines(self.redis, patience)
+        self._connections = ThreadConnections(self.redis, patience)
 
     # -- enqueue -----------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Queue:
         options: Options,
         parameters: Sequence[str],
     ) -> JobHandle[Any]:
-        """What tasks call (`rqueue.tasks.enqueuer.Sender`). `queue` may be another than this
+        """What tasks call (`rqueue.tasks.enqueuer.Enqueuer`). `queue` may be another than this
         one."""
         target = self if queue == self.name else self.at(queue)
         id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
@@ -171,7 +171,7 @@ class Queue:
                     earlier, sent = sent, None
                     handles += self._stored(*earlier)
                 call = commands.enqueue(self.keys, [put for put, _ in batch])
-                sent = batch, self._lines.begin(call)
+                sent = batch, self._connections.begin(call)
         finally:
             if sent is not None:
                 handles += self._stored(*sent)
@@ -180,7 +180,7 @@ class Queue:
     def _stored(
         self, batch: list[tuple[Put, bool]], flight: Flight[Accepted]
     ) -> list[JobHandle[Any]]:
-        accepted = self._lines.finish(flight, queue=self.name)
+        accepted = self._connections.finish(flight, queue=self.name)
         if not self._looked:
             self._look_once()
         known = set(accepted.known)
@@ -217,8 +217,8 @@ class Queue:
             on_error=on_error,
         )
 
-    def _run(self, call: commands.Call[T]) -> T:
-        answer = self._lines.run(call, queue=self.name)
+    def _run(self, call: commands.ScriptCall[T]) -> T:
+        answer = self._connections.run(call, queue=self.name)
         if not self._looked:
             self._look_once()
         return answer
@@ -272,7 +272,7 @@ class Queue:
         if found is None:
             found = type(self)(name, redis=self.redis, settings=self.settings)
             found._looked = self._looked
-            found._lines = self._lines
+            found._connections = self._connections
             if len(self._siblings) < SIBLINGS_MAX:
                 found._siblings = self._siblings
                 self._siblings[name] = found
@@ -342,7 +342,7 @@ class Queue:
 
     def close(self) -> None:
         """Close the connections that this queue opened."""
-        self._lines.close()
+        self._connections.close()
         if self._owns:
             self.redis.close()
 

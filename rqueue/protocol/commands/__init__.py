@@ -1,7 +1,7 @@
-"""The only door to Redis: one function per script. Each builds a `Call` and knows how to read the
-reply; nothing here does I/O, so the sync and the asyncio client share all of it."""
+"""The only way to Redis: one function per script. Each builds a `ScriptCall`, which also reads the
+reply. Nothing here does I/O, so the sync and the asyncio client share all of it."""
 
-from rqueue.protocol.call import Call
+from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.admin import (
     cancel,
     check_rights,
@@ -58,13 +58,13 @@ from rqueue.protocol.commands.settle import Pulled, Retried, Window, pull, settl
 __all__ = [
     "Accepted",
     "Awaited",
-    "Call",
     "Counts",
     "Note",
     "Pulled",
     "Put",
     "Ran",
     "Retried",
+    "ScriptCall",
     "Window",
     "await_result",
     "browse",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rqueue.protocol.call import Arg, Call, text
+from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
 
 SLICE = 250
@@ -36,79 +36,83 @@ def _read_names(reply: Any) -> list[str]:
     return [text(name) for name in reply]
 
 
-def check_rights(keys: QueueKeys) -> Call[list[str]]:
+def check_rights(keys: QueueKeys) -> ScriptCall[list[str]]:
     """Try what this login may do to the queue's keys; the commands that it may not run."""
-    return Call("check_rights", keys.meta, (), _read_names)
+    return ScriptCall("check_rights", keys.meta, (), _read_names)
 
 
-def pause(keys: QueueKeys) -> Call[bool]:
+def pause(keys: QueueKeys) -> ScriptCall[bool]:
     """Hand out nothing (A-32); True if that is a change."""
-    return Call("pause", keys.meta, (), _read_flag)
+    return ScriptCall("pause", keys.meta, (), _read_flag)
 
 
-def resume(keys: QueueKeys) -> Call[bool]:
+def resume(keys: QueueKeys) -> ScriptCall[bool]:
     """Hand out again; True if that is a change."""
-    return Call("resume", keys.meta, (), _read_flag)
+    return ScriptCall("resume", keys.meta, (), _read_flag)
 
 
-def promote(keys: QueueKeys, ids: Sequence[str] = ()) -> Call[int]:
+def promote(keys: QueueKeys, ids: Sequence[str] = ()) -> ScriptCall[int]:
     """Make scheduled jobs ready now (A-09): these ids, or what is due."""
-    return Call("promote", keys.meta, ids, _read_count)
+    return ScriptCall("promote", keys.meta, ids, _read_count)
 
 
-def resign(keys: QueueKeys, id: str, envelope: bytes, fresh: bytes) -> Call[bool]:
+def resign(keys: QueueKeys, id: str, envelope: bytes, fresh: bytes) -> ScriptCall[bool]:
     """Put another envelope, signed anew, into a scheduled job; False where its envelope is not the
     given one any more, or it is not scheduled."""
-    return Call("resign", keys.meta, (id, envelope, fresh), _read_flag)
+    return ScriptCall("resign", keys.meta, (id, envelope, fresh), _read_flag)
 
 
-def unpark(keys: QueueKeys, cursor: str, tasks: Sequence[str]) -> Call[tuple[str, int]]:
+def unpark(keys: QueueKeys, cursor: str, tasks: Sequence[str]) -> ScriptCall[tuple[str, int]]:
     """Put parked jobs of these tasks back into their places: a worker knows them now. Call again
     with the cursor it returns until that is "0" (and begin with "0")."""
 
     def read(reply: Any) -> tuple[str, int]:
         return text(reply[1]), int(reply[2])
 
-    return Call("unpark", keys.meta, [cursor, *tasks], read)
+    return ScriptCall("unpark", keys.meta, [cursor, *tasks], read)
 
 
-def cancel(keys: QueueKeys, id: str, *, held: bool = True, purge: bool = False) -> Call[str]:
+def cancel(keys: QueueKeys, id: str, *, held: bool = True, purge: bool = False) -> ScriptCall[str]:
     """Cancel a job; answers what it was (ready, scheduled, held), or why it was not cancelled
     (holds: it is in a consumer's hands and `held` is False; dead, ended, unknown). purge: it ends
     as purged, in whoever's hands it is."""
-    return Call("cancel", keys.meta, [id, "purge" if purge else "1" if held else "0"], _read_word)
+    return ScriptCall(
+        "cancel", keys.meta, [id, "purge" if purge else "1" if held else "0"], _read_word
+    )
 
 
-def requeue(keys: QueueKeys, ids: Sequence[str]) -> Call[int]:
+def requeue(keys: QueueKeys, ids: Sequence[str]) -> ScriptCall[int]:
     """Give dead letters another life at the tail of their levels."""
-    return Call("requeue", keys.meta, ids, _read_count)
+    return ScriptCall("requeue", keys.meta, ids, _read_count)
 
 
 def purge(
     keys: QueueKeys, limit: int = SLICE, *, scheduled: bool = False
-) -> Call[tuple[int, bool]]:
+) -> ScriptCall[tuple[int, bool]]:
     """End up to `limit` waiting jobs; (how many, whether there may be more)."""
-    return Call("purge", keys.meta, ["1" if scheduled else "0", limit], _read_purged)
+    return ScriptCall("purge", keys.meta, ["1" if scheduled else "0", limit], _read_purged)
 
 
-def purge_held(keys: QueueKeys, consumer: str, ids: Sequence[str]) -> Call[tuple[int, list[str]]]:
+def purge_held(
+    keys: QueueKeys, consumer: str, ids: Sequence[str]
+) -> ScriptCall[tuple[int, list[str]]]:
     """End jobs in this consumer's hands, which is told (X-04): how many, and the ids of those that
     are live elsewhere by now."""
 
     def read(reply: Any) -> tuple[int, list[str]]:
         return int(reply[1]), [text(id) for id in reply[2]]
 
-    return Call("purge_held", keys.meta, [consumer, *ids], read)
+    return ScriptCall("purge_held", keys.meta, [consumer, *ids], read)
 
 
-def purge_dead(keys: QueueKeys, ids: Sequence[str]) -> Call[int]:
+def purge_dead(keys: QueueKeys, ids: Sequence[str]) -> ScriptCall[int]:
     """Drop dead letters for good."""
-    return Call("purge_dead", keys.meta, ids, _read_count)
+    return ScriptCall("purge_dead", keys.meta, ids, _read_count)
 
 
-def configure(keys: QueueKeys, options: Mapping[str, int]) -> Call[None]:
+def configure(keys: QueueKeys, options: Mapping[str, int]) -> ScriptCall[None]:
     """Set options: priorities, max_deliveries, max_crashes, keep_ms, history_rows_max."""
     args: list[Arg] = []
     for name, value in options.items():
         args += (name, value)
-    return Call("configure", keys.meta, args, _read_none)
+    return ScriptCall("configure", keys.meta, args, _read_none)

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from orjson import dumps
 
-from rqueue.protocol.call import Arg, Call, text
+from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.commands.settle import Window
 from rqueue.protocol.keys import QueueKeys
 
@@ -83,7 +83,7 @@ def register(
     slots: int = 1,
     worker: str = "",
     limits: Mapping[str, tuple[int, int]] | None = None,
-) -> Call[Registered]:
+) -> ScriptCall[Registered]:
     """Add a consumer. A name is used once: a new incarnation takes a new name (H-12).
 
     limits: attempts and crashes that a task's jobs may have, by its name; 0 where the task says
@@ -91,32 +91,34 @@ def register(
     """
     args: list[Arg] = [consumer, mode, priority, window.jobs, window.bytes, lease_ms, slots, worker]
     args.append(dumps(limits) if limits else "")
-    return Call("register", keys.meta, args, _read_registered)
+    return ScriptCall("register", keys.meta, args, _read_registered)
 
 
-def interest(keys: QueueKeys, consumer: str, term: str, window: Window) -> Call[str]:
+def interest(keys: QueueKeys, consumer: str, term: str, window: Window) -> ScriptCall[str]:
     """Set the window without pulling (Q-38, Q-39); returns the list the consumer is in then."""
     args: list[Arg] = [consumer, term, window.jobs, window.bytes]
-    return Call("interest", keys.meta, args, _read_state)
+    return ScriptCall("interest", keys.meta, args, _read_state)
 
 
-def renew(keys: QueueKeys, lease_ms: int, consumers: Sequence[str]) -> Call[Renewed]:
+def renew(keys: QueueKeys, lease_ms: int, consumers: Sequence[str]) -> ScriptCall[Renewed]:
     """Renew leases; with no consumers it is only a look after what others left behind."""
-    return Call("renew", keys.meta, [lease_ms, *consumers], _read_renewed)
+    return ScriptCall("renew", keys.meta, [lease_ms, *consumers], _read_renewed)
 
 
-def note_running(keys: QueueKeys, consumer: str, running: Sequence[Ran]) -> Call[int]:
+def note_running(keys: QueueKeys, consumer: str, running: Sequence[Ran]) -> ScriptCall[int]:
     """Note what a consumer has been running for a while, in place of what was noted before: the end
     of its lease charges these jobs and no others (X-24). Answers how many were noted."""
-    return Call("note_running", keys.meta, [consumer, *_flat(running)], _read_noted)
+    return ScriptCall("note_running", keys.meta, [consumer, *_flat(running)], _read_noted)
 
 
-def reclaim(keys: QueueKeys, consumer: str, cause: bytes, charged: Sequence[Ran]) -> Call[Left]:
+def reclaim(
+    keys: QueueKeys, consumer: str, cause: bytes, charged: Sequence[Ran]
+) -> ScriptCall[Left]:
     """Take back what a dead consumer held; only the `charged` (running) jobs count an attempt and a
     crash. cause: JSON object."""
-    return Call("reclaim", keys.meta, [consumer, cause, *_flat(charged)], _read_left)
+    return ScriptCall("reclaim", keys.meta, [consumer, cause, *_flat(charged)], _read_left)
 
 
-def unregister(keys: QueueKeys, consumer: str, term: str) -> Call[Left]:
+def unregister(keys: QueueKeys, consumer: str, term: str) -> ScriptCall[Left]:
     """Take a consumer off the queue; what it holds goes back uncounted (X-21)."""
-    return Call("unregister", keys.meta, [consumer, term], _read_left)
+    return ScriptCall("unregister", keys.meta, [consumer, term], _read_left)

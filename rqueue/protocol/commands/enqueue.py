@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.terms import NORMAL_TERMS, Terms
-from rqueue.protocol.call import Arg, Call, text
+from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
 
 T = TypeVar("T")
@@ -101,7 +101,9 @@ def _read(reply: Any) -> Accepted:
     return Accepted(now, accepted, tuple(known), text(handed_to) if handed_to else "")
 
 
-def enqueue(keys: QueueKeys, puts: Sequence[Put], *, immediate: bool = False) -> Call[Accepted]:
+def enqueue(
+    keys: QueueKeys, puts: Sequence[Put], *, immediate: bool = False
+) -> ScriptCall[Accepted]:
     """Enqueue up to `BATCH_MAX` jobs in one step, in order (Q-01).
 
     `immediate` (one job only): hand it to a consumer that waits, or store nothing (X-01).
@@ -122,9 +124,11 @@ def enqueue_one(
     terms: str = NORMAL_TERMS,
     *,
     immediate: bool = False,
-) -> Call[Accepted]:
+) -> ScriptCall[Accepted]:
     """Enqueue one job; see `enqueue`."""
-    return Call("enqueue", keys.meta, ("1" if immediate else "0", terms + "1", id, envelope), _read)
+    return ScriptCall(
+        "enqueue", keys.meta, ("1" if immediate else "0", terms + "1", id, envelope), _read
+    )
 
 
 def enqueue_flat(
@@ -134,26 +138,26 @@ def enqueue_flat(
     *,
     immediate: bool = False,
     note: Note | None = None,
-) -> Call[Accepted]:
+) -> ScriptCall[Accepted]:
     """Enqueue jobs given as [id, envelope, ...] and the terms of each; see `enqueue`."""
     runs = [f"{its}{len(list(jobs))}" for its, jobs in groupby(terms)]
     how: Arg = note.argument if note else "1" if immediate else "0"
     args: list[Arg] = [how, ";".join(runs), *flat]
-    return Call("enqueue", keys.meta, args, _read)
+    return ScriptCall("enqueue", keys.meta, args, _read)
 
 
 def enqueue_alike(
     keys: QueueKeys, flat: Sequence[Arg], terms: str = NORMAL_TERMS, *, note: Note | None = None
-) -> Call[Accepted]:
+) -> ScriptCall[Accepted]:
     """Enqueue jobs that share their terms, given as [id, envelope, ...]: the fast lane of bulk
     enqueues and background puts."""
     how: Arg = note.argument if note else "0"
     args: list[Arg] = [how, f"{terms}{len(flat) // 2}", *flat]
-    return Call("enqueue", keys.meta, args, _read)
+    return ScriptCall("enqueue", keys.meta, args, _read)
 
 
-def commit_write(keys: QueueKeys, run: str, epoch: int | None, keep_ms: int) -> Call[int]:
+def commit_write(keys: QueueKeys, run: str, epoch: int | None, keep_ms: int) -> ScriptCall[int]:
     """Forget what a writer noted of epochs before this one (None: the whole run), and refuse them
     from now on; the run itself is remembered for `keep_ms`. Returns the number of logs."""
     args: list[Arg] = [run, "" if epoch is None else epoch, keep_ms]
-    return Call("commit_write", keys.meta, args, int)
+    return ScriptCall("commit_write", keys.meta, args, int)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from rqueue.model.job import Delivery
-from rqueue.protocol.call import Arg, Call, text
+from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
 
 PAGE_MAX = 500
@@ -150,14 +150,14 @@ def _read_awaited(reply: Any) -> Awaited:
     )
 
 
-def browse(keys: QueueKeys, cursor: str = "", limit: int = 100) -> Call[Page]:
+def browse(keys: QueueKeys, cursor: str = "", limit: int = 100) -> ScriptCall[Page]:
     """A page of waiting jobs in order, highest level first; fewer than limit: the tail (Q-29)."""
-    return Call("browse", keys.meta, [cursor, limit], _read_page)
+    return ScriptCall("browse", keys.meta, [cursor, limit], _read_page)
 
 
 def browse_set(
     keys: QueueKeys, which: str, after: tuple[str, str] = ("-inf", ""), limit: int = 100
-) -> Call[EntryPage]:
+) -> ScriptCall[EntryPage]:
     """A page of `scheduled`, `dead` or `held:<consumer>`."""
 
     def read(reply: Any) -> EntryPage:
@@ -171,19 +171,19 @@ def browse_set(
 
     score, member = after
     args: list[Arg] = [which, score, member.encode("utf-8", "surrogateescape"), limit]
-    return Call("browse_set", keys.meta, args, read)
+    return ScriptCall("browse_set", keys.meta, args, read)
 
 
-def counts(keys: QueueKeys, *, oldest: bool = True) -> Call[Counts]:
+def counts(keys: QueueKeys, *, oldest: bool = True) -> ScriptCall[Counts]:
     """Exact gauges and counters in one look."""
-    return Call("counts", keys.meta, ["1" if oldest else "0"], _read_counts)
+    return ScriptCall("counts", keys.meta, ["1" if oldest else "0"], _read_counts)
 
 
-def show(keys: QueueKeys, id: str) -> Call[Shown]:
+def show(keys: QueueKeys, id: str) -> ScriptCall[Shown]:
     """One job, wherever it is."""
-    return Call("show", keys.meta, [id], _read_shown)
+    return ScriptCall("show", keys.meta, [id], _read_shown)
 
 
-def await_result(keys: QueueKeys, id: str, *, wait: bool) -> Call[Awaited]:
+def await_result(keys: QueueKeys, id: str, *, wait: bool) -> ScriptCall[Awaited]:
     """What became of a job; with `wait`, its record will be put into `keys.result(id)`."""
-    return Call("await_result", keys.meta, [id, "1" if wait else "0"], _read_awaited)
+    return ScriptCall("await_result", keys.meta, [id, "1" if wait else "0"], _read_awaited)

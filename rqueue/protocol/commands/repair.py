@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rqueue.protocol.call import Arg, Call, text
+from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
 
 CHECK_PAGE = 250
@@ -143,37 +143,37 @@ def _read_count(reply: Any) -> int:
     return int(reply[1])
 
 
-def check_page(keys: QueueKeys, which: str, start: int, stop: int) -> Call[CheckedPage]:
+def check_page(keys: QueueKeys, which: str, start: int, stop: int) -> ScriptCall[CheckedPage]:
     """A page of one place (a list of jobs, the schedule, the dead letters, a consumer's hands), by
     indexes as of LRANGE."""
-    return Call("check_page", keys.meta, [which, start, stop], _read_page)
+    return ScriptCall("check_page", keys.meta, [which, start, stop], _read_page)
 
 
-def check_scan(keys: QueueKeys, cursor: str, limit: int) -> Call[tuple[str, list[bytes]]]:
+def check_scan(keys: QueueKeys, cursor: str, limit: int) -> ScriptCall[tuple[str, list[bytes]]]:
     """Ids of some of the stored jobs; (the next cursor, ids)."""
-    return Call("check_scan", keys.meta, [cursor, limit], _read_scan)
+    return ScriptCall("check_scan", keys.meta, [cursor, limit], _read_scan)
 
 
 def check_job(
     keys: QueueKeys, id: str, seat: bytes = b"", others: Sequence[str] = (), *, deep: bool = True
-) -> Call[Places]:
+) -> ScriptCall[Places]:
     """Every place that one job is in. deep: walk the ready lists (slow where many jobs wait), else
     look only where its position says."""
     args: list[Arg] = [_bytes(id), seat, "1" if deep else "0", *map(_bytes, others)]
-    return Call("check_job", keys.meta, args, _read_places)
+    return ScriptCall("check_job", keys.meta, args, _read_places)
 
 
 def repair_job(
     keys: QueueKeys, id: str, step: str = "place", seat: bytes = b"", others: Sequence[str] = ()
-) -> Call[str]:
+) -> ScriptCall[str]:
     """Leave a job in exactly one place; answers which."""
     args: list[Arg] = [_bytes(id), step, seat, *map(_bytes, others)]
-    return Call("repair_job", keys.meta, args, _read_word)
+    return ScriptCall("repair_job", keys.meta, args, _read_word)
 
 
-def repair_consumer(keys: QueueKeys, consumer: str) -> Call[tuple[str, int]]:
+def repair_consumer(keys: QueueKeys, consumer: str) -> ScriptCall[tuple[str, int]]:
     """Set a consumer right; (its list or "", jobs left of an unregistered one: call again)."""
-    return Call("repair_consumer", keys.meta, [_bytes(consumer)], _read_set_right)
+    return ScriptCall("repair_consumer", keys.meta, [_bytes(consumer)], _read_set_right)
 
 
 def repair_meta(
@@ -181,14 +181,14 @@ def repair_meta(
     levels: Sequence[int] = (),
     marked: tuple[int, int] | None = None,
     highest: int = 0,
-) -> Call[list[str]]:
+) -> ScriptCall[list[str]]:
     """Set right what meta says of the lists; answers the changed fields. marked: (what the counter
     was, what it is to be). highest: a position that some job has."""
     was, becomes = ("", "") if marked is None else (str(marked[0]), str(marked[1]))
     args: list[Arg] = [was, becomes, highest, *levels]
-    return Call("repair_meta", keys.meta, args, _read_fields)
+    return ScriptCall("repair_meta", keys.meta, args, _read_fields)
 
 
-def repair_leftovers(keys: QueueKeys, which: str, ids: Sequence[str]) -> Call[int]:
+def repair_leftovers(keys: QueueKeys, which: str, ids: Sequence[str]) -> ScriptCall[int]:
     """Drop what is noted of jobs that it is no longer true of; answers how many."""
-    return Call("repair_leftovers", keys.meta, [which, *map(_bytes, ids)], _read_count)
+    return ScriptCall("repair_leftovers", keys.meta, [which, *map(_bytes, ids)], _read_count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rqueue.protocol.call import Arg, Call, text
+from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
 
 SETTLE_MAX = 1000
@@ -72,7 +72,7 @@ def settle(
     freed: int = 0,
     batch: bytes = b"",
     rows: int = 0,
-) -> Call[Pulled]:
+) -> ScriptCall[Pulled]:
     """Settle jobs and, with a `window`, pull the next ones in the same step.
 
     ack: done, nothing to keep. done: (id, ms to keep the result or None for the queue's, result
@@ -103,14 +103,14 @@ def settle(
     for id_, cause in reject:
         args += (id_, cause)
     args += release
-    return Call("settle", keys.meta, args, read_pulled)
+    return ScriptCall("settle", keys.meta, args, read_pulled)
 
 
 def pull(
     keys: QueueKeys, consumer: str, term: str, window: Window, *, recall: int | None = None
-) -> Call[Pulled]:
+) -> ScriptCall[Pulled]:
     """Acquire what the window allows (Q-40). `recall`: also return, first, what is held already,
     from this place in the hands on: after a reconnect a reply may have been lost (H-18). Where
     there is more than a page of it, nothing is acquired (`rqueue.protocol.recall`)."""
     args: list[Arg] = [consumer, term, window.jobs, window.bytes, "" if recall is None else recall]
-    return Call("pull", keys.meta, args, read_pulled)
+    return ScriptCall("pull", keys.meta, args, read_pulled)

@@ -233,9 +233,9 @@ class Machine(RuleBasedStateMachine):
         """A connection fails, now or at its next command."""
         self.step()
         worker = self.one(pick)
-        if worker is None or len(worker.wires) < 2:
+        if worker is None or len(worker.connections) < 2:
             return
-        calls, wakes = worker.wires[-2:]
+        calls, wakes = worker.connections[-2:]
         match fault:
             case "lose call":
                 calls.lose = True
@@ -358,8 +358,8 @@ class Machine(RuleBasedStateMachine):
             if queue.name in world.paused:
                 execute(self.client, commands.resume(queue.keys))
         for worker in world.workers:
-            for wire in worker.wires:
-                wire.lose = wire.cut = False
+            for connection in worker.connections:
+                connection.lose = connection.cut = False
         for _ in range(60):
             for job in world.jobs:
                 job.lasts = 0.0 if job.lasts is None else job.lasts

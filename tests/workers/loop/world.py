@@ -21,7 +21,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.protocol.scripts import Scripts
 from rqueue.tasks.control import Reject, Retry, Snooze
 from rqueue.tasks.task import Registry, task
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import translate
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage, consumer_of
@@ -97,7 +97,7 @@ class Worker:
         self.faults: list[str] = []
         self.stop: Any = None
         self.child: Any = None
-        self.wires: list[StageWire] = []
+        self.connections: list[StageConnection] = []
         """The one that carries its calls, the one that listens."""
         self.loops: list[asyncio.AbstractEventLoop] = []
         self.asked = False
@@ -137,8 +137,8 @@ class Worker:
             self.code = code
 
 
-class StageWire(Wire):
-    """A wire whose faults the test chooses. `lose`: the next reply is read and thrown away.
+class StageConnection(Connection):
+    """A connection whose faults the test chooses. `lose`: the next reply is read and thrown away.
     `cut`: the next command does not arrive."""
 
     def __init__(self, client: redis.Redis, timeout: float | None = 15.0) -> None:
@@ -147,7 +147,7 @@ class StageWire(Wire):
         self.cut = False
         self.world = World.of_stage
         self.owner: Worker = self.world.stage.me.owner  # type: ignore[union-attr,assignment]
-        self.owner.wires.append(self)
+        self.owner.connections.append(self)
 
     def _fault(self) -> Exception:
         self.close()
@@ -219,7 +219,7 @@ class World:
         for module in (threads, event_loop, standby_thread):
             put(patch.object(module, "fail_hard", self._fail_hard))
         put(patch.object(worker_module, "os", SimpleNamespace(_exit=self._exit, getpid=os.getpid)))
-        put(patch.object(worker_module, "Wire", StageWire))
+        put(patch.object(worker_module, "Connection", StageConnection))
         put(patch.object(worker_module, "load_plans", self._plans))
         put(patch.object(worker_module, "Stop", self._remember("stop", worker_module.Stop)))
         put(patch.object(worker_module, "Worker", self._remember("child", worker_module.Worker)))
@@ -248,8 +248,8 @@ class World:
         for job in self.jobs:
             job.runs = [one for one in job.runs if one is not worker]
         self.stage.dismiss(worker)
-        for wire in worker.wires:
-            wire.close()
+        for connection in worker.connections:
+            connection.close()
         for executor in worker.child.executors.values() if worker.child is not None else ():
             executor.todo.clear()
         for loop in worker.loops:
@@ -312,9 +312,9 @@ class World:
         """Redis cannot be reached any more, until `down` is False again."""
         self.down = True
         for worker in self.workers:
-            for wire in worker.wires:
-                if wire.socket is not None:
-                    wire.socket.shutdown(2)
+            for connection in worker.connections:
+                if connection.socket is not None:
+                    connection.socket.shutdown(2)
 
     # -- time --------------------------------------------------------------------------------------
 

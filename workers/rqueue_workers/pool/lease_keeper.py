@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from rqueue.errors import RegistrationLost, RQueueError
 from rqueue.logs import logger
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Call
+from rqueue.protocol.commands import ScriptCall
 from rqueue.protocol.commands.consumers import Left, Ran, Renewed
 from rqueue.protocol.keys import QueueKeys
 from rqueue_workers.pool.processes import WorkerProcess
@@ -65,7 +65,7 @@ class Renewal:
         self._sent: set[str] = set()
         self._missing: set[str] = set()
 
-    def call(self) -> Call[Renewed]:
+    def call(self) -> ScriptCall[Renewed]:
         """Name who lives now, not who lived when the renewal became due."""
         living = self._living()
         self._sent = {name for name, at_work in living.items() if at_work}
@@ -141,7 +141,7 @@ class RunningNotes:
         for consumer in self._noted.keys() - there:
             del self._noted[consumer]
 
-    def call(self) -> Call[int] | None:
+    def call(self) -> ScriptCall[int] | None:
         """What runs now in one consumer of which there is news."""
         now = time.monotonic()
         consumer, jobs = next(self._news(now), ("", []))
@@ -186,7 +186,7 @@ class Reclaim:
         self._charged = charged
         self._clock = clock
 
-    def call(self) -> Call[Left]:
+    def call(self) -> ScriptCall[Left]:
         """Take back one slice."""
         return commands.reclaim(self._keys, self._consumer, self._cause, self._charged)
 

@@ -15,8 +15,8 @@ from redis import exceptions as rx
 from rqueue.errors import RedisTimeout, RQueueError, ServerError
 from rqueue.logs import logger
 from rqueue.protocol import scripts
-from rqueue.protocol.commands import Call
-from rqueue.transport.connection import Wire
+from rqueue.protocol.commands import ScriptCall
+from rqueue.transport.connection import Connection
 
 log = logger("rqueue.pool")
 
@@ -29,7 +29,7 @@ class PendingCommand(Protocol):
 
     queue: str
 
-    def call(self) -> Call[Any] | None:
+    def call(self) -> ScriptCall[Any] | None:
         """What to send now; None when it has become needless."""
 
     def answered(self, reply: Any) -> bool:
@@ -46,11 +46,11 @@ class PendingCommands:
     `step` whenever `socket` is readable or `wake_at` has come.
     """
 
-    def __init__(self, wire: Wire, answer_within: float) -> None:
+    def __init__(self, wire: Connection, answer_within: float) -> None:
         self._wire = wire
         self._answer_within = answer_within
         self._todo: deque[PendingCommand] = deque()
-        self._sent: tuple[PendingCommand, Call[Any]] | None = None
+        self._sent: tuple[PendingCommand, ScriptCall[Any]] | None = None
         self._sent_at = 0.0
         self._retry_at = 0.0
         self._tries = 0
@@ -105,7 +105,9 @@ class PendingCommands:
             if call is not None:
                 self._send(pending, call, "EVALSHA", now)
 
-    def _send(self, pending: PendingCommand, call: Call[Any], command: str, now: float) -> None:
+    def _send(
+        self, pending: PendingCommand, call: ScriptCall[Any], command: str, now: float
+    ) -> None:
         script = scripts.script(call.script)
         body = script.sha if command == "EVALSHA" else script.source
         self._sent, self._sent_at = (pending, call), now

@@ -25,7 +25,7 @@ from rqueue.protocol.error_mapping import translate
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.result_wait import SHORTEST_WAIT_S
 from rqueue.settings import Settings
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import open_client
 from rqueue.transport.server_check import server_facts
 from rqueue_workers.pool.signals import Inbox
@@ -89,7 +89,7 @@ def pass_through(settings: Settings, queues: Sequence[str], patience: float, inb
 def check_rights(client: redis.Redis, settings: Settings, queues: Sequence[str]) -> None:
     """Try what workers do. Raises AuthenticationFailed, which names the rights that are missing:
     one that is noticed later would leave a script half done."""
-    wire = Wire(client, settings.connect_timeout)
+    wire = Connection(client, settings.connect_timeout)
     places = [QueueKeys(queue, settings.namespace) for queue in queues]
     try:
         for keys in places:

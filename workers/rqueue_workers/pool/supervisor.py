@@ -19,7 +19,7 @@ from rqueue.errors import ConfigError, ServerError
 from rqueue.logs import logger
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import redact
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 from rqueue.transport.lease_renewer import renewal_interval
 from rqueue.transport.redis_client import open_client
 from rqueue_workers.exit_codes import Exit
@@ -117,7 +117,7 @@ class Supervisor:
         # answers are never waited for, but a login is: keep that short
         brief = min(2.0, settings.connect_timeout)
         client = open_client(settings.url, socket_connect_timeout=brief)
-        self._pending = PendingCommands(Wire(client, timeout=brief), settings.command_timeout)
+        self._pending = PendingCommands(Connection(client, timeout=brief), settings.command_timeout)
         lifeline = Lifeline()
         self._processes = WorkerProcesses(worker, self._body, self._inbox, lifeline)
         self._renewals = [

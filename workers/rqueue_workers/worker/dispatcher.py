@@ -15,7 +15,7 @@ from rqueue.logs import logger
 from rqueue.model.job import Delivery
 from rqueue.model.job_order import came_back, overtakers
 from rqueue.protocol.wake import Wake, handed_over
-from rqueue.transport.wake_listener import Listener
+from rqueue.transport.wake_listener import WakeListener
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.arrivals import Unstarted
 from rqueue_workers.worker.attempt import Attempts, Unfit
@@ -51,7 +51,7 @@ class Dispatcher:
         subscriptions: Sequence[Subscription],
         executors: dict[int, Executor],
         attempts: Attempts,
-        listener: Listener,
+        listener: WakeListener,
         slot: CurrentJob,
         rejoin: Callable[[], None],
     ) -> None:

@@ -17,7 +17,7 @@ from rqueue.protocol.commands.settle import Pulled, Window
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.text.numbers import many
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 from rqueue_workers.worker.arrivals import Arrivals, Unstarted
 from rqueue_workers.worker.history_rows import Row, pack_rows
 from rqueue_workers.worker.prefetch import PrefetchWindow
@@ -34,7 +34,7 @@ CHUNK = 500
 class Flight(NamedTuple):
     """A settle call and what it tells, until its reply is there."""
 
-    call: commands.Call[Pulled]
+    call: commands.ScriptCall[Pulled]
     window: int | None
     acks: list[Row]
     dones: list[Row]
@@ -54,7 +54,7 @@ class Subscription:
         self,
         index: int,
         keys: QueueKeys,
-        wire: Wire,
+        wire: Connection,
         worker: str,
         ended: Callable[[int], None],
         prefetch: int = 0,

@@ -16,9 +16,9 @@ from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.task import registry
 from rqueue.text.numbers import many
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import open_client
-from rqueue.transport.wake_listener import Listener
+from rqueue.transport.wake_listener import WakeListener
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import (
@@ -101,7 +101,7 @@ class Worker:
             settings.url or "",
             socket_connect_timeout=settings.connect_timeout,
         )
-        self.wire = Wire(self.client, timeout=settings.command_timeout)
+        self.wire = Connection(self.client, timeout=settings.command_timeout)
         self.subscriptions = [
             Subscription(
                 i,
@@ -138,9 +138,9 @@ class Worker:
                 spec.prefetch,
                 self.forks,
             )
-        listening = Wire(self.client, timeout=None)
+        listening = Connection(self.client, timeout=None)
         self.wires = (self.wire, listening)
-        self.listener = Listener(listening)
+        self.listener = WakeListener(listening)
         self.dispatcher = Dispatcher(
             spec,
             self.subscriptions,

@@ -1,4 +1,4 @@
-"""A wire that was interrupted gives nobody another command's reply."""
+"""A connection that was interrupted gives nobody another command's reply."""
 
 import signal
 from types import FrameType
@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.transport.connection import Wire
+from rqueue.transport.connection import Connection
 
 
 class Interrupted(BaseException):
@@ -15,22 +15,22 @@ class Interrupted(BaseException):
 
 
 @pytest.fixture
-def wire(server: EmbeddedRedis) -> Wire:
-    return Wire(redis.Redis.from_url(server.url))
+def connection(server: EmbeddedRedis) -> Connection:
+    return Connection(redis.Redis.from_url(server.url))
 
 
-def test_an_interrupted_command_leaves_no_reply_behind(wire: Wire) -> None:
+def test_an_interrupted_command_leaves_no_reply_behind(connection: Connection) -> None:
     def strike(_signal: int, _frame: FrameType | None) -> None:
         raise Interrupted
 
     before = signal.signal(signal.SIGALRM, strike)
     try:
-        wire.send("BLPOP", "nobody pushes here", 1)
+        connection.send("BLPOP", "nobody pushes here", 1)
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(Interrupted):
-            wire.read()
+            connection.read()
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert not wire.connected
-    assert wire.command("ECHO", "mine") == b"mine"
-    wire.close()
+    assert not connection.connected
+    assert connection.command("ECHO", "mine") == b"mine"
+    connection.close()

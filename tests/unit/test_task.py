@@ -193,7 +193,7 @@ def test_asyncio(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         return [await handle.result() for handle in handles]
 
-    monkeypatch.setattr("rqueue.tasks.enqueuer._async_sender_factory", None)  # to be put back
+    monkeypatch.setattr("rqueue.tasks.enqueuer._async_enqueuer_factory", None)  # to be put back
     set_default_async_enqueuer(lambda: calls)
     assert asyncio.run(enqueue()) == [3, 3, 3, 3]
     assert [call[4].delay_ms for call in calls.calls] == [None, 2000, 3000, None]
@@ -219,7 +219,7 @@ def test_a_wrong_call_fails_where_it_is_made(registry: Registry, calls: Calls) -
 
 def test_without_a_queue_to_go_to(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rqueue.tasks.enqueuer._enqueuer_factory", None)
-    monkeypatch.setattr("rqueue.tasks.enqueuer._async_sender_factory", None)
+    monkeypatch.setattr("rqueue.tasks.enqueuer._async_enqueuer_factory", None)
 
     @task(name="add", registry=registry)
     def add() -> None: ...

@@ -1,0 +1,302 @@
+"""One term for each thing (docs/glossary.md): words that rqueue does not use do not come back.
+
+`python -m tests.shape.test_glossary` lists where they still stand, by word and folder.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+PLACES = ("rqueue", "workers", "lua", "tests", "benchmarks", "examples", "docs")
+KINDS = {".py", ".lua", ".md"}
+EXEMPT = {"docs/glossary.md", "tests/shape/test_glossary.py"}
+
+
+def _word(pattern: str) -> str:
+    """As a word, or as a part of a name: `in_hand`, `hands_look`, `Hand`; not `handle`."""
+    parts = (rf"(?<![A-Za-z])(?:{pattern})(?![a-z])", rf"(?:{pattern.title()})(?![a-z])")
+    return "|".join(parts)
+
+
+GIVE = "give|gives|gave|given|giving"
+RETIRED = {
+    # "by hand" and "on the other hand" are English; "hands out" and "hands on" are verbs
+    "hand": r"(?<!by )(?<!by_)(?<!other )(?<!at )(?<![A-Za-z])[Hh]ands?(?![a-z])"
+    r"(?![ _]o(?:ut|n|ver|ff)\b|-(?:written|made|off|over))",
+    "hand over": r"\b[Hh]and(?:s|ed|ing)?[ _-](?:it |them |that |this )?(?:over|off)\b|into_hands",
+    "desk": _word("desks?"),
+    "courier": _word("couriers?"),
+    "crew": _word("crews?"),
+    "lane": _word("lanes?"),
+    "errand": _word("errands?"),
+    "seat": _word("seat|seats|seated"),
+    # "short jobs", "in short" and "memory is short" are English
+    "short": r"(?<![A-Za-z])shorts(?![a-z])|(?<![A-Za-z_])short_[a-z]\w*|\bbe short\b",
+    "bury": _word("bury|buried|buries|burying"),
+    # "wired" is a verb
+    "wire": rf"(?!wire format)(?:{_word('a?wires?')}|AsyncWire)",
+    # "Lines of text" begins a sentence
+    "lines": r"(?<![A-Za-z])Lines\b(?! [a-z])|transport[./]lines\b",
+    "outbox": r"(?<!transactional )(?:" + _word("outbox|outboxes") + ")",
+    "give back": rf"\b(?:{GIVE})(?: (?:it|them|all|one|what|jobs?|his|its|their)){{0,2}}[ _]back\b"
+    rf"|(?:{GIVE})_back",
+}
+
+OPEN: dict[str, tuple[str, ...]] = {
+    "hand": (
+        "README.md",
+        "benchmarks/rows",
+        "docs/architecture.md",
+        "docs/cli.md",
+        "docs/client.md",
+        "docs/guarantees.md",
+        "docs/performance.md",
+        "docs/protocol.md",
+        "docs/redis_keys.md",
+        "docs/security.md",
+        "docs/semantics.md",
+        "docs/workers.md",
+        "lua",
+        "lua/include",
+        "rqueue/cli",
+        "rqueue/client",
+        "rqueue/demo",
+        "rqueue/inspector",
+        "rqueue/model",
+        "rqueue/protocol",
+        "rqueue/spark",
+        "tests/client",
+        "tests/conformance",
+        "tests/inspector",
+        "tests/model",
+        "tests/shape",
+        "tests/soak",
+        "tests/spark",
+        "tests/support",
+        "tests/unit",
+        "tests/workers",
+    ),
+    "hand over": (
+        "benchmarks/rows",
+        "docs/architecture.md",
+        "docs/client.md",
+        "docs/guarantees.md",
+        "docs/protocol.md",
+        "docs/redis_keys.md",
+        "docs/semantics.md",
+        "lua",
+        "lua/include",
+        "rqueue/client",
+        "rqueue/model",
+        "rqueue/protocol",
+        "rqueue/spark",
+        "tests/client",
+        "tests/conformance",
+        "tests/model",
+        "tests/soak",
+        "tests/support",
+        "tests/workers",
+        "workers/rqueue_workers/worker",
+    ),
+    "desk": (
+        "docs/performance.md",
+        "tests/model",
+    ),
+    "courier": (
+        "docs/jobs.md",
+        "tests/model",
+        "tests/workers",
+    ),
+    "lane": (
+        "rqueue/protocol",
+        "rqueue/spark",
+        "tests/soak",
+        "tests/workers",
+        "workers/rqueue_workers/worker",
+    ),
+    "seat": (
+        "docs/performance.md",
+        "docs/redis_keys.md",
+        "lua",
+        "lua/include",
+        "rqueue/inspector",
+        "rqueue/protocol",
+        "tests/client",
+        "tests/damage",
+        "tests/inspector",
+        "tests/model",
+        "tests/store",
+        "tests/support",
+    ),
+    "short": (
+        "benchmarks/rows",
+        "lua",
+        "lua/include",
+    ),
+    "bury": (
+        "docs/guarantees.md",
+        "docs/workers.md",
+        "lua",
+        "lua/include",
+        "rqueue/protocol",
+        "tests/conformance",
+        "tests/inspector",
+        "tests/pipeline",
+        "tests/soak",
+        "tests/workers",
+    ),
+    "wire": (
+        "tests/client",
+        "workers/rqueue_workers/pool",
+        "workers/rqueue_workers/worker",
+    ),
+    "lines": ("rqueue/protocol",),
+    "outbox": ("rqueue/protocol",),
+    "give back": (
+        "docs/architecture.md",
+        "docs/cli.md",
+        "docs/client.md",
+        "docs/guarantees.md",
+        "docs/operating.md",
+        "docs/performance.md",
+        "docs/protocol.md",
+        "docs/semantics.md",
+        "docs/testing.md",
+        "docs/workers.md",
+        "lua",
+        "lua/include",
+        "rqueue",
+        "rqueue/cli",
+        "rqueue/client",
+        "rqueue/demo",
+        "rqueue/inspector",
+        "rqueue/model",
+        "rqueue/protocol",
+        "rqueue/transport",
+        "tests/client",
+        "tests/conformance",
+        "tests/crash",
+        "tests/model",
+        "tests/pipeline",
+        "tests/soak",
+        "tests/spark",
+        "tests/workers",
+        "workers",
+        "workers/rqueue_workers",
+        "workers/rqueue_workers/pool",
+        "workers/rqueue_workers/worker",
+    ),
+}
+"""Where a word still stands: folders and files that have not been rewritten yet."""
+
+
+def _files() -> list[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", *PLACES, "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    return sorted(
+        name
+        for name in set(listed)
+        if Path(name).suffix in KINDS
+        and name not in EXEMPT
+        and name != "CHANGELOG.md"  # tells what was called how
+        and (ROOT / name).exists()
+    )
+
+
+def found(word: str, text: str) -> list[str]:
+    """The lines of a text that use the word."""
+    pattern = re.compile(RETIRED[word])
+    return [
+        f"{number}: {line.strip()}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def room(name: str) -> str:
+    """The folder that a file is listed under: a package, or a page alone."""
+    parts = name.split("/")
+    if len(parts) == 1 or parts[0] == "docs":
+        return name
+    depth = 3 if name.startswith("workers/rqueue_workers/") else 2
+    return "/".join(parts[: min(depth, len(parts) - 1)])
+
+
+def standing(word: str) -> dict[str, list[str]]:
+    """file -> its lines with the word, of the files that are not open for it."""
+    result = {}
+    for name in _files():
+        path = f"{name}/"
+        if not any(path.startswith(f"{place}/") for place in OPEN.get(word, ())):
+            lines = found(word, (ROOT / name).read_text(encoding="utf-8"))
+            if found(word, Path(name).stem) or lines:
+                result[name] = lines
+    return result
+
+
+@pytest.mark.parametrize("word", RETIRED)
+def test_a_retired_word_does_not_come_back(word: str) -> None:
+    assert standing(word) == {}, "docs/glossary.md says what the word for it is"
+
+
+def test_the_page_names_each_retired_word() -> None:
+    cells = [
+        line.rstrip("| ").rpartition("|")[2]
+        for line in GLOSSARY.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ")
+    ]
+    for word in RETIRED:
+        assert any(re.search(rf"\b{word}\b", cell) for cell in cells), word
+
+
+FOUND = {
+    "hand": "in its hands; self.hand; hands_look; class Hand; in_hand; from the hand of",
+    "hand over": "hand over; handed over; hands it over; hand_over; hand-off",
+    "lane": "a lane; MainLane; lanes",
+    "seat": "a seat; seated; seat_put",
+    "short": "short_wait; the shorts",
+    "bury": "buried; bury_job",
+    "wire": "Wire; AsyncWire; self._wire; wires",
+    "lines": "Lines; rqueue.transport.lines",
+    "outbox": "the outbox; Outbox",
+    "give back": "gives back; given back; give_back; gave it back",
+}
+FINE = {
+    "hand": "by hand; handle; beforehand; on the other hand; JobHandle; hands out; handed_to",
+    "hand over": "handed_to; handle over; hands out",
+    "lane": "planes; airplane",
+    "seat": "Seattle",
+    "short": "short jobs; in short; shortly; memory is short",
+    "bury": "Canterbury",
+    "wire": "wired; wireless; the wire format",
+    "lines": "lines; two lines; splitlines",
+    "outbox": "a transactional outbox",
+    "give back": "feedback; give it; backs",
+}
+
+
+@pytest.mark.parametrize("word", FOUND)
+def test_the_patterns_find_the_word_and_nothing_else(word: str) -> None:
+    for text in FOUND[word].split("; "):
+        assert found(word, text), text
+    for text in FINE[word].split("; "):
+        assert not found(word, text), text
+
+
+if __name__ == "__main__":
+    OPEN.clear()
+    for word in RETIRED:
+        rooms: Counter[str] = Counter()
+        for name, lines in standing(word).items():
+            rooms[room(name)] += max(1, len(lines))
+        if rooms:
+            places = ", ".join(f'"{name}"' for name in sorted(rooms))
+            print(f'    "{word}": ({places},),  # {sum(rooms.values())}')

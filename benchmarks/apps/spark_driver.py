@@ -51,7 +51,7 @@ def write_rounds(spark: SparkSession, url: str, folder: Path, jobs: int) -> None
 
 def main(url: str, master: str, folder: Path, jobs: int) -> None:
     """See above; a failure of either part ends both."""
-    from rqueue.pipeline.archive import archive
+    from rqueue.pipeline.archive.archiver import archive
     from rqueue.spark import session
 
     more: dict[str, Any] = {

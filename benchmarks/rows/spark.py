@@ -57,7 +57,7 @@ def spark_archive(bench: Bench) -> list[Figure]:
             return lab.to_parquet(spark.read.schema(HISTORY).json(texts), folder / "bare", rows)
 
         def lake() -> float:
-            from rqueue.pipeline.archive import archive
+            from rqueue.pipeline.archive.archiver import archive
 
             begin = time.perf_counter()
             path = str(folder / f"lake-{time.monotonic_ns()}")

@@ -109,7 +109,7 @@ def _stored(bench: Bench, queue: Queue) -> Counter[tuple[str, str]]:
 def _archived(folder: Path) -> Counter[tuple[str, str]]:
     """The same of the lake."""
     from benchmarks.lab.spark import spark_here
-    from rqueue.pipeline import lake
+    from rqueue.pipeline.lake import lake
 
     rows = lake.read(spark_here(), str(folder / "lake")).select("entry", "id").collect()
     return Counter((row["entry"], row["id"]) for row in rows)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rqueue.cli.exits import SERVER, Failure
+from rqueue.cli.exit_codes import SERVER, Failure
 from rqueue.cli.output import json_option, print_facts, print_json, rate, span
 from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rqueue.cli.exits import NEGATIVE, NOT_FOUND, OK, Failure, confirm
+from rqueue.cli.exit_codes import NEGATIVE, NOT_FOUND, OK, Failure, confirm
 from rqueue.cli.output import Column, json_option, print_json, print_table, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many

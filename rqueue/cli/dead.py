@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rqueue.cli.exits import confirm
+from rqueue.cli.exit_codes import confirm
 from rqueue.cli.output import echo, json_option, print_json, print_line, yes_option
 from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target

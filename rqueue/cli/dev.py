@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rqueue.cli.exits import NOT_FOUND, OK, SERVER, Failure
+from rqueue.cli.exit_codes import NOT_FOUND, OK, SERVER, Failure
 from rqueue.cli.failures import say
 from rqueue.cli.output import echo, json_option, print_json
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rqueue.cli.exits import NEGATIVE, OK, confirm
+from rqueue.cli.exit_codes import NEGATIVE, OK, confirm
 from rqueue.cli.output import echo, json_option, print_json, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.escape import escaped

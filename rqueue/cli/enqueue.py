@@ -7,7 +7,7 @@ from typing import Any
 import click
 import orjson
 
-from rqueue.cli.exits import NEGATIVE, OK
+from rqueue.cli.exit_codes import NEGATIVE, OK
 from rqueue.cli.failures import say
 from rqueue.cli.output import echo, json_option, print_json
 from rqueue.cli.target import Target, connection_options, pass_target

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 import click
 
 from rqueue import errors
-from rqueue.cli.exits import (
+from rqueue.cli.exit_codes import (
     INTERRUPTED,
     MISSING,
     NEGATIVE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rqueue.cli.exits import confirm
+from rqueue.cli.exit_codes import confirm
 from rqueue.cli.output import echo, json_option, print_json, yes_option
 from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target

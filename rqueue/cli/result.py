@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rqueue.cli.exits import NEGATIVE, OK
+from rqueue.cli.exit_codes import NEGATIVE, OK
 from rqueue.cli.output import json_option, print_json
 from rqueue.cli.target import Target, connection_options, pass_target
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rqueue.cli.exits import USAGE, Failure
+from rqueue.cli.exit_codes import USAGE, Failure
 
 if TYPE_CHECKING:
     from rqueue.client._sync.queue import Queue

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from rqueue.cli.exits import NOT_FOUND, USAGE, Failure
+from rqueue.cli.exit_codes import NOT_FOUND, USAGE, Failure
 from rqueue.cli.target import Target, connection_options, pass_target
 
 NO_URL = (

@@ -185,7 +185,7 @@ class Show:
     # -- the pipeline ------------------------------------------------------------------------------
 
     def _report(self, spark: SparkSession) -> None:
-        from rqueue.pipeline.report import Objectives, report
+        from rqueue.pipeline.report.report import Objectives, report
         from rqueue.pipeline.table import history
 
         now = round(time.time() * 1000)
@@ -207,8 +207,8 @@ class Show:
         self.say(f"wrote the report: {self.page}")
 
     def _replay(self, spark: SparkSession, pool: Pool) -> None:
-        from rqueue.pipeline.ledger import Ledger
-        from rqueue.pipeline.replay import choose_dead, replay
+        from rqueue.pipeline.replay.ledger import Ledger
+        from rqueue.pipeline.replay.replay import choose_dead, replay
 
         access = self._access()
         dead = spark.read.format("rqueue").options(url=self.url, states="dead").load()
@@ -229,13 +229,13 @@ class Show:
         self.say("they ended")
 
     def _archive_again(self, spark: SparkSession) -> None:
-        from rqueue.pipeline.archive import archive
+        from rqueue.pipeline.archive.archiver import archive
 
         done = archive(spark, str(self.lake), {"url": self.url}, once=True)
         self.say(f"archived what came since: {done.rows:,} rows")
 
     def _compare(self, spark: SparkSession) -> Comparison:
-        from rqueue.pipeline import lake
+        from rqueue.pipeline.lake import lake
 
         rows = lake.read(spark, str(self.lake)).select("queue", "entry", "id", "outcome", "row")
         archived = [

@@ -5,9 +5,9 @@ it returns are plain dataclasses, times in ms since the epoch by Redis's clock.
 """
 
 from rqueue.inspector.consumers import ConsumerInfo
-from rqueue.inspector.dead import DeadFilter
-from rqueue.inspector.doctor import Doctor
-from rqueue.inspector.findings import INVARIANTS, Finding
+from rqueue.inspector.dead_letters import DeadFilter
+from rqueue.inspector.doctor.doctor import Doctor
+from rqueue.inspector.doctor.findings import INVARIANTS, Finding
 from rqueue.inspector.inspector import Inspector
 from rqueue.inspector.jobs import BROWSABLE, Look, Page
 from rqueue.inspector.queues import QueueInfo

@@ -9,13 +9,13 @@ from typing import Self
 
 import redis
 
-from rqueue.inspector import dead as dead_
+from rqueue.inspector import dead_letters as dead_
 from rqueue.inspector import history as history_
 from rqueue.inspector import jobs as jobs_
 from rqueue.inspector import queues as queues_
 from rqueue.inspector import stats as stats_
 from rqueue.inspector.consumers import ConsumerInfo, list_consumers
-from rqueue.inspector.doctor import Doctor
+from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.inspector.purge import purge_held, purge_waiting
 from rqueue.model.job import JobInfo
 from rqueue.protocol.keys import QueueKeys

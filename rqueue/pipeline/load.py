@@ -1,6 +1,6 @@
 """Jobs from any table that Spark reads: files of any format, a database, a table of one's own.
 
-`jobs_of` makes the columns of jobs (`rqueue.spark.rows`) out of those of the source; `load`
+`jobs_of` makes the columns of jobs (`rqueue.spark.write.rows`) out of those of the source; `load`
 enqueues them. A load has a name, and the same load under the same name enqueues nothing twice,
 within `remember`: a row goes to a partition that what it says decides, and the writer derives its
 id from the name, the partition, what the row says, and its number among rows that say the same. So
@@ -28,7 +28,7 @@ from pyspark.sql import functions as F
 
 from rqueue.errors import ConfigError, RQueueError
 from rqueue.model.names import check_queue
-from rqueue.spark.sink import progress
+from rqueue.spark.write.sink import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -207,7 +207,7 @@ def _so_far(access: Access, queues: Sequence[str], run: str) -> tuple[int, int]:
 
 
 def _bad_files(folder: str, run: str) -> tuple[fs.FileSystem, list[str]]:
-    """The files that the writer made of a run's bad rows (`rqueue.spark.bad_rows`)."""
+    """The files that the writer made of a run's bad rows (`rqueue.spark.write.bad_rows`)."""
     try:
         if "://" in folder:
             files, path = fs.FileSystem.from_uri(folder)

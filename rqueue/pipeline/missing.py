@@ -20,10 +20,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from rqueue.pipeline.errors import LakeError
-from rqueue.pipeline.file_list import Entry
-from rqueue.pipeline.lake import Lake
+from rqueue.pipeline.lake.file_list import Entry
+from rqueue.pipeline.lake.lake import Lake
 from rqueue.spark.access import Access
-from rqueue.spark.entries import BEGIN, Ends, look, order
+from rqueue.spark.history.entries import BEGIN, Ends, look, order
 from rqueue.spark.options import EVERY, HistoryRead, read_options
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from rqueue.pipeline.file_list import Entry
-from rqueue.pipeline.lake import Lake, day_of, entry_id
+from rqueue.pipeline.lake.file_list import Entry
+from rqueue.pipeline.lake.lake import Lake, day_of, entry_id
 from rqueue.spark import register
 
 if TYPE_CHECKING:

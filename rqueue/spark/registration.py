@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["register", "register_source", "require_spark"]
 
-_SOURCES = (("rqueue.spark.history", "HistorySource"), ("rqueue.spark.jobs", "JobsSource"))
+_SOURCES = (
+    ("rqueue.spark.history.source", "HistorySource"),
+    ("rqueue.spark.jobs.source", "JobsSource"),
+)
 
 
 def require_spark() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rqueue.spark.java import use_java
-from rqueue.spark.quiet import start_java
+from rqueue.spark.quiet_java import start_java
 from rqueue.spark.registration import register, require_spark
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import redis
 from click.testing import Result
 
 from rqueue import errors
-from rqueue.cli.exits import Failure
+from rqueue.cli.exit_codes import Failure
 from rqueue.cli.failures import describe, exit_code
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from click.testing import Result
 
-from rqueue.cli.pipeline.shared import EXTRA
+from rqueue.cli.pipeline.history_options import EXTRA
 
 Run = Callable[..., Result]
 

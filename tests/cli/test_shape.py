@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from rqueue.cli import cli
-from rqueue.cli.exits import (
+from rqueue.cli.exit_codes import (
     INTERRUPTED,
     MISSING,
     NEGATIVE,

@@ -225,7 +225,7 @@ def test_the_question_is_asked_on_a_terminal(
     run: Run, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(queue, 2)
-    monkeypatch.setattr("rqueue.cli.exits._is_terminal", lambda: True)
+    monkeypatch.setattr("rqueue.cli.exit_codes._is_terminal", lambda: True)
     result = run("purge", queue.name, input="n\n", code=1)
     assert f"Purge 2 jobs of queue '{queue.name}'?" in result.stderr
     assert queue.counts().ready == 2

@@ -20,7 +20,7 @@ from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue import Queue
 from rqueue.client.put_handle import AsyncPutHandle, PutHandle
 from rqueue.inspector import Inspector
-from rqueue.inspector.doctor import Doctor
+from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.model.job import Delivery
 from rqueue.protocol import repeats
 from rqueue.protocol.commands.enqueue import Put

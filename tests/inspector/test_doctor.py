@@ -630,7 +630,7 @@ def test_a_loss_is_not_hidden_by_a_double(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The sums agree then; a large queue is not searched while they do and all else is well."""
-    monkeypatch.setattr("rqueue.inspector.checkup.SCAN_ALWAYS", 10)
+    monkeypatch.setattr("rqueue.inspector.doctor.checkup.SCAN_ALWAYS", 10)
     queue.enqueue_puts([commands.Put(f"n{i:04}", b'["t"]') for i in range(1000)])
     client.lrem(base + "ready:4", 1, "n0500")
     client.linsert(base + "ready:4", "before", "n0003", "n0800")

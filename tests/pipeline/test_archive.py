@@ -16,13 +16,13 @@ from pyspark.sql import SparkSession
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
-from rqueue.pipeline import batches
-from rqueue.pipeline import compact as compaction
-from rqueue.pipeline import lake as lakes
-from rqueue.pipeline.archive import Archived, Batch, archive
+from rqueue.pipeline.archive import batches
+from rqueue.pipeline.archive import compact as compaction
+from rqueue.pipeline.archive.archiver import Archived, Batch, archive
 from rqueue.pipeline.errors import LakeBusy
-from rqueue.pipeline.files import Files
-from rqueue.pipeline.lake import CHECKPOINT, Lake
+from rqueue.pipeline.lake import lake as lakes
+from rqueue.pipeline.lake.files import Files
+from rqueue.pipeline.lake.lake import CHECKPOINT, Lake
 from rqueue.protocol.keys import QueueKeys
 from tests.support.history import plain_rows, trim, write
 

@@ -19,9 +19,9 @@ import redis
 from pyspark.sql import SparkSession
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.pipeline import lake as lakes
-from rqueue.pipeline.archive import archive
-from rqueue.pipeline.lake import Lake
+from rqueue.pipeline.archive.archiver import archive
+from rqueue.pipeline.lake import lake as lakes
+from rqueue.pipeline.lake.lake import Lake
 from rqueue.protocol.keys import QueueKeys
 from tests.support.history import archived_once, write
 from tests.support.spark import QUICK_START

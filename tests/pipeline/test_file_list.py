@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from rqueue.pipeline import file_list as lists
 from rqueue.pipeline.errors import LakeError
-from rqueue.pipeline.file_list import Entry, FileList, LakeFile, Snapshot
-from rqueue.pipeline.files import FileInfo
+from rqueue.pipeline.lake import file_list as lists
+from rqueue.pipeline.lake.file_list import Entry, FileList, LakeFile, Snapshot
+from rqueue.pipeline.lake.files import FileInfo
 
 
 class Disk:

@@ -16,13 +16,13 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from rqueue.errors import ConfigError
-from rqueue.pipeline import compact as compaction
-from rqueue.pipeline import lake as lakes
-from rqueue.pipeline.compact import compact, due, merge, portions
+from rqueue.pipeline.archive import compact as compaction
+from rqueue.pipeline.archive.compact import compact, due, merge, portions
 from rqueue.pipeline.errors import LakeError
-from rqueue.pipeline.file_list import Entry, LakeFile, Snapshot
-from rqueue.pipeline.files import Files
-from rqueue.pipeline.lake import SCHEMA, Lake, day_column
+from rqueue.pipeline.lake import lake as lakes
+from rqueue.pipeline.lake.file_list import Entry, LakeFile, Snapshot
+from rqueue.pipeline.lake.files import Files
+from rqueue.pipeline.lake.lake import SCHEMA, Lake, day_column
 from tests.pipeline.history_rows import T0, frame
 
 pytestmark = pytest.mark.timeout(600)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rqueue.errors import ConfigError
-from rqueue.pipeline import metrics
-from rqueue.pipeline.measure import visits
+from rqueue.pipeline.plan.measure import visits
+from rqueue.pipeline.report import metrics
 from tests.pipeline.history_rows import PDF, SCENARIO, T0, frame
 from tests.support.spark import Sparks
 

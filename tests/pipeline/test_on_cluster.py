@@ -14,8 +14,8 @@ import redis
 from pyspark.sql import SparkSession
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.pipeline import lake as lakes
-from rqueue.pipeline.archive import Batch, archive
+from rqueue.pipeline.archive.archiver import Batch, archive
+from rqueue.pipeline.lake import lake as lakes
 from rqueue.protocol.keys import QueueKeys
 from tests.pipeline.test_archive_kill import QUEUES, traffic
 from tests.support.command_line import program

@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
-from rqueue.pipeline.keda import keda_yaml, scaling
-from rqueue.pipeline.measure import TooFew, burstiness, measure, visits
-from rqueue.pipeline.plan import Goal, Plan, plan, plan_pool
-from rqueue.pipeline.queueing import Load, wait_quantile
+from rqueue.pipeline.plan.keda import keda_yaml, scaling
+from rqueue.pipeline.plan.measure import TooFew, burstiness, measure, visits
+from rqueue.pipeline.plan.plan import Goal, Plan, plan, plan_pool
+from rqueue.pipeline.plan.queueing import Load, wait_quantile
 from rqueue.spark.schemas import HISTORY, HISTORY_COLUMNS, arrow_schema
 from rqueue.tasks.options import Options
 from tests.pipeline.history_rows import T0, frame

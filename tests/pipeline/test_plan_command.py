@@ -115,7 +115,7 @@ def test_a_server_that_is_not_there(run: Run) -> None:
 
 
 def test_a_missing_java_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rqueue.cli.pipeline.shared._active", lambda: None)
+    monkeypatch.setattr("rqueue.cli.pipeline.history_options._active", lambda: None)
     monkeypatch.setattr("rqueue.spark.java._candidates", lambda _environ: iter(()))
     said = run("plan", code=6)
     assert (said.stdout, said.stderr.count("\n")) == ("", 1)

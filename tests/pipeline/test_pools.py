@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rqueue.pipeline.pools import Check, pools_of, replayed, slot_of, slots_at_once
-from rqueue.pipeline.queueing import Load, mean_wait
+from rqueue.pipeline.plan.pools import Check, pools_of, replayed, slot_of, slots_at_once
+from rqueue.pipeline.plan.queueing import Load, mean_wait
 
 
 def test_a_process_that_took_another_ones_place_is_the_same_worker() -> None:

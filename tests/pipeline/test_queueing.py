@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rqueue.errors import ConfigError
-from rqueue.pipeline.queueing import (
+from rqueue.pipeline.plan.queueing import (
     Load,
     delay_probability,
     erlang_c,

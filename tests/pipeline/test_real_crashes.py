@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.pipeline import metrics
+from rqueue.pipeline.report import metrics
 from rqueue.tasks.options import Options
 from rqueue.tasks.retry import RetryPolicy
 from rqueue_workers.exit_codes import Exit

@@ -16,13 +16,13 @@ from pyspark.sql import SparkSession
 
 from rqueue import errors
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.pipeline import lake as lakes
-from rqueue.pipeline import recovery
-from rqueue.pipeline.archive import Archived, Batch, Idle, Notice, archive
-from rqueue.pipeline.batches import BatchWriter
+from rqueue.pipeline.archive import recovery
+from rqueue.pipeline.archive.archiver import Archived, Batch, Idle, Notice, archive
+from rqueue.pipeline.archive.batches import BatchWriter
+from rqueue.pipeline.archive.recovery import Patience, may_go_better
 from rqueue.pipeline.errors import LakeBusy, LakeError
-from rqueue.pipeline.lake import CHECKPOINT
-from rqueue.pipeline.recovery import Patience, may_go_better
+from rqueue.pipeline.lake import lake as lakes
+from rqueue.pipeline.lake.lake import CHECKPOINT
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.errors import HistoryLost, SparkGone, spark_is_gone
 from tests.support.history import archived_once, write
@@ -226,7 +226,7 @@ def test_our_own_part_of_a_batch_is_tried_again(
 def test_a_server_that_never_answered(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rqueue.pipeline.archive.START_S", 0.1)
+    monkeypatch.setattr("rqueue.pipeline.archive.archiver.START_S", 0.1)
     with pytest.raises(errors.ConnectionLost):
         archive(spark, str(tmp_path / "lake"), {"url": "redis://127.0.0.1:1"}, patience_s=600)
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from rqueue.inspector.jobs import all_jobs
 from rqueue.model.history_batch import pack
-from rqueue.pipeline import lake as lakes
+from rqueue.pipeline.lake import lake as lakes
 from rqueue.protocol import commands
 from rqueue.protocol.job_packer import Packer
 from rqueue.protocol.keys import QueueKeys

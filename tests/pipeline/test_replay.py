@@ -22,8 +22,15 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector import Inspector
 from rqueue.model.envelope import pack
 from rqueue.model.job import JobInfo
-from rqueue.pipeline.ledger import Ledger
-from rqueue.pipeline.replay import NO_KEYS, NOT_THERE, choose_dead, choose_lake, derived_id, replay
+from rqueue.pipeline.replay.ledger import Ledger
+from rqueue.pipeline.replay.replay import (
+    NO_KEYS,
+    NOT_THERE,
+    choose_dead,
+    choose_lake,
+    derived_id,
+    replay,
+)
 from rqueue.protocol import commands
 from rqueue.settings import Settings
 from rqueue.spark.access import Access

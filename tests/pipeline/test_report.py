@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rqueue.errors import ConfigError
-from rqueue.pipeline.report import Objectives, Report, bucket_width, report
-from rqueue.pipeline.report_page import page
+from rqueue.pipeline.report.page import page
+from rqueue.pipeline.report.report import Objectives, Report, bucket_width, report
 from tests.pipeline.history_rows import SCENARIO, T0, frame
 from tests.support.spark import Sparks
 

@@ -17,7 +17,7 @@ from rqueue.cli import cli
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
-from rqueue.pipeline.archive import archive
+from rqueue.pipeline.archive.archiver import archive
 from rqueue.pipeline.missing import missing
 from rqueue.pipeline.table import history
 from rqueue.protocol.keys import QueueKeys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan, nan
 
-from rqueue.pipeline.report_plots import with_gaps
+from rqueue.pipeline.report.plots import with_gaps
 
 
 def test_a_line_does_not_bridge_stretches_without_rows() -> None:

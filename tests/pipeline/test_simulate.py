@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
-from rqueue.pipeline.queueing import Load, erlang_c, mean_wait, wait_quantile
-from rqueue.pipeline.simulate import (
+from rqueue.pipeline.plan.queueing import Load, erlang_c, mean_wait, wait_quantile
+from rqueue.pipeline.plan.simulate import (
     Outcome,
     ParameterSet,
     Workload,

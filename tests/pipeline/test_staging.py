@@ -16,16 +16,16 @@ from pyspark.sql import SparkSession
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.model.history_batch import pack
-from rqueue.pipeline import lake as lakes
-from rqueue.pipeline import staging
-from rqueue.pipeline.archive import Archived, archive
+from rqueue.pipeline.archive import staging
+from rqueue.pipeline.archive.archiver import Archived, archive
+from rqueue.pipeline.archive.staging import folder_of, write_slice
 from rqueue.pipeline.errors import LakeError
-from rqueue.pipeline.files import Files
-from rqueue.pipeline.lake import CHECKPOINT
-from rqueue.pipeline.staging import folder_of, write_slice
+from rqueue.pipeline.lake import lake as lakes
+from rqueue.pipeline.lake.files import Files
+from rqueue.pipeline.lake.lake import CHECKPOINT
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.access import Access
-from rqueue.spark.entries import Range, Slice
+from rqueue.spark.history.entries import Range, Slice
 from tests.support.history import columns_of, plain_rows, write
 
 DAY_MS = 86_400_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rqueue.pipeline import words
+from rqueue.pipeline import number_words
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from rqueue.pipeline import words
     ],
 )  # fmt: skip
 def test_duration(ms: float | None, said: str) -> None:
-    assert words.duration(ms) == said
+    assert number_words.duration(ms) == said
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_duration(ms: float | None, said: str) -> None:
     ],
 )  # fmt: skip
 def test_share(part: float | None, said: str) -> None:
-    assert words.share(part) == said
+    assert number_words.share(part) == said
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def test_share(part: float | None, said: str) -> None:
     ],
 )  # fmt: skip
 def test_rate(per_second: float | None, said: str) -> None:
-    assert words.rate(per_second) == said
+    assert number_words.rate(per_second) == said
 
 
 def test_count_and_moment() -> None:
-    assert (words.count(1234567), words.count(None)) == ("1,234,567", "–")
-    assert words.moment("2026-01-01T00:00:07.250+00:00") == "2026-01-01 00:00:07"
-    assert words.moment(None) == "–"
+    assert (number_words.count(1234567), number_words.count(None)) == ("1,234,567", "–")
+    assert number_words.moment("2026-01-01T00:00:07.250+00:00") == "2026-01-01 00:00:07"
+    assert number_words.moment(None) == "–"

@@ -14,7 +14,7 @@ from orjson import dumps, loads
 from rqueue.errors import Undecodable
 from rqueue.model.history_batch import COLUMNS, pack, read_entry
 from rqueue.model.ids import new_id
-from rqueue.spark.history_batches import HistoryBatches
+from rqueue.spark.history.batches import HistoryBatches
 from rqueue.spark.schemas import HISTORY_COLUMNS, arrow_schema
 
 TIMES = ("enqueued", "due", "acquired", "started", "finished")

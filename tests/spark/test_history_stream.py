@@ -19,9 +19,9 @@ from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
-from rqueue.spark.entries import Slice, before, pages
 from rqueue.spark.errors import HistoryLost
-from rqueue.spark.history_stream import HistoryStreamReader, Offset, backlog
+from rqueue.spark.history.entries import Slice, before, pages
+from rqueue.spark.history.stream import HistoryStreamReader, Offset, backlog
 from rqueue.spark.options import HistoryStream, read_options
 from rqueue.spark.schemas import HISTORY
 from tests.support.history import settle, trim, write
@@ -170,7 +170,7 @@ def test_new_queues_are_found(
     namespace: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("rqueue.spark.history_stream.SCAN_SECONDS", 0.0)
+    monkeypatch.setattr("rqueue.spark.history.stream.SCAN_SECONDS", 0.0)
     reader = make_reader(queues="*")
     start = reader.initialOffset()
     assert start == {}
@@ -396,7 +396,7 @@ def test_rows_trimmed_while_a_slice_is_read(
     client: redis.Redis, keys: QueueKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Entries that were fetched before they went are no loss; the next ones are."""
-    monkeypatch.setattr("rqueue.spark.entries._MOST", 32)
+    monkeypatch.setattr("rqueue.spark.history.entries._MOST", 32)
     written = write(client, keys, 100, 10)
     reading = pages(client, keys, "0-0", written[-1], exact=True)
     first = next(reading)

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from rqueue import Call, Options, Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
-from rqueue.spark.job_pages import pages
-from rqueue.spark.jobs import JobsReader, JobsSource, Piece
+from rqueue.spark.jobs.pages import pages
+from rqueue.spark.jobs.source import JobsReader, JobsSource, Piece
 from rqueue.spark.options import JobsRead, read_options
 from rqueue.spark.schemas import JOBS
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rqueue.spark import session
-from rqueue.spark.quiet import LOG4J, start_java, worth_saying
+from rqueue.spark.quiet_java import LOG4J, start_java, worth_saying
 from tests.support.spark import QUICK_START
 
 

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.errors import HistoryLost
-from rqueue.spark.history_stream import HistoryStreamReader
+from rqueue.spark.history.stream import HistoryStreamReader
 from rqueue.spark.options import HistoryStream, read_options
 from rqueue.spark.schemas import HISTORY
 from tests.support.history import columns_of, trim

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import types as st
 
 from rqueue.errors import ConfigError
-from rqueue.spark.rows import Bad, Job, Table
-from rqueue.spark.writer import arrow_of
+from rqueue.spark.write.rows import Bad, Job, Table
+from rqueue.spark.write.writer import arrow_of
 
 MAX = 1024**2
 

@@ -18,8 +18,8 @@ from rqueue.model.signing import Signer
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
-from rqueue.spark.rows import Job
-from rqueue.spark.sink import Counts, Sink, Task, progress
+from rqueue.spark.write.rows import Job
+from rqueue.spark.write.sink import Counts, Sink, Task, progress
 from rqueue.transport.redis_client import execute
 from tests.support.snapshot import take_snapshot
 

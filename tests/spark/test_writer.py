@@ -20,8 +20,8 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector.jobs import all_jobs
 from rqueue.model.signing import Signer
 from rqueue.protocol.keys import QueueKeys
-from rqueue.spark.sink import progress
-from rqueue.spark.writer import batches
+from rqueue.spark.write.sink import progress
+from rqueue.spark.write.writer import batches
 from tests.support.redis_cluster import SmallCluster
 from tests.support.snapshot import take_snapshot
 

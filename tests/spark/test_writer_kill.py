@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from rqueue import Queue
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.spark.sink import progress
+from rqueue.spark.write.sink import progress
 from tests.spark.test_writer import numbers, once, put_files, run_stream, write
 from tests.support.spark import ROOT, Sparks
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from rqueue.inspector.doctor import Doctor
+from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.protocol import commands, scripts
 from rqueue.protocol.commands import Put, ScriptCall, Window
 from rqueue.protocol.keys import QueueKeys

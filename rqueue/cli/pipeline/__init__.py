@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rqueue.cli.pipeline.shared import PipelineFailure, spark_failure
+from rqueue.cli.pipeline.history_options import PipelineFailure, spark_failure
 
 COMMANDS = {
     "archive": "Carry history into a lake of Parquet files.",

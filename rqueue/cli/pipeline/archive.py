@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rqueue.cli.output import echo, json_option, print_line, rate, span
-from rqueue.cli.pipeline.shared import (
+from rqueue.cli.pipeline.history_options import (
     cluster_option,
     lake_option,
     queue_option,
@@ -25,9 +25,9 @@ from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
-    from rqueue.pipeline.archive import Batch, Idle, Notice
-    from rqueue.pipeline.compact import Merged
-    from rqueue.pipeline.lag import Lag
+    from rqueue.pipeline.archive.archiver import Batch, Idle, Notice
+    from rqueue.pipeline.archive.compact import Merged
+    from rqueue.pipeline.archive.lag import Lag
 
 
 @click.command()
@@ -111,7 +111,7 @@ def archive(
     every = parse_duration(interval, "interval")
     patient = parse_duration(patience, "patience")
     with source_options(target, cluster) as options, spark_session(master, conf) as spark:
-        from rqueue.pipeline.archive import archive as run
+        from rqueue.pipeline.archive.archiver import archive as run
 
         options["maxRowsPerBatch"] = str(max_rows)
         options["failOnDataLoss"] = "false" if allow_loss else "true"

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from rqueue.cli.enqueue import pairs
-from rqueue.cli.exits import NEGATIVE, OK
+from rqueue.cli.exit_codes import NEGATIVE, OK
 from rqueue.cli.failures import say
 from rqueue.cli.output import echo, json_option, print_json, print_line
-from rqueue.cli.pipeline.meter import Meter
-from rqueue.cli.pipeline.shared import (
+from rqueue.cli.pipeline.history_options import (
     cluster_option,
     require_server,
     source_access,
     spark_options,
     spark_session,
 )
+from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rqueue.cli.exits import Failure
+from rqueue.cli.exit_codes import Failure
 from rqueue.cli.output import (
     Column,
     echo,
@@ -19,8 +19,7 @@ from rqueue.cli.output import (
     rate,
     span,
 )
-from rqueue.cli.pipeline.meter import Meter
-from rqueue.cli.pipeline.shared import (
+from rqueue.cli.pipeline.history_options import (
     cluster_option,
     history_table,
     lake_option,
@@ -28,12 +27,13 @@ from rqueue.cli.pipeline.shared import (
     range_options,
     spark_options,
 )
+from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
-    from rqueue.pipeline.keda import Scaling
-    from rqueue.pipeline.plan import Plan, Point, Simulated
+    from rqueue.pipeline.plan.keda import Scaling
+    from rqueue.pipeline.plan.plan import Plan, Point, Simulated
 
 
 @click.command()
@@ -136,8 +136,8 @@ def plan(
         history,
         lacking,
     ):
-        from rqueue.pipeline.plan import LOADS, Goal
-        from rqueue.pipeline.plan import plan as make
+        from rqueue.pipeline.plan.plan import LOADS, Goal
+        from rqueue.pipeline.plan.plan import plan as make
 
         wanted = Goal(
             seconds,
@@ -156,7 +156,7 @@ def plan(
                 queues=queues,
                 progress=lambda _queue, done, total: meter.update(done, total),
             )
-    from rqueue.pipeline.keda import scaling
+    from rqueue.pipeline.plan.keda import scaling
 
     planned = {queue for one in plans for queue in one.measured.queues}
     for gap in lacking:
@@ -164,7 +164,7 @@ def plan(
             echo(f"warning: {gap}", err=True)
     numbers = [scaling(one, slots=slots, growth=growth) for one in plans]
     if plot is not None:
-        from rqueue.pipeline.plan_plot import plan_svg
+        from rqueue.pipeline.plan.plot import plan_svg
 
         Path(plot).write_text(plan_svg(plans), encoding="utf-8")
     doubtful = [one for one in plans if not one.trusted]
@@ -200,7 +200,7 @@ def rules(target: Target, cluster: bool, plans: list[Plan], numbers: list[Scalin
     """A KEDA rule for each plan, for the server of the command line where there is one."""
     from urllib.parse import urlsplit
 
-    from rqueue.pipeline.keda import keda_yaml, kubernetes_name
+    from rqueue.pipeline.plan.keda import keda_yaml, kubernetes_name
     from rqueue.settings import Settings
 
     settings = Settings.load(url=target.url, namespace=target.namespace)

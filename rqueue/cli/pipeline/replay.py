@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rqueue.cli.dead import moment
-from rqueue.cli.exits import NEGATIVE, OK
+from rqueue.cli.exit_codes import NEGATIVE, OK
 from rqueue.cli.failures import say
 from rqueue.cli.output import Column, echo, json_option, print_json, print_table
-from rqueue.cli.pipeline.meter import Meter
-from rqueue.cli.pipeline.shared import (
+from rqueue.cli.pipeline.history_options import (
     cluster_option,
     in_order,
     lake_option,
@@ -24,11 +23,12 @@ from rqueue.cli.pipeline.shared import (
     spark_options,
     spark_session,
 )
+from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
-    from rqueue.pipeline.replay import Chosen, Replayed, Summary
+    from rqueue.pipeline.replay.replay import Chosen, Replayed, Summary
 
 
 @click.command()
@@ -115,14 +115,14 @@ def replay(
     with source_access(target, cluster) as access:
         require_server(access)
         with spark_session(master, conf) as spark:
-            from rqueue.pipeline.ledger import Ledger
-            from rqueue.pipeline.replay import (
+            from rqueue.pipeline.replay.ledger import Ledger
+            from rqueue.pipeline.replay.replay import (
                 check_name,
                 choose_dead,
                 choose_lake,
                 default_name,
             )
-            from rqueue.pipeline.replay import replay as again
+            from rqueue.pipeline.replay.replay import replay as again
 
             run = check_name(name or default_name(where, origin, queues, to_queue))
             book = Ledger(spark, ledger or lake or os.path.abspath("rqueue-replays"), run)

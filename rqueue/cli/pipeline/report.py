@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rqueue.cli.dead import moment
-from rqueue.cli.exits import USAGE, Failure
+from rqueue.cli.exit_codes import USAGE, Failure
 from rqueue.cli.output import echo, json_option, print_facts, print_json, rate, span
-from rqueue.cli.pipeline.shared import (
+from rqueue.cli.pipeline.history_options import (
     cluster_option,
     in_order,
     lake_option,
@@ -26,7 +26,7 @@ from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
-    from rqueue.pipeline.report import Report
+    from rqueue.pipeline.report.report import Report
 
 DAY_MS = 86_400_000
 DEFAULT_PAGE = "rqueue-report.html"
@@ -110,8 +110,8 @@ def report(
         server = _server(target, cluster, stack, lake, live)
         spark = stack.enter_context(spark_session(master, conf))
         from rqueue.pipeline.missing import missing
-        from rqueue.pipeline.report import Objectives
-        from rqueue.pipeline.report import report as make
+        from rqueue.pipeline.report.report import Objectives
+        from rqueue.pipeline.report.report import report as make
         from rqueue.pipeline.table import history
         from rqueue.spark.access import Access
         from rqueue.spark.options import JobsRead, read_options

@@ -1,0 +1,322 @@
+"""The checkup of one queue: its places walked in pages, what looks wrong looked at again."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice
+from typing import TypeVar, cast
+from zlib import crc32
+
+import redis
+
+from rqueue.errors import WrongServer
+from rqueue.inspector.doctor.consumer_checks import (
+    diagnose_bytes,
+    diagnose_consumer,
+    diagnose_liveness,
+)
+from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.doctor.job_checks import SEAT, diagnose_job, list_of, seat_of
+from rqueue.inspector.doctor.note_checks import (
+    MARK_SIGNS,
+    diagnose_guard,
+    diagnose_leftovers,
+    diagnose_marked,
+    diagnose_meta,
+    sample_records,
+)
+from rqueue.inspector.doctor.walk import Walk
+from rqueue.inspector.queues import server_now
+from rqueue.protocol import commands
+from rqueue.protocol.commands.repair import Checked
+from rqueue.protocol.keys import QueueKeys
+from rqueue.text.numbers import many
+from rqueue.transport.redis_client import translated
+
+S = TypeVar("S")
+
+LOOKS = 3
+"""A finding is reported when it was seen so often, one after the other."""
+PAUSE_S = 0.1
+SUSPECTS_MAX = 10_000
+FOUND_MAX = 1000
+"""Jobs that one checkup looks at closely, and reports; a repair is followed by the next one."""
+SCAN_PAGE = 1000
+PASS_MAX = 2_000_000
+"""Ids that a search for lost jobs keeps in memory at once."""
+SCAN_ALWAYS = 20_000
+"""Up to so many jobs each is looked for in its place, whatever the sums say."""
+
+
+class Checkup:
+    """One checkup of one queue; `wait` sleeps between two looks."""
+
+    def __init__(self, client: redis.Redis, keys: QueueKeys, wait: Callable[[float], None]) -> None:
+        self.client = client
+        self.keys = keys
+        self.walk = Walk(client, keys)
+        self._wait = wait
+        self._suspects: dict[str, bytes] = {}
+        self._glances: set[str] = set()
+        self._held: set[bytes] = set()
+        self._marks = 0
+
+    def findings(self) -> list[Finding]:
+        """Everything that is wrong with this queue. Raises the server errors."""
+        try:
+            return list(self._findings())
+        except WrongServer as error:
+            return [Finding("counters", "schema", self.keys.queue, "", str(error))]
+
+    def _findings(self) -> Iterator[Finding]:
+        self.walk.look_around()
+        lists = [
+            f"{kind}:{level}" for level in sorted(self.walk.levels) for kind in ("due", "ready")
+        ]
+        self._walk_hands()
+        before = self.walk.meta(*MARK_SIGNS)
+        unsorted = [which for which in lists if not self._walk_list(which)]
+        moved = self.walk.meta(*MARK_SIGNS) != before
+        miscounted = int(before[0] or 0) != self._marks
+        self._walk("scheduled", self._suspect_scheduled)
+        self._walk("dead", self._suspect_dead)
+        self._find_lost(certain=bool(unsorted or self._suspects))
+        yield from self._unordered(unsorted)
+        yield from self._thrice(islice(self._suspects, SUSPECTS_MAX), self._diagnose_job)
+        yield from self._thrice(sorted(self.walk.names), self._diagnose_consumer)
+        yield from self._thrice(sorted(self.walk.registered), self._diagnose_bytes)
+        yield from self._thrice([""], self._diagnose_liveness)
+        yield from self._thrice(
+            ["levels", "positions", "promoted", "version"], partial(diagnose_meta, self.walk)
+        )
+        # A large queue that moves cannot be counted, and one with other damages not trusted.
+        countable = miscounted if not moved else self.walk.jobs <= SCAN_ALWAYS
+        if countable and not unsorted and not self._suspects:
+            yield from self._thrice(["marked"], partial(diagnose_marked, self.walk))
+        yield from self._thrice(
+            ["causes", "errors", "awaited", "parked", "short"],
+            partial(diagnose_leftovers, self.walk),
+        )
+        yield from self._thrice(["guard"], partial(diagnose_guard, self.walk))
+        yield from sample_records(self.walk)
+
+    # -- looking again -----------------------------------------------------------------------------
+
+    def _thrice(
+        self, subjects: Iterable[S], look: Callable[[S], list[Finding]]
+    ) -> Iterator[Finding]:
+        """What is seen of a subject in each of `LOOKS` looks: a queue that moves may be caught
+        between two of our reads, but not again and again."""
+        seen: dict[S, list[Finding]] = {}
+        for subject in subjects:
+            if found := look(subject):
+                seen[subject] = found
+                if len(seen) == FOUND_MAX:
+                    break
+        for _ in range(LOOKS - 1):
+            if not seen:
+                return
+            self._wait(PAUSE_S)
+            for subject in list(seen):
+                known = {finding.key for finding in seen[subject]}
+                seen[subject] = [f for f in look(subject) if f.key in known]
+                if not seen[subject]:
+                    del seen[subject]
+        for found in seen.values():
+            yield from found
+
+    # -- walking -----------------------------------------------------------------------------------
+
+    def _walk(self, which: str, suspect: Callable[[Checked], None]) -> None:
+        for elements in self.walk.pages(which):
+            for element in elements:
+                suspect(element)
+
+    def _walk_list(self, which: str) -> bool:
+        """Look at one ready list; whether it is sorted."""
+        kind, _, level = which.partition(":")
+        in_order = True
+        behind: tuple[int, int] | None = None  # of the element that follows
+        seen: set[bytes] = set()
+        for elements in self.walk.pages(which):
+            for element in reversed(elements):
+                if element.member in seen:
+                    continue  # the list grew: this one was on the last page
+                self._marks += element.marked
+                order = element.order
+                if not self._fits_list(element, kind, int(level)):
+                    self._suspect(element.member)
+                elif element.member in self._held:
+                    self._glance(element.member)
+                elif order is not None:
+                    self.walk.highest = max(self.walk.highest, order[1])
+                    if order == behind:
+                        self._suspect(element.member)  # twice in this list
+                    elif behind is not None and order > behind:
+                        in_order = False
+                    behind = order
+                    self.walk.promoted = self.walk.promoted or order[0] > 0
+            seen = {element.member for element in elements}
+        return in_order
+
+    def _suspect(self, member: bytes, seat: bytes = b"") -> None:
+        self._suspects.setdefault(member.decode("utf-8", "surrogateescape"), seat)
+
+    def _glance(self, member: bytes) -> None:
+        """Suspect what may only have moved: the first look at it is a cheap one."""
+        id_ = member.decode("utf-8", "surrogateescape")
+        if id_ not in self._suspects:
+            self._glances.add(id_)
+            self._suspects[id_] = b""
+
+    def _fits_list(self, element: Checked, kind: str, level: int) -> bool:
+        if element.marked:
+            return not set("sd") & set(element.notes)
+        if "h" not in element.notes or set("sdr") & set(element.notes):
+            return False
+        return list_of(element.head) == f"{kind}:{level}"
+
+    def _suspect_scheduled(self, element: Checked) -> None:
+        id_ = element.member[SEAT:]
+        right = seat_of(element.head, id_.decode("utf-8", "surrogateescape"))
+        if "h" not in element.notes or set("dr") & set(element.notes) or element.member != right:
+            self._suspect(id_, element.member)
+
+    def _suspect_dead(self, element: Checked) -> None:
+        if not {"h", "c"} <= set(element.notes) or "s" in element.notes:
+            self._suspect(element.member)
+
+    def _walk_hands(self) -> None:
+        for name in sorted(self.walk.names):
+            mine: set[bytes] = set()
+            for elements in self.walk.pages(f"held:{name}"):
+                for element in elements:
+                    wrong = "h" not in element.notes or set("sdr") & set(element.notes)
+                    if wrong or element.member in self._held or element.member in mine:
+                        self._suspect(element.member)
+                    mine.add(element.member)
+            self._held |= mine
+
+    def _find_lost(self, *, certain: bool) -> None:
+        """Jobs in no place: where the sums do not agree, or may agree by chance (something else is
+        wrong: `certain`), or are small, each job is looked for."""
+        with (
+            translated(self.client, queue=self.keys.queue),
+            self.client.pipeline(transaction=True) as pipe,
+        ):
+            pipe.hlen(self.keys.jobs)
+            pipe.zcard(self.keys.scheduled)
+            pipe.zcard(self.keys.dead)
+            for level in self.walk.levels:
+                pipe.llen(self.keys.ready(level))
+                pipe.llen(self.keys.due(level))
+            for name in self.walk.names:
+                pipe.llen(self.keys.held(name))
+            stored, *placed = cast("list[int]", pipe.execute())
+        if stored == sum(placed) and stored > SCAN_ALWAYS and not certain:
+            return
+        passes = -(-stored // PASS_MAX)
+        for number in range(passes):
+            self._search(number, passes)
+
+    def _search(self, number: int, passes: int) -> None:
+        """One share of the jobs, told apart by their ids: listed first, then crossed off wherever
+        one is found; so what arrives meanwhile is not missed."""
+        missing: set[bytes] = set()
+        cursor = ""
+        while cursor != "0":
+            call = commands.check_scan(self.keys, cursor or "0", SCAN_PAGE)
+            cursor, ids = self.walk.execute(call)
+            missing.update(id_ for id_ in ids if passes == 1 or crc32(id_) % passes == number)
+        for which in self._places():
+            skip = SEAT if which == "scheduled" else 0
+            for elements in self.walk.pages(which):
+                missing.difference_update(element.member[skip:] for element in elements)
+        for id_ in islice(missing, SUSPECTS_MAX):
+            self._glance(id_)
+
+    def _places(self) -> list[str]:
+        """Every place for jobs, in the order in which jobs go through them."""
+        lists = [f"{kind}:{n}" for n in sorted(self.walk.levels) for kind in ("due", "ready")]
+        return ["scheduled", *lists, *(f"held:{name}" for name in self.walk.names), "dead"]
+
+    # -- what is wrong -----------------------------------------------------------------------------
+
+    def _diagnose_job(self, id: str) -> list[Finding]:
+        seat = self._suspects[id]
+        others, deep = self.walk.others, id not in self._glances
+        self._glances.discard(id)
+        call = commands.check_job(self.keys, id, seat, others, deep=deep)
+        places = self.walk.execute(call)
+        strangers = set(places.holders) & set(others)
+        elsewhere = places.lists or places.dead or places.due or len(places.holders) > 1
+        if strangers and places.head[:1] == "h" and not elsewhere:
+            return []  # all that an unregistered consumer holds is one finding
+        return diagnose_job(self.keys.queue, id, places, seat, others)
+
+    def _diagnose_consumer(self, name: str) -> list[Finding]:
+        now = server_now(self.client, self.keys)
+        return diagnose_consumer(self.client, self.keys, name, now)
+
+    def _diagnose_bytes(self, name: str) -> list[Finding]:
+        return diagnose_bytes(self.client, self.keys, name)
+
+    def _diagnose_liveness(self, _subject: str) -> list[Finding]:
+        now = server_now(self.client, self.keys)
+        return diagnose_liveness(self.client, self.keys, sorted(self.walk.levels), now)
+
+    def _unordered(self, suspects: list[str]) -> Iterator[Finding]:
+        def look(which: str) -> list[Finding]:
+            misplaced = self._misplaced(which)
+            if not misplaced:
+                return []
+            says = (
+                f"{many(len(misplaced), 'job')} of list {which} not where they belong:"
+                " they run too early or too late, and a search for them goes wrong"
+            )
+            return [
+                Finding(
+                    "order",
+                    "unsorted",
+                    self.keys.queue,
+                    which,
+                    says,
+                    "take them out and put them back at their places",
+                    action=Action("order", tuple(misplaced), others=self.walk.others),
+                )
+            ]
+
+        yield from self._thrice(suspects, look)
+
+    def _misplaced(self, which: str) -> list[str]:
+        """The fewest elements of a list without which it is sorted."""
+        elements: dict[bytes, tuple[int, int]] = {}
+        for page in self.walk.pages(which):
+            for element in reversed(page):
+                if element.member in elements:
+                    # twice in the list, or the list grew: a close look tells
+                    self._suspect(element.member)
+                elif (order := element.order) is not None:
+                    elements[element.member] = order
+        members = list(elements)[::-1]
+        orders = [elements[member] for member in members]
+        # longest increasing subsequence: `tails[n]` ends the best one of length n + 1
+        tails: list[tuple[int, int]] = []
+        ends: list[int] = []
+        before: list[int] = []
+        for index, order in enumerate(orders):
+            length = bisect_left(tails, order)
+            before.append(ends[length - 1] if length else -1)
+            tails[length : length + 1] = [order]
+            ends[length : length + 1] = [index]
+        kept, at = set(), ends[-1] if ends else -1
+        while at >= 0:
+            kept.add(at)
+            at = before[at]
+        return [
+            member.decode("utf-8", "surrogateescape")
+            for index, member in enumerate(members)
+            if index not in kept
+        ]

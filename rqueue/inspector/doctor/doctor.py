@@ -1,0 +1,118 @@
+"""Checks a live server and its queues against what must always hold, and repairs when asked.
+
+Nothing is stopped for it. It reads in pages of some hundred jobs; what looks wrong is looked at
+again, twice, before it is reported, because a queue moves while it is read. A repair is one atomic
+script per job or consumer, which looks once more itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import redis
+
+from rqueue.inspector.doctor.checkup import Checkup
+from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.doctor.server_checks import check_server
+from rqueue.inspector.doctor.service_checks import check_service
+from rqueue.inspector.queues import queue_names, require_queue
+from rqueue.protocol import commands
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import execute
+
+ROUNDS = 20
+"""Rounds of checking and repairing that one repair takes at the most."""
+
+
+class Doctor:
+    """Made by `Inspector.doctor()`. `looked_at`: elements that the checks so far have read."""
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        namespace: str,
+        *,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._wait = wait
+        self.looked_at = 0
+
+    def check_server(self) -> list[Finding]:
+        """What an operator should change about the server."""
+        return check_server(self._client)
+
+    def check_queue(self, name: str) -> list[Finding]:
+        """What is wrong with one queue. Raises UnknownQueue."""
+        keys = QueueKeys(name, self._namespace)
+        require_queue(self._client, keys)
+        checkup = Checkup(self._client, keys, self._wait)
+        found = checkup.findings()
+        self.looked_at += checkup.walk.jobs
+        return found
+
+    def check_service(self, name: str) -> list[Finding]:
+        """Notes on jobs that nobody will run as things are. Raises UnknownQueue."""
+        return check_service(self._client, QueueKeys(name, self._namespace))
+
+    def check(self) -> list[Finding]:
+        """The server and all its queues."""
+        found = self.check_server()
+        for name in queue_names(self._client, self._namespace):
+            found += self.check_queue(name)
+            found += self.check_service(name)
+        return found
+
+    def repair(self, finding: Finding) -> bool:
+        """Do the remedy of one finding; False if it has none. What has changed meanwhile is looked
+        at by the script itself."""
+        if finding.action is None or not finding.remedy:
+            return False
+        self._act(QueueKeys(finding.queue, self._namespace), finding.action)
+        return True
+
+    def heal(
+        self, name: str, told: Callable[[Finding], None] = lambda _finding: None
+    ) -> list[Finding]:
+        """Check and repair a queue until a checkup finds nothing that can be repaired; returns what
+        is left. told: called with each finding that was repaired."""
+        for _ in range(ROUNDS):
+            found = self.check_queue(name)
+            repaired = False
+            for finding in found:
+                if self.repair(finding):
+                    repaired = True
+                    told(finding)
+            if not repaired:
+                return found
+        return self.check_queue(name)
+
+    def _act(self, keys: QueueKeys, action: Action) -> None:
+        def run(call: commands.ScriptCall[Any]) -> None:
+            execute(self._client, call, queue=keys.queue)
+
+        if action.verb == "job":
+            for id_ in action.ids:
+                run(commands.repair_job(keys, id_, "place", action.seat, action.others))
+        elif action.verb == "order":
+            # all out first: into a list that is not sorted nothing can be put at its place
+            for step in ("take", "place"):
+                for id_ in action.ids:
+                    run(commands.repair_job(keys, id_, step, b"", action.others))
+        elif action.verb == "consumer":
+            for name in action.ids:
+                while execute(self._client, commands.repair_consumer(keys, name), queue=keys.queue)[
+                    1
+                ]:
+                    pass
+        elif action.verb == "meta":
+            run(commands.repair_meta(keys, action.levels, action.marked, action.highest))
+        elif action.verb == "leftovers":
+            run(commands.repair_leftovers(keys, action.which, action.ids))
+        else:
+            # what every pool does with each renewal of its leases
+            while execute(self._client, commands.renew(keys, 1000, []), queue=keys.queue).more:
+                pass

@@ -1,0 +1,135 @@
+"""What is wrong with one job, from all the places that it is in at one moment."""
+
+from __future__ import annotations
+
+from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.protocol.commands.repair import Places, level_in, order_in
+
+SEAT = 16
+"""Digits before the id in a member of the schedule: two of 99 - level, the others the position."""
+
+
+def seat_of(head: str, id: str) -> bytes:
+    """The member of the schedule for a job with this header; b"" where it is none."""
+    order = order_in(head)
+    if order is None or head[:1] == "!":
+        return b""
+    digits = f"{99 - level_in(head):02d}{order[1]:014d}"
+    return digits.encode() + id.encode("utf-8", "surrogateescape")
+
+
+def list_of(head: str) -> str:
+    """The list that a job with this header waits in; "" where it is none."""
+    order = order_in(head)
+    return "" if order is None else f"{'due' if order[0] else 'ready'}:{level_in(head)}"
+
+
+def _where(places: Places, own: bytes, seat: bytes) -> list[str]:
+    """The places in words, one for each time the job is there."""
+    found = [f"in list {name}" for name, times in places.lists.items() for _ in range(times)]
+    found += [f"held by {name}" for name, times in places.holders.items() for _ in range(times)]
+    if places.dead:
+        found.append("among the dead letters")
+    if places.due is not None:
+        found.append("in the schedule")
+    if places.stray is not None and seat != own:
+        found.append("in the schedule at a wrong seat")
+    return found
+
+
+def diagnose_job(
+    queue: str, id: str, places: Places, seat: bytes = b"", others: tuple[str, ...] = ()
+) -> list[Finding]:
+    """What is wrong with this job; [] where nothing is. others: unregistered consumers: what they
+    hold is their own finding."""
+
+    def finding(invariant: str, kind: str, says: str, remedy: str) -> list[Finding]:
+        action = Action("job", (id,), seat, others)
+        return [Finding(invariant, kind, queue, id, says, remedy, action=action)]
+
+    head = places.head
+    kind, header = head[:1], head[1:]
+    own = seat_of(header, id) if kind == "h" else b""
+    where = _where(places, own, seat)
+    said = " and ".join(where)
+    if not head:
+        if not where:
+            return []
+        return finding(
+            "conservation",
+            "no-job",
+            f"{said} there is the id {id!r}, but no such job is stored: a consumer passes it over",
+            "take the id out",
+        )
+    if kind == "!":
+        if len(where) == 1 and places.lists:
+            return []
+        return finding(
+            "conservation",
+            "stray-mark",
+            f"the mark of the cancelled job {id!r} is {said or 'in no list'}, not in one list",
+            "leave it in one list, or drop it",
+        )
+    if kind == "?":
+        return finding(
+            "conservation",
+            "broken",
+            f"what is stored of job {id!r} begins with {head[1:]!r}, which is no header:"
+            " whoever settles it fails",
+            "put it to the dead letters, its bytes kept",
+        )
+    if not where:
+        return finding(
+            "conservation",
+            "lost",
+            f"job {id!r} was accepted and is in no list, hand, schedule or grave: nobody gets it",
+            "put it back at its place",
+        )
+    if len(where) > 1:
+        return finding(
+            "conservation",
+            "twice",
+            f"job {id!r} is {said}: it may run twice",
+            "leave it in one place (dead, else held, else waiting, else scheduled)",
+        )
+    if places.lists and list_of(header) not in places.lists:
+        return finding(
+            "order",
+            "misfiled",
+            f"job {id!r} waits {said}, but belongs into {list_of(header)}",
+            "move it there, to its place",
+        )
+    if places.stray is not None and seat != own:
+        return finding(
+            "order",
+            "wrong-seat",
+            f"job {id!r} is scheduled at a seat that is not that of its level and position: it"
+            " can be neither cancelled nor shown, and is due in a wrong order",
+            "give it its seat",
+        )
+    if places.dead and not places.cause:
+        return [
+            Finding(
+                "records",
+                "no-cause",
+                queue,
+                id,
+                f"the dead letter {id!r} has no cause: nobody can tell why it died",
+                "write one that says that it was lost",
+                action=Action("leftovers", (id,), which="cause"),
+            )
+        ]
+    if places.record and not places.dead:
+        return [
+            Finding(
+                "records",
+                "ended-alive",
+                queue,
+                id,
+                f"job {id!r} is {said}, and a record says that it has ended: who waits for its"
+                " result got an answer, and it will run (again)",
+                "forget the record; the job stays and runs",
+                action=Action("leftovers", (id,), which="records"),
+            )
+        ]
+    return []

@@ -1,0 +1,32 @@
+"""Whether anybody runs what waits: no fault of a queue, but what people ask the doctor for."""
+
+from __future__ import annotations
+
+import redis
+
+from rqueue.inspector.doctor.findings import Finding
+from rqueue.inspector.queues import queue_info
+from rqueue.protocol.keys import QueueKeys
+from rqueue.text.numbers import many
+
+
+def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
+    """Notes on jobs that wait because nobody serves their queue, it is paused, or none of its
+    workers knows their task. Raises UnknownQueue."""
+    info = queue_info(client, keys)
+    found: list[Finding] = []
+
+    def note(kind: str, count: int, says: str) -> None:
+        found.append(
+            Finding(
+                "service", kind, keys.queue, "", f"{many(count, 'job')} {says}", severity="note"
+            )
+        )
+
+    if info.waiting and not info.acquiring:
+        note("unserved", info.waiting, "waiting, and no worker serves it: is its name right?")
+    elif info.parked:
+        note("parked", info.parked, "waiting for a worker that knows the task")
+    if info.waiting and info.paused:
+        note("paused", info.waiting, "waiting, and the queue is paused: 'rqueue resume' hands out")
+    return found

@@ -1,0 +1,75 @@
+"""A queue's keys, and the elements of its places in pages: what a checkup reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar, cast
+
+import redis
+
+from rqueue.inspector.doctor.consumer_checks import consumer_names
+from rqueue.inspector.queues import glob_escape, scan
+from rqueue.protocol import commands
+from rqueue.protocol.commands.repair import CHECK_PAGE, Checked
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import execute, translated
+
+S = TypeVar("S")
+
+
+class Walk:
+    """Reads one queue. `jobs`: elements that were read. `levels` and `names` are those that any key
+    speaks of, `registered` the names of real consumers, `others` the rest. `highest`: the highest
+    position seen in the lists; `promoted`: whether one of the lists holds jobs that were due."""
+
+    def __init__(self, client: redis.Redis, keys: QueueKeys) -> None:
+        self.client = client
+        self.keys = keys
+        self.jobs = 0
+        self.levels: set[int] = set()
+        self.names: set[str] = set()
+        self.registered: set[str] = set()
+        self.others: tuple[str, ...] = ()
+        self.highest = 0
+        self.promoted = False
+
+    def execute(self, call: commands.ScriptCall[S]) -> S:
+        """Run a call."""
+        return execute(self.client, call, queue=self.keys.queue)
+
+    def look_around(self) -> None:
+        """Levels and names, from all keys of the queue: what nobody speaks of is there too."""
+        base = self.keys.base
+        for key in scan(self.client, glob_escape(base) + "[rdhcw]*"):
+            kind, colon, name = key[len(base) :].partition(":")
+            if kind in ("ready", "due") and name.isdigit():
+                self.levels.add(int(name))
+            elif kind in ("held", "consumer", "wake") and colon:
+                self.names.add(name)
+        self.levels |= self.meta_levels()
+        self.registered, inside = consumer_names(self.client, self.keys)
+        self.names |= self.registered | inside
+        self.others = tuple(sorted(self.names - self.registered))
+
+    def meta(self, *fields: str) -> list[bytes | None]:
+        """Fields of meta."""
+        with translated(self.client, queue=self.keys.queue):
+            return cast("list[bytes | None]", self.client.hmget(self.keys.meta, list(fields)))
+
+    def meta_levels(self) -> set[int]:
+        """The levels that pulls look at."""
+        (levels,) = self.meta("levels")
+        return {int(level) for level in (levels or b"").decode().split(",") if level.isdigit()}
+
+    def pages(self, which: str) -> Iterator[list[Checked]]:
+        """Pages from the end: jobs leave at the front and come at the end, so what is counted from
+        the end is seen twice, never passed over."""
+        stop = -1
+        while True:
+            call = commands.check_page(self.keys, which, stop - CHECK_PAGE + 1, stop)
+            elements = self.execute(call).elements
+            if not elements:
+                return
+            self.jobs += len(elements)
+            yield elements
+            stop -= CHECK_PAGE

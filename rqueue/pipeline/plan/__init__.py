@@ -1,0 +1,1 @@
+"""The plan: how many workers a queue needs, measured, simulated and drawn."""

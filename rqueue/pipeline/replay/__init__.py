@@ -1,0 +1,1 @@
+"""Replay: jobs of the past are enqueued again, each once, whatever interrupts it."""

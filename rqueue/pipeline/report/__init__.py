@@ -1,0 +1,1 @@
+"""The report: what the history says of queues, as numbers, a page and plots."""

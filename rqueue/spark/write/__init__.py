@@ -1,0 +1,1 @@
+"""`rqueue-jobs`, written: rows of a table become jobs, each once, also when tasks are repeated."""

@@ -18,8 +18,8 @@ from typing import cast
 from rqueue.client._sync.queue import Queue
 from rqueue.inspector.queues import server_now
 from rqueue.model.expect import expect
+from rqueue.model.times import parse_when
 from rqueue.protocol import commands
-from rqueue.settings import parse_when
 from rqueue.transport.redis_client import translated
 
 __all__ = ["FrozenTime", "frozen_time", "housekeeping", "move_time"]

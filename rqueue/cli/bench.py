@@ -53,7 +53,7 @@ def bench(
       rqueue bench
       rqueue bench --jobs 200000 --processes 8 --json
     """  # noqa: D301
-    from rqueue.settings import parse_duration
+    from rqueue.model.times import parse_duration
 
     if min(jobs, processes, singles) < 1:
         raise click.UsageError("--jobs, --processes and --singles are at least 1")

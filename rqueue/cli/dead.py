@@ -39,7 +39,7 @@ def moment(text: str | None, option: str) -> int:
     """ms since the epoch of an ISO time, or of a duration ago; 0 for none."""
     if not text:
         return 0
-    from rqueue.settings import parse_when
+    from rqueue.model.times import parse_when
 
     at_ms, ago_ms = parse_when(text, option)
     return at_ms if at_ms is not None else round(time.time() * 1000) - (ago_ms or 0)

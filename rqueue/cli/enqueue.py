@@ -67,7 +67,7 @@ def enqueue(
     """  # noqa: D301
     from rqueue.cli.failures import describe, exit_code, say_all
     from rqueue.errors import ResultError
-    from rqueue.settings import parse_duration
+    from rqueue.model.times import parse_duration
 
     chosen = _options(options, header)
     positional = [value_of(arg, text) for arg in args]
@@ -132,7 +132,7 @@ def pairs(given: tuple[str, ...], option: str) -> list[tuple[str, str]]:
 
 def _options(given: dict[str, Any], headers: tuple[str, ...]) -> Any:
     from rqueue.errors import ConfigError
-    from rqueue.settings import parse_duration, parse_when
+    from rqueue.model.times import parse_duration, parse_when
     from rqueue.tasks.options import Options
 
     values = {name: given[name] for name in ("id", "priority", "max_deliveries", "max_crashes")}

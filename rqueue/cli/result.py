@@ -38,7 +38,7 @@ def result(target: Target, /, id: str, queue: str | None, timeout: str, as_json:
       rqueue result order-42 -q default --json | jq .result
     """  # noqa: D301
     from rqueue.errors import JobCancelled, JobExpired, JobFailed, ResultExpired
-    from rqueue.settings import parse_duration
+    from rqueue.model.times import parse_duration
 
     seconds = None if timeout in ("inf", "forever") else parse_duration(timeout, "timeout")
     with target.inspector() as inspector:

@@ -59,7 +59,7 @@ def stats(
       rqueue stats default mail --watch
       rqueue stats default --interval 10s --json | jq .rates
     """  # noqa: D301
-    from rqueue.settings import parse_duration
+    from rqueue.model.times import parse_duration
 
     seconds = parse_duration(interval, "interval")
     with target.inspector() as inspector:

@@ -14,9 +14,10 @@ from rqueue.model.ids import check_id, new_id
 from rqueue.model.job import Delivery
 from rqueue.model.names import MAX_NAME, check_task
 from rqueue.model.terms import NORMAL_TERMS
+from rqueue.model.times import parse_duration
 from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
 from rqueue.protocol.keys import QueueKeys
-from rqueue.settings import Settings, parse_duration
+from rqueue.settings import Settings
 from rqueue.tasks.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
 from rqueue.tasks.task import BoundTask
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from rqueue.errors import ConfigError, InvalidName
 from rqueue.model.names import check_namespace, check_queue
-from rqueue.settings import parse_duration
+from rqueue.model.times import parse_duration
 
 __all__ = [
     "EVERY",

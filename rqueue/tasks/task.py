@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, ca
 from rqueue.errors import BadArguments, ConfigError, TaskAlreadyRegistered, UnknownTask
 from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.names import check_queue, check_task
-from rqueue.settings import parse_when
+from rqueue.model.times import parse_when
 from rqueue.tasks.enqueuer import (
     AsyncEnqueuer,
     Enqueuer,

@@ -4,14 +4,8 @@ from typing import Any
 import pytest
 
 from rqueue.errors import ConfigError
-from rqueue.settings import (
-    Settings,
-    parse_duration,
-    parse_signing_keys,
-    parse_size,
-    parse_when,
-    redact,
-)
+from rqueue.model.times import parse_duration, parse_size, parse_when
+from rqueue.settings import Settings, parse_signing_keys, redact
 
 SECRET = "a secret of enough bytes"
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from rqueue.errors import ConfigError, InvalidName
 from rqueue.model.names import check_queue
-from rqueue.settings import Settings, parse_duration, parse_size
+from rqueue.model.times import parse_duration, parse_size
+from rqueue.settings import Settings
 from rqueue_workers.spec import BODIES, PoolSpec, WorkerSpec
 
 CLIENT_OPTIONS = {

@@ -102,7 +102,7 @@ def archive(
       rqueue pipeline archive --lake s3a://bucket/lake --queue mail --queue pdf
       */10 * * * *  rqueue pipeline archive --lake /data/lake --once
     """  # noqa: D301
-    from rqueue.settings import parse_duration
+    from rqueue.model.times import parse_duration
 
     if not lake:
         raise click.UsageError("--lake is missing: the folder or URL to archive into")

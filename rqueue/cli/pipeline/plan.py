@@ -122,7 +122,7 @@ def plan(
       rqueue pipeline plan --lake /data/lake --from 7d --target 30s --slots 8 --plot plan.svg
       rqueue pipeline plan --queue mail --target 5s --growth 1.5 --slots 4 --keda > mail.yaml
     """  # noqa: D301
-    from rqueue.settings import parse_duration
+    from rqueue.model.times import parse_duration
 
     seconds = parse_duration(goal, "target")
     width = parse_duration(window, "window")

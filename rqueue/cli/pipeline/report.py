@@ -96,7 +96,7 @@ def report(
       rqueue pipeline report --lake /data/lake --from 7d --by label:tenant --out week.html
       rqueue pipeline report --from 1h --json | jq .figures
     """  # noqa: D301
-    from rqueue.settings import parse_duration
+    from rqueue.model.times import parse_duration
 
     end_ms = moment(until, "to") or round(time.time() * 1000)
     start_ms = moment(since, "from") or end_ms - DAY_MS

@@ -17,6 +17,7 @@ from rqueue.model.expect import expect
 from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
 from rqueue.model.names import check_queue
+from rqueue.model.times import parse_when
 from rqueue.protocol import commands, put_buffer
 from rqueue.protocol.commands.consumers import Mode
 from rqueue.protocol.commands.enqueue import Accepted, Put
@@ -33,7 +34,7 @@ from rqueue.protocol.job_packer import (
 )
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import ErrorListener
-from rqueue.settings import Settings, parse_when, redact
+from rqueue.settings import Settings, redact
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.task import BoundTask
 from rqueue.transport.discovery import with_url

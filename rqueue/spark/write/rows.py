@@ -40,8 +40,8 @@ from rqueue.model.envelope import pack, too_large
 from rqueue.model.ids import check_id
 from rqueue.model.names import check_queue, check_task
 from rqueue.model.terms import NORMAL_TERMS
+from rqueue.model.times import parse_duration, parse_when
 from rqueue.protocol.job_packer import terms_of
-from rqueue.settings import parse_duration, parse_when
 from rqueue.tasks.options import Options
 
 __all__ = ["Bad", "Job", "Table", "text_of"]

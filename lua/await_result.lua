@@ -8,8 +8,8 @@
 ---   or 0; consumers: that acquire; holder: who has it, else ""; began: ms, where it is noted that it runs, else 0;
 ---   attempts: that failed; error: of the last one, JSON, else ""
 --- ERRORS: SCHEMA
---- @include "clock"
---- @include "schema"
+--- @include "queue/clock"
+--- @include "queue/schema"
 
 local meta = KEYS[1]
 local id = ARGV[1]
@@ -33,29 +33,29 @@ if live and wait == '1' then
   return { now, 'live', '' }
 end
 if not live then
-  --- @include "records_read"
-  --- @include "awaited"
+  --- @include "result/read"
+  --- @include "result/waiters"
   local listed = redis.call('LINDEX', list, '0')
-  local record = listed and listed ~= '' and listed or records_read(base, id)
+  local record = listed and listed ~= '' and listed or result_read(base, id)
   local cause = not record and redis.call('HGET', base .. 'causes', id)
   if cause then record = string.format('F%d:', redis.call('ZSCORE', base .. 'dead', id) or now) .. cause end
   if wait == '1' and (not listed or listed == '') then
     redis.call('DEL', list)
-    record_announce(base, id, record or '')
+    waiters_tell(base, id, record or '')
   end
   return { now, record and 'ended' or 'unknown', record or '' }
 end
 
---- @include "value"
---- @include "seat"
---- @include "hands_look"
+--- @include "job/value"
+--- @include "schedule/member"
+--- @include "held/scan"
 local state, holder, began = 'ready', '', 0
 local job = value_parse(value)
-local due = redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id))
+local due = redis.call('ZSCORE', base .. 'scheduled', schedule_member(job, id))
 if due then
   state = redis.call('HEXISTS', base .. 'parked', id) == 1 and 'parked' or 'scheduled'
 else
-  holder = hands_holder(base, id) or ''
+  holder = held_scan_holder(base, id) or ''
   if holder ~= '' then
     state = 'held'
     local note = redis.call('HGET', base .. 'running:' .. holder, id) or ''

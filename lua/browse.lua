@@ -2,13 +2,13 @@
 --- stays right while jobs come and go: nothing is shown twice, a new job is shown in its turn.
 --- KEYS: meta, guard
 --- ARGV: cursor, limit
----   cursor: "" or what the last page gave: "<level><d|r><position>.<due>@<index>,...", the index only to find the place
----   sooner; "<level><d|r>-": a list that is not looked at; limit: at most 500
+---   cursor: "" or what the last page gave: "<level><d|r><position>.<due>@<index>,...", the index only to find the
+---   place sooner; "<level><d|r>-": a list that is not looked at; limit: at most 500
 --- REPLY: {now, cursor, id, value, ...}; fewer than limit: the tail, for now
 --- ERRORS: BADARGS | SCHEMA
---- @include "queue"
---- @include "levels"
---- @include "find_place"
+--- @include "queue/open"
+--- @include "order/levels"
+--- @include "order/search"
 
 local meta = KEYS[1]
 local cursor = ARGV[1]
@@ -38,7 +38,7 @@ for _, level in ipairs(levels_list(queue.levels)) do
     local key, list, index = base .. (kind == 'd' and 'due:' or 'ready:') .. level, level .. kind, 0
     local last = seen[list]
     if last and last ~= 'left out' and #out < 2 * limit then
-      index = place_index(base, key, { due = last.due, position = last.position + 1 }, last.index)
+      index = order_search(base, key, { due = last.due, position = last.position + 1 }, last.index)
     end
     for _ = 1, last == 'left out' and 0 or ROUNDS do
       local ids = #out < 2 * limit and redis.call('LRANGE', key, index, index + limit - #out / 2 - 1) or {}
@@ -53,7 +53,7 @@ for _, level in ipairs(levels_list(queue.levels)) do
       index = index + #ids
       -- how far this list was seen: the last element that says its place
       for i = #ids, 1, -1 do
-        local place = order_read(values[i])
+        local place = sort_key_read(values[i])
         if place then
           place.index = index
           seen[list] = place

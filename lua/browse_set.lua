@@ -1,12 +1,12 @@
---- Look at jobs that do not wait in the ready lists, a page at a time: scheduled, dead, or in a consumer's hands.
+--- Look at jobs that do not wait in the ready lists, a page at a time: scheduled, dead, or held by a consumer.
 --- KEYS: meta, guard
 --- ARGV: which, score, member, limit
 ---   which: scheduled | dead | held:<consumer>; score, member: where the last page ended ("-inf" and "" at the start)
 ---   limit: at most 500
 --- REPLY: {now, score, member, id, value, score, cause or "", ...}; fewer than limit: the end
 --- ERRORS: BADARGS | SCHEMA
---- @include "queue"
---- @include "seat"
+--- @include "queue/open"
+--- @include "schedule/member"
 
 local meta = KEYS[1]
 local which = ARGV[1]
@@ -25,9 +25,9 @@ end
 
 local key = base .. which
 local start = 0
-local hands = string.sub(which, 1, 5) == 'held:'
-if hands and score ~= '-inf' then
-  -- hands are a list in the order of acquiring: its score is the place in it
+local held = string.sub(which, 1, 5) == 'held:'
+if held and score ~= '-inf' then
+  -- held jobs are a list in the order of acquiring: a job's score is its place in it
   start = (redis.call('LPOS', key, member) or tonumber(score) - 1) + 1
 elseif score ~= '-inf' then
   local rank = redis.call('ZRANK', key, member)
@@ -35,7 +35,7 @@ elseif score ~= '-inf' then
   start = rank and rank + 1 or redis.call('ZCOUNT', key, '-inf', '(' .. score)
 end
 local page = {}
-if hands then
+if held then
   for i, id in ipairs(redis.call('LRANGE', key, start, start + limit - 1)) do
     page[2 * i - 1] = id
     page[2 * i] = tostring(start + i - 1)
@@ -45,13 +45,13 @@ else
 end
 local ids, out = {}, {}
 for i = 1, #page, 2 do
-  ids[#ids + 1] = which == 'scheduled' and string.sub(page[i], SEAT + 1) or page[i]
+  ids[#ids + 1] = which == 'scheduled' and string.sub(page[i], MEMBER_PREFIX + 1) or page[i]
 end
 if #ids > 0 then
   local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
   local causes = which == 'dead' and redis.call('HMGET', base .. 'causes', unpack(ids)) or {}
   for i, id in ipairs(ids) do
-    local before = not hands and page[2 * i] == score and page[2 * i - 1] <= member
+    local before = not held and page[2 * i] == score and page[2 * i - 1] <= member
     if values[i] and not before then
       out[#out + 1] = id
       out[#out + 1] = values[i]

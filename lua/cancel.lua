@@ -1,4 +1,4 @@
---- Cancel a job. Waiting or scheduled: it ends now. In a consumer's hands: it ends now too, the consumer is told, and
+--- Cancel a job. Waiting or scheduled: it ends now. Held by a consumer: it ends now too, the consumer is told, and
 --- its later settle changes nothing (X-04).
 --- KEYS: meta, guard
 --- ARGV: id, held
@@ -6,15 +6,15 @@
 ---     (C-25)
 --- REPLY: {now, what it was: ready, scheduled, held; or why not: holds, dead, ended, unknown}
 --- ERRORS: DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "value"
---- @include "seat"
---- @include "records"
---- @include "records_read"
---- @include "history_lines"
---- @include "short"
---- @include "hands_look"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "job/value"
+--- @include "schedule/member"
+--- @include "result/records"
+--- @include "result/read"
+--- @include "history/lines"
+--- @include "consumer/wait_for_bytes"
+--- @include "held/scan"
 
 local meta = KEYS[1]
 local id = ARGV[1]
@@ -25,26 +25,26 @@ local queue, failure = queue_open(base)
 if not queue then return failure end
 
 local value = redis.call('HGET', base .. 'jobs', id)
-if not value then return { queue.now, records_read(base, id) and 'ended' or 'unknown' } end
+if not value then return { queue.now, result_read(base, id) and 'ended' or 'unknown' } end
 if string.byte(value) == 33 then return { queue.now, 'ended' } end
 if redis.call('ZSCORE', base .. 'dead', id) then return { queue.now, 'dead' } end
 local job = value_parse(value)
 job.id = id
 
 local was, worker = 'ready', ''
-local seat = seat_of(job, id)
-local scheduled = redis.call('ZSCORE', base .. 'scheduled', seat)
-local holder = not scheduled and hands_holder(base, id)
+local member = schedule_member(job, id)
+local scheduled = redis.call('ZSCORE', base .. 'scheduled', member)
+local holder = not scheduled and held_scan_holder(base, id)
 if holder and held ~= '1' and held ~= 'purge' then return { queue.now, 'holds' } end
 failure = sound_fault(base, queue.levels, { holder or nil })
 if failure then return failure end
 
 if scheduled then
   was = 'scheduled'
-  redis.call('ZREM', base .. 'scheduled', seat)
+  redis.call('ZREM', base .. 'scheduled', member)
   redis.call('HDEL', base .. 'jobs', id)
   redis.call('HDEL', base .. 'parked', id)
-  redis.call('HDEL', base .. 'seated', id)
+  redis.call('HDEL', base .. 'returns_to', id)
 else
   if holder then
     was = 'held'
@@ -62,7 +62,7 @@ else
     -- a mark: the element goes when the head passes it, so that nothing walks the list
     redis.call('HSET', base .. 'jobs', id, string.format('!%d,%d', job.position, job.due))
     redis.call('HINCRBY', meta, 'marked', 1)
-    short_gone(base, queue.now, { id })
+    wait_for_bytes_over(base, queue.now, { id })
   end
 end
 redis.call('HDEL', base .. 'errors', id)
@@ -70,5 +70,5 @@ local letter, word = 'C', 'cancelled'
 if held == 'purge' then letter, word = 'P', 'purged' end
 redis.call('HINCRBY', meta, word, 1)
 records_write(base, queue, { id, string.format('%s%d:', letter, queue.now) })
-history_lines(base, queue.history_max, { history_line(id, job, word, queue.now, worker) })
+history_lines_write(base, queue.history_max, { history_lines_row(id, job, word, queue.now, worker) })
 return { queue.now, was }

@@ -1,22 +1,23 @@
 --- Every place that one job is in, at one moment: for a job that something seems wrong with.
 --- KEYS: meta, guard
---- ARGV: id, seat, deep, others...
----   seat: a member of `scheduled` that speaks of this job, or ""; deep: "1" = walk the ready lists to their ends (some
----   50 ms where a million jobs wait), else look only where its header says; others: consumers that are not registered
---- REPLY: {now, head, due ms at its own seat or "", due ms at `seat` or "", dead (1 or 0), has a cause (1 or 0),
+--- ARGV: id, member, deep, others...
+---   member: a member of `scheduled` that speaks of this job, or ""; deep: "1" = walk the ready lists to their ends
+---   (some 50 ms where a million jobs wait), else look only where its header says; others: consumers that are not
+---   registered
+--- REPLY: {now, head, due ms at its own member or "", due ms at `member` or "", dead (1 or 0), has a cause (1 or 0),
 ---   has a record (1 or 0), {list, how often, ...}, {consumer, how often, ...}}
 ---   head: as of check_page, with "h" before it where it is a header, "!" where it is a mark, "?" else
 --- ERRORS: SCHEMA
---- @include "queue"
---- @include "find_place"
---- @include "seat"
---- @include "value"
---- @include "levels"
---- @include "records_read"
+--- @include "queue/open"
+--- @include "order/search"
+--- @include "schedule/member"
+--- @include "job/value"
+--- @include "order/levels"
+--- @include "result/read"
 
 local meta = KEYS[1]
 local id = ARGV[1]
-local seat = ARGV[2]
+local member = ARGV[2]
 local deep = ARGV[3]
 local FIRST = 4
 
@@ -30,7 +31,7 @@ if value then
   head = string.match(value, '^(%d+,%-?%d+[%d,]*);')
   local job = head and value_parse(head .. ';')
   if job and not job.damaged then
-    own = redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id)) or ''
+    own = redis.call('ZSCORE', base .. 'scheduled', schedule_member(job, id)) or ''
     head = 'h' .. head
   elseif string.byte(value) == 33 then
     head = value
@@ -43,7 +44,7 @@ local function times(key)
   return #redis.call('LPOS', key, id, 'COUNT', 0)
 end
 
-local place = order_read(value)
+local place = sort_key_read(value)
 local lists, holders = {}, {}
 for _, level in ipairs(levels_list(queue.levels)) do
   for _, kind in ipairs({ 'due:', 'ready:' }) do
@@ -51,7 +52,7 @@ for _, level in ipairs(levels_list(queue.levels)) do
     if deep == '1' then
       count = times(key)
     elseif place and (kind == 'due:') == (place.due > 0)
-      and redis.call('LINDEX', key, (place_index(base, key, place))) == id then
+      and redis.call('LINDEX', key, (order_search(base, key, place))) == id then
       count = 1
     end
     if count > 0 then
@@ -73,10 +74,10 @@ return {
   queue.now,
   head,
   own,
-  seat ~= '' and redis.call('ZSCORE', base .. 'scheduled', seat) or '',
+  member ~= '' and redis.call('ZSCORE', base .. 'scheduled', member) or '',
   redis.call('ZSCORE', base .. 'dead', id) and 1 or 0,
   redis.call('HEXISTS', base .. 'causes', id),
-  records_read(base, id) and 1 or 0,
+  result_read(base, id) and 1 or 0,
   lists,
   holders,
 }

@@ -3,13 +3,14 @@
 --- ARGV: which, start, stop
 ---   which: ready:<level> | due:<level> | scheduled | dead | held:<consumer>; start, stop: indexes, at most 500 apart
 --- REPLY: {now, size of the place, member, head, score, bytes, notes, ...}
----   head: what stands before the envelope (40 bytes of what has no header), the whole mark, or "" where there is no job
----   score: "" in a list; bytes: of the value; notes: letters: d it is dead, c has a cause, s is scheduled at its seat,
----   r has a record, h has a header
+---   head: what stands before the envelope (40 bytes of what has no header), the whole mark, or "" where there is no
+---   job
+---   score: "" in a list; bytes: of the value; notes: letters: d it is dead, c has a cause, s is scheduled as its value
+---   says, r has a record, h has a header
 --- ERRORS: BADARGS | SCHEMA
---- @include "queue"
---- @include "value"
---- @include "seat"
+--- @include "queue/open"
+--- @include "job/value"
+--- @include "schedule/member"
 
 local meta = KEYS[1]
 local which = ARGV[1]
@@ -41,7 +42,7 @@ else
   size = redis.call('LLEN', key)
 end
 local ids = {}
-for i, member in ipairs(members) do ids[i] = kind == 'scheduled' and string.sub(member, SEAT + 1) or member end
+for i, member in ipairs(members) do ids[i] = kind == 'scheduled' and string.sub(member, MEMBER_PREFIX + 1) or member end
 local out = { queue.now, size }
 if #ids == 0 then return out end
 
@@ -52,16 +53,16 @@ end
 local values, causes = redis.call('HMGET', base .. 'jobs', unpack(ids)), kind == 'dead' and fields('causes') or {}
 local ended, older = fields('ended'), fields('ended:old')
 local dead = redis.call('EXISTS', base .. 'dead') == 1 and redis.call('ZMSCORE', base .. 'dead', unpack(ids)) or {}
-local heads, seats = {}, {}
+local heads, members = {}, {}
 for i, id in ipairs(ids) do
   local value = values[i]
   heads[i] = value and string.match(value, '^(%d+,%-?%d+[%d,]*);')
   local job = heads[i] and value_parse(heads[i] .. ';')
   if job and job.damaged then heads[i], job = nil, nil end
-  seats[i] = job and seat_of(job, id) or ''
+  members[i] = job and schedule_member(job, id) or ''
 end
 local scheduled = redis.call('EXISTS', base .. 'scheduled') == 1
-  and redis.call('ZMSCORE', base .. 'scheduled', unpack(seats)) or {}
+  and redis.call('ZMSCORE', base .. 'scheduled', unpack(members)) or {}
 for i, id in ipairs(ids) do
   local value, notes = values[i], heads[i] and 'h' or ''
   if scheduled[i] then notes = notes .. 's' end

@@ -1,4 +1,5 @@
---- Try which commands of all scripts this login may run, on a key that is gone again when it ends: nothing else is touched.
+--- Try which commands of all scripts this login may run, on a key that is gone again when it ends: nothing else is
+--- touched.
 --- KEYS: meta, guard
 --- ARGV: none
 --- REPLY: {command that is refused, ...}

@@ -1,10 +1,11 @@
 --- Walk the ids of all stored jobs a page at a time: for who looks for those that are in no place.
 --- KEYS: meta, guard
 --- ARGV: cursor, limit
----   cursor: "0", then what the last call returned, until it returns "0"; limit: about so many in this call, at most 1000
+---   cursor: "0", then what the last call returned, until it returns "0"; limit: about so many in this call, at most
+---   1000
 --- REPLY: {now, cursor, id, ...}
 --- ERRORS: BADARGS | SCHEMA
---- @include "queue"
+--- @include "queue/open"
 
 local meta = KEYS[1]
 local cursor = ARGV[1]

@@ -5,7 +5,7 @@
 ---   epoch: "" = the whole run is over; keep: ms for which the run is remembered from now
 --- REPLY: how many logs are forgotten
 --- ERRORS: BADARGS | SCHEMA
---- @include "queue"
+--- @include "queue/open"
 
 local meta = KEYS[1]
 local run = ARGV[1]

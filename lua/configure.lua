@@ -5,8 +5,8 @@
 ---   history_rows_max
 --- REPLY: {now}
 --- ERRORS: BADARGS | CONFLICT | DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
+--- @include "queue/open"
+--- @include "queue/sound"
 
 local meta = KEYS[1]
 local FIRST = 1

@@ -6,9 +6,9 @@
 ---   {interested, notified, not_interested, browsers}, awaited, oldest enqueue ms or 0, next due ms or 0, parked}
 ---   the first number after the levels is without the cancelled ones: meta's field `marked` says how many those are
 --- ERRORS: SCHEMA
---- @include "queue"
---- @include "levels"
---- @include "epoch"
+--- @include "queue/open"
+--- @include "order/levels"
+--- @include "queue/constants"
 
 local meta = KEYS[1]
 local waiting = ARGV[1]

@@ -1,17 +1,16 @@
---- Accept jobs: each gets its position, becomes ready or scheduled, and wakes one consumer or is handed to it.
+--- Accept jobs: each gets its position, becomes ready or scheduled, and wakes one consumer or is delivered to it.
 --- KEYS: meta, guard
 --- ARGV: how, runs, jobs...
----   how: "0" | "1" = hand the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
+---   how: "0" | "1" = deliver the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
 ---     step so that it may come twice, see include/writes.lua
 ---   runs: "<priority>,<when>,<max>[:<max crashes>],<count>;..." for consecutive jobs; when: "" now, "+<ms>" from now,
 ---   "@<ms>" at
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
---- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was handed to or ""}
+--- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was delivered to or ""}
 --- ERRORS: BADARGS | DAMAGED | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
---- @include "clock"
---- @include "schema"
---- @include "wake_max"
---- @include "epoch"
+--- @include "queue/clock"
+--- @include "queue/schema"
+--- @include "queue/constants"
 
 local meta = KEYS[1]
 local how = ARGV[1]
@@ -37,24 +36,24 @@ local levels, paused, timer, ranked = row[3] or '', row[4] == '1', row[5], row[6
 -- what nearly all enqueues are: one run of ordinary jobs
 local plan
 if string.sub(runs, 1, 5) ~= '4,,0,' or tonumber(string.sub(runs, 6)) ~= total or (row[7] and row[7] ~= '10') then
-  --- @include "runs"
-  plan, fault = runs_plan(runs, total, now, tonumber(row[7]) or 10)
+  --- @include "enqueue/batch_terms"
+  plan, fault = batch_terms_read(runs, total, now, tonumber(row[7]) or 10)
   if not plan then return fault end
 end
 
 local waiters = paused and {} or redis.call('ZRANGE', base .. 'interested', '0', WAKE_LAST)
 if total == 1 and how == '0' and not plan and levels == '4' and not row[8] and not ranked then
-  --- @include "enqueue_lone"
-  local reply = enqueue_lone(base, now, waiters[1], timer, ARGV[FIRST], ARGV[FIRST + 1])
+  --- @include "enqueue/fast_path"
+  local reply = enqueue_fast_path(base, now, waiters[1], timer, ARGV[FIRST], ARGV[FIRST + 1])
   if reply then return reply end
 end
 
 local note, noted
 if how ~= '0' and how ~= '1' then
-  --- @include "writes"
-  note, fault = writes_open(base, how)
+  --- @include "enqueue/write_log"
+  note, fault = write_log_open(base, how)
   if not note then return fault end
-  noted = writes_note
+  noted = write_log_append
 end
 
 local ids, refused, accepted = {}, {}, total
@@ -78,11 +77,11 @@ if accepted == 0 then
   return { now, 0, refused, '' }
 end
 
--- Direct hand-off: nothing waits before the job, and a waiting consumer has credit for it.
+-- Direct delivery: nothing waits before the job, and a waiting consumer has credit for it.
 local taker, give
 if total == 1 and waiters[1] and not (plan and plan[1].due > 0) then
-  --- @include "hand_over"
-  taker, give = hand_over_taker(base, now, levels, ranked, waiters, #ARGV[FIRST + 1] + 64), hand_over
+  --- @include "deliver/direct"
+  taker, give = deliver_direct_consumer(base, now, levels, ranked, waiters, #ARGV[FIRST + 1] + 64), deliver_direct
 end
 if how == '1' and not taker then
   return redis.error_reply('NOCONSUMER no consumer waits with credit for this job')
@@ -91,8 +90,8 @@ end
 local position = redis.call('HINCRBY', meta, 'seq', accepted) - accepted
 local stored, lists, scheduled, ready = {}, nil, nil, accepted
 if plan then
-  --- @include "runs"
-  lists, scheduled, ready = runs_lay(plan, ids, position, now, stored, ARGV, FIRST)
+  --- @include "enqueue/batch_terms"
+  lists, scheduled, ready = batch_terms_lay_out(plan, ids, position, now, stored, ARGV, FIRST)
 else
   local tail, waiting = string.format(',%d;', now - EPOCH), accepted == total and ids or {}
   for i = 1, total do
@@ -110,7 +109,7 @@ if not taker then
   for level, waiting in pairs(lists) do
     local pushed = redis.pcall('RPUSH', base .. 'ready:' .. level, unpack(waiting))
     if type(pushed) == 'table' then
-      --- @include "sound"
+      --- @include "queue/sound"
       -- that key is no list: as if nothing had been
       for earlier, some in pairs(lists) do
         if earlier == level then break end
@@ -124,24 +123,24 @@ end
 redis.call('HSET', base .. 'jobs', unpack(stored))
 if not row[1] then schema_stamp(meta) end
 if ready > 0 and (plan or levels ~= '4') then
-  --- @include "levels"
+  --- @include "order/levels"
   levels_use(meta, levels, lists)
 end
 
 if taker then
   give(base, now, taker, timer, stored[1], stored[2])
 elseif waiters[1] and ready > 0 then
-  --- @include "consumers"
+  --- @include "consumer/notify"
   consumer_notify(base, now, ready, timer, ranked)
 end
 if scheduled then
-  --- @include "schedule"
+  --- @include "schedule/add"
   schedule_add(base, scheduled)
-  if not paused then schedule_watch(base, now, scheduled.soonest, timer) end
+  if not paused then schedule_add_watch(base, now, scheduled.soonest, timer) end
 end
 if row[8] then
-  --- @include "consumers"
-  consumer_tell_browsers(base)
+  --- @include "consumer/notify"
+  notify_browsers(base)
 end
 if note then noted(note, accepted, total) end
 return { now, accepted, refused, taker and taker.name or '' }

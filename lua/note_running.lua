@@ -5,9 +5,9 @@
 ---   running: id, when it was acquired, when it began (ms; 0 = not known), ...: at most 1000 jobs
 --- REPLY: {now, how many were noted}; ids that are no live jobs are passed over
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "value"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "job/value"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]
@@ -34,7 +34,7 @@ for i = FIRST, #ARGV, 3 do
   local value = redis.call('HGET', base .. 'jobs', ARGV[i])
   if value and string.byte(value) ~= 33 then
     notes[#notes + 1] = ARGV[i]
-    -- of this delivery: the job may come back into the same hands later, and not begin
+    -- of this delivery: the job may come back to the same consumer later, and not begin
     notes[#notes + 1] = string.format('%d,%d,%d', value_parse(value).deliveries, acquired, started)
   end
 end

@@ -1,10 +1,10 @@
---- Hand nothing out from now on; jobs are still accepted, and what is in hands may be settled.
+--- Deliver nothing from now on; jobs are still accepted, and what is held may be settled.
 --- KEYS: meta, guard
 --- ARGV: none
 --- REPLY: {now, 1 if it was running before, else 0}
 --- ERRORS: DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
+--- @include "queue/open"
+--- @include "queue/sound"
 
 local meta = KEYS[1]
 

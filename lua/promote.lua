@@ -1,16 +1,17 @@
 --- Make scheduled jobs ready now, at the head of their levels: the ones that are due, or the ones named, due or not.
---- They keep the order of their due times, at equal times that of their enqueue, in whatever order they are named (A-09).
+--- They keep the order of their due times, at equal times that of their enqueue, in whatever order they are named
+--- (A-09).
 --- KEYS: meta, guard
 --- ARGV: ids...
 ---   ids: at most 250; none = what is due, up to 256 in one call
 --- REPLY: {now, how many became ready}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "promote"
---- @include "seat"
---- @include "value"
---- @include "consumers"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "schedule/promote"
+--- @include "schedule/member"
+--- @include "job/value"
+--- @include "consumer/notify"
 
 local meta = KEYS[1]
 local FIRST = 1
@@ -32,8 +33,8 @@ if #ARGV >= FIRST then
     if value and string.byte(value) ~= 33 and not known[id] then
       known[id] = true
       local job = value_parse(value)
-      job.id, job.seat = id, seat_of(job, id)
-      job.was_due = tonumber(redis.call('ZSCORE', base .. 'scheduled', job.seat))
+      job.id, job.member = id, schedule_member(job, id)
+      job.was_due = tonumber(redis.call('ZSCORE', base .. 'scheduled', job.member))
       if job.was_due and not job.damaged then chosen[#chosen + 1] = job end
     end
   end
@@ -48,8 +49,8 @@ for i = count, 1, -1 do
   local job = chosen[i]
   if i < count and job.was_due < chosen[i + 1].was_due then due = due - 1 end
   local new = math.min(due, job.was_due)
-  redis.call('ZADD', base .. 'scheduled', string.format('%d', new), job.seat)
-  if redis.call('HEXISTS', base .. 'seated', job.id) == 0 then
+  redis.call('ZADD', base .. 'scheduled', string.format('%d', new), job.member)
+  if redis.call('HEXISTS', base .. 'returns_to', job.id) == 0 then
     job.due = new
     redis.call('HSET', base .. 'jobs', job.id, value_header(job) .. job.envelope)
   end

@@ -2,14 +2,17 @@
 --- KEYS: meta, guard
 --- ARGV: consumer, term, jobs, bytes, recall
 ---   jobs, bytes: the consumer's whole window (bytes 0: no limit)
----   recall: a place in the consumer's hands, from 0: the reply also holds, first, what they hold from there on (H-18); a
+---   recall: a place in the consumer's list of held jobs, from 0: the reply also holds, first, the jobs from there on
+---   (H-18); a
 ---     page of 3000 jobs with more behind it is all of the reply, and nothing is acquired. "" = no recall
 --- REPLY: {now, state, timer, {}, behind, id, value, ...}
 ---   timer: ms until the next due job where this consumer watches it, or -1
----   behind: the id that stood last in these hands before this call, "" where they were empty (X-25)
+---   behind: the id that this consumer held last before this call, "" where it held none (X-25)
 --- ERRORS: BADARGS | GONE | SCHEMA
---- @include "queue"
---- @include "pull"
+--- @include "queue/open"
+--- @include "consumer/open"
+--- @include "consumer/window"
+--- @include "pull/pull"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]
@@ -25,7 +28,7 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 local me
-me, failure = queue_consumer(base, consumer, term)
+me, failure = consumer_open(base, consumer, term)
 if not me then return failure end
 if me.browses then return redis.error_reply('BADARGS pull: a browser acquires nothing') end
 jobs, bytes = tonumber(jobs), tonumber(bytes)
@@ -35,7 +38,7 @@ local held, reply, from = base .. 'held:' .. consumer, {}, nil
 if recall ~= '' then
   from = tonumber(recall)
   if not from or from < 0 or from > 2^31 or from ~= math.floor(from) then
-    return redis.error_reply('BADARGS pull: a recall begins at a place in the hands')
+    return redis.error_reply('BADARGS pull: a recall begins at a place in the list of held jobs')
   end
 end
 local behind = redis.call('LINDEX', held, -1) or ''
@@ -49,11 +52,11 @@ if from then
   if #ids == RECALL_MAX and ids[RECALL_MAX] ~= behind then
     return { queue.now, me.state, -1, {}, behind, unpack(reply) }
   end
-  -- what was handed over and not read is part of this reply, or of an earlier page
+  -- what was delivered directly and not read is part of this reply, or of an earlier page
   redis.call('DEL', base .. 'wake:' .. consumer)
 end
-queue_window(base, me, jobs, bytes)
+window_grant(base, me, jobs, bytes)
 local taken, timer = pull_jobs(base, queue, me)
-queue_account(base, me, #taken > 0)
+window_account(base, me, #taken > 0)
 for _, part in ipairs(taken) do reply[#reply + 1] = part end
 return { queue.now, me.state, timer, {}, behind, unpack(reply) }

@@ -4,11 +4,11 @@
 ---   scheduled: "1" = the scheduled ones too; limit: jobs in this call, at most 500
 --- REPLY: {now, how many ended, 1 if there may be more}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "levels"
---- @include "end_jobs"
---- @include "seat"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "order/levels"
+--- @include "finish/end"
+--- @include "schedule/member"
 
 local meta = KEYS[1]
 local scheduled = ARGV[1]
@@ -35,7 +35,7 @@ if scheduled == '1' and #ids < limit then
   local members = redis.call('ZRANGE', base .. 'scheduled', 0, limit - #ids - 1)
   if #members > 0 then
     redis.call('ZREM', base .. 'scheduled', unpack(members))
-    for _, member in ipairs(members) do ids[#ids + 1] = string.sub(member, SEAT + 1) end
+    for _, member in ipairs(members) do ids[#ids + 1] = string.sub(member, MEMBER_PREFIX + 1) end
   end
 end
 local ended = end_jobs(base, queue, ids, 'P', 'purged')

@@ -4,9 +4,9 @@
 ---   ids: at most 250
 --- REPLY: {now, how many were dropped}; ids that are not dead are passed over
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "end_jobs"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "finish/end"
 
 local meta = KEYS[1]
 local FIRST = 1

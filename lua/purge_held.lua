@@ -1,14 +1,14 @@
---- End jobs in one consumer's hands: each gets a record and a row in history, the consumer is told, and its later
+--- End jobs that one consumer holds: each gets a record and a row in history, the consumer is told, and its later
 --- settle changes nothing (X-04).
 --- KEYS: meta, guard
 --- ARGV: consumer, ids...
 ---   ids: at most 250
 --- REPLY: {now, how many ended, {ids that live elsewhere by now}}; ids of jobs that have ended or died are passed over
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "hands_apart"
---- @include "end_jobs"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "held/remove"
+--- @include "finish/end"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]
@@ -25,7 +25,7 @@ if failure then return failure end
 local ids = {}
 for i = FIRST, #ARGV do ids[#ids + 1] = ARGV[i] end
 local row = redis.call('HMGET', base .. 'consumer:' .. consumer, 'bytes', 'worker')
-local mine, where = hands_find(base, consumer, ids)
+local mine, where = held_remove_find(base, consumer, ids)
 local ended, told, elsewhere, bytes = {}, {}, {}, 0
 for i, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(ids))) do
   local id = ids[i]
@@ -40,7 +40,7 @@ for i, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(ids))) do
 end
 if #ended == 0 then return { queue.now, 0, elsewhere } end
 
-hands_drop(base, consumer, mine, where)
+held_remove(base, consumer, mine, where)
 if (tonumber(row[1]) or 0) > 0 then redis.call('HINCRBY', base .. 'consumer:' .. consumer, 'held_bytes', -bytes) end
 redis.call('RPUSH', base .. 'wake:' .. consumer, unpack(told))
 local count = end_jobs(base, queue, ended, 'P', 'purged', row[2])

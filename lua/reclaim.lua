@@ -1,14 +1,14 @@
---- Take the jobs of a dead consumer back at once: those that were running are charged an attempt and a crash, the others
---- nothing. A job that crashed before waits before it is back in its place (X-23).
+--- Take the jobs of a dead consumer back at once: those that were running are charged an attempt and a crash, the
+--- others nothing. A job that crashed before waits before it is back in its place (X-23).
 --- KEYS: meta, guard
 --- ARGV: consumer, cause, charged...
 ---   cause: JSON object that says how it died
 ---   charged: id, when it was acquired, when it began (ms; 0 = not known), ... of the jobs that were running
---- REPLY: {now, jobs left in its hands}: 0 = it is gone; call again, with all the same, while some is left
+--- REPLY: {now, jobs that it still holds}: 0 = it is gone; call again, with all the same, while some is left
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "leave"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "consumer/remove"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]
@@ -37,6 +37,6 @@ failure = sound_fault(base, queue.levels, { consumer })
 if failure then return failure end
 
 queue.worker = worker
-local left = leave_slice(base, queue, consumer, charged)
-if left == 0 then leave_lists(base, queue, consumer) end
+local left = consumer_remove_slice(base, queue, consumer, charged)
+if left == 0 then consumer_remove(base, queue, consumer) end
 return { queue.now, left }

@@ -2,13 +2,14 @@
 --- KEYS: meta, guard
 --- ARGV: consumer, mode, priority, jobs, bytes, lease, slots, worker, limits
 ---   mode: acquire | browse; jobs, bytes: its window; lease: ms; slots: jobs it can run at once
----   limits: what its tasks allow: JSON, {task: [attempts, crashes]}, 0 where a task says nothing, "*" for all; "" = none
+---   limits: what its tasks allow: JSON, {task: [attempts, crashes]}, 0 where a task says nothing, "*" for all; "" =
+---   none
 --- REPLY: {now, term, state}; state notified: work waits, pull
 --- ERRORS: BADARGS | DAMAGED | EXISTS | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "move"
---- @include "pass_on"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "consumer/lists"
+--- @include "consumer/notify_next"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]
@@ -68,15 +69,15 @@ if mode == 'browse' then
   redis.call('HSET', meta, 'browsing', '1')
 elseif jobs <= 0 then
   state = 'not_interested'
-elseif not queue.paused and pull_work_waits(base, queue) then
+elseif not queue.paused and notify_next_work_waits(base, queue) then
   state = 'notified'
 else
   state = 'interested'
 end
-consumer_move(base, queue.now, consumer, nil, state, priority)
+consumer_lists_move(base, queue.now, consumer, nil, state, priority)
 if state == 'interested' then
   -- where nobody watches the schedule, somebody pulls and learns the next due time: perhaps this one
-  pull_pass_on(base, queue)
+  notify_next(base, queue)
   state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
 end
 return { queue.now, tostring(term), state }

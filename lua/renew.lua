@@ -6,9 +6,9 @@
 --- REPLY: {now, {names that are not registered any more}, consumers whose leases had ended and that left in this call,
 ---   1 if more such are left: call again at once}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "upkeep"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "consumer/maintenance"
 
 local meta = KEYS[1]
 local lease = ARGV[1]
@@ -38,5 +38,5 @@ for i = FIRST, #ARGV do
     gone[#gone + 1] = name
   end
 end
-local left, more = upkeep_run(base, queue)
+local left, more = maintenance_run(base, queue)
 return { queue.now, gone, left, more and 1 or 0 }

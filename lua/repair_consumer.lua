@@ -1,12 +1,12 @@
---- Set a consumer right: one that is not registered gives back what it holds, uncharged, and goes off all lists; a
---- registered one is in the one list that its window and its hands call for, and its bytes are counted again.
+--- Set a consumer right: one that is not registered releases what it holds, uncharged, and goes off all lists; a
+--- registered one is in the one list that its window and what it holds call for, and its bytes are counted again.
 --- KEYS: meta, guard
 --- ARGV: consumer
 --- REPLY: {now, the list it is in, or "" when it is gone, jobs of an unregistered one that are left: call again}
 --- ERRORS: DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "leave"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "consumer/remove"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]
@@ -18,19 +18,19 @@ if not queue then return failure end
 failure = sound_fault(base, queue.levels, { consumer })
 if failure then return failure end
 
-local row_key, hands = base .. 'consumer:' .. consumer, base .. 'held:' .. consumer
+local row_key, held = base .. 'consumer:' .. consumer, base .. 'held:' .. consumer
 local row = redis.call('HMGET', row_key, 'term', 'state', 'priority', 'mode', 'jobs', 'bytes', 'worker')
 if not row[1] or not redis.call('ZSCORE', base .. 'consumers', consumer) then
   queue.worker = row[7] or ''
-  local left = leave_slice(base, queue, consumer, {})
-  if left == 0 then leave_lists(base, queue, consumer) end
+  local left = consumer_remove_slice(base, queue, consumer, {})
+  if left == 0 then consumer_remove(base, queue, consumer) end
   return { queue.now, '', left }
 end
 
 local bytes = 0
-for _, id in ipairs(redis.call('LRANGE', hands, 0, -1)) do bytes = bytes + redis.call('HSTRLEN', base .. 'jobs', id) end
+for _, id in ipairs(redis.call('LRANGE', held, 0, -1)) do bytes = bytes + redis.call('HSTRLEN', base .. 'jobs', id) end
 if (tonumber(row[6]) or 0) > 0 then redis.call('HSET', row_key, 'held_bytes', bytes) end
-local free = (tonumber(row[5]) or 0) - redis.call('LLEN', hands)
+local free = (tonumber(row[5]) or 0) - redis.call('LLEN', held)
 local interested = redis.call('ZSCORE', base .. 'interested', consumer)
 local notified = redis.call('ZSCORE', base .. 'notified', consumer)
 local busy = redis.call('SISMEMBER', base .. 'not_interested', consumer) == 1
@@ -53,10 +53,10 @@ end
 if to == 'interested' then
   redis.call('HSET', row_key, 'state', to)
 else
-  consumer_move(base, queue.now, consumer, nil, to, row[3])
+  consumer_lists_move(base, queue.now, consumer, nil, to, row[3])
 end
 -- told to look: a pull sorts out the rest
 if to == 'notified' then redis.call('RPUSH', base .. 'wake:' .. consumer, 'w') end
 if to == 'browsers' then redis.call('HSET', meta, 'browsing', '1') end
-if queue.timer == consumer and to ~= 'interested' then consumer_pass_timer(base, queue.now) end
+if queue.timer == consumer and to ~= 'interested' then notify_pass_timer(base, queue.now) end
 return { queue.now, to, 0 }

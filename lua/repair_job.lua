@@ -1,25 +1,27 @@
---- Leave a job in exactly one place: dead if it is dead, else in the hands that have it, else in its list or the
+--- Leave a job in exactly one place: dead if it is dead, else held by the consumer that has it, else in its list or the
 --- schedule; one that is nowhere goes back to its place, or to the schedule if it is not due. An id without a job
 --- goes out of all places. It walks the queue's lists.
 --- KEYS: meta, guard
---- ARGV: id, step, seat, others...
----   step: place, or take = only take it out of the ready lists, to be placed by another call (where a list is not sorted)
----   seat: a member of `scheduled` that speaks of this job, or ""; others: consumers that are not registered
+--- ARGV: id, step, member, others...
+---   step: place, or take = only take it out of the ready lists, to be placed by another call (where a list is not
+---   sorted)
+---   member: a member of `scheduled` that speaks of this job, or ""; others: consumers that are not registered
 --- REPLY: {now, where it is: dead, held, ready, scheduled, gone, taken}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "value"
---- @include "seat"
---- @include "levels"
---- @include "find_place"
---- @include "consumers"
---- @include "bury"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "job/value"
+--- @include "schedule/member"
+--- @include "order/levels"
+--- @include "order/search"
+--- @include "consumer/notify"
+--- @include "finish/dead_letter"
+--- @include "result/records"
 
 local meta = KEYS[1]
 local id = ARGV[1]
 local step = ARGV[2]
-local seat = ARGV[3]
+local member = ARGV[3]
 local FIRST = 4
 
 local base = string.sub(meta, 1, -5)
@@ -39,14 +41,14 @@ if value and not marked and value_parse(value).damaged then
   local job = { id = id, position = redis.call('HINCRBY', meta, 'seq', 1), enqueued = queue.now, level = 4, deliveries = 0,
     attempts = 0, max = 0, due = 0, crashes = 0, max_crashes = 0, envelope = value }
   redis.call('HINCRBY', meta, 'tailed', 1)
-  local record = bury_job(base, queue.now, job, cjson.encode({ kind = 'undecodable', type = 'Undecodable',
+  local record = dead_letter_store(base, queue.now, job, cjson.encode({ kind = 'undecodable', type = 'Undecodable',
     message = 'its header was damaged', at = queue.now }))
   records_write(base, queue, { id, record })
   value = redis.call('HGET', base .. 'jobs', id)
 end
 local job = value and not marked and value_parse(value) or nil
-local own = job and seat_of(job, id) or ''
-local due = redis.call('ZSCORE', base .. 'scheduled', own) or redis.call('ZSCORE', base .. 'scheduled', seat)
+local own = job and schedule_member(job, id) or ''
+local due = redis.call('ZSCORE', base .. 'scheduled', own) or redis.call('ZSCORE', base .. 'scheduled', member)
 local dead = redis.call('ZSCORE', base .. 'dead', id)
 
 local lists = {}
@@ -62,8 +64,8 @@ local function out_of_lists(keep)
   end
 end
 local function out_of_schedule(keep)
-  for _, member in ipairs({ own, seat }) do
-    if member ~= '' and member ~= keep then redis.call('ZREM', base .. 'scheduled', member) end
+  for _, stray in ipairs({ own, member }) do
+    if stray ~= '' and stray ~= keep then redis.call('ZREM', base .. 'scheduled', stray) end
   end
   if keep ~= own then redis.call('HDEL', base .. 'parked', id) end
 end
@@ -71,12 +73,12 @@ end
 local names, holder = redis.call('ZRANGE', base .. 'consumers', 0, 4095), nil
 local registered = #names
 for i = FIRST, #ARGV do names[#names + 1] = ARGV[i] end
-local function out_of_hands(keep)
+local function off_held(keep)
   for _, name in ipairs(names) do
-    local hands = base .. 'held:' .. name
-    local spare = #redis.call('LPOS', hands, id, 'COUNT', 0) - (name == keep and 1 or 0)
+    local held = base .. 'held:' .. name
+    local spare = #redis.call('LPOS', held, id, 'COUNT', 0) - (name == keep and 1 or 0)
     if spare > 0 then
-      redis.call('LREM', hands, -spare, id)
+      redis.call('LREM', held, -spare, id)
       if name ~= keep then redis.call('RPUSH', base .. 'wake:' .. name, 'X' .. id) end
     end
   end
@@ -87,7 +89,7 @@ end
 
 if not job then
   -- a mark belongs into one list, an id without a job nowhere
-  out_of_hands(nil)
+  off_held(nil)
   out_of_schedule(nil)
   if not marked then redis.call('ZREM', base .. 'dead', id) end
   if marked and lists[1] then
@@ -105,28 +107,28 @@ end
 if dead then
   out_of_lists(nil)
   out_of_schedule(nil)
-  out_of_hands(nil)
+  off_held(nil)
   return { queue.now, 'dead' }
 end
 if holder then
   out_of_lists(nil)
   out_of_schedule(nil)
-  out_of_hands(holder)
+  off_held(holder)
   return { queue.now, 'held' }
 end
-out_of_hands(nil)
+off_held(nil)
 if not lists[1] and (due or job.due > queue.now) then
   out_of_schedule(own)
   redis.call('ZADD', base .. 'scheduled', due or job.due, own)
-  if not queue.paused and not queue.timer then consumer_pass_timer(base, queue.now) end
+  if not queue.paused and not queue.timer then notify_pass_timer(base, queue.now) end
   return { queue.now, 'scheduled' }
 end
 out_of_schedule(nil)
 out_of_lists(nil)
 levels_use(meta, queue.levels, { [job.level] = true })
 if job.due > 0 then redis.call('HSET', meta, 'promoted', '1') end
-local key = order_key(base, job)
-local index, length = place_index(base, key, job)
+local key = sort_key_list(base, job)
+local index, length = order_search(base, key, job)
 if index == length then
   redis.call('RPUSH', key, id)
 else

@@ -5,12 +5,12 @@
 ---   waits for it is told), records (of what is alive), cause (write one for a dead letter without); ids: at most 250
 --- REPLY: {now, how many were changed}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "value"
---- @include "seat"
---- @include "short"
---- @include "records"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "job/value"
+--- @include "schedule/member"
+--- @include "consumer/wait_for_bytes"
+--- @include "result/records"
 
 local meta = KEYS[1]
 local which = ARGV[1]
@@ -19,7 +19,7 @@ local FIRST = 2
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
-local known = { causes = 1, errors = 1, awaited = 1, parked = 1, short = 1, records = 1, cause = 1 }
+local known = { causes = 1, errors = 1, awaited = 1, parked = 1, byte_waiters = 1, records = 1, cause = 1 }
 if not known[which] or #ARGV - FIRST + 1 > 250 then
   return redis.error_reply('BADARGS repair_leftovers: a kind of note, and at most 250 ids')
 end
@@ -44,14 +44,14 @@ for i = FIRST, #ARGV do
     end
   elseif which == 'causes' then
     if not dead then count = count + redis.call('HDEL', base .. 'causes', id) end
-  elseif which == 'short' then
+  elseif which == 'byte_waiters' then
     if not alive then
-      short_gone(base, queue.now, { id })
+      wait_for_bytes_over(base, queue.now, { id })
       count = count + 1
     end
   elseif which == 'parked' then
-    local seat = alive and seat_of(value_parse(value), id)
-    if not seat or not redis.call('ZSCORE', base .. 'scheduled', seat) then
+    local member = alive and schedule_member(value_parse(value), id)
+    if not member or not redis.call('ZSCORE', base .. 'scheduled', member) then
       count = count + redis.call('HDEL', base .. 'parked', id)
     end
   elseif not alive then

@@ -1,16 +1,16 @@
---- Set right what `meta` says of the lists: levels in use, whether there ever were due jobs, the last position given, how
---- many cancelled elements there are, who watches the schedule.
+--- Set right what `meta` says of the lists: levels in use, whether there ever were due jobs, the last position given,
+--- how many cancelled elements there are, who watches the schedule.
 --- KEYS: meta, guard
 --- ARGV: was, marked, highest, levels...
 ---   was, marked: the counter of cancelled elements becomes `marked` if it still is `was`; both "" = leave it
 ---   highest: a position that some job has, or 0; levels: numbers of levels that have a list
 --- REPLY: {now, {names of the fields that were changed}}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "levels"
---- @include "order"
---- @include "consumers"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "order/levels"
+--- @include "order/sort_key"
+--- @include "consumer/notify"
 
 local meta = KEYS[1]
 local was = ARGV[1]
@@ -44,7 +44,7 @@ local was_seq = redis.call('HGET', meta, 'seq')
 local seq, due = math.max(tonumber(was_seq) or 0, tonumber(highest) or 0), false
 for _, level in ipairs(levels_list(levels)) do
   local last = redis.call('LINDEX', base .. 'ready:' .. level, -1)
-  local place = last and order_read(redis.call('HGET', base .. 'jobs', last))
+  local place = last and sort_key_read(redis.call('HGET', base .. 'jobs', last))
   if place then seq = math.max(seq, place.position) end
   due = due or redis.call('EXISTS', base .. 'due:' .. level) == 1
 end
@@ -58,7 +58,7 @@ if due and not queue.promoted then
 end
 if queue.timer and not redis.call('ZSCORE', base .. 'consumers', queue.timer) then
   redis.call('HDEL', meta, 'timer')
-  if not queue.paused then consumer_pass_timer(base, queue.now) end
+  if not queue.paused then notify_pass_timer(base, queue.now) end
   changed[#changed + 1] = 'timer'
 end
 if not was_seq and seq == 0 and queue.levels == '' then return { queue.now, changed } end

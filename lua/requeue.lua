@@ -5,12 +5,12 @@
 ---   ids: at most 250
 --- REPLY: {now, how many were requeued}; ids that are not dead are passed over
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "value"
---- @include "records"
---- @include "levels"
---- @include "consumers"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "job/value"
+--- @include "result/records"
+--- @include "order/levels"
+--- @include "consumer/notify"
 
 local meta = KEYS[1]
 local FIRST = 1
@@ -45,7 +45,7 @@ if count > 0 then
   redis.call('HINCRBY', meta, 'requeued', count)
   redis.call('HINCRBY', meta, 'tailed', count)
   queue.levels = levels_use(meta, queue.levels, used)
-  consumer_tell_browsers(base)
+  notify_browsers(base)
   if not queue.paused then consumer_notify(base, queue.now, count, queue.timer, queue.ranked) end
 end
 return { queue.now, count }

@@ -4,9 +4,9 @@
 ---   envelope: the one that the caller has read; fresh: the same job with another signature
 --- REPLY: {now, 1 = done | 0 = the job is not scheduled any more, or has another envelope}
 --- ERRORS: SCHEMA
---- @include "queue"
---- @include "value"
---- @include "seat"
+--- @include "queue/open"
+--- @include "job/value"
+--- @include "schedule/member"
 
 local meta = KEYS[1]
 local id = ARGV[1]
@@ -20,7 +20,7 @@ if not queue then return failure end
 local value = redis.call('HGET', base .. 'jobs', id)
 if not value or string.byte(value) == 33 then return { queue.now, 0 } end
 local job = value_parse(value)
-if job.damaged or job.envelope ~= envelope or not redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id)) then
+if job.damaged or job.envelope ~= envelope or not redis.call('ZSCORE', base .. 'scheduled', schedule_member(job, id)) then
   return { queue.now, 0 }
 end
 redis.call('HSET', base .. 'jobs', id, value_header(job) .. fresh)

@@ -1,12 +1,12 @@
---- Hand out again; as many waiting consumers are told as there is work for (H-16).
+--- Deliver again; as many waiting consumers are told as there is work for (H-16).
 --- KEYS: meta, guard
 --- ARGV: none
 --- REPLY: {now, 1 if it was paused before, else 0}
 --- ERRORS: DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "levels"
---- @include "consumers"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "order/levels"
+--- @include "consumer/notify"
 
 local meta = KEYS[1]
 
@@ -24,5 +24,5 @@ if waiting + due > 0 then
   consumer_notify(base, queue.now, waiting + due, false, queue.ranked)
 end
 -- whoever watched the schedule may have looked meanwhile, and been told nothing: somebody looks again
-consumer_pass_timer(base, queue.now)
+notify_pass_timer(base, queue.now)
 return { queue.now, 1 }

@@ -1,16 +1,17 @@
---- Say what became of jobs in a consumer's hands, and pull the next ones, in one step.
+--- Say what became of jobs that a consumer holds, and pull the next ones, in one step.
 --- KEYS: meta, guard
 --- ARGV: consumer, term, jobs, bytes, freed, batch, rows, groups, items...
 ---   jobs, bytes: the consumer's whole window after this call (bytes 0: no limit); jobs "-1": settle only, no pull
 ---   freed: bytes of the settled jobs' values; batch, rows: packed history rows of the items, in their order
 ---   groups: "<ack>" or "<ack>,<done>,<retry>,<reject>,<release>": counts of items, in this order:
----   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail, park), charge,
----   how often it was handed out before this time ("" = not said), error | reject: id, cause | release: id
+---   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail, park),
+---   charge, how often it was delivered before this time ("" = not said), error | reject: id, cause | release: id
 --- REPLY: {now, state, timer, {ids refused because this consumer does not hold them}, behind, id, value, ...}
 ---   timer: ms until the next due job where this consumer is to watch it, else -1
----   behind: the id after which the new jobs stand in these hands, "" where there is none (X-25)
+---   behind: the id that this consumer held last before the new ones, "" where there is none (X-25)
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
---- @include "queue_rows"
+--- @include "queue/row"
+--- @include "consumer/row"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]
@@ -24,22 +25,24 @@ local groups = ARGV[8]
 local FIRST = 9
 
 local base = string.sub(meta, 1, -5)
-local row, mine = queue_row(base), queue_consumer_row(base, consumer)
+local row, mine = queue_row(base), consumer_row(base, consumer)
 if groups == '1' or groups == '0,1,0,0,0' then
-  --- @include "settle_lone"
-  local reply = settle_lone(base, row, consumer, mine, ARGV)
+  --- @include "settle/fast_path"
+  local reply = settle_fast_path(base, row, consumer, mine, ARGV)
   if reply then return reply end
 end
 
---- @include "queue"
---- @include "hands"
---- @include "records"
---- @include "history"
---- @include "pull"
+--- @include "queue/open"
+--- @include "consumer/open"
+--- @include "consumer/window"
+--- @include "held/take_in_order"
+--- @include "result/records"
+--- @include "history/batch"
+--- @include "pull/pull"
 local queue, failure = queue_open(base, row)
 if not queue then return failure end
 local me
-me, failure = queue_consumer(base, consumer, term, mine)
+me, failure = consumer_open(base, consumer, term, mine)
 if not me then return failure end
 
 if me.browses then return redis.error_reply('BADARGS settle: a browser holds nothing') end
@@ -75,8 +78,8 @@ for at = at_retry, at_reject - 1, 6 do
   end
   tail = tail or place == 'tail' and delay <= 0
   if before ~= '' then
-    --- @include "value"
-    -- said again because its reply was lost, while the job came back into these hands: this one is not charged (H-18)
+    --- @include "job/value"
+    -- said again because its reply was lost, while the job came back to this consumer: this one is not charged (H-18)
     local value = redis.call('HGET', base .. 'jobs', id)
     -- one that was cancelled while others had it is nobody's, and refused below
     if value and string.byte(value) ~= 33 and value_parse(value).deliveries ~= tonumber(before) then
@@ -94,12 +97,12 @@ for at = at_release, #ARGV do ids[#ids + 1] = ARGV[at] end
 -- Everything is checked: from here on only writes, one that frees memory first: under a memory limit Redis refuses a
 -- script's first write if that could grow the data, and lets the later ones pass (H-10).
 local gone, stale, refused, in_order, alone = ids, {}, '', false, false
-local released, give_back = {}, nil
+local released, release = {}, nil
 if total > 0 then
-  if n_release == 0 and not earlier then in_order, alone = hands_take(base, consumer, ids) end
+  if n_release == 0 and not earlier then in_order, alone = held_take_in_order(base, consumer, ids) end
   if not in_order then
-    --- @include "hands_apart"
-    local mine, where = hands_find(base, consumer, ids)
+    --- @include "held/remove"
+    local mine, where = held_remove_find(base, consumer, ids)
     local leaving, returning, stale_rows, size = {}, {}, {}, 0
     for i = 1, total do
       local id = ids[i]
@@ -108,7 +111,7 @@ if total > 0 then
         leaving[id] = true
         if i > total - n_release then returning[#returning + 1] = id end
       else
-        -- not in these hands, named twice in one call, or of an earlier delivery
+        -- not held by it, named twice in one call, or of an earlier delivery
         stale[#stale + 1] = id
         stale_rows[#stale_rows + 1] = i - 1
         ids[i] = false
@@ -116,17 +119,17 @@ if total > 0 then
     end
     refused = table.concat(stale_rows, ',')
     if me.bytes > 0 and #stale > 0 then
-      -- the caller's sum counts jobs that left these hands another way: cancelled, or settled in a call whose reply was
-      -- lost
+      -- the caller's sum counts jobs that left this consumer another way: cancelled, or settled in a call whose reply
+      -- was lost
       for id in pairs(leaving) do size = size + redis.call('HSTRLEN', base .. 'jobs', id) end
       freed = size
     end
     if #returning > 0 then
-      --- @include "give_back"
-      released, give_back = give_back_read(base, returning), give_back_jobs
+      --- @include "finish/release"
+      released, release = release_read(base, returning), release_jobs
     end
     if next(leaving) then
-      hands_drop(base, consumer, leaving, where)
+      held_remove(base, consumer, leaving, where)
     else
       redis.call('HDEL', meta, 'oom')
     end
@@ -176,11 +179,12 @@ if #gone > 0 or rows ~= '0' then
 end
 
 if n_retry + n_reject > 0 then
-  --- @include "value"
-  --- @include "count"
-  --- @include "place"
-  --- @include "bury"
-  --- @include "schedule"
+  --- @include "job/value"
+  --- @include "queue/count"
+  --- @include "order/reinsert"
+  --- @include "finish/dead_letter"
+  --- @include "history/lines"
+  --- @include "schedule/add"
   local stored, scheduled, soonest, retried, rejected = {}, {}, nil, 0, 0
   for i = n_ack + n_done + 1, total - n_release do
     local id = ids[i]
@@ -192,35 +196,35 @@ if n_retry + n_reject > 0 then
       job.id = id
       local cause = not retry and ARGV[at + 1]
       if job.damaged and retry then
-        retry, cause = false, bury_damaged(queue.now)
-        lines[#lines + 1] = history_line(id, job, 'dead', queue.now, me.worker, cause)
+        retry, cause = false, dead_letter_undecodable(queue.now)
+        lines[#lines + 1] = history_lines_row(id, job, 'dead', queue.now, me.worker, cause)
       end
       if retry then
         local delay, place, charge, error_ = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3], ARGV[at + 5]
         local attempts = job.attempts + (charge ~= '0' and 1 or 0)
         local max = job.max > 0 and job.max or tonumber(queue.max)
         if charge ~= '0' and max > 0 and attempts >= max and job.max == 0 then
-          --- @include "attempt"
+          --- @include "finish/attempt"
           -- its task may have a limit of its own, which the queue did not hear of when it came by name
           max = attempt_most(attempt_limits(base, consumer), job, 1, 0, max)
         end
         local last = charge ~= '0' and max > 0 and attempts >= max
-        if last then lines[#lines + 1] = history_line(id, job, 'dead', queue.now, me.worker, error_) end
+        if last then lines[#lines + 1] = history_lines_row(id, job, 'dead', queue.now, me.worker, error_) end
         job.deliveries, job.attempts = job.deliveries + 1, attempts
         if last then
           records[#records + 1] = id
-          records[#records + 1] = bury_job(base, queue.now, job, error_)
+          records[#records + 1] = dead_letter_store(base, queue.now, job, error_)
           rejected = rejected + 1
         else
           if place == 'park' then
             -- nobody here knows its task: it waits aside, keeps its place, and lets those behind it pass
             redis.call('HSET', base .. 'parked', id, error_)
-            redis.call('HSET', base .. 'seated', id, 'park')
+            redis.call('HSET', base .. 'returns_to', id, 'park')
           elseif charge ~= '0' then
-            bury_note_error(base, id, error_)
+            errors_note(base, id, error_)
           end
           if place == 'tail' and delay > 0 then
-            redis.call('HSET', base .. 'seated', id, 'tail')
+            redis.call('HSET', base .. 'returns_to', id, 'tail')
           elseif place == 'tail' then
             job.position, job.due = redis.call('HINCRBY', meta, 'seq', 1), 0
             count_up(meta, 'tailed', 1)
@@ -233,7 +237,7 @@ if n_retry + n_reject > 0 then
           elseif place == 'tail' then
             redis.call('RPUSH', base .. 'ready:' .. job.level, id)
             back = back + 1
-            consumer_tell_browsers(base)
+            notify_browsers(base)
           else
             returned[#returned + 1] = job
           end
@@ -244,18 +248,18 @@ if n_retry + n_reject > 0 then
       else
         job.deliveries, job.attempts = job.deliveries + 1, job.attempts + 1
         records[#records + 1] = id
-        records[#records + 1] = bury_job(base, queue.now, job, cause)
+        records[#records + 1] = dead_letter_store(base, queue.now, job, cause)
         rejected = rejected + 1
       end
     end
   end
   if #stored > 0 then redis.call('HSET', base .. 'jobs', unpack(stored)) end
-  if #returned > 0 then place_back(base, returned) end
+  if #returned > 0 then reinsert_jobs(base, returned) end
   if #scheduled > 0 then
     schedule_add(base, scheduled)
     queue.quiet = false
     if not queue.paused then
-      schedule_watch(base, queue.now, soonest, queue.timer)
+      schedule_add_watch(base, queue.now, soonest, queue.timer)
       queue.timer = redis.call('HGET', meta, 'timer')
       -- this consumer may be the one that was told
       me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
@@ -267,28 +271,28 @@ end
 records_write(base, queue, records)
 if rows ~= '0' then history_batch(base, queue, batch, rows, refused) end
 if #lines > 0 then
-  --- @include "history_lines"
-  history_lines(base, queue.history_max, lines)
+  --- @include "history/lines"
+  history_lines_write(base, queue.history_max, lines)
 end
 
 back = back + #returned
-if give_back then
+if release then
   queue.worker = me.worker
-  back = back + give_back(base, consumer, released, {}, queue)
+  back = back + release(base, consumer, released, {}, queue)
 end
 if me.bytes > 0 then me.held_bytes = me.held_bytes - freed end
 
 if tonumber(jobs) < 0 then
   if back > 0 and not queue.paused then
-    --- @include "consumers"
+    --- @include "consumer/notify"
     consumer_notify(base, queue.now, back, queue.timer, queue.ranked)
     me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
   end
-  queue_account(base, me, total > 0)
+  window_account(base, me, total > 0)
   return { queue.now, me.state, -1, stale, '' }
 end
-queue_window(base, me, jobs, bytes)
+window_grant(base, me, jobs, bytes)
 if alone then me.held = 0 end
 local taken, timer, behind = pull_jobs(base, queue, me)
-queue_account(base, me, total > 0 or #taken > 0)
+window_account(base, me, total > 0 or #taken > 0)
 return { queue.now, me.state, timer, stale, behind, unpack(taken) }

@@ -5,12 +5,12 @@
 ---   parked (no capable worker); state: ready, scheduled,
 ---   held, dead, ended, unknown; place: jobs before it in its level, or -1 where that has no meaning
 --- ERRORS: SCHEMA
---- @include "queue"
---- @include "value"
---- @include "seat"
---- @include "find_place"
---- @include "records_read"
---- @include "hands_look"
+--- @include "queue/open"
+--- @include "job/value"
+--- @include "schedule/member"
+--- @include "order/search"
+--- @include "result/read"
+--- @include "held/scan"
 
 local meta = KEYS[1]
 local id = ARGV[1]
@@ -20,7 +20,7 @@ local queue, failure = queue_open(base)
 if not queue then return failure end
 
 local value = redis.call('HGET', base .. 'jobs', id) or ''
-local record = records_read(base, id) or redis.call('LINDEX', base .. 'result:' .. id, 0) or ''
+local record = result_read(base, id) or redis.call('LINDEX', base .. 'result:' .. id, 0) or ''
 local errors = redis.call('HGET', base .. 'errors', id) or ''
 local cause = redis.call('HGET', base .. 'causes', id) or ''
 if value == '' or string.byte(value) == 33 then
@@ -30,12 +30,12 @@ local job = value_parse(value)
 if redis.call('ZSCORE', base .. 'dead', id) then
   return { queue.now, 'dead', value, errors, cause, record, '', -1 }
 end
-if redis.call('ZSCORE', base .. 'scheduled', seat_of(job, id)) then
+if redis.call('ZSCORE', base .. 'scheduled', schedule_member(job, id)) then
   return { queue.now, 'scheduled', value, errors, redis.call('HGET', base .. 'parked', id) or '', '', '', -1 }
 end
-local holder = hands_holder(base, id)
+local holder = held_scan_holder(base, id)
 if holder then return { queue.now, 'held', value, errors, '', '', holder, -1 } end
 
-local place = place_index(base, order_key(base, job), job)
+local place = order_search(base, sort_key_list(base, job), job)
 if job.due == 0 then place = place + redis.call('LLEN', base .. 'due:' .. job.level) end
 return { queue.now, 'ready', value, errors, '', '', '', place }

@@ -4,12 +4,12 @@
 ---   cursor: "0", then what the last call returned, until it returns "0"
 --- REPLY: {now, cursor, how many went back}
 --- ERRORS: DAMAGED | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "value"
---- @include "seat"
---- @include "place"
---- @include "consumers"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "job/value"
+--- @include "schedule/member"
+--- @include "order/reinsert"
+--- @include "consumer/notify"
 
 local meta = KEYS[1]
 local cursor = ARGV[1]
@@ -33,15 +33,15 @@ if #ids > 0 then
     local job = values[i] and value_parse(values[i])
     if job and not job.damaged and known[value_task(job.envelope)] then
       job.id = id
-      redis.call('ZREM', base .. 'scheduled', seat_of(job, id))
+      redis.call('ZREM', base .. 'scheduled', schedule_member(job, id))
       redis.call('HDEL', base .. 'parked', id)
-      redis.call('HDEL', base .. 'seated', id)
+      redis.call('HDEL', base .. 'returns_to', id)
       back[#back + 1] = job
     end
   end
 end
 if #back > 0 then
-  place_back(base, back)
+  reinsert_jobs(base, back)
   if not queue.paused then consumer_notify(base, queue.now, #back, queue.timer, queue.ranked) end
 end
 return { queue.now, scanned[1], #back }

@@ -1,11 +1,12 @@
 --- Take a consumer off the queue; what it still holds goes back uncharged, in order. Call again while some is left.
 --- KEYS: meta, guard
 --- ARGV: consumer, term
---- REPLY: {now, jobs left in its hands}: 0 = it is gone
+--- REPLY: {now, jobs that it still holds}: 0 = it is gone
 --- ERRORS: DAMAGED | GONE | SCHEMA
---- @include "queue"
---- @include "sound"
---- @include "leave"
+--- @include "queue/open"
+--- @include "consumer/open"
+--- @include "queue/sound"
+--- @include "consumer/remove"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]
@@ -15,13 +16,13 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 local me
-me, failure = queue_consumer(base, consumer, term)
+me, failure = consumer_open(base, consumer, term)
 if not me then return failure end
 
 failure = sound_fault(base, queue.levels, { consumer })
 if failure then return failure end
 
 queue.worker = me.worker
-local left = leave_slice(base, queue, consumer, {})
-if left == 0 then leave_lists(base, queue, consumer) end
+local left = consumer_remove_slice(base, queue, consumer, {})
+if left == 0 then consumer_remove(base, queue, consumer) end
 return { queue.now, left }

@@ -49,7 +49,7 @@ class QueueKeys:
 
     @property
     def scheduled(self) -> str:
-        """zset: seat (99 - level, 2 digits; position, 14 digits; id) by due time in ms."""
+        """zset: member (99 - level, 2 digits; position, 14 digits; id) by due time in ms."""
         return self.base + "scheduled"
 
     def held(self, consumer: str) -> str:
@@ -110,9 +110,9 @@ class QueueKeys:
         return f"{self.base}wake:{consumer}"
 
     @property
-    def short(self) -> str:
+    def byte_waiters(self) -> str:
         """hash: id of a job -> consumers whose bytes do not suffice for it, one per line."""
-        return self.base + "short"
+        return self.base + "byte_waiters"
 
     @property
     def ended(self) -> str:
@@ -130,9 +130,9 @@ class QueueKeys:
         return self.base + "parked"
 
     @property
-    def seated(self) -> str:
-        """hash: ids of scheduled jobs that do not go to the head when due -> "park" or "tail"."""
-        return self.base + "seated"
+    def returns_to(self) -> str:
+        """hash: scheduled jobs that do not go to the head when due -> "park", "old" or "tail"."""
+        return self.base + "returns_to"
 
     @property
     def awaited(self) -> str:

@@ -1,8 +1,8 @@
 """The queue's Lua scripts: found, expanded, checked, and run; a flushed script cache is survived.
 
-A script is a file `lua/<name>.lua`. Lines `--- @include "name"` are replaced by
-`lua/include/<name>.lua`, each file once; an indented one belongs to the function it stands in. The
-comment block at its top is its contract (`Header`).
+A script is a file `lua/<name>.lua`. Lines `--- @include "noun/name"` are replaced by
+`lua/include/<noun>/<name>.lua`, each file once; an indented one belongs to the function it stands
+in. The comment block at its top is its contract (`Header`).
 `lua/README.md` describes the format.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Arg = str | bytes | int | float
 
-_INCLUDE = re.compile(r'(\s*)--- @include "([a-z][a-z0-9_]*)"\s*')
+_INCLUDE = re.compile(r'(\s*)--- @include "([a-z][a-z0-9_]*(?:/[a-z][a-z0-9_]*)*)"\s*')
 _INCLUDE_ATTEMPT = re.compile(r"\s*--+\s*@include\b")
 _SECTION = re.compile(r"--- ([A-Z][A-Z_]*):\s*(.*)")
 _CONTINUATION = re.compile(r"---\s{2,}(\S.*)")

@@ -242,7 +242,7 @@ def test_where_nothing_is_known_the_oldest_alone_is_suspected_and_charges_come_l
     ]
     _, charge = errors_of(bench, "A")
     assert (charge["kind"], charge["deaths"], charge["crash"]) == ("crash", 2, 1)
-    assert "it was in the hands of 2 workers that died" in charge["message"]
+    assert "it was held by 2 workers that died" in charge["message"]
 
 
 def test_a_job_that_takes_its_pool_at_once_is_buried_after_a_suspicion_and_its_crashes(

@@ -42,7 +42,7 @@ puts = st.builds(
 )
 held = ["a0", "a1", "a2", "a3", "big"]
 mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
-seats = st.sampled_from([b"", b"9500000000000001r0", b"x"])
+members = st.sampled_from([b"", b"9500000000000001r0", b"x"])
 
 
 def _settle(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
@@ -100,7 +100,9 @@ MAKERS: dict[str, Maker] = {
         d(st.sampled_from([1, 500])),
     ),
     "cancel": lambda w, d: commands.cancel(KEYS, d(ids), held=d(flags)),
-    "check_job": lambda w, d: commands.check_job(KEYS, d(ids), d(seats), ["ghost"], deep=d(flags)),
+    "check_job": lambda w, d: commands.check_job(
+        KEYS, d(ids), d(members), ["ghost"], deep=d(flags)
+    ),
     "check_page": lambda w, d: commands.check_page(
         KEYS,
         d(st.sampled_from(["ready:4", "ready:9", "due:6", "scheduled", "dead", "held:c3"])),
@@ -144,11 +146,15 @@ MAKERS: dict[str, Maker] = {
     "renew": lambda w, d: commands.renew(KEYS, 5000, d(st.lists(names, max_size=2))),
     "repair_consumer": lambda w, d: commands.repair_consumer(KEYS, d(names)),
     "repair_job": lambda w, d: commands.repair_job(
-        KEYS, d(ids), d(st.sampled_from(["place", "place", "take"])), d(seats), ["ghost"]
+        KEYS, d(ids), d(st.sampled_from(["place", "place", "take"])), d(members), ["ghost"]
     ),
     "repair_leftovers": lambda w, d: commands.repair_leftovers(
         KEYS,
-        d(st.sampled_from(["causes", "errors", "awaited", "parked", "short", "records", "cause"])),
+        d(
+            st.sampled_from(
+                ["causes", "errors", "awaited", "parked", "byte_waiters", "records", "cause"]
+            )
+        ),
         d(some),
     ),
     "repair_meta": lambda w, d: commands.repair_meta(

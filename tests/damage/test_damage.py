@@ -117,7 +117,7 @@ def test_all_or_nothing(worlds: dict[str, World], name: str) -> None:
 PLANTED = {
     "a value that cannot be read stops a purge": (
         "purge",
-        "include/value.lua",
+        "include/job/value.lua",
         "if not position or ",
         "if position and ",
     ),
@@ -129,7 +129,7 @@ PLANTED = {
     ),
     "what a purge takes off the lists has no record": (
         "purge",
-        "include/end_jobs.lua",
+        "include/finish/end.lua",
         "records_write(base, queue, records)",
         "",
     ),

@@ -10,7 +10,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, Window
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
-from tests.support.snapshot import SEAT
+from tests.support.snapshot import MEMBER_PREFIX
 
 KEYS = QueueKeys("q")
 BODY = b'["t",["x"]]'
@@ -142,7 +142,7 @@ def places(keys: dict[str, Any]) -> dict[str, list[str]]:
             found[key] = [_id(element) for element in content if isinstance(element, bytes)]
         elif kind in ("scheduled", "dead") and isinstance(content, list):
             pairs = [pair for pair in content if isinstance(pair, tuple)]
-            cut = SEAT if kind == "scheduled" else 0
+            cut = MEMBER_PREFIX if kind == "scheduled" else 0
             found[key] = [_id(member[cut:]) for member, _ in pairs]
     return found
 

@@ -249,12 +249,12 @@ def test_a_scheduled_job_at_a_wrong_seat_gets_its_own(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str
 ) -> None:
     queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=60_000)])
-    ((seat, due),) = client.zrange(base + "scheduled", 0, -1, withscores=True)
+    ((member, due),) = client.zrange(base + "scheduled", 0, -1, withscores=True)
     client.delete(base + "scheduled")
     client.zadd(base + "scheduled", {b"9500000000000007later": due})
-    assert kinds(doctor.check_queue(queue.name)) == {"wrong-seat": "later"}
+    assert kinds(doctor.check_queue(queue.name)) == {"wrong-place": "later"}
     heals(doctor, queue)
-    assert client.zrange(base + "scheduled", 0, -1, withscores=True) == [(seat, due)]
+    assert client.zrange(base + "scheduled", 0, -1, withscores=True) == [(member, due)]
     assert queue.cancel("later")
 
 
@@ -549,10 +549,10 @@ def test_who_waits_for_room_for_a_job_that_is_gone_is_told(
     fill(queue, 3)
     one = consumer(name="c", jobs=2, bytes=30)
     assert [job.id for job in one.pull()] == ["j1"]
-    assert client.hgetall(base + "short") == {b"j0": b"c"}
-    client.hset(base + "short", mapping={"nobody": "c"})
-    client.hdel(base + "short", "j0")
-    assert kinds(doctor.check_queue(queue.name)) == {"short": "short"}
+    assert client.hgetall(base + "byte_waiters") == {b"j0": b"c"}
+    client.hset(base + "byte_waiters", mapping={"nobody": "c"})
+    client.hdel(base + "byte_waiters", "j0")
+    assert kinds(doctor.check_queue(queue.name)) == {"byte_waiters": "byte_waiters"}
     heals(doctor, queue)
     assert one.wait(5)
 

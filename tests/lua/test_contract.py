@@ -1,6 +1,7 @@
 """Each Lua script does with KEYS and ARGV what its header says, and nothing else."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +9,11 @@ from rqueue.protocol.scripts import SCRIPTS, Script, find_lua, script
 
 ROOT = find_lua()
 NAMES = SCRIPTS.names()
-INCLUDES = sorted(path.name for path in (ROOT / "include").iterdir())
+INCLUDES = sorted(
+    path.relative_to(ROOT / "include").as_posix()
+    for path in Path(str(ROOT / "include")).rglob("*")
+    if path.is_file()
+)
 
 SLOT = re.compile(r"local ([a-z_0-9]+) = (KEYS|ARGV)\[(\d+)\]")
 FIRST = re.compile(r"local FIRST = (\d+)")
@@ -121,7 +126,7 @@ def test_includes_take_all_they_need_as_parameters(include: str) -> None:
     assert text.startswith("--- "), "an include says what it is for"
 
 
-INCLUDE = re.compile(r'(\s*)--- @include "(\w+)"')
+INCLUDE = re.compile(r'(\s*)--- @include "([\w/]+)"')
 DEFINED = re.compile(r"local (?:function )?(\w+)(?:, (\w+))?")
 FILES = sorted([*(f"{name}.lua" for name in NAMES), *(f"include/{name}" for name in INCLUDES)])
 
@@ -158,6 +163,22 @@ def test_a_file_includes_what_it_uses(file: str) -> None:
             words = set(re.findall(r"(?<![.\w'])[A-Za-z_]\w*\b(?!')", code)) & EVERYTHING
             missing += sorted(words - set().union(*(names for _, names in known)))
     assert missing == []
+
+
+FUNCTION = re.compile(r"\s*local function (\w+)")
+
+
+@pytest.mark.parametrize("include", INCLUDES)
+def test_a_function_begins_with_its_file_s_name(include: str) -> None:
+    """So whoever reads a call knows where to look: <file>_..., or <folder>_<file>_... ."""
+    folder, _, file = include.removesuffix(".lua").partition("/")
+    assert file, "an include stands in the folder of its noun"
+    wanted = re.compile(rf"(?:{folder}_)?{file}(?:_\w+)?")
+    text = (ROOT / "include" / include).read_text(encoding="utf-8")
+    names = [found[1] for line in text.splitlines() if (found := FUNCTION.match(line))]
+    # what is local to another function is nobody's to look up
+    top = [name for name in names if re.search(rf"^local function {name}\b", text, re.M)]
+    assert [name for name in top if not wanted.fullmatch(name)] == []
 
 
 @pytest.mark.parametrize("include", INCLUDES)

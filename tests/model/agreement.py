@@ -41,15 +41,15 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
         },
     )
     yield "schedule", [(d, -lv, p, i) for i, d, lv, p in snapshot.scheduled], model.scheduled
-    yield "seats", _text(snapshot.hash("seated")), model.seated
+    yield "returns to", _text(snapshot.hash("returns_to")), model.returns_to
     yield "dead", sorted(snapshot.scores("dead")), sorted(model.dead)
     yield "ended", _letters(snapshot.hash("ended")), model.ended
     yield "ended before", _letters(snapshot.hash("ended:old")), model.older
     yield "history", [(row["id"], row["outcome"]) for row in snapshot.history], model.history
     yield (
-        "short",
-        _text(snapshot.hash("short")),
-        {id: "\n".join(names) for id, names in model.short.items()},
+        "byte_waiters",
+        _text(snapshot.hash("byte_waiters")),
+        {id: "\n".join(names) for id, names in model.byte_waiters.items()},
     )
     yield "paused", snapshot.meta.get("paused") == "1", model.paused
     yield "last position", int(snapshot.meta.get("seq", "0")), model.seq

@@ -306,11 +306,11 @@ class Machine(RuleBasedStateMachine):
         pick=some,
         place=some,
         outcome=st.sampled_from(["ack", "release", "retry", "retry", "reject"]),
-        seat=st.sampled_from(["old", "tail"]),
+        return_to=st.sampled_from(["old", "tail"]),
     )
-    def settle_one(self, pick: int, place: int, outcome: str, seat: str) -> None:
+    def settle_one(self, pick: int, place: int, outcome: str, return_to: str) -> None:
         """The simplest settle: one job, and no pull."""
-        self.settle_by(pick, [(place, outcome, 0, seat, True)], 0, False, None)
+        self.settle_by(pick, [(place, outcome, 0, return_to, True)], 0, False, None)
 
     @precondition(lambda self: any(len(held) == 1 for held in self.mine.values()))
     @rule(pick=some, outcome=st.sampled_from(["ack", "ack", "done"]))
@@ -338,7 +338,7 @@ class Machine(RuleBasedStateMachine):
         foreign = strangers[-others:] if others else []
         ack, done, retry, reject, release, freed = [], [], [], [], [], 0
         stays = {}
-        for place, outcome, delay, seat, charge in outcomes:
+        for place, outcome, delay, return_to, charge in outcomes:
             options = list(mine) + foreign
             if not options:
                 break
@@ -351,7 +351,7 @@ class Machine(RuleBasedStateMachine):
             elif outcome == "done":
                 done.append((id, None, b"1"))
             elif outcome.startswith("retry"):
-                delay, charge = (800, False) if seat == "park" else (delay, charge)
+                delay, charge = (800, False) if return_to == "park" else (delay, charge)
                 job = self.model.jobs.get(id)
                 before = job.deliveries if job else 0
                 if outcome == "retry before":
@@ -359,7 +359,7 @@ class Machine(RuleBasedStateMachine):
                     before += 1
                     if size:
                         stays[id] = size
-                retry.append(Retried(id, delay, seat, charge, ERROR, before))
+                retry.append(Retried(id, delay, return_to, charge, ERROR, before))
             elif outcome == "reject":
                 reject.append((id, CAUSE))
             else:
@@ -584,7 +584,7 @@ class Machine(RuleBasedStateMachine):
             *invariants.oldest_taken(before, after),
         ]
         if self.arrivals is not None:
-            waiting = sum(len(names.split(b"\n")) for names in before.hash("short").values())
+            waiting = sum(len(names.split(b"\n")) for names in before.hash("byte_waiters").values())
             wrong += invariants.no_herd(before, after, self.arrivals + waiting)
         wrong += differences(self.model, after)
         wrong += self.unwatched()

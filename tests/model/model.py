@@ -98,12 +98,12 @@ class Model:
     queue's order."""
     scheduled: list[tuple[int, int, int, str]] = field(default_factory=list)
     """(due, -level, position, id), sorted."""
-    seated: dict[str, str] = field(default_factory=dict)
+    returns_to: dict[str, str] = field(default_factory=dict)
     dead: list[str] = field(default_factory=list)
     ended: dict[str, str] = field(default_factory=dict)
     older: dict[str, str] = field(default_factory=dict)
     consumers: dict[str, Consumer] = field(default_factory=dict)
-    short: dict[str, list[str]] = field(default_factory=dict)
+    byte_waiters: dict[str, list[str]] = field(default_factory=dict)
     history: list[tuple[str, str]] = field(default_factory=list)
     accepted: list[str] = field(default_factory=list)
     behind: str = ""
@@ -205,7 +205,7 @@ class Model:
     def gone(self, ids: list[str], by: Consumer | None = None) -> None:
         """Who lacked the bytes for one of these jobs looks again, if it still has credit."""
         for id in ids:
-            for name in self.short.pop(id, []):
+            for name in self.byte_waiters.pop(id, []):
                 c = self.consumers.get(name)
                 if c and c is not by and c.state == "not_interested" and c.free > 0:
                     self.move(c, "notified")
@@ -239,7 +239,7 @@ class Model:
         del self.scheduled[: len(due)]
         for *_, id in due:
             job = self.jobs[id]
-            if self.seated.pop(id, "") == "tail":
+            if self.returns_to.pop(id, "") == "tail":
                 self.seq += 1
                 job.position, job.due = self.seq, 0
             self.place(job)
@@ -266,7 +266,7 @@ class Model:
         for id in ids:
             self.marks.pop(id, None)
             self.jobs.pop(id, None)
-            self.seated.pop(id, None)
+            self.returns_to.pop(id, None)
         self.record(live, letter)
         self.history += [(id, outcome) for id in live]
         self.gone(ids)
@@ -291,7 +291,7 @@ class Model:
             elif id in charged and job.crashes > 1:
                 turn = 1 + charged.index(id)
                 later.append(self.now + CRASH_DELAY_MS * 5 ** (job.crashes - 2) * turn)
-                self.seated[id] = "place"
+                self.returns_to[id] = "old"
                 self.schedule(job, later[-1])
             else:
                 self.place(job)
@@ -454,7 +454,7 @@ class Model:
             c.held += taken
             self.gone(taken, c)
             if tight:
-                waiting = self.short.setdefault(tight, [])
+                waiting = self.byte_waiters.setdefault(tight, [])
                 waiting += [c.name] if c.name not in waiting else []
             if not tight and len(taken) < free:
                 self.settle_state(c, "interested")
@@ -496,7 +496,7 @@ class Model:
         lines: list[tuple[str, str]] = []
         later: list[int] = []
         back = 0
-        for id, delay, seat, charge, _ in retry:
+        for id, delay, return_to, charge, _ in retry:
             if id not in c.held:
                 continue
             job = self.jobs[id]
@@ -509,14 +509,14 @@ class Model:
                 lines.append((id, "dead"))
             elif delay:
                 due = self.now + delay
-                if seat in ("tail", "park"):
-                    self.seated[id] = seat
-                if seat != "park":
+                if return_to in ("tail", "park"):
+                    self.returns_to[id] = return_to
+                if return_to != "park":
                     job.due = due
                 self.schedule(job, due)
                 later.append(due)
             else:
-                if seat == "tail":
+                if return_to == "tail":
                     self.seq += 1
                     job.position, job.due = self.seq, 0
                     self.tell_browsers()
@@ -600,7 +600,7 @@ class Model:
             due = min(was, self.now - (len(times) - 1 - times.index(was)))
             self.scheduled.remove((was, level, position, id))
             self.scheduled.append((due, level, position, id))
-            if id not in self.seated:
+            if id not in self.returns_to:
                 self.jobs[id].due = due
         self.scheduled.sort()
         count = len(chosen)
@@ -612,10 +612,10 @@ class Model:
         return max(count, promoted)
 
     def unpark(self) -> int:
-        back = [entry for entry in self.scheduled if self.seated.get(entry[-1]) == "park"]
+        back = [entry for entry in self.scheduled if self.returns_to.get(entry[-1]) == "park"]
         for entry in back:
             self.scheduled.remove(entry)
-            del self.seated[entry[-1]]
+            del self.returns_to[entry[-1]]
             self.place(self.jobs[entry[-1]])
         if back and not self.paused:
             self.notify(len(back))
@@ -637,7 +637,7 @@ class Model:
         elif any(entry[-1] == id for entry in self.scheduled):
             was = "scheduled"
             self.scheduled = [entry for entry in self.scheduled if entry[-1] != id]
-            self.seated.pop(id, None)
+            self.returns_to.pop(id, None)
         del self.jobs[id]
         if was == "ready":
             self.marks[id] = job.order

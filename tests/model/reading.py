@@ -23,9 +23,9 @@ from rqueue.protocol.commands import Put, ScriptCall
 from rqueue.protocol.credit import WindowCredit
 from rqueue.protocol.scripts import Scripts, run
 from rqueue.protocol.wake import RECONNECTED, Wake
-from rqueue_workers.worker.dispatcher import Desk
-from rqueue_workers.worker.executors.main_thread import Slot
-from rqueue_workers.worker.subscription import Hand
+from rqueue_workers.worker.dispatcher import Dispatcher
+from rqueue_workers.worker.executors.main_thread import CurrentJob
+from rqueue_workers.worker.subscription import Subscription
 
 
 class StagedConnection:
@@ -202,51 +202,52 @@ class LoneReading(Reading):
 
 
 class WorkerReading(Reading):
-    """With a worker's hand and desk: its main thread runs the jobs, its courier looks on."""
+    """With a worker's subscription and dispatcher: its main thread runs the jobs, its stand-by thread looks on."""
 
     @initialize(window=st.sampled_from([1, 2, 4, 100]))
     def join(self, window: int) -> None:
         connection: Any = self.connection
-        self.hand = Hand(0, self.queue.keys, connection, "w", lambda _count: None, window)
+        counted: Any = lambda _count: None  # noqa: E731
+        self.subscription = Subscription(0, self.queue.keys, connection, "w", counted, window)
         parts: Any = SimpleNamespace(strict=False, prefetch=0, plans={})
         listener: Any = self.listener
-        self.desk = Desk(parts, [self.hand], {}, parts, listener, Slot("w"), lambda: None)
-        self.desk._poll_at = float("inf")  # it hears when the test says so
-        self.hand.register("c", priority=0, lease_ms=600_000, slots=1, jobs=window)
-        self.desk.listen(self.hand)
+        self.dispatcher = Dispatcher(parts, [self.subscription], {}, parts, listener, CurrentJob("w"), lambda: None)
+        self.dispatcher._poll_at = float("inf")  # it hears when the test says so
+        self.subscription.register("c", priority=0, lease_ms=600_000, slots=1, jobs=window)
+        self.dispatcher.listen(self.subscription)
 
     @rule(count=st.integers(1, 4))
     def run_some(self, count: int) -> None:
-        for _ in range(min(count, len(self.hand.todo))):
-            id_, value, acquired = self.hand.todo.popleft()
+        for _ in range(min(count, len(self.subscription.todo))):
+            id_, value, acquired = self.subscription.todo.popleft()
             self.begin(Delivery(id_, value))
             head = value.partition(b";")[0]
-            self.hand.acks.append((id_, value, head, "t", acquired, 0.0, 0.0))
+            self.subscription.acks.append((id_, value, head, "t", acquired, 0.0, 0.0))
 
     @rule()
     def post(self) -> None:
-        self.desk.post(self.hand)
+        self.dispatcher.post(self.subscription)
 
     @rule()
     def step(self) -> None:
-        self.desk.step(self.hand)
+        self.dispatcher.step(self.subscription)
 
     @rule()
     def attend(self) -> None:
-        """A job runs long: the courier gives back what waits behind it."""
-        self.desk.guarded(self.desk.clear, self.hand)
-        if self.hand.pending:
-            self.desk.guarded(self.desk._step, self.hand, True)
+        """A job runs long: the stand-by thread gives back what waits behind it."""
+        self.dispatcher.guarded(self.dispatcher.clear, self.subscription)
+        if self.subscription.pending:
+            self.dispatcher.guarded(self.dispatcher._step, self.subscription, True)
 
     @rule(timeout=st.sampled_from([0, 0.01]))
     def hear(self, timeout: float) -> None:
-        self.desk.wait(timeout, 0)
+        self.dispatcher.wait(timeout, 0)
 
     def work_off(self) -> None:
         for _ in range(20 * self.sent + 20):
             if len(self.begun) == self.sent:
                 return
             self.run_some(4)
-            self.desk.step(self.hand)
-            self.desk.wait(1, 0)
+            self.dispatcher.step(self.subscription)
+            self.dispatcher.wait(1, 0)
         raise AssertionError(f"only {len(self.begun)} of {self.sent} jobs began")

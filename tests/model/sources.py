@@ -24,7 +24,7 @@ def frozen(folder: Path) -> Scripts:
     """
     shutil.copytree(Path(str(find_lua())), folder / "lua")
     running = "time[1] * 1000 + math.floor(time[2] / 1000) + (tonumber(offset) or 0)"
-    changed(folder, "include/clock.lua", running, f"{START_MS} + (tonumber(offset) or 0)")
+    changed(folder, "include/queue/clock.lua", running, f"{START_MS} + (tonumber(offset) or 0)")
     # Lifetimes are Redis's own business and go on: no search takes that long.
-    changed(folder, "include/records.lua", "return 2 * keep", "return 2 * keep + 600000")
+    changed(folder, "include/result/records.lua", "return 2 * keep", "return 2 * keep + 600000")
     return Scripts(folder / "lua")

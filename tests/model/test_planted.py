@@ -52,8 +52,8 @@ def enqueue(
     return "enqueue", {"jobs": [(4, delay, padding, limit, 0 if known else 1)], "immediate": False}
 
 
-def retry_later(seat: str) -> tuple[str, dict[str, Any]]:
-    outcomes = [(0, "retry", 800, seat, True)]
+def retry_later(return_to: str) -> tuple[str, dict[str, Any]]:
+    outcomes = [(0, "retry", 800, return_to, True)]
     return "settle", {
         "pick": 0,
         "outcomes": outcomes,
@@ -67,8 +67,8 @@ def make_ready(*picks: int) -> tuple[str, dict[str, Any]]:
     return "promote", {"chosen": list(picks), "parked": False}
 
 
-def settle(outcome: str, seat: str = "old", pick: int = 0) -> tuple[str, dict[str, Any]]:
-    return "settle_one", {"pick": pick, "place": 0, "outcome": outcome, "seat": seat}
+def settle(outcome: str, return_to: str = "old", pick: int = 0) -> tuple[str, dict[str, Any]]:
+    return "settle_one", {"pick": pick, "place": 0, "outcome": outcome, "return_to": return_to}
 
 
 def pass_time(ms: int) -> tuple[str, dict[str, Any]]:
@@ -94,7 +94,7 @@ JOIN = (
 )
 RELEASE_SECOND = (
     "settle_one",
-    {"pick": 0, "place": 1, "outcome": "release", "seat": "old"},
+    {"pick": 0, "place": 1, "outcome": "release", "return_to": "old"},
 )
 HEAR = ("hear", {"pick": 0})
 PULL = ("pull", {"pick": 0, "window": None, "recall": False})
@@ -125,14 +125,14 @@ FAULTS = [
     ),
     Fault(
         "a released job goes to the tail",
-        "include/give_back.lua",
+        "include/finish/release.lua",
         "place_back(base, returned)",
         "for _, job in ipairs(returned) do"
         " redis.call('RPUSH', base .. 'ready:' .. job.level, job.id) end",
     ),
     Fault(
         "what was noted of an earlier delivery is charged",
-        "include/suspects.lua",
+        "include/finish/suspects.lua",
         "if deliveries and tonumber(deliveries) == job.deliveries then",
         "if deliveries then",
         (
@@ -150,14 +150,14 @@ FAULTS = [
     ),
     Fault(
         "the end of a lease suspects what nobody has read",
-        "include/suspects.lua",
+        "include/finish/suspects.lua",
         "if not unread[job.id] then",
         "if true then",
         (begin((3, 0)), enqueue(), LEASE_OVER, renew()),
     ),
     Fault(
         "the end of a lease charges the oldest beside what was noted",
-        "include/suspects.lua",
+        "include/finish/suspects.lua",
         "if left == 0 and before + count == 0 then",
         "if left == 0 then",
         (
@@ -173,21 +173,21 @@ FAULTS = [
     ),
     Fault(
         "who is suspected for the first time is charged",
-        "include/suspects.lua",
+        "include/finish/suspects.lua",
         "if not suspects_known(base, job) then",
         "if false then",
         (*TWO_HELD, LEASE_OVER, renew()),
     ),
     Fault(
         "a suspicion is forgotten",
-        "include/suspects.lua",
+        "include/finish/suspects.lua",
         "if not suspects_known(base, job) then",
         "if true then",
         (*TWO_HELD, LEASE_OVER, renew(), JOIN, PULL, LEASE_OVER, renew()),
     ),
     Fault(
         "a suspicion goes along to another place",
-        "include/suspects.lua",
+        "include/finish/suspects.lua",
         " and error_.position == job.position",
         "",
         (
@@ -197,35 +197,35 @@ FAULTS = [
     ),
     Fault(
         "a job that crashes again comes back at once",
-        "include/attempt.lua",
+        "include/finish/attempt.lua",
         "if job.crashes < 2 then return 0 end",
         "if job.crashes < 9 then return 0 end",
         (begin((3, 0)), enqueue(), HEAR, crash(0), JOIN, PULL, crash(0)),
     ),
     Fault(
         "a job that crashed again loses its place",
-        "include/give_back.lua",
-        "redis.call('HSET', base .. 'seated', id, 'place')",
+        "include/finish/release.lua",
+        "redis.call('HSET', base .. 'returns_to', id, 'place')",
         "",
         (begin((3, 0)), enqueue(), HEAR, crash(0), JOIN, PULL, crash(0)),
     ),
     Fault(
         "jobs that crashed together come back together",
-        "include/attempt.lua",
+        "include/finish/attempt.lua",
         "* turn, CRASH_DELAY_MOST",
         ", CRASH_DELAY_MOST",
         (*TWO_HELD, crash(0, 1), JOIN, PULL, crash(0, 1)),
     ),
     Fault(
         "crashes have no limit",
-        "include/give_back.lua",
+        "include/finish/release.lua",
         "or crashes > 0 and cause.crash >= crashes",
         "",
         (begin((3, 0)), enqueue(limit=-1), HEAR, crash(0)),
     ),
     Fault(
         "nobody watches for a job that crashed again",
-        "include/give_back.lua",
+        "include/finish/release.lua",
         "schedule_watch(base, state.now, soonest, state.timer)",
         "",
         (begin((1, 0), (1, 0)), enqueue(), HEAR, crash(0), OBEY, JOIN, crash(0)),
@@ -245,13 +245,13 @@ FAULTS = [
     ),
     Fault(
         "what leaves the middle of the hands takes its neighbours along",
-        "include/hands_apart.lua",
+        "include/held/remove.lua",
         "if not gone[some[i]] then rest[#rest + 1] = some[i] end",
         "",
     ),
     Fault(
         "a settle in an old term counts",
-        "include/queue.lua",
+        "include/queue/open.lua",
         "if row[1] ~= term then",
         "if false then",
     ),
@@ -277,7 +277,7 @@ FAULTS = [
     ),
     Fault(
         "an arrival wakes all",
-        "include/consumers.lua",
+        "include/consumer/notify.lua",
         "if covered >= jobs then break end",
         "",
     ),
@@ -289,55 +289,55 @@ FAULTS = [
     ),
     Fault(
         "a job handed over is in nobody's hands",
-        "include/into_hands.lua",
+        "include/deliver/assign.lua",
         "redis.call('RPUSH', base .. 'held:' .. consumer, id) >=",
         "1 >=",
     ),
     Fault(
         "a job handed over goes past one that waits",
-        "include/hand_over.lua",
+        "include/deliver/direct.lua",
         "if there > 0 then",
         "if false then",
         (begin((1, 0), (1, 0)), PAUSE, enqueue(), RESUME, enqueue()),
     ),
     Fault(
         "a lone job goes past one that waits",
-        "include/enqueue_lone.lua",
+        "include/enqueue/fast_path.lua",
         "or redis.call('EXISTS', base .. 'ready:4', base .. 'due:4', base .. 'scheduled') > 0",
         "",
         (begin((1, 0), (1, 0)), PAUSE, enqueue(), RESUME, enqueue()),
     ),
     Fault(
         "a lone job is handed over and its bytes are not counted",
-        "include/enqueue_lone.lua",
+        "include/enqueue/fast_path.lua",
         "window[2] ~= '0' and string.format('%d', #value), id, value)",
         "nil, id, value)",
         (begin((3, 100)), enqueue(), HEAR, NEXT, enqueue(60), HEAR, enqueue(60), PULL),
     ),
     Fault(
         "a lone job is handed over and the bytes in hand before are forgotten",
-        "include/enqueue_lone.lua",
+        "include/enqueue/fast_path.lua",
         "or window[2] ~= '0' and (window[4] or '0') ~= '0' then return nil",
         "then return nil",
         (begin((3, 500)), enqueue(), HEAR, PULL, enqueue()),
     ),
     Fault(
         "a lone job is handed over twice",
-        "include/enqueue_lone.lua",
+        "include/enqueue/fast_path.lua",
         "HEXISTS', base .. 'ended', id)",
         "HEXISTS', base .. 'ended', '')",
         (begin((1, 0)), enqueue(), HEAR, settle("ack"), enqueue(known=True)),
     ),
     Fault(
         "a consumer's other jobs are lost when one of them is settled",
-        "include/settle_lone.lua",
+        "include/settle/fast_path.lua",
         "if head[2] then redis.call('LPUSH', held, head[2]) end",
         "",
         (begin((3, 0), ready=3), PULL, settle("ack"), ACK_AND_PULL),
     ),
     Fault(
         "a lone settle takes what was cancelled",
-        "include/settle_lone.lua",
+        "include/settle/fast_path.lua",
         "if value and string.byte(value) ~= 33 then",
         "if value then",
         (
@@ -349,7 +349,7 @@ FAULTS = [
     ),
     Fault(
         "a lone settle in an old term counts",
-        "include/settle_lone.lua",
+        "include/settle/fast_path.lua",
         "mine[1] ~= arguments[2] or",
         "",
         (
@@ -359,21 +359,21 @@ FAULTS = [
     ),
     Fault(
         "errors outlive a job that is settled alone",
-        "include/settle_lone.lua",
+        "include/settle/fast_path.lua",
         "if known then redis.call('HDEL', base .. 'errors', id) end",
         "",
         (begin((1, 0), ready=2), PULL, NEXT, settle("retry"), PULL, NEXT),
     ),
     Fault(
         "who settles alone waits though there is work",
-        "include/settle_lone.lua",
-        "empty = redis.call('EXISTS', ready, base .. 'scheduled', base .. 'short') == 0",
+        "include/settle/fast_path.lua",
+        "empty = redis.call('EXISTS', ready, base .. 'scheduled', base .. 'byte_waiters') == 0",
         "empty = true",
         (begin((3, 0)), enqueue(), HEAR, NEXT, enqueue(), HEAR, enqueue(), NEXT),
     ),
     Fault(
         "lower levels come first",
-        "include/levels.lua",
+        "include/order/levels.lua",
         "return a > b",
         "return a < b",
     ),
@@ -386,7 +386,7 @@ FAULTS = [
     ),
     Fault(
         "an id is accepted again a little too early",
-        "include/records.lua",
+        "include/result/records.lua",
         "  queue.since = string.format('%d', queue.now)\n"
         "  redis.call('HSET', base .. 'meta', 'ended_since', queue.since)",
         "  redis.call('HSET', base .. 'meta', 'ended_since', string.format('%d', queue.now))",
@@ -408,7 +408,7 @@ FAULTS = [
     ),
     Fault(
         "a release is charged",
-        "include/give_back.lua",
+        "include/finish/release.lua",
         "    job.deliveries = job.deliveries + 1\n    if last then",
         "    job.deliveries = job.deliveries + 1\n"
         "    if not charge then job.attempts = job.attempts + 1 end\n"
@@ -417,9 +417,9 @@ FAULTS = [
     Fault(
         "a refused settle has written already",
         "settle.lua",
-        "me, failure = queue_consumer(base, consumer, term, mine)",
+        "me, failure = consumer_open(base, consumer, term, mine)",
         "redis.call('HINCRBY', meta, 'settles', 1)\n"
-        "me, failure = queue_consumer(base, consumer, term, mine)",
+        "me, failure = consumer_open(base, consumer, term, mine)",
     ),
     Fault(
         "an immediate job that is refused is stored",
@@ -430,13 +430,13 @@ FAULTS = [
     ),
     Fault(
         "one job more than the window is handed out",
-        "include/pull.lua",
+        "include/pull/pull.lua",
         "local free = consumer.want - held",
         "local free = consumer.want - held + 1",
     ),
     Fault(
         "bytes are not looked at",
-        "include/take.lua",
+        "include/pull/dequeue.lua",
         "if room and bytes + size > room",
         "if false and bytes + size > room",
     ),
@@ -458,27 +458,27 @@ FAULTS = [
     ),
     Fault(
         "a consumer that waits for bytes is forgotten",
-        "include/short.lua",
-        "  local waiting = redis.call('HMGET', base .. 'short', unpack(ids))",
+        "include/consumer/wait_for_bytes.lua",
+        "  local waiting = redis.call('HMGET', base .. 'byte_waiters', unpack(ids))",
         "  local waiting = {}",
     ),
     Fault(
         "a paused queue hands out",
-        "include/pull.lua",
+        "include/pull/pull.lua",
         "  if queue.paused then\n    pull_leave",
         "  if false then\n    pull_leave",
     ),
     Fault(
         "work is not passed on",
-        "include/pass_on.lua",
+        "include/consumer/notify_next.lua",
         "  if queue.paused or queue.quiet then return end\n  if redis",
         "  if true then return end\n  if redis",
     ),
     Fault(
         "a job that is due earlier tells nobody",
-        "include/schedule.lua",
-        "if due > schedule_added[soonest] then",
-        "if due >= schedule_added[soonest] then",
+        "include/schedule/add.lua",
+        "if due > ADDED[soonest] then",
+        "if due >= ADDED[soonest] then",
     ),
     Fault(
         "after a pause nobody watches the schedule",
@@ -488,20 +488,20 @@ FAULTS = [
     ),
     Fault(
         "due jobs come in reverse",
-        "include/promote.lua",
+        "include/schedule/promote.lua",
         "      redis.call('RPUSH', key, unpack(ids))\n",
         "      redis.call('LPUSH', key, unpack(ids))\n",
     ),
     Fault(
         "a job made ready by hand stands where it was put",
-        "include/place_behind.lua",
-        "if not before or not first or order_before(before, first) then",
+        "include/order/append_sorted.lua",
+        "if not before or not first or sort_key_before(before, first) then",
         "if true then",
         (begin(), enqueue(delay=800), enqueue(delay=800), make_ready(1), make_ready(0)),
     ),
     Fault(
         "a due job that comes back stands behind those that are due later",
-        "include/order.lua",
+        "include/order/sort_key.lua",
         "one.due < other.due or one.due == other.due and one.position",
         "one.position",
         (
@@ -517,7 +517,7 @@ FAULTS = [
     ),
     Fault(
         "a job that goes to the tail when due stays among the due ones",
-        "include/promote_apart.lua",
+        "include/schedule/promote_special.lua",
         "redis.call('HINCRBY', meta, 'seq', 1), 0",
         "redis.call('HINCRBY', meta, 'seq', 1), job.due",
         (begin((1, 0)), enqueue(), HEAR, retry_later("tail"), pass_time(900), PULL),
@@ -530,8 +530,8 @@ FAULTS = [
     ),
     Fault(
         "a consumer that does not answer keeps its wake-up",
-        "include/upkeep.lua",
-        "  upkeep_notified(base, queue)\n",
+        "include/consumer/maintenance.lua",
+        "  maintenance_notified(base, queue)\n",
         "",
         (
             begin((1, 0), (1, 0)),
@@ -546,7 +546,7 @@ FAULTS = [
     ),
     Fault(
         "the end of a lease suspects every job",
-        "include/suspects.lua",
+        "include/finish/suspects.lua",
         "        break\n",
         "",
         (begin((3, 0), ready=2), OBEY, LEASE_OVER, renew()),

@@ -50,7 +50,7 @@ def test_a_reply_that_does_not_say_behind_what_it_comes_is_found(
 ) -> None:
     lua = frozen(tmp_path)
     right = "if held > 0 then behind = redis.call('LINDEX', held_key, '-1') end"
-    changed(tmp_path, "include/pull.lua", right, "")
+    changed(tmp_path, "include/pull/pull.lua", right, "")
     changed(tmp_path, "pull.lua", "redis.call('LINDEX', held, -1) or ''", "''")
     with pytest.raises(AssertionError, match=WRONG):
         run_state_machine_as_test(machine(kind, client, lua), settings=PLANTED)

@@ -46,11 +46,11 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "check_job": [
         Sample(
-            commands.check_job(K, "id", b"seat", ["c1"]),
-            {"id": b"id", "seat": b"seat", "deep": "1"},
+            commands.check_job(K, "id", b"member", ["c1"]),
+            {"id": b"id", "member": b"member", "deep": "1"},
             rest=[b"c1"],
         ),
-        Sample(commands.check_job(K, "id", deep=False), {"id": b"id", "seat": b"", "deep": "0"}),
+        Sample(commands.check_job(K, "id", deep=False), {"id": b"id", "member": b"", "deep": "0"}),
     ],
     "check_page": [Sample(commands.check_page(K, "which", "start", "stop"))],
     "check_rights": [Sample(commands.check_rights(K))],
@@ -173,8 +173,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "repair_consumer": [Sample(commands.repair_consumer(K, "consumer"), {"consumer": b"consumer"})],
     "repair_job": [
         Sample(
-            commands.repair_job(K, "id", "step", b"seat", ["c1"]),
-            {"id": b"id", "seat": b"seat"},
+            commands.repair_job(K, "id", "step", b"member", ["c1"]),
+            {"id": b"id", "member": b"member"},
             rest=[b"c1"],
         )
     ],

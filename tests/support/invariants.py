@@ -122,7 +122,7 @@ def order(snapshot: Snapshot) -> list[str]:
     for id, _, its_level, position in snapshot.scheduled:
         head = header(snapshot, id)
         if head is not None and (head.level, head.position) != (its_level, position):
-            wrong.append(f"job {id} at {head.position} has the seat {position} in the schedule")
+            wrong.append(f"job {id} at {head.position} has the place {position} in the schedule")
     return wrong
 
 
@@ -231,7 +231,7 @@ def leftovers(snapshot: Snapshot) -> list[str]:
         ("errors", set(snapshot.jobs)),
         ("causes", dead),
         ("parked", scheduled),
-        ("seated", scheduled),
+        ("returns_to", scheduled),
         ("awaited", set(snapshot.jobs)),
     ):
         for raw in snapshot.hash(key):

@@ -27,7 +27,7 @@ end
 return { redis.call('TIME')[1], redis.call('TIME')[2], out }
 """
 
-SEAT = 16
+MEMBER_PREFIX = 16
 """Digits before the id in a member of the schedule: two of 99 - level, the others a position."""
 
 
@@ -82,8 +82,9 @@ class Snapshot:
     @cached_property
     def scheduled(self) -> list[tuple[str, int, int, int]]:
         """(id, due ms, level, position), in due order."""
+        cut = MEMBER_PREFIX
         return [
-            (member[SEAT:].decode(), int(score), 99 - int(member[:2]), int(member[2:SEAT]))
+            (member[cut:].decode(), int(score), 99 - int(member[:2]), int(member[2:cut]))
             for member, score in self.keys.get("scheduled", [])
         ]
 

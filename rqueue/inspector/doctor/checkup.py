@@ -18,7 +18,7 @@ from rqueue.inspector.doctor.consumer_checks import (
     diagnose_liveness,
 )
 from rqueue.inspector.doctor.findings import Action, Finding
-from rqueue.inspector.doctor.job_checks import SEAT, diagnose_job, list_of, seat_of
+from rqueue.inspector.doctor.job_checks import MEMBER_PREFIX, diagnose_job, list_of, seat_of
 from rqueue.inspector.doctor.note_checks import (
     MARK_SIGNS,
     diagnose_guard,
@@ -96,7 +96,7 @@ class Checkup:
         if countable and not unsorted and not self._suspects:
             yield from self._thrice(["marked"], partial(diagnose_marked, self.walk))
         yield from self._thrice(
-            ["causes", "errors", "awaited", "parked", "short"],
+            ["causes", "errors", "awaited", "parked", "byte_waiters"],
             partial(diagnose_leftovers, self.walk),
         )
         yield from self._thrice(["guard"], partial(diagnose_guard, self.walk))
@@ -161,8 +161,8 @@ class Checkup:
             seen = {element.member for element in elements}
         return in_order
 
-    def _suspect(self, member: bytes, seat: bytes = b"") -> None:
-        self._suspects.setdefault(member.decode("utf-8", "surrogateescape"), seat)
+    def _suspect(self, id: bytes, member: bytes = b"") -> None:
+        self._suspects.setdefault(id.decode("utf-8", "surrogateescape"), member)
 
     def _glance(self, member: bytes) -> None:
         """Suspect what may only have moved: the first look at it is a cheap one."""
@@ -179,7 +179,7 @@ class Checkup:
         return list_of(element.head) == f"{kind}:{level}"
 
     def _suspect_scheduled(self, element: Checked) -> None:
-        id_ = element.member[SEAT:]
+        id_ = element.member[MEMBER_PREFIX:]
         right = seat_of(element.head, id_.decode("utf-8", "surrogateescape"))
         if "h" not in element.notes or set("dr") & set(element.notes) or element.member != right:
             self._suspect(id_, element.member)
@@ -231,7 +231,7 @@ class Checkup:
             cursor, ids = self.walk.execute(call)
             missing.update(id_ for id_ in ids if passes == 1 or crc32(id_) % passes == number)
         for which in self._places():
-            skip = SEAT if which == "scheduled" else 0
+            skip = MEMBER_PREFIX if which == "scheduled" else 0
             for elements in self.walk.pages(which):
                 missing.difference_update(element.member[skip:] for element in elements)
         for id_ in islice(missing, SUSPECTS_MAX):
@@ -245,16 +245,16 @@ class Checkup:
     # -- what is wrong -----------------------------------------------------------------------------
 
     def _diagnose_job(self, id: str) -> list[Finding]:
-        seat = self._suspects[id]
+        member = self._suspects[id]
         others, deep = self.walk.others, id not in self._glances
         self._glances.discard(id)
-        call = commands.check_job(self.keys, id, seat, others, deep=deep)
+        call = commands.check_job(self.keys, id, member, others, deep=deep)
         places = self.walk.execute(call)
         strangers = set(places.holders) & set(others)
         elsewhere = places.lists or places.dead or places.due or len(places.holders) > 1
         if strangers and places.head[:1] == "h" and not elsewhere:
             return []  # all that an unregistered consumer holds is one finding
-        return diagnose_job(self.keys.queue, id, places, seat, others)
+        return diagnose_job(self.keys.queue, id, places, member, others)
 
     def _diagnose_consumer(self, name: str) -> list[Finding]:
         now = server_now(self.client, self.keys)

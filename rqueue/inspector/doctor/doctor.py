@@ -96,7 +96,7 @@ class Doctor:
 
         if action.verb == "job":
             for id_ in action.ids:
-                run(commands.repair_job(keys, id_, "place", action.seat, action.others))
+                run(commands.repair_job(keys, id_, "place", action.member, action.others))
         elif action.verb == "order":
             # all out first: into a list that is not sorted nothing can be put at its place
             for step in ("take", "place"):

@@ -28,7 +28,7 @@ class Action:
 
     verb: Literal["job", "order", "consumer", "meta", "leftovers", "look"]
     ids: tuple[str, ...] = ()
-    seat: bytes = b""
+    member: bytes = b""
     others: tuple[str, ...] = ()
     which: str = ""
     levels: tuple[int, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.protocol.commands.repair import Places, level_in, order_in
 
-SEAT = 16
+MEMBER_PREFIX = 16
 """Digits before the id in a member of the schedule: two of 99 - level, the others the position."""
 
 
@@ -24,7 +24,7 @@ def list_of(head: str) -> str:
     return "" if order is None else f"{'due' if order[0] else 'ready'}:{level_in(head)}"
 
 
-def _where(places: Places, own: bytes, seat: bytes) -> list[str]:
+def _where(places: Places, own: bytes, member: bytes) -> list[str]:
     """The places in words, one for each time the job is there."""
     found = [f"in list {name}" for name, times in places.lists.items() for _ in range(times)]
     found += [f"held by {name}" for name, times in places.holders.items() for _ in range(times)]
@@ -32,25 +32,25 @@ def _where(places: Places, own: bytes, seat: bytes) -> list[str]:
         found.append("among the dead letters")
     if places.due is not None:
         found.append("in the schedule")
-    if places.stray is not None and seat != own:
-        found.append("in the schedule at a wrong seat")
+    if places.stray is not None and member != own:
+        found.append("in the schedule at a wrong place")
     return found
 
 
 def diagnose_job(
-    queue: str, id: str, places: Places, seat: bytes = b"", others: tuple[str, ...] = ()
+    queue: str, id: str, places: Places, member: bytes = b"", others: tuple[str, ...] = ()
 ) -> list[Finding]:
     """What is wrong with this job; [] where nothing is. others: unregistered consumers: what they
     hold is their own finding."""
 
     def finding(invariant: str, kind: str, says: str, remedy: str) -> list[Finding]:
-        action = Action("job", (id,), seat, others)
+        action = Action("job", (id,), member, others)
         return [Finding(invariant, kind, queue, id, says, remedy, action=action)]
 
     head = places.head
     kind, header = head[:1], head[1:]
     own = seat_of(header, id) if kind == "h" else b""
-    where = _where(places, own, seat)
+    where = _where(places, own, member)
     said = " and ".join(where)
     if not head:
         if not where:
@@ -99,13 +99,13 @@ def diagnose_job(
             f"job {id!r} waits {said}, but belongs into {list_of(header)}",
             "move it there, to its place",
         )
-    if places.stray is not None and seat != own:
+    if places.stray is not None and member != own:
         return finding(
             "order",
-            "wrong-seat",
-            f"job {id!r} is scheduled at a seat that is not that of its level and position: it"
+            "wrong-place",
+            f"job {id!r} is scheduled at a place that is not that of its level and position: it"
             " can be neither cancelled nor shown, and is due in a wrong order",
-            "give it its seat",
+            "give it its place",
         )
     if places.dead and not places.cause:
         return [

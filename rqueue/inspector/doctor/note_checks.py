@@ -120,7 +120,7 @@ def diagnose_leftovers(walk: Walk, which: str) -> list[Finding]:
         "errors": "errors of jobs that are not there: they take room",
         "awaited": "notes that somebody waits for a job that is not there: they take room",
         "parked": "notes that a job is parked which is not scheduled: the numbers are wrong",
-        "short": "consumers wait for room for a job that is not there: they are never told",
+        "byte_waiters": "consumers wait for room for a job that is not there: they are never told",
     }[which]
     shown = ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
     return [
@@ -130,8 +130,8 @@ def diagnose_leftovers(walk: Walk, which: str) -> list[Finding]:
             walk.keys.queue,
             which,
             f"{len(ids)}{' or more' if len(ids) == 250 else ''} {what} ({shown})",
-            "tell them" if which == "short" else "drop them",
-            "problem" if which in ("short", "causes") else "note",
+            "tell them" if which == "byte_waiters" else "drop them",
+            "problem" if which in ("byte_waiters", "causes") else "note",
             Action("leftovers", tuple(ids), which=which),
         )
     ]

@@ -67,8 +67,8 @@ class CheckedPage(NamedTuple):
 
 class Places(NamedTuple):
     """Where one job is, at one moment. `head` begins with "h" for a header, "!" for a mark, "?" for
-    what is neither; "" = no such job. `due`: at its own seat in the schedule, `stray`: at the seat
-    that was asked for. `lists`, `holders`: name -> how often."""
+    what is neither; "" = no such job. `due`: at its own member in the schedule, `stray`: at
+    the member that was asked for. `lists`, `holders`: name -> how often."""
 
     now: int
     head: str
@@ -155,19 +155,19 @@ def check_scan(keys: QueueKeys, cursor: str, limit: int) -> ScriptCall[tuple[str
 
 
 def check_job(
-    keys: QueueKeys, id: str, seat: bytes = b"", others: Sequence[str] = (), *, deep: bool = True
+    keys: QueueKeys, id: str, member: bytes = b"", others: Sequence[str] = (), *, deep: bool = True
 ) -> ScriptCall[Places]:
     """Every place that one job is in. deep: walk the ready lists (slow where many jobs wait), else
     look only where its position says."""
-    args: list[Arg] = [_bytes(id), seat, "1" if deep else "0", *map(_bytes, others)]
+    args: list[Arg] = [_bytes(id), member, "1" if deep else "0", *map(_bytes, others)]
     return ScriptCall("check_job", keys.meta, args, _read_places)
 
 
 def repair_job(
-    keys: QueueKeys, id: str, step: str = "place", seat: bytes = b"", others: Sequence[str] = ()
+    keys: QueueKeys, id: str, step: str = "place", member: bytes = b"", others: Sequence[str] = ()
 ) -> ScriptCall[str]:
     """Leave a job in exactly one place; answers which."""
-    args: list[Arg] = [_bytes(id), step, seat, *map(_bytes, others)]
+    args: list[Arg] = [_bytes(id), step, member, *map(_bytes, others)]
     return ScriptCall("repair_job", keys.meta, args, _read_word)
 
 

@@ -1,0 +1,67 @@
+--- @include "consumer/remove"
+--- @include "finish/suspects"
+--- @include "consumer/lists"
+--- @include "consumer/notify"
+--- @include "consumer/notify_next"
+
+--- What whoever looks next sets right: leases that ended, notifications that nobody answered, work that nobody was
+--- told of. A few steps per call.
+
+--- Leases that ended which one call looks at, and jobs that it releases of all of them.
+local MAINTENANCE_LEASES, MAINTENANCE_JOBS = 16, 200
+local MAINTENANCE_NOTIFIED = 16
+
+--- Returns how many consumers left, and whether leases that ended are left for another call.
+local function maintenance_leases(base, queue)
+  local past = '(' .. string.format('%d', queue.now)
+  local ended = redis.call('ZRANGEBYSCORE', base .. 'consumers', '-inf', past, 'LIMIT', 0, MAINTENANCE_LEASES)
+  local gone, room = 0, MAINTENANCE_JOBS
+  for _, consumer in ipairs(ended) do
+    if room == 0 then break end
+    queue.worker = redis.call('HGET', base .. 'consumer:' .. consumer, 'worker') or ''
+    local cause = { kind = 'crash', type = 'LeaseEnded', at = queue.now, worker = queue.worker, traceback = '',
+      message = 'the lease of the worker ended: its host, its pool or its connection was gone' }
+    local count
+    local left, given = consumer_remove_slice(base, queue, consumer, function(jobs, others)
+      local charged
+      charged, count = suspects_of(base, consumer, jobs, others, cause)
+      return charged
+    end, room)
+    if left == 0 then
+      consumer_remove(base, queue, consumer)
+      gone = gone + 1
+    else
+      -- fenced from the first slice on: a settle in the old term finds no consumer
+      redis.call('HDEL', base .. 'consumer:' .. consumer, 'term')
+      suspects_note(base, consumer, count)
+    end
+    room = room - given
+  end
+  return gone, #ended > 0 and redis.call('ZCOUNT', base .. 'consumers', '-inf', past) > 0
+end
+
+local function maintenance_notified(base, queue)
+  local late = redis.call('ZRANGEBYSCORE', base .. 'notified', '-inf', queue.now, 'LIMIT', 0, MAINTENANCE_NOTIFIED)
+  for _, consumer in ipairs(late) do
+    local priority = redis.call('HGET', base .. 'consumer:' .. consumer, 'priority')
+    -- it will be told again: its wake-ups must not pile up while it is busy
+    redis.call('LREM', base .. 'wake:' .. consumer, 0, 'w')
+    consumer_lists_move(base, queue.now, consumer, 'notified', 'interested', priority)
+  end
+end
+
+--- Returns how many consumers whose leases had ended left, and whether more is to be done at once.
+local function maintenance_run(base, queue)
+  local gone, more = maintenance_leases(base, queue)
+  maintenance_notified(base, queue)
+  if not queue.paused and redis.call('EXISTS', base .. 'interested') == 1
+    and redis.call('EXISTS', base .. 'notified') == 0 then
+    if notify_next_work_waits(base, queue) then
+      consumer_notify(base, queue.now, 1, queue.timer, queue.ranked)
+    elseif redis.call('EXISTS', base .. 'scheduled') == 1
+      and not (queue.timer and redis.call('ZSCORE', base .. 'interested', queue.timer)) then
+      notify_pass_timer(base, queue.now)
+    end
+  end
+  return gone, more
+end

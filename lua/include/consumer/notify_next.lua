@@ -1,0 +1,22 @@
+--- @include "order/levels"
+--- @include "consumer/notify"
+
+--- Work that waits for somebody: elements in the lists, or due jobs not yet promoted.
+local function notify_next_work_waits(base, queue)
+  if levels_waiting(base, queue.levels) > 0 then return true end
+  local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
+  return first[2] ~= nil and tonumber(first[2]) <= queue.now
+end
+
+--- Others who wait are told while work is left (the cascade after a batch, and the pass-on of Q-39 and Q-42). Without
+--- work one of them must watch the schedule, unless somebody who was told is still to come and will take that on.
+local function notify_next(base, queue)
+  if queue.paused or queue.quiet then return end
+  if redis.call('EXISTS', base .. 'interested') == 0 then return end
+  if notify_next_work_waits(base, queue) then
+    consumer_notify(base, queue.now, 1, queue.timer, queue.ranked)
+  elseif redis.call('EXISTS', base .. 'scheduled') == 1 and redis.call('EXISTS', base .. 'notified') == 0
+    and not (queue.timer and redis.call('ZSCORE', base .. 'interested', queue.timer)) then
+    notify_pass_timer(base, queue.now)
+  end
+end

@@ -1,0 +1,38 @@
+--- @include "consumer/notify"
+--- @include "deliver/assign"
+
+--- A job that arrives while nothing waits is delivered straight to a waiting consumer with credit for it.
+
+--- The first of `waiters` (interested consumers, best first) that may take a job of `size` bytes now, or nil.
+local function deliver_direct_consumer(base, now, levels, ranked, waiters, size)
+  local before = { base .. 'scheduled' }
+  for level in string.gmatch(levels, '%d+') do
+    before[#before + 1] = base .. 'ready:' .. level
+    before[#before + 1] = base .. 'due:' .. level
+  end
+  local there = redis.call('EXISTS', unpack(before))
+  if there > 0 then
+    local first = redis.call('ZRANGE', base .. 'scheduled', '0', '0', 'WITHSCORES')
+    if there > 1 or not first[2] or tonumber(first[2]) <= now then return nil end
+  end
+  local floor = notify_highest(base, ranked)
+  for _, name in ipairs(waiters) do
+    local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs', 'bytes', 'held_bytes')
+    if floor and (tonumber(row[1]) or 0) < floor then return nil end
+    local held = redis.call('LLEN', base .. 'held:' .. name)
+    local jobs, bytes = tonumber(row[2]) or 0, tonumber(row[3]) or 0
+    if jobs > held and (bytes == 0 or held == 0 or (tonumber(row[4]) or 0) + size <= bytes) then
+      return { name = name, priority = row[1], jobs = row[2], bytes = bytes, held = held,
+        held_bytes = tonumber(row[4]) or 0 }
+    end
+  end
+  return nil
+end
+
+--- Deliver it to the `taker` that was found.
+local function deliver_direct(base, now, taker, timer, id, value)
+  local account
+  if taker.bytes > 0 then account = string.format('%d', (taker.held > 0 and taker.held_bytes or 0) + #value) end
+  deliver_assign(base, now, taker.name, taker.priority, taker.jobs, account, id, value)
+  if taker.name == timer then notify_pass_timer(base, now) end
+end

@@ -1,0 +1,64 @@
+--- @include "queue/constants"
+
+--- Jobs that are not all ordinary, in runs of consecutive ones that share level, due time and limit.
+
+--- `text`: "<priority>,<when>,<max>[:<max crashes>],<count>;..." as runs {level=, due=, max=, max_crashes=, count=},
+--- due 0 where that is now or past; or nil and an error reply. Q-11: JMS priorities are mapped onto the queue's
+--- `priorities` levels.
+local function batch_terms_read(text, total, now, priorities)
+  local plan, planned = {}, 0
+  local offset = math.max(0, 5 - math.ceil(priorities / 2))
+  for priority, sign, when, max, crashes, count in
+    string.gmatch(text, '(%-?%d+),([+@]?)(%d*),(%d+):?(%d*),(%d+)') do
+    local due = 0
+    if sign == '+' then due = now + tonumber(when) elseif sign == '@' then due = tonumber(when) end
+    plan[#plan + 1] = {
+      level = math.max(0, math.min(priorities - 1, tonumber(priority) - offset)),
+      due = due > now and due or 0,
+      max = tonumber(max),
+      max_crashes = tonumber(crashes) or 0,
+      count = tonumber(count),
+    }
+    planned = planned + tonumber(count)
+  end
+  if planned == total then return plan end
+  return nil, redis.error_reply('BADARGS enqueue: the runs speak of ' .. planned .. ' jobs, the arguments hold ' .. total)
+end
+
+--- Lay out the jobs of a plan: into `stored` go {id, value, ...}. `ids` holds false for those that are refused;
+--- `arguments` is {..., id, envelope, ...} from `first` on; the next position is `position` + 1. Returns the ids that
+--- are ready by level, what is scheduled {{due=, level=, position=, id=}, ..., soonest=} or nil, and how many are
+--- ready.
+local function batch_terms_lay_out(plan, ids, position, now, stored, arguments, first)
+  local lists, scheduled, ready, index = {}, nil, 0, 0
+  for _, run in ipairs(plan) do
+    local level, due = run.level, run.due
+    local tail
+    if run.max_crashes > 0 then
+      tail = string.format(',%d,%d,0,0,%d,%d,0,%d;', now - EPOCH, level, run.max, due, run.max_crashes)
+    elseif level == 4 and run.max == 0 and due == 0 then
+      tail = string.format(',%d;', now - EPOCH)
+    else
+      tail = string.format(',%d,%d,0,0,%d,%d;', now - EPOCH, level, run.max, due)
+    end
+    for i = index + 1, index + run.count do
+      local id = ids[i]
+      if id then
+        position = position + 1
+        stored[#stored + 1] = id
+        stored[#stored + 1] = string.format('%d', position) .. tail .. arguments[first + 2 * i - 1]
+        if due > 0 then
+          scheduled = scheduled or { soonest = due }
+          scheduled[#scheduled + 1] = { due = due, level = level, position = position, id = id }
+          scheduled.soonest = math.min(scheduled.soonest, due)
+        else
+          lists[level] = lists[level] or {}
+          table.insert(lists[level], id)
+          ready = ready + 1
+        end
+      end
+    end
+    index = index + run.count
+  end
+  return lists, scheduled, ready
+end

@@ -1,0 +1,65 @@
+--- @include "queue/count"
+
+--- Rounds that one call spends on cancelled elements before it says there is more to come.
+local DEQUEUE_ROUNDS = 20
+
+--- Take jobs off one list until `taken` holds `want`. True where the call is to take no more.
+local function dequeue_list(base, key, want, room, empty, taken)
+  local jobs, ids, count, bytes = taken.jobs, taken.ids, taken.count, taken.bytes
+  local done = true
+  while count < want do
+    local heads = redis.call('LPOP', key, want - count)
+    if not heads then
+      done = false
+      break
+    end
+    taken.rounds = taken.rounds + 1
+    local values = redis.call('HMGET', base .. 'jobs', unpack(heads))
+    local cancelled
+    for i = 1, #heads do
+      local id, value = heads[i], values[i]
+      if value and string.byte(value) ~= 33 then
+        local size = #value
+        if room and bytes + size > room and not (empty and count == 0) then
+          -- what does not fit goes back to the head as it was, with all behind it
+          taken.tight = id
+          local rest = {}
+          for j = #heads, i, -1 do rest[#rest + 1] = heads[j] end
+          redis.call('LPUSH', key, unpack(rest))
+          break
+        end
+        bytes = bytes + size
+        count = count + 1
+        ids[count] = id
+        jobs[2 * count - 1] = id
+        jobs[2 * count] = value
+      elseif value then
+        cancelled = cancelled or {}
+        cancelled[#cancelled + 1] = id
+      end
+    end
+    if cancelled then
+      redis.call('HDEL', base .. 'jobs', unpack(cancelled))
+      count_up(base .. 'meta', 'marked', -#cancelled)
+    end
+    taken.more = taken.rounds >= DEQUEUE_ROUNDS
+    if taken.tight or taken.more then break end
+  end
+  taken.count, taken.bytes = count, bytes
+  return done
+end
+
+--- Take up to `want` jobs off the heads, highest level first, oldest first, within `room` bytes (nil: no limit).
+--- `promoted`: whether the queue ever had due jobs. `empty`: the consumer holds nothing, and the first job always fits
+--- (X-11). Returns {id, value, ...}, their ids, their bytes, the id of a job that does not fit, and whether the rounds
+--- ran out.
+local function dequeue_heads(base, levels, promoted, want, room, empty)
+  local taken = { jobs = {}, ids = {}, count = 0, bytes = 0, rounds = 0, tight = nil, more = false }
+  for level in string.gmatch(levels, '%d+') do
+    if promoted and dequeue_list(base, base .. 'due:' .. level, want, room, empty, taken)
+      or dequeue_list(base, base .. 'ready:' .. level, want, room, empty, taken) then
+      break
+    end
+  end
+  return taken.jobs, taken.ids, taken.bytes, taken.tight, taken.more
+end

@@ -1,0 +1,82 @@
+--- @include "order/levels"
+--- @include "queue/constants"
+
+--- Whether a queue's keys are what its scripts take them for: of their types, with numbers where numbers belong. Redis
+--- finds out otherwise only when a command meets them, and what a script has written until then stays. Steps that
+--- people and supervisors take look first, at all that they may touch; those that every job takes have no time for it.
+
+local SOUND_TYPES = {
+  meta = 'hash', jobs = 'hash', causes = 'hash', errors = 'hash', ended = 'hash', ['ended:old'] = 'hash', byte_waiters = 'hash',
+  awaited = 'hash', parked = 'hash', returns_to = 'hash', scheduled = 'zset', dead = 'zset', consumers = 'zset',
+  interested = 'zset', notified = 'zset', not_interested = 'set', browsers = 'set', history = 'stream',
+}
+
+--- Fields of meta that are counted with.
+local SOUND_NUMBERS = { 'clock', 'seq', 'tailed', 'marked', 'turn', 'term', 'ended_since', 'history_rows', 'history_gone',
+  'acked', 'retried', 'rejected', 'released', 'cancelled', 'purged', 'requeued', 'priorities', 'max_deliveries',
+  'max_crashes', 'keep_ms', 'history_rows_max' }
+
+--- And of a consumer.
+local SOUND_ROW = { 'priority', 'jobs', 'bytes', 'held_bytes', 'slots', 'charged' }
+
+local SOUND_REMEDY = '. Nothing was changed. Something that is not rqueue wrote it: move it away (RENAME, HDEL), and let '
+  .. 'rqueue doctor look at what is left'
+
+local function sound_type(base, key, meant)
+  local kind = redis.call('TYPE', base .. key).ok
+  if kind == 'none' or kind == meant then return nil end
+  return redis.error_reply('DAMAGED ' .. string.format('the key %s%s is a %s, where rqueue keeps a %s', base, key, kind,
+    meant) .. SOUND_REMEDY)
+end
+
+local function sound_numbers(base, key, fields)
+  for i, value in ipairs(redis.call('HMGET', base .. key, unpack(fields))) do
+    -- a test's clock may be stopped
+    if value and fields[i] == 'clock' then value = string.gsub(value, '^@', '') end
+    if value and (#value > 16 or not string.find(value, '^%-?%d+%.?%d*$')) then
+      return redis.error_reply('DAMAGED ' .. string.format('field %s of the key %s%s is no number: %q', fields[i], base, key,
+        string.sub(value, 1, 40)) .. SOUND_REMEDY)
+    end
+  end
+end
+
+--- An error reply where something is not as it must be, else nil. `levels`: those in use. `names`: consumers that the
+--- step is about; those that it may have to tell are looked at too.
+local function sound_fault(base, levels, names)
+  local fault
+  for key, meant in pairs(SOUND_TYPES) do
+    fault = sound_type(base, key, meant)
+    if fault then return fault end
+  end
+  fault = sound_numbers(base, 'meta', SOUND_NUMBERS)
+  if fault then return fault end
+  for _, level in ipairs(levels_list(levels)) do
+    fault = sound_type(base, 'ready:' .. level, 'list') or sound_type(base, 'due:' .. level, 'list')
+    if fault then return fault end
+  end
+  local all = { redis.call('HGET', base .. 'meta', 'timer') or nil }
+  local function add(some)
+    for _, name in ipairs(some) do all[#all + 1] = name end
+  end
+  add(names or {})
+  add(redis.call('ZRANGE', base .. 'interested', '0', WAKE_LAST))
+  add(redis.call('ZREVRANGE', base .. 'interested', '0', '0'))
+  add(redis.call('ZRANGE', base .. 'notified', '0', WAKE_LAST))
+  add(redis.call('ZRANGE', base .. 'consumers', '0', WAKE_LAST))
+  add(redis.call('SMEMBERS', base .. 'browsers'))
+  if redis.call('EXISTS', base .. 'byte_waiters') == 1 then
+    for _, waiting in ipairs(redis.call('HVALS', base .. 'byte_waiters')) do
+      for name in string.gmatch(waiting, '[^\n]+') do all[#all + 1] = name end
+    end
+  end
+  local seen = {}
+  for _, name in ipairs(all) do
+    if not seen[name] then
+      seen[name] = true
+      fault = sound_type(base, 'consumer:' .. name, 'hash') or sound_type(base, 'held:' .. name, 'list')
+        or sound_type(base, 'wake:' .. name, 'list') or sound_type(base, 'running:' .. name, 'hash')
+        or sound_numbers(base, 'consumer:' .. name, SOUND_ROW)
+      if fault then return fault end
+    end
+  end
+end

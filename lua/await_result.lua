@@ -25,7 +25,7 @@ local list = base .. 'result:' .. id
 local value = redis.call('HGET', base .. 'jobs', id)
 local live = value and string.byte(value) ~= 33 and not redis.call('ZSCORE', base .. 'dead', id)
 if live and wait == '1' then
-  -- the HDEL is the first write: one that frees (H-10), and that finds out whether the next one can be done
+  -- first write: frees (README), and finds out whether the next one can be done
   redis.call('HDEL', base .. 'awaited', id)
   -- a list that an earlier job of this id left behind is no answer
   redis.call('DEL', list)

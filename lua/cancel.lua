@@ -57,7 +57,7 @@ else
     end
     redis.call('RPUSH', base .. 'wake:' .. holder, 'X' .. id)
   else
-    -- first the write that frees: under a memory limit Redis then lets the others pass (H-10)
+    -- first write: frees (README)
     redis.call('HDEL', base .. 'errors', id)
     -- a mark: the element goes when the head passes it, so that nothing walks the list
     redis.call('HSET', base .. 'jobs', id, string.format('!%d,%d', job.position, job.due))

@@ -14,7 +14,7 @@ if not queue then return failure end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
--- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
+-- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
 schema_stamp(meta)
 redis.call('HSET', meta, 'paused', '1')

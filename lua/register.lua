@@ -51,7 +51,7 @@ end
 failure = sound_fault(base, queue.levels, { consumer })
 if failure then return failure end
 
--- first a write that frees: under a memory limit Redis then lets the rest pass, so that workers can come and drain
+-- first write: frees (README)
 redis.call('DEL', base .. 'wake:' .. consumer)
 schema_stamp(meta)
 local term = redis.call('HINCRBY', meta, 'term', 1)

@@ -25,7 +25,7 @@ end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
--- the HDEL does nothing but be the first write: leases must be renewed when memory is short too (H-10)
+-- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
 local gone = {}
 for i = FIRST, #ARGV do

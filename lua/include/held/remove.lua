@@ -100,7 +100,7 @@ local function held_remove_restore(key, push, some, gone)
 end
 
 --- Take `gone` (id -> true) off this consumer; `where` is what `held_remove_find` said of them and perhaps of some that
---- stay. To be called before the list changes. The first write frees.
+--- stay. To be called before the list changes. First write: frees (README).
 local function held_remove(base, consumer, gone, where)
   local key = base .. 'held:' .. consumer
   if #where.deep > 0 then

@@ -2,8 +2,7 @@
 --- settles are one comparison with the head; a list costs a tenth of a sorted set here.
 
 --- Take `ids` off the head of what this consumer holds if they are there in this order, else change nothing. Returns
---- whether they were, and whether nothing else is held. The pop is a write that frees: under a memory limit it lets
---- others follow.
+--- whether they were, and whether nothing else is held. First write: frees (README).
 local function held_take_in_order(base, consumer, ids)
   local key = base .. 'held:' .. consumer
   local head = redis.call('LPOP', key, #ids + 1) or {}

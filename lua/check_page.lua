@@ -53,16 +53,16 @@ end
 local values, causes = redis.call('HMGET', base .. 'jobs', unpack(ids)), kind == 'dead' and fields('causes') or {}
 local ended, older = fields('ended'), fields('ended:old')
 local dead = redis.call('EXISTS', base .. 'dead') == 1 and redis.call('ZMSCORE', base .. 'dead', unpack(ids)) or {}
-local heads, members = {}, {}
+local heads, scheduled_as = {}, {}
 for i, id in ipairs(ids) do
   local value = values[i]
   heads[i] = value and string.match(value, '^(%d+,%-?%d+[%d,]*);')
   local job = heads[i] and value_parse(heads[i] .. ';')
   if job and job.damaged then heads[i], job = nil, nil end
-  members[i] = job and schedule_member(job, id) or ''
+  scheduled_as[i] = job and schedule_member(job, id) or ''
 end
 local scheduled = redis.call('EXISTS', base .. 'scheduled') == 1
-  and redis.call('ZMSCORE', base .. 'scheduled', unpack(members)) or {}
+  and redis.call('ZMSCORE', base .. 'scheduled', unpack(scheduled_as)) or {}
 for i, id in ipairs(ids) do
   local value, notes = values[i], heads[i] and 'h' or ''
   if scheduled[i] then notes = notes .. 's' end

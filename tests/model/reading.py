@@ -202,7 +202,8 @@ class LoneReading(Reading):
 
 
 class WorkerReading(Reading):
-    """With a worker's subscription and dispatcher: its main thread runs the jobs, its stand-by thread looks on."""
+    """With a worker's subscription and dispatcher: the main thread runs the jobs, the stand-by
+    thread looks on."""
 
     @initialize(window=st.sampled_from([1, 2, 4, 100]))
     def join(self, window: int) -> None:
@@ -211,7 +212,9 @@ class WorkerReading(Reading):
         self.subscription = Subscription(0, self.queue.keys, connection, "w", counted, window)
         parts: Any = SimpleNamespace(strict=False, prefetch=0, plans={})
         listener: Any = self.listener
-        self.dispatcher = Dispatcher(parts, [self.subscription], {}, parts, listener, CurrentJob("w"), lambda: None)
+        self.dispatcher = Dispatcher(
+            parts, [self.subscription], {}, parts, listener, CurrentJob("w"), lambda: None
+        )
         self.dispatcher._poll_at = float("inf")  # it hears when the test says so
         self.subscription.register("c", priority=0, lease_ms=600_000, slots=1, jobs=window)
         self.dispatcher.listen(self.subscription)

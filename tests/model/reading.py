@@ -208,8 +208,9 @@ class WorkerReading(Reading):
     @initialize(window=st.sampled_from([1, 2, 4, 100]))
     def join(self, window: int) -> None:
         connection: Any = self.connection
-        counted: Any = lambda _count: None  # noqa: E731
-        self.subscription = Subscription(0, self.queue.keys, connection, "w", counted, window)
+        self.subscription = Subscription(
+            0, self.queue.keys, connection, "w", lambda _count: None, window
+        )
         parts: Any = SimpleNamespace(strict=False, prefetch=0, plans={})
         listener: Any = self.listener
         self.dispatcher = Dispatcher(

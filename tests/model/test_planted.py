@@ -126,7 +126,7 @@ FAULTS = [
     Fault(
         "a released job goes to the tail",
         "include/finish/release.lua",
-        "place_back(base, returned)",
+        "reinsert_jobs(base, returned)",
         "for _, job in ipairs(returned) do"
         " redis.call('RPUSH', base .. 'ready:' .. job.level, job.id) end",
     ),
@@ -205,7 +205,7 @@ FAULTS = [
     Fault(
         "a job that crashed again loses its place",
         "include/finish/release.lua",
-        "redis.call('HSET', base .. 'returns_to', id, 'place')",
+        "redis.call('HSET', base .. 'returns_to', id, 'old')",
         "",
         (begin((3, 0)), enqueue(), HEAR, crash(0), JOIN, PULL, crash(0)),
     ),
@@ -226,7 +226,7 @@ FAULTS = [
     Fault(
         "nobody watches for a job that crashed again",
         "include/finish/release.lua",
-        "schedule_watch(base, state.now, soonest, state.timer)",
+        "schedule_add_watch(base, state.now, soonest, state.timer)",
         "",
         (begin((1, 0), (1, 0)), enqueue(), HEAR, crash(0), OBEY, JOIN, crash(0)),
     ),
@@ -251,7 +251,7 @@ FAULTS = [
     ),
     Fault(
         "a settle in an old term counts",
-        "include/queue/open.lua",
+        "include/consumer/open.lua",
         "if row[1] ~= term then",
         "if false then",
     ),
@@ -483,7 +483,7 @@ FAULTS = [
     Fault(
         "after a pause nobody watches the schedule",
         "resume.lua",
-        "\nconsumer_pass_timer(base, queue.now)\n",
+        "\nnotify_pass_timer(base, queue.now)\n",
         "\n",
     ),
     Fault(

@@ -49,7 +49,7 @@ from rqueue.transport.async_wake_listener import AsyncWakeListener
 from rqueue.transport.redis_client import execute
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
-from tests.support.taking import atake
+from tests.support.pulling import apull
 
 registry = Registry()
 
@@ -260,7 +260,7 @@ def test_the_protocol(arun: Runs) -> None:
             assert await consumer.wait(0.01) == []
             handed = await queue.send("t")
             assert handed.handed_to == consumer.name
-            (job,) = await atake(consumer, 1)
+            (job,) = await apull(consumer, 1)
             sent = [(await queue.send("t", [i])).id for i in range(5)]
             assert await consumer.retry(job, delay=60, error={"type": "X"})
             # the first was handed over, and comes before what is pulled behind it
@@ -511,7 +511,7 @@ def test_results_of_puts(arun: Runs) -> None:
         async with queue.putter() as putter, queue.consumer(renew=False) as consumer:
             handle = await putter.put(add, 1)
             result = asyncio.create_task(handle.result(20))
-            (job,) = await atake(consumer, 1)
+            (job,) = await apull(consumer, 1)
             await consumer.ack(job, 5)
             assert await result == 5
             other = await putter.put(add, 1)

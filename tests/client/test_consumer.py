@@ -23,7 +23,7 @@ from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
-from tests.support.taking import take, take_one
+from tests.support.pulling import pull, pull_one
 
 
 def fill(queue: Queue, count: int) -> list[str]:
@@ -99,13 +99,13 @@ def test_a_grant_holds_for_jobs_that_are_handed_over(queue: Queue) -> None:
         assert consumer.pull() == []
         first = queue.send("t")
         assert first.handed_to == consumer.name
-        (job,) = take(consumer, 1)
+        (job,) = pull(consumer, 1)
         assert credit.jobs == 2
         consumer.pull()
         consumer.ack(job)  # the queue must not take this for room
         assert consumer.state == "interested"
         sent = fill(queue, 5)
-        assert ids(take(consumer, 2)) == sent[:2]
+        assert ids(pull(consumer, 2)) == sent[:2]
         assert (consumer.pull(), consumer.held, credit.jobs) == ([], 2, 0)
         assert consumer.state == "not_interested"
 
@@ -146,7 +146,7 @@ def test_consumers_of_two_queues_share_one_window(queue: Queue) -> None:
         mine = first.pull()
         assert (len(mine), second.pull(), shared.jobs_used) == (5, [], 5)
         fill(other, 20)
-        theirs = take(second, 1)
+        theirs = pull(second, 1)
         assert second.pull() == []
         assert shared.jobs_used == 6
         mine = first.settle(ack=mine, pull=True)
@@ -166,9 +166,9 @@ def test_sharing_consumer_that_waits_leaves_the_rest_to_others(queue: Queue) -> 
         assert first.pull() == []
         assert first.window.jobs == 1
         fill(other, 9)
-        assert len(take(second, 5)) == 5
+        assert len(pull(second, 5)) == 5
         fill(queue, 1)
-        assert len(take(first, 1)) == 1
+        assert len(pull(first, 1)) == 1
         assert shared.jobs_used == 6
 
 
@@ -310,7 +310,7 @@ def test_a_wait_while_redis_is_away(far: Queue, proxy: Proxy, near: Queue) -> No
         proxy.accept()
         assert [wake.kind for wake in consumer.wait(20)] == ["reconnected"]
         sent = fill(near, 1)
-        assert ids(take(consumer, 1)) == sent
+        assert ids(pull(consumer, 1)) == sent
 
 
 def test_a_lease_is_renewed_beside_the_work(queue: Queue, server: EmbeddedRedis) -> None:
@@ -323,7 +323,7 @@ def test_a_lease_is_renewed_beside_the_work(queue: Queue, server: EmbeddedRedis)
 
 def test_a_cancelled_job_is_revoked(queue: Queue, consumer: Consumer) -> None:
     handle = queue.send("t")
-    job = take_one(consumer)
+    job = pull_one(consumer)
     handle.cancel()
     (wake,) = consumer.wait(10)
     assert (wake.kind, wake.id, consumer.held) == ("revoked", job.id, 0)

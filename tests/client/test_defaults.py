@@ -17,7 +17,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, ConnectionLost, LifecycleError
 from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
 from rqueue.tasks.task import Registry, task
-from tests.support.taking import take_one
+from tests.support.pulling import pull_one
 
 registry = Registry()
 
@@ -37,7 +37,7 @@ def test_the_environment_is_enough(
     monkeypatch.setenv("RQUEUE_URL", server.url)
     handle = at(queue_name).enqueue(1, b=2)
     with rqueue.queue(queue_name).consumer(renew=False) as consumer:
-        consumer.ack(take_one(consumer), 3)
+        consumer.ack(pull_one(consumer), 3)
     assert handle.result(5) == 3
     assert rqueue.queue(queue_name) is rqueue.queue(queue_name)
     assert rqueue.queue().name == "default"

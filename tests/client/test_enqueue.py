@@ -23,7 +23,7 @@ from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.task import Registry, task
 from rqueue.transport import server_check
 from tests.support.proxy import Proxy
-from tests.support.taking import take, take_one
+from tests.support.pulling import pull, pull_one
 
 registry = Registry()
 
@@ -36,7 +36,7 @@ def add(a: int, b: int = 0) -> int:
 def test_a_task_and_a_name(queue: Queue, consumer: Consumer) -> None:
     first = queue.enqueue(add, 1, b=2)
     second = queue.enqueue("other.task", "x", y=[1])
-    jobs = {job.id: job for job in take(consumer, 2)}
+    jobs = {job.id: job for job in pull(consumer, 2)}
     assert unpack(jobs[first.id].body) == ("add", [1], {"b": 2}, {"headers": {"app": "shop"}})
     assert jobs[first.id].level == 6
     assert unpack(jobs[second.id].body) == ("other.task", ["x"], {"y": [1]}, {})
@@ -46,7 +46,7 @@ def test_a_task_and_a_name(queue: Queue, consumer: Consumer) -> None:
 
 def test_a_parameter_may_have_any_name(queue: Queue, consumer: Consumer) -> None:
     queue.enqueue("t", task="a", self="b", args=1)
-    assert unpack(take_one(consumer).body)[2] == {"task": "a", "self": "b", "args": 1}
+    assert unpack(pull_one(consumer).body)[2] == {"task": "a", "self": "b", "args": 1}
 
 
 def test_options_of_one_job(queue: Queue, consumer: Consumer) -> None:
@@ -60,7 +60,7 @@ def test_options_of_one_job(queue: Queue, consumer: Consumer) -> None:
         labels={"gpu": True},
     )
     handle = queue.send("t", (1,), options=options)
-    job = take_one(consumer)
+    job = pull_one(consumer)
     assert (handle.id, job.id, job.level, job.max_deliveries) == ("my-own", "my-own", 9, 3)
     opts = unpack(job.body)[3]
     assert (opts["limit"], opts["keep"], opts["labels"]) == (5, 60, {"gpu": True})
@@ -79,7 +79,7 @@ def test_one_id_is_one_job(queue: Queue, consumer: Consumer) -> None:
     bound = add.options(id="order-7")
     assert queue.enqueue(bound, 1).created
     assert not queue.enqueue(bound, 2).created
-    job = take_one(consumer)
+    job = pull_one(consumer)
     assert unpack(job.body)[1] == [1]
     consumer.ack(job, 1)
     again = queue.enqueue(bound, 3)

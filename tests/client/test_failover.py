@@ -20,7 +20,7 @@ from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
 from tests.support.proxy import Proxy
 from tests.support.result_waits import LONGER_THAN_A_CALL_TRIES_S, WAITS, Waits
-from tests.workers.children import Bench, eventually
+from tests.workers.children import WorkerFixture, eventually
 
 
 class Switch:
@@ -229,13 +229,13 @@ def test_who_waits_on_a_server_that_stays_read_only_is_told_when_the_time_is_ove
 
 
 def test_a_worker_finds_the_new_primary(switch: Switch, queue_name: str, tmp_path: Path) -> None:
-    bench = Bench(switch.url, queue_name, tmp_path)
+    workers = WorkerFixture(switch.url, queue_name, tmp_path)
     try:
-        child = bench.child()
-        assert bench.result("c.echo", 1) == 1
+        child = workers.child()
+        assert workers.result("c.echo", 1) == 1
         switch.over()
         # the new primary has nothing of the old one's: the worker joins again there
-        assert bench.result("c.echo", 2) == 2
+        assert workers.result("c.echo", 2) == 2
         assert "a bug in rqueue" not in child.log
     finally:
-        bench.close()
+        workers.close()

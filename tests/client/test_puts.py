@@ -33,7 +33,7 @@ from rqueue.tasks.options import Options
 from rqueue.tasks.task import Registry, task
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
-from tests.support.taking import take_one
+from tests.support.pulling import pull_one
 
 registry = Registry()
 
@@ -128,14 +128,14 @@ def test_arguments_are_taken_as_they_are_at_the_put(queue: Queue, putter: Backgr
     args.append(2)
     putter.flush()
     with queue.consumer(renew=False) as consumer:
-        assert b"[1]" in take_one(consumer).body
+        assert b"[1]" in pull_one(consumer).body
 
 
 def test_results_wait_for_the_store_first(queue: Queue, putter: BackgroundPuts) -> None:
     handle = putter.put(add, 1, b=2)
     with ThreadPoolExecutor(1) as threads, queue.consumer(renew=False) as consumer:
         result = threads.submit(handle.result, 20)
-        consumer.ack(take_one(consumer), 3)
+        consumer.ack(pull_one(consumer), 3)
         assert result.result(20) == 3
     other = putter.put("t")
     assert other.cancel()

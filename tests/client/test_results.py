@@ -35,7 +35,7 @@ from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import execute
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
-from tests.support.taking import take, take_one
+from tests.support.pulling import pull, pull_one
 
 pytestmark = pytest.mark.each_server
 
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.each_server
 @pytest.mark.parametrize("value", [None, 0, False, "", "text", 1.5, [1, [2]], {"a": None}, "null"])
 def test_a_result_comes_back_and_stays(queue: Queue, consumer: Consumer, value: Any) -> None:
     handle = queue.send("t")
-    consumer.ack(take_one(consumer), value)
+    consumer.ack(pull_one(consumer), value)
     assert handle.result(0) == value
     assert handle.result(5) == value
     assert queue.job(handle.id).result() == value
@@ -59,7 +59,7 @@ def test_states_are_told_apart(queue: Queue, consumer: Consumer) -> None:
             handle.result(0)
         assert not_ready.value.state == state
     queue.resume()
-    job = take_one(consumer)
+    job = pull_one(consumer)
     assert ready.state() is JobState.HELD
     with pytest.raises(ResultNotReady, match="held"):
         ready.result(0)
@@ -88,7 +88,7 @@ def test_a_job_that_failed_shows_the_remote_traceback(queue: Queue, consumer: Co
         "worker": "w1",
         "kind": "exception",
     }
-    consumer.settle(reject=[(take_one(consumer), cause)])
+    consumer.settle(reject=[(pull_one(consumer), cause)])
     assert handle.state() is JobState.DEAD
     with pytest.raises(JobFailed) as failed:
         handle.result(5)
@@ -114,7 +114,7 @@ def test_purged_and_not_kept(queue: Queue, consumer: Consumer) -> None:
     queue.resume()
 
     handle = queue.send("t")
-    job = take_one(consumer)
+    job = pull_one(consumer)
     call = consumer._settle_call(consumer._settled((), [(job, 5)], (), (), (), b"", 0), None)
     at = call.args.index(b"5")
     call.args[at - 1] = 0  # type: ignore[index]  # keep for 0 ms
@@ -146,7 +146,7 @@ def test_a_time_out_says_what_the_job_does(queue: Queue, consumer: Consumer) -> 
         assert told[0] == told[1], "nothing passes meanwhile but time"
         return error.value.reason
 
-    job = take_one(consumer)
+    job = pull_one(consumer)
     assert said() == f"consumer '{consumer.name}' has it"
     now = server_now(queue.redis, queue.keys)
     execute(queue.redis, note_running(queue.keys, consumer.name, [Ran(job.id, 1, now)]))
@@ -158,7 +158,7 @@ def test_a_time_out_says_what_the_job_does(queue: Queue, consumer: Consumer) -> 
     )
     queue.promote(job.id)
     assert said() == "attempt 1 failed (ValueError: boom there)"
-    job = take_one(consumer)
+    job = pull_one(consumer)
     assert said() == f"attempt 1 failed (ValueError: boom there); consumer '{consumer.name}' has it"
     consumer.settle(retry=[Retried(job.id, 0, "head", True, b"no json")])
     consumer.close()
@@ -171,13 +171,13 @@ def test_who_waits_for_what_cannot_come_is_told_at_once(queue: Queue, consumer: 
             queue.job("never").result()
     # what said so is no answer for the job that has the id later
     handle = queue.send("t", options=Options(id="never"))
-    consumer.ack(take_one(consumer), "late")
+    consumer.ack(pull_one(consumer), "late")
     assert handle.result() == "late"
 
 
 def test_a_wait_that_is_refused_leaves_nothing_behind(queue: Queue, consumer: Consumer) -> None:
     handle = queue.send("t")
-    consumer.ack(take_one(consumer), 7)
+    consumer.ack(pull_one(consumer), 7)
     queue.redis.set(queue.keys.result(handle.id), "not ours")
     with pytest.raises(ScriptError, match="WRONGTYPE"):
         handle.result()
@@ -189,7 +189,7 @@ def test_a_wait_teaches_a_server_the_script_that_it_forgot(
     queue: Queue, consumer: Consumer, server: EmbeddedRedis
 ) -> None:
     handle = queue.send("t")
-    job = take_one(consumer)
+    job = pull_one(consumer)
     queue.redis.script_flush()
     with ThreadPoolExecutor() as threads, monitoring(server.url) as monitor:
         waiting = threads.submit(handle.result)
@@ -206,7 +206,7 @@ def test_a_result_can_be_waited_for_while_memory_is_short(
     server = make_server()
     with Queue("q", server.url) as queue, queue.consumer(jobs=2, renew=False) as consumer:
         early, late = queue.send("t"), queue.send("t")
-        jobs = take(consumer, 2)
+        jobs = pull(consumer, 2)
         consumer.ack(jobs[0], 1)
         queue.redis.config_set("maxmemory", 1)
         assert early.result() == early.result(0) == 1
@@ -218,7 +218,7 @@ def test_several_waiters_wait_without_polling(
     queue: Queue, consumer: Consumer, server: EmbeddedRedis
 ) -> None:
     handle = queue.send("t")
-    job = take_one(consumer)
+    job = pull_one(consumer)
     before = _blocked_so_far(queue.redis)
     with ThreadPoolExecutor(5) as threads, monitoring(server.url) as monitor:
         waiting = [threads.submit(handle.result, 30) for _ in range(5)]
@@ -237,7 +237,7 @@ def test_the_end_of_a_failed_a_cancelled_and_a_late_job_wakes_who_waits(
     queue: Queue, consumer: Consumer, server: EmbeddedRedis
 ) -> None:
     failing, cancelled = queue.send("t"), queue.send("t")
-    jobs = take(consumer, 2)
+    jobs = pull(consumer, 2)
     with ThreadPoolExecutor(2) as threads, monitoring(server.url) as monitor:
         waiting = [threads.submit(handle.result, 30) for handle in (failing, cancelled)]
         monitor.wait_for("BLMOVE", times=2)
@@ -265,7 +265,7 @@ def test_a_waiter_in_another_process(
         )
         request.addfinalizer(process.kill)
         monitor.wait_for("BLMOVE", handle.id)
-        consumer.ack(take_one(consumer), [1, 2])
+        consumer.ack(pull_one(consumer), [1, 2])
         said, _ = process.communicate(timeout=30)
     assert said == "[1, 2]\n"
 
@@ -299,7 +299,7 @@ def test_a_client_of_the_users_with_little_patience(
         with ThreadPoolExecutor(1) as threads, monitoring(server.url) as monitor:
             waiting = threads.submit(impatient.job(handle.id).result, 30)
             monitor.wait_for("BLMOVE", times=3)
-            consumer.ack(take_one(consumer), 7)
+            consumer.ack(pull_one(consumer), 7)
             assert waiting.result(30) == 7
 
 

@@ -18,7 +18,7 @@ from rqueue.model.ids import new_id
 from rqueue.protocol import job_packer
 from rqueue.tasks.options import Options
 from tests.support.proxy import Proxy
-from tests.support.taking import take
+from tests.support.pulling import pull
 
 Say = Callable[..., None]
 
@@ -32,7 +32,7 @@ def ids_are(monkeypatch: pytest.MonkeyPatch) -> Say:
 
 
 def arguments(consumer: Consumer, count: int) -> list[int]:
-    return [unpack(job.body)[1][0] for job in take(consumer, count)]
+    return [unpack(job.body)[1][0] for job in pull(consumer, count)]
 
 
 def test_enqueue(queue: Queue, consumer: Consumer, ids_are: Say) -> None:

@@ -7,25 +7,25 @@ import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
-from tests.support.bench import Bench
+from tests.support.queue_fixture import QueueFixture
 from tests.support.runners import KINDS, Runner, make_runner
 
 
 @pytest.fixture
-def bench(server: EmbeddedRedis, queue_name: str) -> Iterator[Bench]:
+def q(server: EmbeddedRedis, queue_name: str) -> Iterator[QueueFixture]:
     with Queue(queue_name, server.url) as queue:
-        bench = Bench(queue)
-        yield bench
-        bench.close()
+        q = QueueFixture(queue)
+        yield q
+        q.close()
 
 
 @pytest.fixture
-def make_bench() -> Iterator[Callable[[EmbeddedRedis], Bench]]:
+def make_q() -> Iterator[Callable[[EmbeddedRedis], QueueFixture]]:
     made: list[Queue] = []
 
-    def make(server: EmbeddedRedis) -> Bench:
+    def make(server: EmbeddedRedis) -> QueueFixture:
         made.append(Queue("q", server.url))
-        return Bench(made[-1])
+        return QueueFixture(made[-1])
 
     yield make
     for queue in made:
@@ -36,7 +36,7 @@ def make_bench() -> Iterator[Callable[[EmbeddedRedis], Bench]]:
 def runner(
     request: pytest.FixtureRequest, server: EmbeddedRedis, queue_name: str, tmp_path: Path
 ) -> Iterator[Runner]:
-    """Runs the jobs of `bench`'s queue one after the other, once it is started: a consumer of one's
+    """Runs the jobs of `q`'s queue one after the other, once it is started: a consumer of one's
     own, an asyncio one, and a real pool of one process and one slot."""
     runner = make_runner(request.param, server.url, queue_name, tmp_path)
     yield runner

@@ -4,21 +4,21 @@ import random
 
 from rqueue.client._sync.queue import Call
 from rqueue.testing import move_time
-from tests.support.bench import Bench
+from tests.support.queue_fixture import QueueFixture
 from tests.support.runners import Runner
 
 HOUR = 3_600_000
 
 
-def test_jobs_that_wait_begin_in_order(bench: Bench, runner: Runner) -> None:
+def test_jobs_that_wait_begin_in_order(q: QueueFixture, runner: Runner) -> None:
     """Q-01, C-03."""
     names = [f"{i:03}" for i in range(100)]
-    bench.put(*names)
+    q.put(*names)
     runner.start()
     assert runner.begun(100) == names
 
 
-def test_jobs_that_come_while_it_waits_begin_in_order(bench: Bench, runner: Runner) -> None:
+def test_jobs_that_come_while_it_waits_begin_in_order(q: QueueFixture, runner: Runner) -> None:
     """X-25: singles are handed over, batches are pulled."""
     runner.start()
     sent: list[str] = []
@@ -26,71 +26,73 @@ def test_jobs_that_come_while_it_waits_begin_in_order(bench: Bench, runner: Runn
     while len(sent) < 1000:
         size = sizes.choice([1, 1, 1, 1, 2, 7])
         if size == 1:
-            sent.append(bench.put(f"{len(sent):04}").id)
+            sent.append(q.put(f"{len(sent):04}").id)
         else:
-            sent += [job.id for job in bench.queue.enqueue_many([Call("t")] * size)]
+            sent += [job.id for job in q.queue.enqueue_many([Call("t")] * size)]
     assert runner.begun(len(sent)) == sent
 
 
-def test_higher_levels_begin_first(bench: Bench, runner: Runner) -> None:
+def test_higher_levels_begin_first(q: QueueFixture, runner: Runner) -> None:
     """Q-10, A-15."""
-    bench.queue.pause()
+    q.queue.pause()
     runner.start()
     names = [f"{i % 10}-{i:02}" for i in range(40)]
     for name in names:
-        bench.put(name, priority=int(name[0]))
-    bench.queue.resume()
+        q.put(name, priority=int(name[0]))
+    q.queue.resume()
     assert runner.begun(40) == sorted(names, key=lambda name: (-int(name[0]), name))
 
 
-def test_due_jobs_begin_in_due_order_before_those_that_wait(bench: Bench, runner: Runner) -> None:
+def test_due_jobs_begin_in_due_order_before_those_that_wait(
+    q: QueueFixture, runner: Runner
+) -> None:
     """X-06."""
-    bench.put("plain")
+    q.put("plain")
     for name, hours in (("c", 3), ("a", 1), ("d", 3), ("b", 2)):
-        bench.put(name, delay_ms=hours * HOUR)
-    move_time(bench.queue, 4 * HOUR)
+        q.put(name, delay_ms=hours * HOUR)
+    move_time(q.queue, 4 * HOUR)
     runner.start()
     assert runner.begun(5) == ["a", "b", "c", "d", "plain"]
 
 
-def test_promoted_jobs_begin_in_due_order(bench: Bench, runner: Runner) -> None:
+def test_promoted_jobs_begin_in_due_order(q: QueueFixture, runner: Runner) -> None:
     """A-09."""
     for name, hours in (("c", 3), ("a", 1), ("d", 3), ("b", 2)):
-        bench.put(name, delay_ms=hours * HOUR)
+        q.put(name, delay_ms=hours * HOUR)
     runner.start()
-    assert bench.queue.promote(*"dcba") == 4
+    assert q.queue.promote(*"dcba") == 4
     assert runner.begun(4) == ["a", "b", "c", "d"]
 
 
-def test_what_was_given_back_begins_before_what_came_later(bench: Bench, runner: Runner) -> None:
+def test_what_was_given_back_begins_before_what_came_later(q: QueueFixture, runner: Runner) -> None:
     """Q-03, Q-59."""
-    bench.put(*"abc")
-    leaving = bench.join(3)
+    q.put(*"abc")
+    leaving = q.join(3)
     assert len(leaving.pull()) == 3
-    bench.put(*"de")
+    q.put(*"de")
     leaving.close()
     runner.start()
     assert runner.begun(5) == list("abcde")
 
 
-def test_cancelled_jobs_do_not_begin(bench: Bench, runner: Runner) -> None:
+def test_cancelled_jobs_do_not_begin(q: QueueFixture, runner: Runner) -> None:
     """A-38."""
     names = [f"{i:02}" for i in range(30)]
-    bench.put(*names)
-    assert all(bench.queue.cancel(name) for name in names[::3])
+    q.put(*names)
+    assert all(q.queue.cancel(name) for name in names[::3])
     runner.start()
     left = [name for name in names if int(name) % 3]
     assert runner.begun(20) == left
-    bench.put("last")
+    q.put("last")
     assert runner.begun(21) == [*left, "last"]
 
 
-def test_dead_letters_that_live_again_begin_at_the_tail(bench: Bench, runner: Runner) -> None:
-    bench.put(*"ab")
-    with bench.queue.consumer(jobs=2, renew=False) as consumer:
+def test_dead_letters_that_live_again_begin_at_the_tail(q: QueueFixture, runner: Runner) -> None:
+    q.put(*"ab")
+    with q.queue.consumer(jobs=2, renew=False) as consumer:
         for job in consumer.flush():
             consumer.reject(job, "no")
-    bench.put("c")
-    bench.requeue("b", "a")
+    q.put("c")
+    q.requeue("b", "a")
     runner.start()
     assert runner.begun(3) == ["c", "b", "a"]

@@ -9,7 +9,7 @@ from rqueue.protocol.commands import Put, Retried, Window
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
-from tests.support.bench import Bench, ids
+from tests.support.queue_fixture import QueueFixture, ids
 
 pytestmark = pytest.mark.each_server
 
@@ -18,29 +18,29 @@ def names(count: int) -> list[str]:
     return [f"{i:04}" for i in range(count)]
 
 
-def fill(bench: Bench, count: int, **terms: int) -> list[str]:
+def fill(q: QueueFixture, count: int, **terms: int) -> list[str]:
     all_ = names(count)
     puts = [Put(id, b'["t"]', **terms) for id in all_]
     for start in range(0, count, 1000):
-        bench.queue.enqueue_puts(puts[start : start + 1000])
+        q.queue.enqueue_puts(puts[start : start + 1000])
     return all_
 
 
-def test_a_thousand_jobs_are_enqueued_in_one_step(bench: Bench) -> None:
+def test_a_thousand_jobs_are_enqueued_in_one_step(q: QueueFixture) -> None:
     """H-06."""
-    fill(bench, 1000)
-    fill(bench, 1000)  # all are known
-    assert bench.queue.counts().ready == 1000
+    fill(q, 1000)
+    fill(q, 1000)  # all are known
+    assert q.queue.counts().ready == 1000
     with pytest.raises(ScriptError):
-        bench.queue.enqueue_puts([Put(f"x{i}", b"") for i in range(1001)])
-    bench.queue.enqueue_puts([Put(f"y{i}", b"[]", delay_ms=60_000) for i in range(1000)])
-    assert bench.queue.counts().scheduled == 1000
+        q.queue.enqueue_puts([Put(f"x{i}", b"") for i in range(1001)])
+    q.queue.enqueue_puts([Put(f"y{i}", b"[]", delay_ms=60_000) for i in range(1000)])
+    assert q.queue.counts().scheduled == 1000
 
 
-def test_a_wide_window_is_filled_in_slices(bench: Bench) -> None:
+def test_a_wide_window_is_filled_in_slices(q: QueueFixture) -> None:
     """Q-40: notified until nothing is left."""
-    all_ = fill(bench, 1200)
-    consumer = bench.join(5000)
+    all_ = fill(q, 1200)
+    consumer = q.join(5000)
     got: list[str] = []
     while jobs := consumer.pull():
         got += ids(jobs)
@@ -49,10 +49,10 @@ def test_a_wide_window_is_filled_in_slices(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["ack", "done", "retry", "delay", "tail", "reject", "release"])
-def test_a_thousand_jobs_are_settled_in_one_step(bench: Bench, outcome: str) -> None:
+def test_a_thousand_jobs_are_settled_in_one_step(q: QueueFixture, outcome: str) -> None:
     """H-06."""
-    all_ = fill(bench, 1000)
-    consumer = bench.join(1000)
+    all_ = fill(q, 1000)
+    consumer = q.join(1000)
     consumer.pull()
     consumer.pull()
     mixed = all_[1::2] + all_[::2]  # not in the order of the hands
@@ -67,45 +67,45 @@ def test_a_thousand_jobs_are_settled_in_one_step(bench: Bench, outcome: str) -> 
         release=mixed if outcome == "release" else (),
     )
     assert consumer.refused == []
-    assert bench.look().held == {}
+    assert q.look().held == {}
     if outcome in ("retry", "release", "delay"):
-        move_time(bench.queue, 2000)
+        move_time(q.queue, 2000)
         later: list[str] = []
         while len(later) < 1000:
             later += ids(consumer.pull())
         assert later == all_
-    wrong = invariants.of_state(bench.look(), all_)
+    wrong = invariants.of_state(q.look(), all_)
     assert not wrong
 
 
 @pytest.mark.parametrize("way", ["unregister", "reclaim", "lease"])
-def test_full_hands_are_emptied_in_slices(bench: Bench, way: str) -> None:
+def test_full_hands_are_emptied_in_slices(q: QueueFixture, way: str) -> None:
     """H-06: between slices everything holds, nobody can settle, and each job counts once."""
-    all_ = fill(bench, 700)
-    leaving, waiting = bench.join(700, slots=3), bench.join(0)
+    all_ = fill(q, 700)
+    leaving, waiting = q.join(700, slots=3), q.join(0)
     while leaving.pull():
         pass
     waiting.interest(1)
-    keys, client = bench.queue.keys, bench.queue.redis
+    keys, client = q.queue.keys, q.queue.redis
     if way == "lease":
-        move_time(bench.queue, 60_000)
-        waiting = bench.join(1)
+        move_time(q.queue, 60_000)
+        waiting = q.join(1)
     rounds = 0
-    while bench.look().held.get(leaving.name):
+    while q.look().held.get(leaving.name):
         if way == "unregister":
             execute(client, commands.unregister(keys, leaving.name, leaving.term))
         elif way == "reclaim":
             ran = list(map(commands.Ran, all_[:3]))
             execute(client, commands.reclaim(keys, leaving.name, b"{}", ran))
         else:
-            bench.renew(waiting)
+            q.renew(waiting)
         rounds += 1
-        snapshot = bench.look()
+        snapshot = q.look()
         wrong = invariants.conservation(snapshot, all_) + invariants.order(snapshot)
         assert not wrong
     assert rounds == 4
-    assert bench.state(waiting) == "notified"
-    taker = bench.join(700)
+    assert q.state(waiting) == "notified"
+    taker = q.join(700)
     got = taker.pull() + taker.pull()
     assert ids(got) == all_
     # at the end of a lease nothing is known of what ran: the oldest alone is suspected
@@ -115,58 +115,58 @@ def test_full_hands_are_emptied_in_slices(bench: Bench, way: str) -> None:
     assert [job.attempts for job in got] == [1] * charged + [0] * (700 - charged)
 
 
-def test_many_cancelled_jobs_at_the_head_are_passed_in_several_calls(bench: Bench) -> None:
+def test_many_cancelled_jobs_at_the_head_are_passed_in_several_calls(q: QueueFixture) -> None:
     """Q-09: the consumer stays notified until it is past them."""
-    all_ = fill(bench, 61)
+    all_ = fill(q, 61)
     for id in all_[:60]:
-        bench.queue.cancel(id)
-    consumer = bench.join(1)
+        q.queue.cancel(id)
+    consumer = q.join(1)
     assert consumer.state == "notified"
     calls = 1
     while not (jobs := consumer.pull()) and consumer.state == "notified":
         calls += 1
     assert ids(jobs) == ["0060"]
     assert calls < 10
-    assert bench.queue.counts().meta["marked"] == "0"
+    assert q.queue.counts().meta["marked"] == "0"
 
 
-def test_a_large_schedule_becomes_ready_in_slices_and_in_order(bench: Bench) -> None:
+def test_a_large_schedule_becomes_ready_in_slices_and_in_order(q: QueueFixture) -> None:
     """A-05, H-06."""
-    all_ = fill(bench, 900, delay_ms=1000)
-    move_time(bench.queue, 2000)
-    consumer = bench.join(2000)
+    all_ = fill(q, 900, delay_ms=1000)
+    move_time(q.queue, 2000)
+    consumer = q.join(2000)
     got: list[str] = []
     while jobs := consumer.pull():
         got += ids(jobs)
     assert got == all_
 
 
-def test_more_in_hand_than_a_recall_names_is_not_lost(bench: Bench) -> None:
+def test_more_in_hand_than_a_recall_names_is_not_lost(q: QueueFixture) -> None:
     """H-18."""
-    all_ = fill(bench, 700)
-    consumer = bench.join(700)
+    all_ = fill(q, 700)
+    consumer = q.join(700)
     consumer.pull()
     consumer.pull()
     named = ids(consumer.pull(recall=True))
     assert named == all_[: len(named)]
     consumer.close()
-    assert ids(bench.join(1).pull()) == ["0000"]
+    assert ids(q.join(1).pull()) == ["0000"]
 
 
-def test_big_batches_through_the_public_api(bench: Bench) -> None:
+def test_big_batches_through_the_public_api(q: QueueFixture) -> None:
     """C-20."""
-    handles = bench.queue.enqueue_many(Call("t", [i]) for i in range(2500))
+    handles = q.queue.enqueue_many(Call("t", [i]) for i in range(2500))
     assert sum(handle.created for handle in handles) == 2500
-    assert bench.queue.counts().ready == 2500
+    assert q.queue.counts().ready == 2500
 
 
-def test_a_window_beyond_all_bounds(bench: Bench) -> None:
+def test_a_window_beyond_all_bounds(q: QueueFixture) -> None:
     """Q-50."""
-    fill(bench, 10)
-    consumer = bench.join(10**9, bytes=10**12)
+    fill(q, 10)
+    consumer = q.join(10**9, bytes=10**12)
     assert len(consumer.pull()) == 10
     pulled = execute(
-        bench.queue.redis,
-        commands.pull(bench.queue.keys, consumer.name, consumer.term, Window(2**53, 2**53)),
+        q.queue.redis,
+        commands.pull(q.queue.keys, consumer.name, consumer.term, Window(2**53, 2**53)),
     )
     assert pulled.state == "interested"

@@ -5,39 +5,39 @@ import pytest
 from rqueue.client._sync.consumer import Consumer
 from rqueue.protocol.wake import Wake
 from rqueue.testing import move_time
-from tests.support.bench import Bench, ids
+from tests.support.queue_fixture import QueueFixture, ids
 
 
-def hand_over(bench: Bench, *names: str, **options: int) -> Consumer:
+def hand_over(q: QueueFixture, *names: str, **options: int) -> Consumer:
     """A consumer that waits; the first of these jobs is in its hands, the others wait."""
-    consumer = bench.join(**options)
+    consumer = q.join(**options)
     assert consumer.pull() == []
-    assert bench.put(names[0]).handed_to == consumer.name
+    assert q.put(names[0]).handed_to == consumer.name
     for name in names[1:]:
-        assert bench.put(name).handed_to == ""
+        assert q.put(name).handed_to == ""
     return consumer
 
 
-def test_a_pull_brings_what_was_handed_over_first(bench: Bench) -> None:
+def test_a_pull_brings_what_was_handed_over_first(q: QueueFixture) -> None:
     """X-25."""
-    assert ids(hand_over(bench, "1", "2", "3").pull()) == ["1", "2", "3"]
+    assert ids(hand_over(q, "1", "2", "3").pull()) == ["1", "2", "3"]
 
 
-def test_a_pull_brings_what_was_handed_over_also_where_nothing_waits(bench: Bench) -> None:
-    consumer = hand_over(bench, "1")
+def test_a_pull_brings_what_was_handed_over_also_where_nothing_waits(q: QueueFixture) -> None:
+    consumer = hand_over(q, "1")
     assert ids(consumer.pull()) == ["1"]
     assert consumer.pull() == []
     assert consumer.held == 1
 
 
-def test_a_drain_brings_what_was_handed_over_first(bench: Bench) -> None:
+def test_a_drain_brings_what_was_handed_over_first(q: QueueFixture) -> None:
     """X-25."""
-    consumer = hand_over(bench, "1", "2", "3")
+    consumer = hand_over(q, "1", "2", "3")
     assert [ids(jobs) for jobs in consumer.drain()] == [["1", "2", "3"]]
 
 
-def test_a_drain_goes_on_behind_what_was_handed_over_with_the_last_credit(bench: Bench) -> None:
-    consumer = hand_over(bench, "1", "2", "3", jobs=1)
+def test_a_drain_goes_on_behind_what_was_handed_over_with_the_last_credit(q: QueueFixture) -> None:
+    consumer = hand_over(q, "1", "2", "3", jobs=1)
     seen = []
     for jobs in consumer.drain():
         seen.append(ids(jobs))
@@ -45,25 +45,25 @@ def test_a_drain_goes_on_behind_what_was_handed_over_with_the_last_credit(bench:
     assert seen == [["1"], ["2"], ["3"]]
 
 
-def test_a_flush_brings_what_was_handed_over_first(bench: Bench) -> None:
-    assert ids(hand_over(bench, "1", "2", "3").flush()) == ["1", "2", "3"]
+def test_a_flush_brings_what_was_handed_over_first(q: QueueFixture) -> None:
+    assert ids(hand_over(q, "1", "2", "3").flush()) == ["1", "2", "3"]
 
 
-def test_a_settle_that_pulls_brings_what_was_handed_over_first(bench: Bench) -> None:
-    bench.put("0")
-    consumer = bench.join()
+def test_a_settle_that_pulls_brings_what_was_handed_over_first(q: QueueFixture) -> None:
+    q.put("0")
+    consumer = q.join()
     assert ids(consumer.pull()) == ["0"]
-    bench.put("1")
-    bench.put("2")
+    q.put("1")
+    q.put("2")
     assert ids(consumer.settle(ack=["0"], pull=True)) == ["1", "2"]
 
 
-def test_a_hand_over_that_is_read_late_is_not_told_twice(bench: Bench) -> None:
+def test_a_hand_over_that_is_read_late_is_not_told_twice(q: QueueFixture) -> None:
     """The wake-up was on its way while the pull asked for what is held."""
-    consumer = bench.join()
+    consumer = q.join()
     assert consumer.pull() == []
-    bench.put("1", "2")
-    element = bench.queue.redis.lpop(bench.queue.keys.wake(consumer.name))
+    q.put("1", "2")
+    element = q.queue.redis.lpop(q.queue.keys.wake(consumer.name))
     assert isinstance(element, bytes)
     assert ids(consumer.pull()) == ["1", "2"]
     assert not consumer.hear(Wake(consumer.name, element))
@@ -72,10 +72,10 @@ def test_a_hand_over_that_is_read_late_is_not_told_twice(bench: Bench) -> None:
     assert (consumer.held, consumer.pull()) == (0, [])
 
 
-def test_a_recall_is_in_the_queues_order(bench: Bench) -> None:
+def test_a_recall_is_in_the_queues_order(q: QueueFixture) -> None:
     """Q-01, H-18: also where what is held was taken in another one."""
-    bench.put("1", "2", "3")
-    first, second = bench.join(1), bench.join(3)
+    q.put("1", "2", "3")
+    first, second = q.join(1), q.join(3)
     assert ids(first.pull()) == ["1"]
     assert ids(second.pull()) == ["2", "3"]
     first.close()
@@ -83,49 +83,49 @@ def test_a_recall_is_in_the_queues_order(bench: Bench) -> None:
     assert ids(second.pull(recall=True)) == ["1", "2", "3"]
 
 
-def test_what_was_given_back_comes_before_what_was_handed_over_meanwhile(bench: Bench) -> None:
+def test_what_was_given_back_comes_before_what_was_handed_over_meanwhile(q: QueueFixture) -> None:
     """Q-01."""
-    bench.put("1", "2")
-    consumer = bench.join()
+    q.put("1", "2")
+    consumer = q.join()
     consumer.pull()
-    bench.put("3")
+    q.put("3")
     assert ids(consumer.settle(release=["1", "2"], pull=True)) == ["1", "2", "3"]
 
 
-def test_a_handed_over_job_comes_before_a_higher_one_that_is_pulled_later(bench: Bench) -> None:
+def test_a_handed_over_job_comes_before_a_higher_one_that_is_pulled_later(q: QueueFixture) -> None:
     """X-25: it was taken first."""
-    consumer = hand_over(bench, "low")
-    bench.put("high", priority=9)
+    consumer = hand_over(q, "low")
+    q.put("high", priority=9)
     assert ids(consumer.pull()) == ["low", "high"]
 
 
-def test_two_hand_overs_between_two_pulls(bench: Bench) -> None:
+def test_two_hand_overs_between_two_pulls(q: QueueFixture) -> None:
     """A consumer that is late is passed over, waits again, and is handed another one."""
-    consumer = hand_over(bench, "1")
-    move_time(bench.queue, 6000)
-    bench.renew(consumer)
-    assert bench.put("2").handed_to == consumer.name
-    bench.put("3")
+    consumer = hand_over(q, "1")
+    move_time(q.queue, 6000)
+    q.renew(consumer)
+    assert q.put("2").handed_to == consumer.name
+    q.put("3")
     assert ids(consumer.pull()) == ["1", "2", "3"]
 
 
-def test_a_cancelled_hand_over_is_in_nobodys_way(bench: Bench) -> None:
-    consumer = hand_over(bench, "1", "2")
-    bench.queue.cancel("1")
+def test_a_cancelled_hand_over_is_in_nobodys_way(q: QueueFixture) -> None:
+    consumer = hand_over(q, "1", "2")
+    q.queue.cancel("1")
     assert ids(consumer.pull()) == ["2"]
     assert consumer.held == 1
 
 
 @pytest.mark.timeout(60)
-def test_a_recall_of_many_jobs_names_all_of_them(bench: Bench) -> None:
+def test_a_recall_of_many_jobs_names_all_of_them(q: QueueFixture) -> None:
     """More than one reply can hold; in between one is cancelled."""
-    consumer = bench.join(7000)
+    consumer = q.join(7000)
     for start in range(0, 6500, 500):
-        bench.put(*(f"{start + i:04}" for i in range(500)))
+        q.put(*(f"{start + i:04}" for i in range(500)))
         while consumer.state == "notified" or consumer.held < start + 500:
             consumer.pull()
     held = ids(consumer.pull(recall=True))
     assert held == [f"{i:04}" for i in range(6500)]
     assert consumer.held == 6500
-    bench.queue.cancel("0000")
+    q.queue.cancel("0000")
     assert ids(consumer.pull(recall=True)) == held[1:]

@@ -6,20 +6,20 @@ from typing import Any
 import pytest
 
 from rqueue.embedded.server import EmbeddedRedis
-from tests.support.bench import Bench
+from tests.support.queue_fixture import QueueFixture
 
 WAIT_S = 1.5
 
 
 @pytest.mark.each_server
 def test_who_waits_sends_one_command(
-    private_server: EmbeddedRedis, make_bench: Callable[[EmbeddedRedis], Bench]
+    private_server: EmbeddedRedis, make_q: Callable[[EmbeddedRedis], QueueFixture]
 ) -> None:
     """Not one for each moment that it waits; and Redis does nothing for it by itself."""
-    bench = make_bench(private_server)
-    consumer = bench.join()
+    q = make_q(private_server)
+    consumer = q.join()
     assert consumer.pull() == []
-    client: Any = bench.queue.redis
+    client: Any = q.queue.redis
     before = calls(client)
     assert not consumer.wait(WAIT_S)
     after = calls(client)

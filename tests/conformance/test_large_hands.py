@@ -14,7 +14,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Window
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
-from tests.support.bench import Bench, ids
+from tests.support.queue_fixture import QueueFixture, ids
 
 MANY = 20_000
 
@@ -26,38 +26,38 @@ def fill(queue: Queue, count: int, first: int = 0) -> None:
         execute(queue.redis, commands.enqueue(queue.keys, puts))
 
 
-def holding(bench: Bench, count: int, jobs: int | None = None) -> Consumer:
+def holding(q: QueueFixture, count: int, jobs: int | None = None) -> Consumer:
     """A consumer with `count` jobs in its hands."""
-    consumer = bench.join(jobs or count)
+    consumer = q.join(jobs or count)
     window = Window(count)
     taken = 0
     while taken < count:
-        call = commands.pull(bench.queue.keys, consumer.name, str(consumer.term), window)
-        taken += len(execute(bench.queue.redis, call).jobs) // 2
+        call = commands.pull(q.queue.keys, consumer.name, str(consumer.term), window)
+        taken += len(execute(q.queue.redis, call).jobs) // 2
     return consumer
 
 
-def steps_of(bench: Bench) -> list[float]:
+def steps_of(q: QueueFixture) -> list[float]:
     """Renew until nothing of the dead is left; the seconds that each step took."""
     took = []
     more = True
     while more:
         began = time.perf_counter()
-        more = execute(bench.queue.redis, commands.renew(bench.queue.keys, 1000, [])).more
+        more = execute(q.queue.redis, commands.renew(q.queue.keys, 1000, [])).more
         took.append(time.perf_counter() - began)
     return took
 
 
-def test_a_lease_that_ends_gives_back_in_bounded_steps_that_follow_at_once(bench: Bench) -> None:
+def test_a_lease_that_ends_gives_back_in_bounded_steps_that_follow_at_once(q: QueueFixture) -> None:
     """A dead host's jobs come back at the next renewal, in their places."""
-    fill(bench.queue, MANY)
-    holding(bench, MANY)
-    move_time(bench.queue, 60_000)
-    took = steps_of(bench)
+    fill(q.queue, MANY)
+    holding(q, MANY)
+    move_time(q.queue, 60_000)
+    took = steps_of(q)
     assert len(took) == MANY // 200
-    counts = bench.queue.counts()
+    counts = q.queue.counts()
     assert (counts.held, counts.ready) == (0, MANY)
-    first = bench.join(500).pull()
+    first = q.join(500).pull()
     assert ids(first) == [f"{i:06}" for i in range(500)]
     # a step does not grow with what is held: the median of the first ones, which see much more
     # than the last ones do, is not much above theirs
@@ -66,43 +66,43 @@ def test_a_lease_that_ends_gives_back_in_bounded_steps_that_follow_at_once(bench
     assert early[quarter // 2] < 3 * late[quarter // 2] + 0.001
 
 
-def test_many_dead_consumers_are_gone_after_one_renewal_and_what_follows(bench: Bench) -> None:
-    fill(bench.queue, 64 * 3)
+def test_many_dead_consumers_are_gone_after_one_renewal_and_what_follows(q: QueueFixture) -> None:
+    fill(q.queue, 64 * 3)
     for _ in range(64):
-        holding(bench, 3)
-    idle = [bench.join(1) for _ in range(40)]
-    move_time(bench.queue, 60_000)
-    steps = steps_of(bench)
+        holding(q, 3)
+    idle = [q.join(1) for _ in range(40)]
+    move_time(q.queue, 60_000)
+    steps = steps_of(q)
     assert len(steps) < 12
-    assert bench.look().consumers == {}
+    assert q.look().consumers == {}
     assert idle
-    got = [id for _ in range(2) for id in ids(bench.join(100).pull())]
+    got = [id for _ in range(2) for id in ids(q.join(100).pull())]
     assert got == [f"{i:06}" for i in range(192)]
 
 
-def turn(bench: Bench, consumer: Consumer, first: list[str]) -> None:
+def turn(q: QueueFixture, consumer: Consumer, first: list[str]) -> None:
     """What it took first goes back and is taken again: it stands behind later ones now."""
     for at in range(0, len(first), 500):
         call = commands.settle(
-            bench.queue.keys, consumer.name, str(consumer.term), None, release=first[at : at + 500]
+            q.queue.keys, consumer.name, str(consumer.term), None, release=first[at : at + 500]
         )
-        assert execute(bench.queue.redis, call).refused == []
+        assert execute(q.queue.redis, call).refused == []
     for _ in range(0, len(first), 500):
-        call = commands.pull(bench.queue.keys, consumer.name, str(consumer.term), Window(3000))
-        execute(bench.queue.redis, call)
+        call = commands.pull(q.queue.keys, consumer.name, str(consumer.term), Window(3000))
+        execute(q.queue.redis, call)
 
 
 @pytest.mark.parametrize("turned", [0, 1000], ids=["in order", "turned"])
 @pytest.mark.parametrize("where", ["head", "tail", "both", "middle", "close", "scattered"])
 def test_what_is_settled_out_of_order_leaves_the_others_as_they_were(
-    bench: Bench, where: str, turned: int
+    q: QueueFixture, where: str, turned: int
 ) -> None:
-    fill(bench.queue, 3000)
-    consumer = holding(bench, 3000)
+    fill(q.queue, 3000)
+    consumer = holding(q, 3000)
     held = [f"{i:06}" for i in range(3000)]
-    turn(bench, consumer, held[:turned])
+    turn(q, consumer, held[:turned])
     held = held[turned:] + held[:turned]
-    assert bench.look().held[consumer.name] == held
+    assert q.look().held[consumer.name] == held
     some = {
         "head": held[1:101:2],
         "tail": held[:-101:-1],
@@ -112,39 +112,39 @@ def test_what_is_settled_out_of_order_leaves_the_others_as_they_were(
         "scattered": held[3::97],
     }[where]
     call = commands.settle(
-        bench.queue.keys,
+        q.queue.keys,
         consumer.name,
         str(consumer.term),
         None,
         ack=some[::2],
         release=[*some[1::2], "stranger", some[1]],
     )
-    refused = execute(bench.queue.redis, call).refused
+    refused = execute(q.queue.redis, call).refused
     assert refused == [b"stranger", some[1].encode()]
     left = [id for id in held if id not in some]
-    assert bench.look().held[consumer.name] == left
-    assert bench.look().lists["ready:4"] == sorted(some[1::2])
+    assert q.look().held[consumer.name] == left
+    assert q.look().lists["ready:4"] == sorted(some[1::2])
 
 
-def test_what_leaves_the_middle_is_found_by_its_position(bench: Bench) -> None:
+def test_what_leaves_the_middle_is_found_by_its_position(q: QueueFixture) -> None:
     """Hands in the queue's order are not searched from one end to the other."""
-    fill(bench.queue, MANY)
-    consumer = holding(bench, MANY)
+    fill(q.queue, MANY)
+    consumer = holding(q, MANY)
     some = [f"{i:06}" for i in range(MANY // 2, MANY // 2 + 1000, 4)]
-    call = commands.settle(bench.queue.keys, consumer.name, str(consumer.term), None, release=some)
-    bench.queue.redis.config_resetstat()
-    execute(bench.queue.redis, call)
-    stats: Any = bench.queue.redis.info("commandstats")
+    call = commands.settle(q.queue.keys, consumer.name, str(consumer.term), None, release=some)
+    q.queue.redis.config_resetstat()
+    execute(q.queue.redis, call)
+    stats: Any = q.queue.redis.info("commandstats")
     assert "cmdstat_lpos" not in stats
     assert stats["cmdstat_lindex"]["calls"] < 150
     assert stats["cmdstat_lrange"]["calls"] < 20
-    assert bench.look().lists["ready:4"] == some
+    assert q.look().lists["ready:4"] == some
 
 
-def test_a_consumer_with_very_much_leaves_in_time(bench: Bench) -> None:
-    fill(bench.queue, MANY)
-    consumer = holding(bench, MANY)
+def test_a_consumer_with_very_much_leaves_in_time(q: QueueFixture) -> None:
+    fill(q.queue, MANY)
+    consumer = holding(q, MANY)
     began = time.perf_counter()
     consumer.close()
     assert time.perf_counter() - began < 3, "0.3 s by itself, and the time grew with the square"
-    assert bench.look().lists["ready:4"] == [f"{i:06}" for i in range(MANY)]
+    assert q.look().lists["ready:4"] == [f"{i:06}" for i in range(MANY)]

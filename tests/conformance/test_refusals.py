@@ -9,7 +9,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
-from tests.support.bench import Bench
+from tests.support.queue_fixture import QueueFixture
 
 WORD: Any = "soon"
 """No number, and no mode."""
@@ -58,17 +58,17 @@ def _with(call: ScriptCall[Any], *more: str) -> ScriptCall[Any]:
 
 @pytest.mark.each_server
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_call_changes_nothing(bench: Bench, what: str) -> None:
+def test_a_wrong_call_changes_nothing(q: QueueFixture, what: str) -> None:
     """H-01."""
-    consumer = bench.join(2)
-    bench.queue.pause()
-    bench.put("A", "B", "C")
-    bench.queue.resume()
+    consumer = q.join(2)
+    q.queue.pause()
+    q.put("A", "B", "C")
+    q.queue.resume()
     consumer.pull()
-    before = bench.look()
+    before = q.look()
     with pytest.raises((ScriptError, ConfigError)):
-        execute(bench.queue.redis, WRONG[what](bench.queue.keys, consumer))
-    assert not (wrong := invariants.unchanged(before, bench.look())), wrong
+        execute(q.queue.redis, WRONG[what](q.queue.keys, consumer))
+    assert not (wrong := invariants.unchanged(before, q.look())), wrong
 
 
 @pytest.mark.parametrize(
@@ -82,28 +82,28 @@ def test_a_wrong_call_changes_nothing(bench: Bench, what: str) -> None:
         lambda k: commands.renew(k, 1000, []),
     ],
 )
-def test_a_queue_of_another_version_is_left_alone(bench: Bench, call: Any) -> None:
+def test_a_queue_of_another_version_is_left_alone(q: QueueFixture, call: Any) -> None:
     """H-13."""
-    bench.put("A")
-    bench.queue.redis.hset(bench.queue.keys.meta, "v", "2")
-    before = bench.look()
+    q.put("A")
+    q.queue.redis.hset(q.queue.keys.meta, "v", "2")
+    before = q.look()
     with pytest.raises(WrongServer, match="another version"):
-        execute(bench.queue.redis, call(bench.queue.keys))
-    assert not (wrong := invariants.unchanged(before, bench.look())), wrong
-    bench.queue.redis.hset(bench.queue.keys.meta, "v", "1")
+        execute(q.queue.redis, call(q.queue.keys))
+    assert not (wrong := invariants.unchanged(before, q.look())), wrong
+    q.queue.redis.hset(q.queue.keys.meta, "v", "1")
 
 
 @pytest.mark.parametrize("verb", ["pull", "settle"])
-def test_a_browser_acquires_nothing(bench: Bench, verb: str) -> None:
+def test_a_browser_acquires_nothing(q: QueueFixture, verb: str) -> None:
     """Q-34."""
-    browser = bench.join(5, mode="browse")
-    bench.put("A")
-    before = bench.look()
-    keys, name, term = bench.queue.keys, browser.name, browser.term
+    browser = q.join(5, mode="browse")
+    q.put("A")
+    before = q.look()
+    keys, name, term = q.queue.keys, browser.name, browser.term
     calls: dict[str, ScriptCall[Any]] = {
         "pull": commands.pull(keys, name, term, Window(5)),
         "settle": commands.settle(keys, name, term, Window(5)),
     }
     with pytest.raises(RQueueError, match="browser"):
-        execute(bench.queue.redis, calls[verb])
-    assert not (wrong := invariants.unchanged(before, bench.look())), wrong
+        execute(q.queue.redis, calls[verb])
+    assert not (wrong := invariants.unchanged(before, q.look())), wrong

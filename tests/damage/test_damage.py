@@ -23,7 +23,7 @@ from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
 from tests.damage.damages import Damage, apply, damages
 from tests.damage.steps import MAKERS, changed, changes
 from tests.damage.world import KEYS, WORLDS, World, named, places
-from tests.model.sources import changed as plant
+from tests.property.sources import changed as plant
 from tests.support import invariants
 from tests.support.redis_server import Servers
 from tests.support.snapshot import Snapshot, take_snapshot

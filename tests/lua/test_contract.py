@@ -76,7 +76,7 @@ def test_each_named_slot_is_used(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_keys_are_the_queue_s_meta_and_one_that_never_exists(name: str) -> None:
     """A cluster that moves a slot key by key refuses such a script before it begins; see
-    tests/store/test_slot_moves.py."""
+    tests/protocol/test_slot_moves.py."""
     assert script(name).header.keys == ("meta", GUARD)
     assert not re.search(rf"\b{GUARD}\b", "\n".join(statements(name)))
 
@@ -115,7 +115,7 @@ def test_errors_raised_are_those_declared(name: str) -> None:
     assert declared <= raised, "declared, never raised"
 
 
-# What the store sends is compared with these headers in tests/store/test_calls.py.
+# What the store sends is compared with these headers in tests/protocol/test_calls.py.
 
 
 @pytest.mark.parametrize("include", INCLUDES)

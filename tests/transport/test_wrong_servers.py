@@ -23,7 +23,7 @@ from rqueue_workers.exit_codes import Exit
 from tests.support.command_line import invoke
 from tests.support.redis_cluster import SmallCluster, free_port
 from tests.support.stub_server import Refusing, StubServer
-from tests.workers.children import Bench, eventually
+from tests.workers.children import WorkerFixture, eventually
 from tests.workers.pools import Pool
 
 MakeServer = Callable[..., EmbeddedRedis]
@@ -259,14 +259,14 @@ def test_a_worker_that_may_not_wait_for_wake_ups_ends(
     private_server: EmbeddedRedis, queue_name: str, tmp_path: Path, queues: int
 ) -> None:
     with Refusing(_url(private_server), b"BLPOP", b"-CROSSSLOT Keys don't hash\r\n") as front:
-        bench = Bench(front.url, queue_name, tmp_path)
+        workers = WorkerFixture(front.url, queue_name, tmp_path)
         try:
             names = tuple(f"{queue_name}-{number}" for number in range(queues))
-            child = bench.child(queues=names, ready=False)
+            child = workers.child(queues=names, ready=False)
             assert child.wait() == Exit.REDIS
             assert front.refused <= 2
         finally:
-            bench.close()
+            workers.close()
 
 
 @pytest.mark.parametrize("reply", [b"-BUSY a script\r\n", b"-LOADING its data\r\n"])
@@ -274,17 +274,17 @@ def test_a_worker_whose_wait_is_refused_for_now_tries_again_with_pauses(
     private_server: EmbeddedRedis, queue_name: str, tmp_path: Path, reply: bytes
 ) -> None:
     with Refusing(_url(private_server), b"BLPOP", reply) as front:
-        bench = Bench(front.url, queue_name, tmp_path)
+        workers = WorkerFixture(front.url, queue_name, tmp_path)
         try:
-            child = bench.child()
+            child = workers.child()
             eventually(lambda: front.refused >= 2, "two tries")
-            bench.result("c.echo", 1)
+            workers.result("c.echo", 1)
             first, began = front.refused, time.monotonic()
             eventually(lambda: time.monotonic() - began > 1, "a second")
             assert front.refused - first < 20
             assert child.log.count("Redis is gone") == 1
         finally:
-            bench.close()
+            workers.close()
 
 
 def test_a_client_of_a_whole_cluster_is_no_mistake(redis_cluster: SmallCluster) -> None:

@@ -95,7 +95,7 @@ class ChildProcess:
             self.wait()
 
 
-class Bench:
+class WorkerFixture:
     """A queue on a server, and workers for it."""
 
     def __init__(self, url: str, name: str, directory: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
-from tests.workers.children import Bench
+from tests.workers.children import WorkerFixture
 from tests.workers.pools import Pool
 
 
@@ -34,8 +34,8 @@ def make_pool(
 
 
 @pytest.fixture
-def bench(server: EmbeddedRedis, queue_name: str, tmp_path: Path) -> Iterator[Bench]:
+def workers(server: EmbeddedRedis, queue_name: str, tmp_path: Path) -> Iterator[WorkerFixture]:
     """A queue of this test alone, and worker processes for it without a supervisor."""
-    made = Bench(server.url, queue_name, tmp_path)
+    made = WorkerFixture(server.url, queue_name, tmp_path)
     yield made
     made.close()

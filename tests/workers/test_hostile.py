@@ -6,11 +6,11 @@ import orjson
 
 from rqueue.protocol.commands import Put
 from tests.support.hostile import HOSTILE, STORABLE, false_lines, steers
-from tests.workers.children import Bench, eventually
+from tests.workers.children import WorkerFixture, eventually
 
 
-def test_a_worker_s_log_is_lines_of_text(bench: Bench) -> None:
-    worker = bench.child()
+def test_a_worker_s_log_is_lines_of_text(workers: WorkerFixture) -> None:
+    worker = workers.child()
     calls = {
         "fails": ["c.fail", [STORABLE]],
         "unknown": [STORABLE, []],
@@ -21,11 +21,11 @@ def test_a_worker_s_log_is_lines_of_text(bench: Bench) -> None:
         Put(f"{STORABLE}-{name}", orjson.dumps(call), max_deliveries=1 if name == "fails" else 0)
         for name, call in calls.items()
     ]
-    bench.queue.enqueue_puts([*puts, Put("last", b'["c.noop"]')])
-    bench.queue.job("last").result(10)
-    eventually(lambda: bench.queue.counts().dead == 2, "two dead letters")
+    workers.queue.enqueue_puts([*puts, Put("last", b'["c.noop"]')])
+    workers.queue.job("last").result(10)
+    eventually(lambda: workers.queue.counts().dead == 2, "two dead letters")
     eventually(lambda: "-later" in worker.log_file.read_text(), "the failure in the log")
-    eventually(lambda: bench.queue.counts().parked == 1, "the unknown one is parked")
+    eventually(lambda: workers.queue.counts().parked == 1, "the unknown one is parked")
     log = worker.log_file.read_text()
     assert "it waits for a worker that knows it, and is asked for again in " in log
     for name in calls:

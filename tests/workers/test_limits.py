@@ -4,88 +4,90 @@ import orjson
 import pytest
 
 from rqueue.errors import JobCancelled, JobFailed
-from tests.workers.children import Bench, eventually
+from tests.workers.children import WorkerFixture, eventually
 
 
-def failure(bench: Bench, task: str) -> dict[str, object]:
-    job = bench.send(task)
+def failure(workers: WorkerFixture, task: str) -> dict[str, object]:
+    job = workers.send(task)
     with pytest.raises(JobFailed):
         job.result(10)
-    cause = bench.redis.hget(bench.queue.keys.causes, job.id)
+    cause = workers.redis.hget(workers.queue.keys.causes, job.id)
     return orjson.loads(cause)
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_a_sync_job_gets_an_exception_and_may_tidy_up(bench: Bench, threads: int) -> None:
-    bench.child(threads=threads)
-    cause = failure(bench, "c.spin")
+def test_a_sync_job_gets_an_exception_and_may_tidy_up(workers: WorkerFixture, threads: int) -> None:
+    workers.child(threads=threads)
+    cause = failure(workers, "c.spin")
     assert (cause["kind"], cause["type"]) == ("time_limit", "rqueue.errors.SoftTimeLimit")
     assert "soft limit of 0.05 s" in str(cause["message"])
-    assert bench.result("c.tidy") == "tidied up after 0.05"
+    assert workers.result("c.tidy") == "tidied up after 0.05"
     # the limit of one job is not that of the next
-    assert bench.result("c.echo", 1) == 1
+    assert workers.result("c.echo", 1) == 1
 
 
-def test_an_async_job_is_cancelled(bench: Bench) -> None:
-    bench.child()
-    cause = failure(bench, "c.aspin")
+def test_an_async_job_is_cancelled(workers: WorkerFixture) -> None:
+    workers.child()
+    cause = failure(workers, "c.aspin")
     assert (cause["kind"], cause["type"]) == ("time_limit", "rqueue.errors.SoftTimeLimit")
 
 
-def test_the_limit_of_the_job_wins(bench: Bench) -> None:
-    bench.child()
-    job = bench.send("c.tidy", soft_limit=0.02)
+def test_the_limit_of_the_job_wins(workers: WorkerFixture) -> None:
+    workers.child()
+    job = workers.send("c.tidy", soft_limit=0.02)
     assert job.result(10) == "tidied up after 0.02"
 
 
-def test_the_supervisor_can_read_the_hard_limit(bench: Bench) -> None:
-    worker = bench.child()
-    key = f"{bench.name}:k"
-    job = bench.send("c.gate", key, limit=30)
-    bench.hear(key)
+def test_the_supervisor_can_read_the_hard_limit(workers: WorkerFixture) -> None:
+    worker = workers.child()
+    key = f"{workers.name}:k"
+    job = workers.send("c.gate", key, limit=30)
+    workers.hear(key)
     (running,) = worker.page.running()
     assert running.id == job.id
     assert running.deadline == pytest.approx(running.started + 30)
-    bench.go(key)
+    workers.go(key)
     assert job.result(10) == "through"
     eventually(lambda: not worker.page.running(), "an empty page")
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_a_cancelled_sync_job_is_told_and_its_outcome_drops(bench: Bench, threads: int) -> None:
-    worker = bench.child(threads=threads)
-    key = f"{bench.name}:k"
-    job = bench.send("c.watch", key)
-    assert bench.hear(key) == "in"
+def test_a_cancelled_sync_job_is_told_and_its_outcome_drops(
+    workers: WorkerFixture, threads: int
+) -> None:
+    worker = workers.child(threads=threads)
+    key = f"{workers.name}:k"
+    job = workers.send("c.watch", key)
+    assert workers.hear(key) == "in"
     assert job.cancel()
-    assert bench.hear(key) == "cancelled"
+    assert workers.hear(key) == "cancelled"
     with pytest.raises(JobCancelled):
         job.result(10)
-    assert bench.result("c.echo", 2) == 2
+    assert workers.result("c.echo", 2) == 2
     assert "dropped" not in worker.log
-    assert [row["outcome"] for row in bench.history() if row["id"] == job.id] == ["cancelled"]
+    assert [row["outcome"] for row in workers.history() if row["id"] == job.id] == ["cancelled"]
 
 
-def test_a_cancelled_async_job_stops(bench: Bench) -> None:
-    worker = bench.child()
-    key = f"{bench.name}:k"
-    job = bench.send("c.agate", key)
-    assert bench.hear(key) == "in"
+def test_a_cancelled_async_job_stops(workers: WorkerFixture) -> None:
+    worker = workers.child()
+    key = f"{workers.name}:k"
+    job = workers.send("c.agate", key)
+    assert workers.hear(key) == "in"
     assert job.cancel()
-    assert bench.hear(key) == "cancelled"
+    assert workers.hear(key) == "cancelled"
     eventually(lambda: not worker.page.running(), "its end")
-    assert bench.result("c.echo", 2) == 2
-    assert [row["outcome"] for row in bench.history() if row["id"] == job.id] == ["cancelled"]
+    assert workers.result("c.echo", 2) == 2
+    assert [row["outcome"] for row in workers.history() if row["id"] == job.id] == ["cancelled"]
 
 
-def test_a_cancelled_job_that_had_not_begun_never_does(bench: Bench) -> None:
-    bench.child(prefetch=4, async_slots=0)
-    key = f"{bench.name}:k"
+def test_a_cancelled_job_that_had_not_begun_never_does(workers: WorkerFixture) -> None:
+    workers.child(prefetch=4, async_slots=0)
+    key = f"{workers.name}:k"
     # both in one hand: the second waits behind the first until it is given back
-    gate, job = bench.send("c.gate", key), bench.send("c.push", key, "ran")
-    bench.hear(key)
+    gate, job = workers.send("c.gate", key), workers.send("c.push", key, "ran")
+    workers.hear(key)
     assert job.cancel()
-    bench.go(key)
+    workers.go(key)
     assert gate.result(10) == "through"
-    bench.settled()
-    assert bench.redis.llen(key) == 0
+    workers.settled()
+    assert workers.redis.llen(key) == 0

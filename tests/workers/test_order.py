@@ -11,7 +11,7 @@ from rqueue.client._sync.queue import Call, Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.settings import Settings
 from tests.support.proxy import Proxy
-from tests.workers.children import Bench
+from tests.workers.children import WorkerFixture
 
 JOBS = 10_000
 
@@ -42,13 +42,13 @@ def out_of_order(begun: list[int]) -> list[int]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("options", [{"async_slots": 0}, {"threads": 1, "async_slots": 0}])
 def test_ten_thousand_jobs_begin_in_order(
-    bench: Bench, tmp_path: Path, options: dict[str, int]
+    workers: WorkerFixture, tmp_path: Path, options: dict[str, int]
 ) -> None:
     """Q-01, X-25."""
     notes = tmp_path / "notes"
-    bench.child(**options)
-    publish(bench.queue, notes)
-    bench.settled()
+    workers.child(**options)
+    publish(workers.queue, notes)
+    workers.settled()
     begun = [int(line) for line in notes.read_text().split()]
     assert not (late := out_of_order(begun)), f"{len(late)} of {JOBS} began too late: {late[:9]}"
     assert begun == list(range(JOBS))
@@ -57,12 +57,12 @@ def test_ten_thousand_jobs_begin_in_order(
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("options", [{"async_slots": 0}, {"threads": 1, "async_slots": 0}])
 def test_lost_connections_change_nothing_of_that(
-    bench: Bench, server: EmbeddedRedis, tmp_path: Path, options: dict[str, int]
+    workers: WorkerFixture, server: EmbeddedRedis, tmp_path: Path, options: dict[str, int]
 ) -> None:
     """X-25, H-18: wake-ups and replies are lost on their way, again and again."""
     notes = tmp_path / "notes"
     with Proxy(server.url.removeprefix("unix://")) as proxy:
-        bench.child(settings=Settings(url=proxy.url, lease_ms=600_000), **options)
+        workers.child(settings=Settings(url=proxy.url, lease_ms=600_000), **options)
         cuts, ended = random.Random(5), threading.Event()
 
         def cut() -> None:
@@ -75,11 +75,11 @@ def test_lost_connections_change_nothing_of_that(
         with ThreadPoolExecutor(1) as thread:
             cutting = thread.submit(cut)
             try:
-                publish(bench.queue, notes)
+                publish(workers.queue, notes)
             finally:
                 ended.set()
             cutting.result()
-        bench.settled()
+        workers.settled()
     begun = list(dict.fromkeys(int(line) for line in notes.read_text().split()))
     assert not (late := out_of_order(begun)), f"{len(late)} began too late: {late[:9]}"
     assert sorted(begun) == list(range(JOBS))

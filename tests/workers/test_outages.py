@@ -17,7 +17,7 @@ from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.busy import busy
-from tests.workers.children import APP, Bench, ChildProcess, eventually
+from tests.workers.children import APP, ChildProcess, WorkerFixture, eventually
 from tests.workers.pools import Pool, Watched
 from tests.workers.pools import started as started_job
 
@@ -29,14 +29,14 @@ def lone(make_server: Callable[..., EmbeddedRedis], tmp_path: Path) -> EmbeddedR
 
 
 @pytest.fixture
-def frail(lone: EmbeddedRedis, queue_name: str, tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(lone.url, queue_name, tmp_path)
+def frail(lone: EmbeddedRedis, queue_name: str, tmp_path: Path) -> Iterator[WorkerFixture]:
+    made = WorkerFixture(lone.url, queue_name, tmp_path)
     yield made
     made.close()
 
 
 def test_a_job_that_ends_while_redis_is_gone_is_settled_when_it_is_back(
-    frail: Bench, lone: EmbeddedRedis, tmp_path: Path
+    frail: WorkerFixture, lone: EmbeddedRedis, tmp_path: Path
 ) -> None:
     child = frail.child()
     started, file = tmp_path / "started", tmp_path / "file"
@@ -56,7 +56,7 @@ def test_a_job_that_ends_while_redis_is_gone_is_settled_when_it_is_back(
 
 @pytest.mark.each_server
 def test_a_server_that_loads_its_data_is_waited_for(
-    frail: Bench, lone: EmbeddedRedis, make_server: Callable[..., EmbeddedRedis]
+    frail: WorkerFixture, lone: EmbeddedRedis, make_server: Callable[..., EmbeddedRedis]
 ) -> None:
     child = frail.child()
     assert frail.result("c.echo", 1) == 1
@@ -75,7 +75,7 @@ def test_a_server_that_loads_its_data_is_waited_for(
 
 @pytest.mark.parametrize("threads", [0, 2])
 @pytest.mark.each_server
-def test_a_server_that_is_full_is_drained(frail: Bench, threads: int) -> None:
+def test_a_server_that_is_full_is_drained(frail: WorkerFixture, threads: int) -> None:
     """H-10: nothing is taken in, everything else goes on."""
     jobs = [frail.send("c.echo", n) for n in range(40)]
     failing = frail.send("c.fail_once_at_most")
@@ -95,7 +95,9 @@ def test_a_server_that_is_full_is_drained(frail: Bench, threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_an_idle_worker_survives_a_restart(frail: Bench, lone: EmbeddedRedis, threads: int) -> None:
+def test_an_idle_worker_survives_a_restart(
+    frail: WorkerFixture, lone: EmbeddedRedis, threads: int
+) -> None:
     child = frail.child(threads=threads)
     assert frail.result("c.echo", 1) == 1
     lone.restart()
@@ -103,7 +105,7 @@ def test_an_idle_worker_survives_a_restart(frail: Bench, lone: EmbeddedRedis, th
     assert child.leave() == 0
 
 
-def test_a_worker_may_be_started_before_redis(frail: Bench, lone: EmbeddedRedis) -> None:
+def test_a_worker_may_be_started_before_redis(frail: WorkerFixture, lone: EmbeddedRedis) -> None:
     lone.stop()
     child = frail.child(ready=False)
     eventually(lambda: "Redis is gone" in child.log, "a word about it")
@@ -111,7 +113,7 @@ def test_a_worker_may_be_started_before_redis(frail: Bench, lone: EmbeddedRedis)
     assert frail.result("c.echo", 2) == 2
 
 
-def test_a_worker_can_leave_while_redis_is_gone(frail: Bench, lone: EmbeddedRedis) -> None:
+def test_a_worker_can_leave_while_redis_is_gone(frail: WorkerFixture, lone: EmbeddedRedis) -> None:
     child = frail.child(drain=0.2)
     lone.stop()
     eventually(lambda: "Redis is gone" in child.log, "a word about it")
@@ -120,7 +122,7 @@ def test_a_worker_can_leave_while_redis_is_gone(frail: Bench, lone: EmbeddedRedi
 
 
 def _ended_while_redis_is_gone(
-    frail: Bench, lone: EmbeddedRedis, tmp_path: Path, lease_ms: int
+    frail: WorkerFixture, lone: EmbeddedRedis, tmp_path: Path, lease_ms: int
 ) -> tuple[ChildProcess, JobHandle[str]]:
     """A worker that is to leave, and whose job ended after Redis had gone."""
     settings = Settings(url=frail.url, lease_ms=lease_ms)
@@ -138,7 +140,7 @@ def _ended_while_redis_is_gone(
 
 
 def test_a_worker_that_leaves_waits_for_redis_while_its_lease_may_hold(
-    frail: Bench, lone: EmbeddedRedis, tmp_path: Path
+    frail: WorkerFixture, lone: EmbeddedRedis, tmp_path: Path
 ) -> None:
     child, job = _ended_while_redis_is_gone(frail, lone, tmp_path, 60_000)
     until = monotonic() + 0.5  # more than the drain
@@ -151,7 +153,7 @@ def test_a_worker_that_leaves_waits_for_redis_while_its_lease_may_hold(
     assert [(row["outcome"], row["attempts"]) for row in rows] == [("ack", 0)]
 
 
-def test_and_no_longer(frail: Bench, lone: EmbeddedRedis, tmp_path: Path) -> None:
+def test_and_no_longer(frail: WorkerFixture, lone: EmbeddedRedis, tmp_path: Path) -> None:
     child, _ = _ended_while_redis_is_gone(frail, lone, tmp_path, 1_500)
     assert child.wait() == 3
     assert "1 outcome could not be told" in child.log
@@ -177,7 +179,7 @@ def test_a_pool_that_leaves_waits_too(
         assert job.result(0) == "found"
 
 
-def test_cut_connections_lose_and_repeat_nothing(frail: Bench) -> None:
+def test_cut_connections_lose_and_repeat_nothing(frail: WorkerFixture) -> None:
     ids = []
     child = frail.child()
     for round_ in range(6):
@@ -194,11 +196,11 @@ def test_cut_connections_lose_and_repeat_nothing(frail: Bench) -> None:
     assert "dropped" not in child.log
 
 
-def _acked(bench: Bench) -> int:
-    return int(bench.redis.hget(bench.queue.keys.meta, "acked") or 0)
+def _acked(workers: WorkerFixture) -> int:
+    return int(workers.redis.hget(workers.queue.keys.meta, "acked") or 0)
 
 
-def test_a_server_that_takes_no_writes_is_waited_for(frail: Bench) -> None:
+def test_a_server_that_takes_no_writes_is_waited_for(frail: WorkerFixture) -> None:
     child = frail.child()
     assert frail.result("c.echo", 1) == 1
     frail.redis.execute_command("REPLICAOF", "127.0.0.1", "1")
@@ -210,7 +212,7 @@ def test_a_server_that_takes_no_writes_is_waited_for(frail: Bench) -> None:
 
 @pytest.mark.each_server
 def test_a_server_that_a_script_keeps_busy_is_waited_for(
-    frail: Bench, lone: EmbeddedRedis, tmp_path: Path
+    frail: WorkerFixture, lone: EmbeddedRedis, tmp_path: Path
 ) -> None:
     child = frail.child()
     started, file = tmp_path / "started", tmp_path / "file"
@@ -235,45 +237,47 @@ def test_a_server_that_a_script_keeps_busy_is_waited_for(
     assert [(row["outcome"], row["attempts"]) for row in rows] == [("ack", 0)]
 
 
-def test_a_server_that_forgot_its_scripts_is_taught_them(frail: Bench) -> None:
+def test_a_server_that_forgot_its_scripts_is_taught_them(frail: WorkerFixture) -> None:
     frail.child()
     assert frail.result("c.echo", 1) == 1
     frail.redis.script_flush()
     assert frail.result("c.echo", 2) == 2
 
 
-def test_results_after_the_end_of_the_lease_are_dropped(bench: Bench, tmp_path: Path) -> None:
-    child = bench.child()
+def test_results_after_the_end_of_the_lease_are_dropped(
+    workers: WorkerFixture, tmp_path: Path
+) -> None:
+    child = workers.child()
     started, file = tmp_path / "started", tmp_path / "file"
-    job = bench.send("c.file", str(started), str(file))
+    job = workers.send("c.file", str(started), str(file))
     eventually(started.exists, "the start of the job")
-    _end_leases(bench)
-    assert bench.counts().ready == 1
+    _end_leases(workers)
+    assert workers.counts().ready == 1
     file.touch()
     assert job.result(15) == "found"
     eventually(lambda: "1 outcome came too late" in child.log, "the warning")
     assert child.page.rejoins == 1
-    done = [row for row in bench.history() if row["outcome"] == "ack"]
+    done = [row for row in workers.history() if row["outcome"] == "ack"]
     # it was suspected, not charged: nobody had noted what ran
     assert [(row["id"], row["attempts"]) for row in done] == [(job.id, 0)]
 
 
-def test_an_idle_worker_that_lost_its_lease_joins_again(bench: Bench) -> None:
-    other = f"{bench.name}-2"
-    child = bench.child(queues=(bench.name, other))
-    _end_leases(bench)
-    bench.send("c.noop")  # waits: nobody is there to be told
-    bench.queue.at(other).send("c.noop")
+def test_an_idle_worker_that_lost_its_lease_joins_again(workers: WorkerFixture) -> None:
+    other = f"{workers.name}-2"
+    child = workers.child(queues=(workers.name, other))
+    _end_leases(workers)
+    workers.send("c.noop")  # waits: nobody is there to be told
+    workers.queue.at(other).send("c.noop")
     # it hears of nothing in the one queue; in the other it is still there
-    bench.redis.rpush(bench.queue.keys.wake(f"{child.base}.0"), "w")
-    bench.settled()
+    workers.redis.rpush(workers.queue.keys.wake(f"{child.base}.0"), "w")
+    workers.settled()
     assert child.page.rejoins == 1
-    assert bench.queue.at(other).send("c.echo", (2,)).result(10) == 2
+    assert workers.queue.at(other).send("c.echo", (2,)).result(10) == 2
 
 
-def _end_leases(bench: Bench) -> None:
-    move_time(bench.queue, 1_000_000)
-    execute(bench.redis, commands.renew(bench.queue.keys, 600_000, []))
+def _end_leases(workers: WorkerFixture) -> None:
+    move_time(workers.queue, 1_000_000)
+    execute(workers.redis, commands.renew(workers.queue.keys, 600_000, []))
 
 
 def test_a_worker_that_dies_while_redis_is_busy_is_mourned_when_it_is_not(

@@ -3,55 +3,57 @@
 import pytest
 
 from rqueue_workers.worker.queue_polling import QueuePolling
-from tests.workers.children import Bench, eventually
+from tests.workers.children import WorkerFixture, eventually
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_all_queues_are_served(bench: Bench, strict: bool) -> None:
-    names = [f"{bench.name}-{i}" for i in range(3)]
-    bench.child(queues=tuple(names), strict=strict)
-    queues = [bench.queue.at(name) for name in names]
+def test_all_queues_are_served(workers: WorkerFixture, strict: bool) -> None:
+    names = [f"{workers.name}-{i}" for i in range(3)]
+    workers.child(queues=tuple(names), strict=strict)
+    queues = [workers.queue.at(name) for name in names]
     for queue in (*queues, *reversed(queues)):
         assert queue.send("c.echo", (queue.name,)).result(10) == queue.name
-    assert {row["queue"] for row in bench.history(names[1])} == {names[1]}
+    assert {row["queue"] for row in workers.history(names[1])} == {names[1]}
 
 
-def _backlog(bench: Bench, strict: bool) -> list[str]:
-    names = [f"{bench.name}-{i}" for i in range(2)]
-    queues = [bench.queue.at(name) for name in names]
-    key = f"{bench.name}:order"
+def _backlog(workers: WorkerFixture, strict: bool) -> list[str]:
+    names = [f"{workers.name}-{i}" for i in range(2)]
+    queues = [workers.queue.at(name) for name in names]
+    key = f"{workers.name}:order"
     for queue in queues:
         for _ in range(600):
             queue.send("c.push", (key, queue.name[-1]))
-    bench.child(queues=tuple(names), strict=strict, async_slots=0)
-    eventually(lambda: bench.redis.llen(key) == 1200, "all jobs")
-    return [item.decode() for item in bench.redis.lrange(key, 0, -1)]
+    workers.child(queues=tuple(names), strict=strict, async_slots=0)
+    eventually(lambda: workers.redis.llen(key) == 1200, "all jobs")
+    return [item.decode() for item in workers.redis.lrange(key, 0, -1)]
 
 
-def test_in_turn_no_queue_waits_for_the_end_of_another(bench: Bench) -> None:
-    order = _backlog(bench, strict=False)
+def test_in_turn_no_queue_waits_for_the_end_of_another(workers: WorkerFixture) -> None:
+    order = _backlog(workers, strict=False)
     assert order.index("1") < 400
     assert len(order) - order[::-1].index("0") > 800
 
 
-def test_strictly_the_first_queue_goes_first(bench: Bench) -> None:
-    order = _backlog(bench, strict=True)
+def test_strictly_the_first_queue_goes_first(workers: WorkerFixture) -> None:
+    order = _backlog(workers, strict=True)
     # what was acquired before the first queue's jobs were seen may run among them
     assert order[:500].count("0") >= 480
     assert order[-300:].count("1") == 300
 
 
-def test_a_later_queue_does_not_starve_in_a_hand_that_does_not_come_to_it(bench: Bench) -> None:
-    names = [f"{bench.name}-{i}" for i in range(2)]
-    first, second = (bench.queue.at(name) for name in names)
-    key = f"{bench.name}:k"
-    bench.child(queues=tuple(names), strict=True, async_slots=0)
+def test_a_later_queue_does_not_starve_in_a_hand_that_does_not_come_to_it(
+    workers: WorkerFixture,
+) -> None:
+    names = [f"{workers.name}-{i}" for i in range(2)]
+    first, second = (workers.queue.at(name) for name in names)
+    key = f"{workers.name}:k"
+    workers.child(queues=tuple(names), strict=True, async_slots=0)
     first.send("c.gate", (key,))
-    bench.hear(key)
+    workers.hear(key)
     job = second.send("c.pid")
-    other = bench.child(queues=(names[1],))
+    other = workers.child(queues=(names[1],))
     assert job.result(10) == other.pid
-    bench.go(key)
+    workers.go(key)
 
 
 class _Subscription:

@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue_workers.worker.dispatcher import LINGER_S, Dispatcher
 from rqueue_workers.worker.subscription import Subscription
-from tests.model.sources import frozen
+from tests.property.sources import frozen
 from tests.workers.loop.machine import Machine
 
 SEARCH = settings(

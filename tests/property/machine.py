@@ -23,9 +23,9 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
 from rqueue.protocol.scripts import Scripts, run
 from rqueue.testing import move_time
-from tests.model.agreement import differences
-from tests.model.model import Consumer, Job, Model
-from tests.model.sources import START_MS
+from tests.property.agreement import differences
+from tests.property.model import Consumer, Job, Model
+from tests.property.sources import START_MS
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
@@ -51,7 +51,7 @@ class Machine(RuleBasedStateMachine):
 
     client: ClassVar[redis.Redis]
     lua: ClassVar[Scripts]
-    """With a frozen clock: see `tests.model.sources`."""
+    """With a frozen clock: see `tests.property.sources`."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -11,8 +11,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.protocol.consumer_state import ConsumerState
 from rqueue_workers.worker.arrivals import Arrivals
-from tests.model.reading import LoneReading, Reading, WorkerReading
-from tests.model.sources import changed, frozen
+from tests.property.reading import LoneReading, Reading, WorkerReading
+from tests.property.sources import changed, frozen
 
 SEARCH = settings(
     max_examples=250,

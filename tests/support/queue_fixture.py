@@ -14,7 +14,7 @@ from tests.support import invariants
 from tests.support.snapshot import Snapshot, take_snapshot
 
 
-class Bench:
+class QueueFixture:
     """One queue, its consumers, and short words for what tests do with them."""
 
     def __init__(self, queue: Queue) -> None:

@@ -1,4 +1,4 @@
-"""Taking jobs as a worker does: pull, and where that brings nothing wait to be told."""
+"""Pulling jobs as a worker does: pull, and where that brings nothing wait to be told."""
 
 from rqueue.client._async.consumer import AsyncConsumer
 from rqueue.client._sync.consumer import Consumer
@@ -6,7 +6,7 @@ from rqueue.model.job import Delivery
 from rqueue.model.job_order import in_order
 
 
-def take(consumer: Consumer, count: int) -> list[Delivery]:
+def pull(consumer: Consumer, count: int) -> list[Delivery]:
     """The next `count` jobs, in the queue's order (a job handed over may be read late)."""
     jobs: list[Delivery] = []
     while True:
@@ -21,12 +21,12 @@ def take(consumer: Consumer, count: int) -> list[Delivery]:
             return sorted(jobs, key=in_order)
 
 
-def take_one(consumer: Consumer) -> Delivery:
-    return take(consumer, 1)[0]
+def pull_one(consumer: Consumer) -> Delivery:
+    return pull(consumer, 1)[0]
 
 
-async def atake(consumer: AsyncConsumer, count: int) -> list[Delivery]:
-    """`take` for asyncio."""
+async def apull(consumer: AsyncConsumer, count: int) -> list[Delivery]:
+    """`pull` for asyncio."""
     jobs: list[Delivery] = []
     while True:
         jobs += await consumer.pull()

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.protocol.scripts import Scripts
-from tests.model.machine import Machine
-from tests.model.sources import changed, frozen
+from tests.property.machine import Machine
+from tests.property.sources import changed, frozen
 
 SEARCH = settings(
     max_examples=300,

@@ -11,8 +11,8 @@ import redis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.model.machine import Machine
-from tests.model.sources import frozen
+from tests.property.machine import Machine
+from tests.property.sources import frozen
 
 QUICK = settings(
     max_examples=200,

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from tests.model.model import Model
+from tests.property.model import Model
 from tests.support.snapshot import Snapshot
 
 

@@ -1,1 +1,1 @@
-"""What runs inside the workers that are measured."""
+"""The tasks and programs inside the workers that are measured."""

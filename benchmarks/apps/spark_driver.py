@@ -1,4 +1,4 @@
-"""A Spark driver that writes jobs and archives history, both at once, until it is told to end.
+"""A Spark driver that writes jobs and archives history, both at once, until a signal comes.
 
 `python -m benchmarks.apps.spark_driver URL MASTER FOLDER JOBS`: jobs go into the queue in rounds of
 so many, each a write with a name of its own; which round comes next stands in FOLDER/round. Killed

@@ -1,6 +1,6 @@
 """A plain process that enqueues: `python -m benchmarks.floors.enqueue_loop URL QUEUE FIRST COUNT`.
 
-It says when it is ready, waits until it is told to go, calls `enqueue_many`, and says that it is
+It says when it is ready, waits for the signal to go, calls `enqueue_many`, and says that it is
 done; all through lists of the bench's server.
 """
 

@@ -1,7 +1,7 @@
 """The bare loop over rqueue's own settle+pull script: decode, call, collect, and nothing else.
 
 No limits, no retries, no context, no history rows (unless asked for), no signals. Run as a program:
-`python -m benchmarks.floors.script_loop URL QUEUE WINDOW HISTORY`; it ends when it is told to.
+`python -m benchmarks.floors.script_loop URL QUEUE WINDOW HISTORY`; SIGTERM ends it.
 """
 
 from __future__ import annotations

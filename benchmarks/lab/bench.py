@@ -21,7 +21,7 @@ SIZES = ("tiny", "quick", "full")
 
 
 class Stalled(Exception):
-    """What was waited for did not come."""
+    """A condition did not come true in time."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ NORMAL = "4,,0,"
 
 
 def envelope(task: str, *args: object) -> bytes:
-    """What the client packs for a call without options."""
+    """The bytes that the client packs for a call without options."""
     return orjson.dumps([task, args] if args else [task])
 
 

@@ -59,7 +59,7 @@ class Program:
 
     def kill(self) -> None:
         """End it and all that descend from it at once, as a power cut would: the supervisor first,
-        so that nobody is there to take note. Workers may have process groups of their own."""
+        so that none is left to take note. Workers may have process groups of their own."""
         for pid in children(self.process.pid) if self.alive else ():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

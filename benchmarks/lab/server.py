@@ -50,7 +50,7 @@ def describe(server: EmbeddedRedis, *, aof: bool) -> str:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a server has used so far: seconds of CPU, commands, and of those what scripts sent."""
+    """A server's use so far: seconds of CPU, commands, and those of them that scripts sent."""
 
     cpu: float
     commands: int
@@ -58,7 +58,7 @@ class Usage:
     usec: dict[str, int]
 
     def since(self, before: Usage) -> Usage:
-        """What it used since then."""
+        """The use since then."""
         names = self.calls.keys()
         return Usage(
             self.cpu - before.cpu,

@@ -1,4 +1,4 @@
-"""Spark on local[2], in this process, for the rows that measure it; nobody else imports this."""
+"""Spark on local[2], in this process, for the rows that measure it; only they import this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an adapter is: a program in its peer's environment. Standard library alone.
+"""An adapter is a program in its peer's environment. Standard library alone.
 
 `python -m benchmarks.peers.adapters.<name> fill hit 1000` enqueues 1000 jobs of a task, and
 `... work 2` becomes a worker with two processes. The server's address and the board are in the

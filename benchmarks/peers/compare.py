@@ -20,7 +20,7 @@ ProblemOf = Callable[[str], None]
 
 
 def rqueue_drain(bench: Bench, processes: int, jobs: int, task: str) -> Pace:
-    """What the peers do, by rqueue: the pool starts with a full queue."""
+    """Rates of the peers, by rqueue's: the pool starts with a full queue."""
     bench.empty()
     board = bench.board()
     with bench.queue() as queue:
@@ -87,7 +87,7 @@ def _about(name: str, paces: list[Pace], *, whole: bool) -> list[Figure]:
 
 
 def memories(bench: Bench, peers: Sequence[Peer]) -> Outcome:
-    """What a waiting job takes in Redis, with a text argument of 100 bytes."""
+    """Bytes of a waiting job in Redis, with a text argument of 100 bytes."""
     outcome = Outcome("peers-memory", "memory per waiting job, 100-byte payload, and the peers")
     jobs = bench.size.of(500, 10_000, 20_000)
     bench.empty()

@@ -1,4 +1,4 @@
-"""What is lost when a worker is killed half way, by rqueue and by each peer.
+"""Jobs lost when a worker is killed half way, by rqueue and by each peer.
 
 Numbered jobs of 0.1 s wait in a queue. A worker with two processes runs them. When a third is done,
 all its processes are killed with SIGKILL, as a power cut or the kernel would. A new worker is
@@ -6,7 +6,7 @@ started, and it gets as long as one slot of each process takes for everything, t
 `patience`. Then: how many jobs never ran to their end, and how many were started twice. The jobs
 sleep and everybody has a server of their own, so all are watched at the same time.
 
-What the peers do then is their documented behaviour, and several bring jobs back later than
+The peers' reactions are their documented behaviour, and several bring jobs back later than
 anybody waits here; `NOTES` says what.
 """
 

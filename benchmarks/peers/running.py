@@ -56,8 +56,8 @@ def work(bench: Bench, peer: Peer, processes: int) -> Program:
 
 @dataclass(frozen=True)
 class Pace:
-    """What draining showed. `best`: jobs a second over the best quarter of the jobs; `whole`: from
-    the first job to the last."""
+    """The figures of a drain. `best`: jobs a second over the best quarter of the jobs; `whole`:
+    from the first job to the last."""
 
     jobs: int
     best: float

@@ -50,7 +50,7 @@ class Way:
 
     @staticmethod
     def of(events: list[Event]) -> Way:
-        """The way that these events tell."""
+        """The way through these events."""
         calls = tuple((e.module, e.function) for e in events if e.kind == "call")
         return Way(calls, sum(e.kind == "send" for e in events))
 

@@ -1,4 +1,4 @@
-"""Time by steps: functions are wrapped, and each is told its own time, without what it called."""
+"""Time by steps: functions are wrapped, and each is charged its own time, without its callees'."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Steps:
         put(owner, attribute, self.wrap(name, getattr(owner, attribute)))
 
     def taken(self) -> dict[str, tuple[int, int]]:
-        """What there is so far: (ns, calls) by name."""
+        """The figures so far: (ns, calls) by name."""
         return {name: (ns, calls) for name, (ns, calls) in self.cells.items()}
 
 
 def put(owner: Any, attribute: str, value: Any) -> None:
-    """Replace something in a class or a module, whatever it was."""
+    """Replace an attribute of a class or a module, of any type."""
     setattr(owner, attribute, value)

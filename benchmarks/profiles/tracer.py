@@ -14,11 +14,11 @@ OURS = ("rqueue", "rqueue_workers")
 WAITS = ("select", "poll")
 SENDS = ("send", "sendall")
 INLINE = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<module>")
-"""What Python enters like a function in some versions, and nobody reads as one."""
+"""Code that Python enters like a function in some versions, and that reads as part of another."""
 
 
 class Event(NamedTuple):
-    """What happened: `call` (module, function), `send`, or `wait` (begin to end)."""
+    """One event: `call` (module, function), `send`, or `wait` (begin to end)."""
 
     kind: str
     module: str

@@ -1,7 +1,7 @@
 """A worker process that says where its time went: run as a program, ended by SIGTERM.
 
 `python -m benchmarks.profiles.worker_program URL QUEUE PREFETCH STEPS OUTPUT`. STEPS 0: only the
-whole is measured, so that the measuring costs nothing. What waits for work is not counted.
+whole is measured, so that the measuring costs nothing. Time spent waiting for work is not counted.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Meter:
 
         def watched_leave(worker: worker.Worker) -> int:
             if self._page.done != self.seen["jobs"]:
-                # told to go before it came to wait
+                # the signal came before it began to wait
                 self._note(perf_counter_ns(), process_time_ns())
             return leave(worker)
 
@@ -148,7 +148,7 @@ def _timed(init: Any, steps: Steps) -> Any:
 
 
 def main(url: str, queue: str, prefetch: int, with_steps: bool, output: str) -> None:
-    """Work until it is told to leave; then write what was seen."""
+    """Work until a signal comes; then write the measurements."""
     spec = WorkerSpec(
         Settings(url=url), ("benchmarks.apps.tasks",), (queue,), async_slots=100, prefetch=prefetch
     )

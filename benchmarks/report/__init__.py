@@ -1,1 +1,1 @@
-"""What comes out: a table, a JSON, a plot."""
+"""Results: a table, a JSON, a plot."""

@@ -16,7 +16,7 @@ BEGIN, END = "<!-- results -->\n", "<!-- /results -->"
 SIGNS = {"aim": " ✓ aim", "reached": " ✓", "missed": " **✗**", "info": ""}
 
 Runs = dict[str, dict[str, Any]]
-"""What is kept of one kind of run, by server."""
+"""The kept results of one kind of run, by server."""
 
 
 def publish() -> None:

@@ -19,7 +19,7 @@ SUMMARY = RESULTS / "summary.json"
 
 
 def about(server: str, size: str, rounds: int) -> dict[str, Any]:
-    """What the run ran on, without names of machines or paths."""
+    """The machine and programs of a run, without names of machines or paths."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
     ).stdout.strip()

@@ -1,4 +1,4 @@
-"""What a job costs Redis: memory while it waits and after its end, CPU when it comes alone."""
+"""The price of a job in Redis: memory while it waits and after its end, CPU when it comes alone."""
 
 from __future__ import annotations
 

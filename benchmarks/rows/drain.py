@@ -21,7 +21,7 @@ FLOOR_WINDOW = 256
 
 @dataclass(frozen=True)
 class Drained:
-    """What draining cost. `rate`: jobs a second from the first job's end to the last one's."""
+    """The figures of a drain. `rate`: jobs a second from the first job's end to the last one's."""
 
     jobs: int
     rate: float
@@ -129,14 +129,14 @@ def drain_2(bench: Bench) -> list[Figure]:
 
 @row("drain-10", "the same, 10 processes")
 def drain_10(bench: Bench) -> list[Figure]:
-    """Ten processes on whatever cores there are; the target is against the peers."""
+    """Ten processes on all cores there are; the target is against the peers."""
     ours, bare = _pairs(bench, bench.size.of(2_000, 60_000, 200_000), 10)
     return _rates(ours, bare, None)
 
 
 @row("floor-history", "the bare loop, writing history rows too", part="floors")
 def floor_history(bench: Bench) -> list[Figure]:
-    """What history costs where nothing else does."""
+    """The price of history where nothing else costs."""
     jobs = bench.size.of(2_000, 60_000, 200_000)
     found = interleave(
         bench.rounds,

@@ -19,7 +19,7 @@ from rqueue.protocol.job_packer import Call
 
 TEXT = "x" * 100
 SAME_BYTES = new_id().encode() + envelope("weigh", TEXT)
-"""What the client sends for a job: its id and its envelope."""
+"""The client sends this for a job: its id and its envelope."""
 
 
 def _rate(bench: Bench, jobs: int, enqueue: Callable[[Queue], None]) -> float:

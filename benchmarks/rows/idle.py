@@ -1,4 +1,4 @@
-"""What waiting costs: workers without work, and jobs that are not due."""
+"""The price of waiting: workers without work, and jobs that are not due."""
 
 from __future__ import annotations
 

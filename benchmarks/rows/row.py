@@ -16,8 +16,8 @@ class Unmeasured(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """What must be reached, and what is aimed at. `more`: more is better. `every`: by each single
-    round, not by the median alone."""
+    """A figure that must be reached, and one that is aimed at. `more`: more is better. `every`: by
+    each single round, not by the median alone."""
 
     must: float
     aim: float | None = None

@@ -1,6 +1,6 @@
 """Spark beside rqueue: history into Parquet, jobs out of tables, and what reading costs workers.
 
-What needs Spark is imported when a row is measured: whoever measures others needs none.
+Spark is imported when a row is measured: measuring the other rows needs none.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KEPT = 50_000_000
 
 @row("spark-archive", "history into Parquet, one batch, Spark on local[2]")
 def spark_archive(bench: Bench) -> list[Figure]:
-    """Against Spark reading the same rows from JSON files, whose schema it is told."""
+    """Against Spark reading the same rows from JSON files, whose schema is given."""
     from benchmarks.lab import spark as lab
     from rqueue.spark.schemas import HISTORY
 
@@ -221,7 +221,7 @@ def spark_write(bench: Bench) -> list[Figure]:
 def _pop(bench: Bench, name: str, count: int) -> None:
     for _ in range(count):
         if bench.redis.blpop([name], 60) is None:
-            raise AssertionError(f"nobody said {name}")
+            raise AssertionError(f"no line began with {name}")
 
 
 def _stored(bench: Bench, jobs: int) -> int:
@@ -334,7 +334,7 @@ BATCH = 100
 
 @row("history-memory", "Redis's memory for a row of history, in batches of 100")
 def history_memory(bench: Bench) -> list[Figure]:
-    """What the stream takes, by `MEMORY USAGE`, for each of its rows: of jobs of three tasks that
+    """Bytes of the stream, by `MEMORY USAGE`, for each of its rows: of jobs of three tasks that
     run for a random time, some of which fail, settled by hundreds. Ids of one `enqueue_many` have
     much in common; those of jobs that as many processes enqueue have nothing but the time."""
     batches = bench.size.of(3, 100, 1_000)

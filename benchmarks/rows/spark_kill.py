@@ -34,7 +34,7 @@ MOST_JOBS = 2_000_000
 @row("spark-kill", "random SIGKILLs of the Spark driver and of Spark workers")
 def spark_kill(bench: Bench) -> list[Figure]:
     """A driver on a standalone cluster of two workers writes jobs, round after round, and archives
-    their history, while a pool runs them; who is killed is started again, and goes on."""
+    their history, while a pool runs them; a killed process is started again, and goes on."""
     from benchmarks.lab import spark as lab
     from tests.support.spark import Cluster
 
@@ -58,7 +58,7 @@ def spark_kill(bench: Bench) -> list[Figure]:
             if not victims:  # each kind comes, in an order of its own each time
                 victims = dice.sample(VICTIMS, len(VICTIMS))
             scene.wait_for_work()
-            time.sleep(dice.uniform(0, 3))  # a moment that nobody chose
+            time.sleep(dice.uniform(0, 3))  # a moment that depends on nothing
             killed[scene.kill(victims.pop())] += 1
         scene.wait_for_work()
         (folder / "stop").touch()
@@ -89,7 +89,7 @@ def _left(queue: Queue) -> int:
 
 
 def _more(board: Board, starts: list[int], jobs: int) -> int:
-    """Runs beyond one of each job, and of jobs that nobody was to enqueue."""
+    """Runs beyond one of each job, and of jobs that were not to be enqueued."""
     beyond = board.column(marks.STARTS, 10_000, jobs)
     return sum(starts) - len(starts) + starts.count(0) + sum(beyond)
 

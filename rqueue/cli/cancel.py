@@ -12,7 +12,7 @@ from rqueue.text.numbers import many
 WORDS = {
     "ready": "cancelled",
     "scheduled": "cancelled (it was scheduled)",
-    "held": "cancelled (a worker has it and is told; what it settles does not count)",
+    "held": "cancelled (a worker has it and learns of it; the outcome does not count)",
     "holds": "left alone: a worker has it",
     "dead": "not cancelled: it is dead ('rqueue dead purge' drops it)",
     "ended": "not cancelled: it has ended",
@@ -38,8 +38,8 @@ def cancel(
 ) -> int:
     """Cancel jobs.
 
-    A job that waits ends now. One that a worker has already ends too: the worker is told, and its
-    result does not count. An async task is cancelled where it awaits; the code of others is not
+    A job that waits ends now. One that a worker has already ends too: the worker learns of it, and
+    the result does not count. An async task is cancelled where it awaits; the code of others is not
     interrupted. With --keep-held such jobs are left alone.
 
     \b

@@ -1,4 +1,4 @@
-"""`rqueue consumers`: who consumes a queue."""
+"""`rqueue consumers`: the consumers of a queue."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def consumers(target: Target, /, queue: str, as_json: bool) -> None:
     """List who consumes a queue.
 
     \b
-    list     interested (waits, has room), notified (was told of work, and is to pull),
+    list     interested (waits, has room), notified (has a wake-up, and is to pull),
              not_interested (has no room, or drains), browsers (looks, takes nothing)
-    held     jobs in its hands, of the most that it may hold at once
+    held     jobs that it holds, of the most that it may hold at once
     lease    what is left of its right to hold them; a worker whose lease ends loses its jobs
     timer    * the one that watches the schedule for the next due job
 
@@ -56,5 +56,5 @@ def consumers(target: Target, /, queue: str, as_json: bool) -> None:
             )
             for info in found
         ],
-        empty=f"nobody consumes queue '{queue}'",
+        empty=f"queue '{queue}' has no consumer",
     )

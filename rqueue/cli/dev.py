@@ -76,7 +76,7 @@ class _KeptAlready(Exception):
 
 
 def _say_kept(directory: Path, port: int | None, as_json: bool) -> int:
-    """What was asked for is there already: say where. Raises Failure where it does not listen on
+    """A server runs here already: say where. Raises Failure where it does not listen on
     this port."""
     from rqueue.transport.discovery import running_state
 
@@ -138,7 +138,7 @@ def _serve(directory: Path, port: int | None, as_json: bool) -> int:
         for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
-        # the note outlives the server: who sees it gone knows that the server is
+        # the note outlives the server: where it is gone the server is gone too
         with _pid_file(directory), EmbeddedRedis(directory, port=port) as server:
             url = server.url if port is None else server.tcp_url
             if as_json:
@@ -159,7 +159,7 @@ def _serve(directory: Path, port: int | None, as_json: bool) -> int:
 
 
 class _pid_file:
-    """Our process id in a locked file: who finds it locked knows that the number is right."""
+    """Our process id in a locked file: while it is locked the number is right."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / _PID_FILE
@@ -174,7 +174,7 @@ class _pid_file:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                # somebody may be looking at it for a moment; longer is another keeper
+                # another process may be looking at it for a moment; longer is another keeper
                 if time.monotonic() > deadline:
                     os.close(self._file)
                     raise _KeptAlready from None
@@ -224,7 +224,7 @@ def _background(directory: Path, port: int | None, as_json: bool) -> int:
             said = log.read_text(errors="replace").strip().splitlines()[-1:]
             raise Failure("it did not start: " + "".join(said).removeprefix("rqueue: "), SERVER)
         time.sleep(0.05)
-    # it is to outlive us: the interpreter need not complain that nobody waited for it
+    # it is to outlive us: the interpreter need not complain that it was not waited for
     process.returncode = 0
     url = _url(state, port)
     warn_of_another(url)

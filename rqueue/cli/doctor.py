@@ -29,11 +29,11 @@ def doctor(
 ) -> int:
     """Check a live server's queues, and repair them.
 
-    Nothing is stopped for it. Checked is what must always hold: every job is in exactly one place,
-    lists are in order, only registered consumers hold jobs, each consumer is in one list, whoever
-    waits for work that is there was told, nobody holds more than it granted, counters are exact,
-    what ended is not alive; and the server's version, memory, eviction and persistence. What looks
-    wrong is looked at twice more before it is reported.
+    Nothing is stopped for it. It checks what must always hold: every job is in exactly one place,
+    lists are in order, only registered consumers hold jobs, each consumer is in one list, a
+    consumer that waits while there is work was notified, none holds more than it granted, counters
+    are exact, ended jobs are not alive; and the server's version, memory, eviction and persistence.
+    A problem is looked at twice more before it is reported.
 
     A problem is something that must not be. A note is worth knowing: jobs that wait in a queue that
     no worker serves or that is paused, and jobs whose task no worker knows. With --repair what can

@@ -1,4 +1,4 @@
-"""What is known of jobs, queues and consumers, as JSON documents: names in words, times in ISO."""
+"""Jobs, queues and consumers as JSON documents: names in words, times in ISO."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import click
 from rqueue.text.escape import escaped
 
 OK, NEGATIVE, USAGE, NOT_FOUND, SERVER, NOT_YET, MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
-"""What `rqueue --help` lists."""
+"""The codes that `rqueue --help` lists."""
 
 
 class Failure(click.ClickException):
@@ -21,7 +21,8 @@ class Failure(click.ClickException):
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask before something is destroyed. Raises Failure where nobody can be asked, and on no."""
+    """Ask before something is destroyed. Raises Failure where there is no terminal to ask on, and
+    on no."""
     if yes:
         return
     if not _is_terminal():

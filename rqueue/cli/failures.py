@@ -1,4 +1,4 @@
-"""What goes wrong, as one line that says what to do, and as an exit code."""
+"""Errors as one line that says what to do, and as an exit code."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _missing() -> tuple[type[BaseException], ...]:
 
 
 def advice(error: BaseException) -> str:
-    """What to do about it, where the message itself does not say."""
+    """The advice for an error, where the message itself gives none."""
     if isinstance(error, errors.AuthenticationFailed) and "refuses the login" in str(error):
         return "put the right user and password into the URL: redis://USER:PASSWORD@host:6379/0"
     if isinstance(error, errors.ConnectionLost):
@@ -88,7 +88,7 @@ def describe(error: BaseException) -> str:
 def report(error: Exception) -> int:
     """Print one line to stderr for what was expected to go wrong, and return its exit code.
 
-    What nobody expected is raised again: a traceback is what helps with a bug.
+    An unexpected error is raised again: a traceback helps with a bug.
     """
     if isinstance(error, click.Abort):
         echo("stopped", err=True)
@@ -136,11 +136,11 @@ ELSEWHERE = {
     "--pool": "Did you mean --processes, --threads or --async-slots?",
     "--workers": "Did you mean --processes?",
 }
-"""What people look for who come from another queue."""
+"""Commands of other queues that newcomers look for, and ours."""
 
 
 def usage_hint(error: click.UsageError) -> str:
-    """What was meant, as far as one can tell; "" where click says it, or nobody knows."""
+    """The command that was probably meant; "" where click names it, or none is close."""
     context = error.ctx
     if isinstance(error, click.NoSuchOption):
         name = error.option_name

@@ -12,7 +12,7 @@ from rqueue.cli.output import clock, echo, json_option, print_line, shorten, spa
 from rqueue.cli.target import Target, connection_options, pass_target
 
 OUTCOMES = ("ack", "retry", "dead", "crash", "snooze", "park", "cancelled", "purged")
-"""What rows say became of a job, or of an attempt at it."""
+"""The outcomes that rows give for a job, or for an attempt at it."""
 
 Row = dict[str, Any]
 HEAD = f"{'finished':8}  {'outcome':9}  {'task':28}  {'wait':>8}  {'run':>8}  {'tries':>5}  id"

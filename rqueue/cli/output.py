@@ -1,4 +1,4 @@
-"""What commands print: tables for people, aligned text for pipes, JSON for programs."""
+"""The output of commands: tables for people, aligned text for pipes, JSON for programs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def yes_option(command: F) -> F:
     return decorate(command)
 
 
-# What comes out of jobs and Redis shall steer no terminal: these three print, nobody else.
+# Text from jobs and Redis shall steer no terminal: only these three functions print.
 
 
 def echo(
@@ -44,7 +44,7 @@ def echo(
 
 
 def print_json(document: Any, *, indent: bool | None = None) -> None:
-    """One JSON document: indented for a terminal (or if told), one line for a pipe."""
+    """One JSON document: indented for a terminal (or if asked for), one line for a pipe."""
     option = orjson.OPT_INDENT_2 if indent or (indent is None and sys.stdout.isatty()) else 0
     click.echo(escaped_json(orjson.dumps(document, option=option | orjson.OPT_NON_STR_KEYS)))
 

@@ -14,9 +14,9 @@ from rqueue.cli.target import Target, connection_options, pass_target
 @connection_options
 @pass_target
 def pause(target: Target, /, queue: str, as_json: bool) -> None:
-    """Hand out no more jobs of a queue.
+    """Deliver no more jobs of a queue.
 
-    Jobs are still accepted, and what workers have in hand they finish. It lasts until 'rqueue
+    Jobs are still accepted, and workers finish those that they hold. It lasts until 'rqueue
     resume', through restarts of workers and server.
 
     \b
@@ -35,9 +35,9 @@ def pause(target: Target, /, queue: str, as_json: bool) -> None:
 @connection_options
 @pass_target
 def resume(target: Target, /, queue: str, as_json: bool) -> None:
-    """Hand out a paused queue's jobs again.
+    """Deliver a paused queue's jobs again.
 
-    As many waiting consumers are told as there is work for.
+    As many waiting consumers are notified as there is work for.
 
     \b
     Example:

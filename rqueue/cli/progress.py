@@ -23,7 +23,7 @@ class Counter:
             self._task = self._bar.add_task(escaped(what), total=total, rate="")
 
     def _columns(self) -> tuple[Any, ...]:
-        """What the line is made of."""
+        """The parts of the line."""
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
         return TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()

@@ -15,7 +15,7 @@ from rqueue.text.numbers import many
 @click.argument("queue")
 @click.option("--scheduled", is_flag=True, help="The scheduled and parked jobs too.")
 @click.option(
-    "--held", is_flag=True, help="Also jobs that workers have: told, their outcome does not count."
+    "--held", is_flag=True, help="Also jobs that workers have: their outcomes do not count then."
 )
 @click.option("--dry-run", is_flag=True, help="Only say how many jobs that would be.")
 @yes_option
@@ -34,9 +34,9 @@ def purge(
 ) -> None:
     """End a queue's waiting jobs.
 
-    Each purged job leaves a record ("purged") and a row in history; who waits for its result is
-    told. Dead letters stay: see 'rqueue dead purge'. Jobs that are enqueued meanwhile are not
-    pursued.
+    Each purged job leaves a record ("purged") and a row in history; a client that waits for its
+    result learns of it. Dead letters stay: see 'rqueue dead purge'. Jobs that are enqueued
+    meanwhile are not pursued.
 
     \b
     Examples:

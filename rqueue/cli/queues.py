@@ -72,7 +72,7 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
         print_facts(
             {
                 "queue": info.name,
-                "paused": "yes: 'rqueue resume' hands out again" if info.paused else "",
+                "paused": "yes: 'rqueue resume' delivers again" if info.paused else "",
                 "ready": info.ready,
                 "oldest": span(info.oldest_ms) if info.oldest_enqueued_ms else "",
                 "by level": ", ".join(f"{n}: {count}" for n, count in info.levels.items() if count),

@@ -26,7 +26,7 @@ Exit codes:
 
 
 CLOSED_PIPE = 128 + 13
-"""What a shell says of a program that SIGPIPE ended."""
+"""The exit code that a shell shows for a program that SIGPIPE ended."""
 
 
 class Entry(NamedTuple):
@@ -51,8 +51,8 @@ COMMANDS = {
     "stats": Entry("Look", "stats", "Measure a queue's rates and latencies."),
     "cancel": Entry("Steer", "cancel", "Cancel jobs."),
     "dead": Entry("Steer", "dead", "List, requeue or purge dead letters."),
-    "pause": Entry("Steer", "pause", "Hand out no more jobs of a queue."),
-    "resume": Entry("Steer", "pause", "Hand out a paused queue's jobs again."),
+    "pause": Entry("Steer", "pause", "Deliver no more jobs of a queue."),
+    "resume": Entry("Steer", "pause", "Deliver a paused queue's jobs again."),
     "configure": Entry("Steer", "configure", "Set a queue's own options, and show them."),
     "purge": Entry("Steer", "purge", "End a queue's waiting jobs."),
     "pipeline": Entry("Data", "pipeline", "Archive, report, replay, plan and load, on Spark."),
@@ -101,8 +101,8 @@ class Commands(click.Group):
             code = super().main(args, prog_name, complete_var, False, **extra)
             sys.stdout.flush()
         except (BrokenPipeError, SystemExit) as error:
-            # Who read our output has seen enough (click turns some of these into its own exit). The
-            # interpreter would complain when it flushes the rest.
+            # The reader of our output has seen enough (click turns some of these into its own
+            # exit). The interpreter would complain when it flushes the rest.
             if isinstance(error, SystemExit) and error.code != 1:
                 raise
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

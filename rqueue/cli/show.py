@@ -121,7 +121,7 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
 
 
 def how_it_died(job: JobInfo) -> str:
-    """Why a job is dead, in a few words; "" where nobody knows."""
+    """Why a job is dead, in a few words; "" where that is not known."""
     cause = job.cause or {}
     if died_of_crashes(job):
         crashes = many(int(cause["crash"]), "worker process", "worker processes")

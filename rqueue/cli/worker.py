@@ -27,7 +27,7 @@ Exit codes of a pool:
   0    drained: all that was started is finished
   1    the configuration or the application is at fault (a module cannot be imported)
   2    wrong usage
-  3    drained, but running jobs had to be given back
+  3    drained, but running jobs had to be released
   4    Redis cannot be used: not reachable at start, too old, evicts keys, refuses the login
   70   a bug in rqueue; the log has the traceback"""
 
@@ -145,8 +145,8 @@ def worker(
     APP is the module that defines the tasks (app.tasks), or several, separated by commas. It is
     imported by the workers, never by the supervisor. Without a QUEUE the pool serves 'default'.
 
-    The first SIGTERM or Ctrl-C drains: no new jobs, running ones may finish. What is not done in
-    time goes back to its place. A second signal stops at once.
+    The first SIGTERM or Ctrl-C drains: no new jobs, running ones may finish. Jobs that are not
+    done in time go back to their places. A second signal stops at once.
 
     A pool file holds the same options (app, queues, processes, max_memory, ...), and url.
 

@@ -19,14 +19,14 @@ STOP_S = 120.0
 QUICK_START = "-XX:TieredStopAtLevel=1"
 """For Java: compile fast rather than well, which is right for what ends in a minute."""
 
-Told = Callable[[dict[str, Any]], None]
+Listener = Callable[[dict[str, Any]], None]
 
 
 class Archiver:
-    """The process; told what it says, from a thread. `batches`: how many that brought rows it has
-    finished."""
+    """The process; a listener gets its messages, from a thread. `batches`: how many that brought
+    rows it has finished."""
 
-    def __init__(self, url: str, lake: Path, log: Path, told: Told) -> None:
+    def __init__(self, url: str, lake: Path, log: Path, listener: Listener) -> None:
         command = [sys.executable, "-m", "rqueue.cli", "pipeline", "archive", "--lake", str(lake)]
         command += ["--interval", "1s", "--json", "--master", "local[2]"]
         command += ["--conf", "spark.sql.shuffle.partitions=2"]
@@ -34,7 +34,7 @@ class Archiver:
         self.batches = 0
         self.changed = threading.Event()
         self._log = log
-        self._told = told
+        self._listener = listener
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
                 command,
@@ -56,7 +56,7 @@ class Archiver:
         for line in self._process.stdout:
             said = json.loads(line)
             self.batches += said["event"] == "batch"
-            self._told(said)
+            self._listener(said)
             self.changed.set()
         self.changed.set()
 

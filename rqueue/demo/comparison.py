@@ -68,14 +68,14 @@ class Comparison:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong, in words; nothing if all agree."""
+        """The differences, in words; nothing if all agree."""
         ended = self.ended(self.lake)
         facts: list[tuple[str, Sequence[object]]] = [
             ("rows of history are not in the lake", list(self.lost.elements())),
             ("rows of the lake are not in history", list(self.strange.elements())),
             ("rows are in the lake more than once", [None] * self.twice),
             ("jobs did not end, by the lake", sorted(self.jobs - ended.keys())),
-            ("jobs ended that nobody enqueued", sorted(ended.keys() - self.jobs)),
+            ("jobs ended that were not enqueued", sorted(ended.keys() - self.jobs)),
             (
                 "jobs ended more than once, by the lake",
                 sorted(job for job in ended if ended[job] > 1),

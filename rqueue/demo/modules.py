@@ -30,7 +30,8 @@ _BRANCHES = (
 
 class Measure(TypedDict):
     """One module in numbers. `longest`: lines of its longest function. `parsed`: 0 where the file
-    is no valid Python (the library's tests ship some on purpose). `pid`: who measured it."""
+    is no valid Python (the library's tests ship some on purpose). `pid`: the process that measured
+    it."""
 
     path: str
     lines: int
@@ -83,7 +84,7 @@ def measure_file(path: str) -> Measure:
 
 @task(name="demo.measure", queue=QUEUE)
 def measure(path: str) -> Measure:
-    """What a worker runs for each module."""
+    """A worker runs this for each module."""
     return measure_file(path)
 
 

@@ -1,4 +1,4 @@
-"""What the demo's run was: totals, speed, waiting, and what the kill cost, by the history."""
+"""The demo's run in figures: totals, speed, waiting, and what the kill cost, by the history."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Kill(NamedTuple):
 
     pid: int
     at_ms: int
-    hands: dict[str, list[str]]
+    held: dict[str, list[str]]
 
 
-def hands_of(queue: Queue) -> dict[str, list[str]]:
-    """What is in the hands of each registered consumer."""
+def held_by_consumer(queue: Queue) -> dict[str, list[str]]:
+    """The jobs that each registered consumer holds."""
     names: Any = queue.redis.zrange(queue.keys.consumers, 0, -1)
-    hands = {}
+    found = {}
     for name in names:
         held: Any = queue.redis.lrange(queue.keys.held(name.decode()), 0, -1)
-        hands[name.decode()] = [id_.decode() for id_ in held]
-    return hands
+        found[name.decode()] = [id_.decode() for id_ in held]
+    return found
 
 
 def read_history(queue: Queue) -> list[dict[str, Any]]:
@@ -64,7 +64,7 @@ class Reckoning:
     history: list[dict[str, Any]]
     kill: Kill
     held: set[str]
-    """The jobs that the killed worker had in its hands."""
+    """The jobs that the killed worker held."""
     seconds: float
     counts: Counts
 
@@ -83,7 +83,7 @@ class Reckoning:
         return {row["id"] for row in self.history if row["outcome"] == "crash"}
 
     @property
-    def given_back(self) -> list[dict[str, Any]]:
+    def reclaimed(self) -> list[dict[str, Any]]:
         """Rows of the jobs that the dead worker held and another one finished."""
         return [row for row in self.acked if row["id"] in self.held and row["deliveries"] > 0]
 
@@ -99,8 +99,8 @@ class Reckoning:
 
     @property
     def recovery_ms(self) -> int:
-        """ms from the kill until the last job that it gave back was running again."""
-        again = [row["started"] for row in self.given_back if row["started"] >= self.kill.at_ms]
+        """ms from the kill until the last job that it had held was running again."""
+        again = [row["started"] for row in self.reclaimed if row["started"] >= self.kill.at_ms]
         return max(again, default=self.kill.at_ms) - self.kill.at_ms
 
     @property
@@ -141,7 +141,7 @@ def print_reckoning(console: Console, run: Reckoning) -> None:
     speed.add_row("wait p50 / p99", f"{percentile(waits, 0.5)} / {percentile(waits, 0.99)} ms")
     speed.add_row("", "")
     speed.add_row(f"the kill of process {run.kill.pid} cost", "")
-    speed.add_row("  jobs given back", str(len(run.given_back)))
+    speed.add_row("  jobs reclaimed", str(len(run.reclaimed)))
     speed.add_row("  begun twice", str(len(run.crashed)))
     speed.add_row("  lost", str(run.lost))
     speed.add_row("  all of them running again after", f"{run.recovery_ms} ms")

@@ -15,7 +15,7 @@ from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Call, Queue
 from rqueue.demo import modules
 from rqueue.demo.pool import running_pool
-from rqueue.demo.reckoning import Kill, Reckoning, hands_of, print_reckoning, read_history
+from rqueue.demo.reckoning import Kill, Reckoning, held_by_consumer, print_reckoning, read_history
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import RQueueError
 
@@ -41,12 +41,12 @@ def _work(
 
 
 def _kill(queue: Queue, pid: int) -> Kill:
-    """Freeze a worker, look what is in whose hands, and kill it."""
+    """Freeze a worker, look what each consumer holds, and kill it."""
     os.kill(pid, signal.SIGSTOP)
-    hands = hands_of(queue)
+    held = held_by_consumer(queue)
     at_ms = queue.counts().now
     os.kill(pid, signal.SIGKILL)
-    return Kill(pid, at_ms, hands)
+    return Kill(pid, at_ms, held)
 
 
 def run(console: Console | None = None, limit: int | None = None) -> int:
@@ -83,9 +83,9 @@ def run(console: Console | None = None, limit: int | None = None) -> int:
                     took = time.monotonic() - began
                     history = read_history(queue)
                     counts = queue.counts()
-                    alive = hands_of(queue).keys()
+                    alive = held_by_consumer(queue).keys()
                     held = {
-                        job for who, jobs in kill.hands.items() if who not in alive for job in jobs
+                        job for who, jobs in kill.held.items() if who not in alive for job in jobs
                     }
             console.print("checking against a plain loop over the same files ...")
             expected = [modules.measure_file(path) for path in paths]

@@ -23,7 +23,7 @@ AWAY = (12, 22)
 class Traffic:
     """Sends one job of each task for each file and tenant, in a thread; `jobs` are their ids.
 
-    outage: file that is there while the storage is away. say: told what happens.
+    outage: file that is there while the storage is away. say: called with each event.
     """
 
     def __init__(

@@ -269,7 +269,7 @@ def test_consumers(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
 def test_nobody_consumes(run: Run, read: Read, queue: Queue) -> None:
     fill(queue, 1)
     assert read("consumers", queue.name) == []
-    assert "nobody consumes" in run("consumers", queue.name).stderr
+    assert "has no consumer" in run("consumers", queue.name).stderr
 
 
 def test_show_and_doctor_say_why_a_job_waits(

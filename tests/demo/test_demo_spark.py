@@ -76,7 +76,7 @@ def test_what_agrees_is_right() -> None:
             ],
         ),
         ([(A, 0), (B, 1), (C, 0), (("q", "3-0", "d", "ack"), 0)], None, ["1 rows of the lake are"]),
-        ([(A, 0), (B, 1), (C, 0)], {"a"}, ["1 jobs ended that nobody enqueued: c"]),
+        ([(A, 0), (B, 1), (C, 0)], {"a"}, ["1 jobs ended that were not enqueued: c"]),
         ([(A, 0), (B, 1), (C, 0)], {"a", "c", "e"}, ["1 jobs did not end, by the lake: e"]),
         ([], set(), ["there was nothing to compare"]),
     ],

@@ -1,7 +1,7 @@
 """arq.
 
 `WorkerSettings` as in its documentation, with the concurrency of streaq's comparison (`max_jobs`).
-It has no processes of its own, so several workers are started; `keep_result=0`: nobody asks.
+It has no processes of its own, so several workers are started; `keep_result=0`: no result is read.
 """
 
 import asyncio

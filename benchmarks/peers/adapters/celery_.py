@@ -1,7 +1,7 @@
 """Celery on Redis.
 
 Prefork pool, one process per slot. Its page "Optimizing" recommends a larger prefetch multiplier
-(64 or 128) for many short tasks and to ignore results that nobody reads; its tips on tasks say the
+(64 or 128) for many short tasks and to ignore results that are not read; its tips on tasks say the
 same of results. Without gossip, mingle and worker heartbeats, which are for clusters with events.
 Acknowledged before the run, its default: the losses show that; `BENCH_CELERY_LATE=1` sets what its
 FAQ recommends for idempotent tasks, `acks_late` with `reject_on_worker_lost`.

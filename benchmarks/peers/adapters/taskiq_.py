@@ -1,8 +1,8 @@
 """taskiq with taskiq-redis.
 
 `RedisStreamBroker`, the one that its README recommends, as it acknowledges messages. Async tasks;
-`--max-async-tasks` and `--max-prefetch` as in streaq's comparison. No result backend: nobody asks.
-"""
+`--max-async-tasks` and `--max-prefetch` as in streaq's comparison. No result backend: no result is
+read."""
 
 import asyncio
 

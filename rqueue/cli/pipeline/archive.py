@@ -81,12 +81,13 @@ def archive(
 ) -> None:
     """Carry history into a lake of Parquet files.
 
-    Adds to the lake what became of jobs, each row once, whatever kills the archiver and whenever:
-    start it again. Goes on until Ctrl-C or SIGTERM, and ends behind the batch that is under way (a
-    second signal ends it at once; nothing is lost). With --once it ends when it has caught up.
+    Adds the history of jobs to the lake, each row once, however and whenever the archiver is
+    killed: start it again. Goes on until Ctrl-C or SIGTERM, and ends behind the batch that is under
+    way (a second signal ends it at once; nothing is lost). With --once it ends when it has caught
+    up.
 
     Waits for a Redis that went away, and starts again by itself what fails; it gives up after
-    --patience without any progress, or where somebody has to decide.
+    --patience without any progress, or where a person has to decide.
 
     Prints a line for each batch: rows, the rate, and the lag, that is how many rows are in Redis
     only and how old the oldest is; a lag that grows calls for more cores or a longer history
@@ -94,7 +95,7 @@ def archive(
     line a minute. With --json a document per line.
 
     With --once from cron, Redis has to keep what comes in between: every ten minutes the 200,000
-    rows that it keeps unless told otherwise last for 333 rows a second of each queue.
+    rows that it keeps by default last for 333 rows a second of each queue.
 
     \b
     Examples:
@@ -204,7 +205,7 @@ def idle_line(idle: Idle) -> None:
 
 
 def notice_text(notice: Notice) -> None:
-    """What is tried again, for people: on stderr."""
+    """Say what is tried again, for people: on stderr."""
     said = {
         "waiting": f"{_why(notice)}; trying again",
         "again": f"going on after {span(notice.seconds * 1000)}",
@@ -215,7 +216,7 @@ def notice_text(notice: Notice) -> None:
 
 
 def notice_line(notice: Notice) -> None:
-    """What is tried again, for programs."""
+    """Say what is tried again, for programs."""
     document: dict[str, Any] = {"event": notice.kind}
     if notice.error is not None:
         document["error"] = _why(notice)

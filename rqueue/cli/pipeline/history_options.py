@@ -1,4 +1,4 @@
-"""What the commands of `rqueue pipeline` share: their options, the session, Spark's errors."""
+"""Shared by the commands of `rqueue pipeline`: options, the session, Spark's errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rqueue.spark.access import Access
 
 EXTRA = ("pyspark", "py4j", "pyarrow", "numpy", "matplotlib", "jinja2")
-"""What the extra rqueue[spark] brings."""
+"""The packages of the extra rqueue[spark]."""
 
 LOCAL = "local[*]"
 LOCAL_SHUFFLES = "8"
@@ -35,7 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class PipelineFailure(Failure):
-    """What Spark found wrong, as one line."""
+    """Spark's complaint, as one line."""
 
 
 # -- options ---------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """A session for one command, stopped behind it unless it was there before.
 
-    Spark prints nothing, for errors are told in one line; with --conf spark.log.level=INFO (or
+    Spark prints nothing, for an error is one line; with --conf spark.log.level=INFO (or
     WARN, ERROR) it logs as it always does. Raises SparkMissing, JavaMissing and BadParameter.
     """
     from rqueue.spark.registration import require_spark
@@ -155,7 +155,7 @@ def spark_session(
             raise
         raise SparkGone from None
     finally:
-        # what is gone cannot be stopped; whoever ends us with a signal may end Java too
+        # a JVM that is gone cannot be stopped; the signal that ends us may end Java too
         if before is None and not java_ended():
             with contextlib.suppress(ConnectionError, Py4JError):
                 spark.stop()
@@ -170,7 +170,7 @@ def _active() -> SparkSession | None:
 
 
 def _submitted() -> str | None:
-    """The master that spark-submit was told; None when it did not start this."""
+    """The master that spark-submit was given; None when it did not start this."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         return None
     from pyspark import SparkConf
@@ -290,7 +290,8 @@ _STATE = re.compile(r" *SQLSTATE: \w+\.?;?")
 
 
 def spark_failure(error: BaseException) -> Failure | None:
-    """What an exception of Spark means, as one line and an exit code; None if it is not Spark's.
+    """The meaning of an exception of Spark, as one line and an exit code; None if it is not
+    Spark's.
 
     An error of rqueue that was raised in a source, in another process, keeps its code and advice.
     """

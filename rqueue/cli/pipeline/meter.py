@@ -31,7 +31,8 @@ class Meter(Counter):
         return *super()._columns(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()
 
     def update(self, done: int, total: int | None = None) -> None:
-        """So many are done, of so many. What the first call tells does not count for the rate."""
+        """So many are done, of so many. The number of the first call does not count for the
+        rate."""
         now = time.monotonic()
         self._total = self._total if total is None else total
         if self._first is None:

@@ -186,7 +186,7 @@ def plan(
 
 
 def contradiction(one: Plan) -> str:
-    """What the model says of what was, and what was."""
+    """The model's figures for the past, and the past's own."""
     found = one.check
     assert found is not None
     return (

@@ -24,7 +24,6 @@ from rqueue.errors import ScriptSourceError
 
 if TYPE_CHECKING:
     import redis
-    import redis.asyncio
 
 Arg = str | bytes | int | float
 
@@ -327,37 +326,3 @@ def run(
     except ResponseError as error:
         _point_at(code, error)
         raise
-
-
-async def arun(
-    client: redis.asyncio.Redis,
-    name: str | Script,
-    keys: Sequence[str | bytes],
-    args: Sequence[Arg] = (),
-) -> Any:
-    """Do as `run` does, on an asyncio client."""
-    code = name if isinstance(name, Script) else SCRIPTS.script(name)
-    try:
-        try:
-            return await client.execute_command(*_command(code, "EVALSHA", keys, args))
-        except NoScriptError:
-            await client.execute_command("SCRIPT LOAD", code.source)
-        try:
-            return await client.execute_command(*_command(code, "EVALSHA", keys, args))
-        except NoScriptError:
-            return await client.execute_command(*_command(code, "EVAL", keys, args))
-    except ResponseError as error:
-        _point_at(code, error)
-        raise
-
-
-def load(client: redis.Redis, names: Iterable[str] | None = None) -> None:
-    """Teach the server these scripts (all by default), so that EVALSHA in a pipeline can follow."""
-    for name in SCRIPTS.names() if names is None else names:
-        client.execute_command("SCRIPT LOAD", SCRIPTS.script(name).source)
-
-
-async def aload(client: redis.asyncio.Redis, names: Iterable[str] | None = None) -> None:
-    """Do as `load` does, on an asyncio client."""
-    for name in SCRIPTS.names() if names is None else names:
-        await client.execute_command("SCRIPT LOAD", SCRIPTS.script(name).source)

@@ -1,16 +1,14 @@
 """Running a script survives a server that has forgotten it, and points at the line of an error."""
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import redis
-import redis.asyncio
 from redis.exceptions import NoScriptError, ResponseError
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.protocol.scripts import SCRIPTS, Scripts, aload, arun, load, run
+from rqueue.protocol.scripts import SCRIPTS, Scripts, run
 
 HEADER = """\
 --- Count a call.
@@ -99,27 +97,6 @@ def test_a_flush_between_teaching_and_asking_does_not_matter(
         assert run(Forgetful(), scripts.script("count"), ["k"], [5]) == 5  # type: ignore[arg-type]
 
 
-def test_asyncio_too(private_server: EmbeddedRedis, scripts: Scripts) -> None:
-    async def main() -> list[int]:
-        async with redis.asyncio.Redis.from_url(private_server.url) as client:
-            count = scripts.script("count")
-            first = await arun(client, count, ["k"], [1])
-            await client.script_flush()
-            return [first, await arun(client, count, ["k"], [1])]
-
-    assert asyncio.run(main()) == [1, 2]
-
-
-def test_asyncio_errors_carry_their_place(server: EmbeddedRedis, scripts: Scripts) -> None:
-    async def main() -> None:
-        async with redis.asyncio.Redis.from_url(server.url) as client:
-            await arun(client, scripts.script("broken"), ["k"])
-
-    with pytest.raises(ResponseError, match="on purpose") as caught:
-        asyncio.run(main())
-    assert caught.value.__notes__ == ["in rqueue's script broken, at lua/include/fail.lua:2"]
-
-
 def test_an_error_carries_its_place(client: redis.Redis, scripts: Scripts) -> None:
     with pytest.raises(ResponseError, match="on purpose") as caught:
         run(client, scripts.script("broken"), ["k"])
@@ -134,7 +111,7 @@ def test_a_script_that_does_not_compile_says_where(client: redis.Redis, scripts:
 
 @pytest.mark.parametrize("name", SCRIPTS.names())
 def test_every_shipped_script_compiles(client: redis.Redis, name: str) -> None:
-    load(client, [name])
+    client.script_load(SCRIPTS.script(name).source)
 
 
 def test_loaded_scripts_can_be_called_by_their_sha(
@@ -145,17 +122,5 @@ def test_loaded_scripts_can_be_called_by_their_sha(
         assert client.script_exists(script.sha) == [False]
         with pytest.raises(NoScriptError):
             client.evalsha(script.sha, 1, "rqueue:{q}:meta")
-        load(client)
+        client.script_load(script.source)
         assert client.script_exists(script.sha) == [True]
-
-
-def test_asyncio_loading_too(make_server: Callable[..., EmbeddedRedis]) -> None:
-    script = SCRIPTS.script(SCRIPTS.names()[0])
-
-    async def main(url: str) -> list[bool]:
-        async with redis.asyncio.Redis.from_url(url) as client:
-            await aload(client)
-            exists: list[bool] = await client.script_exists(script.sha)
-            return exists
-
-    assert asyncio.run(main(make_server().url)) == [True]

@@ -306,6 +306,7 @@ class SimpleQueue:
 
     def put(self, item: Any) -> None:
         self._items.append(item)
+        self._stage.pause()  # who waits for it may be faster
 
     def get(self) -> Any:
         while not self._items:

@@ -41,17 +41,27 @@ def test_a_worker_does_what_it_must(machine: type[Machine]) -> None:
 
 
 def test_what_comes_while_it_leaves_is_not_begun(machine: type[Machine]) -> None:
-    """Handed over while Redis was gone, told of when it is back: threads stand ready to begin."""
+    """Handed over after its last look and before its good-bye, and heard of while it waits for the
+    end of a job: another thread stands ready to begin."""
     played = machine()
     try:
         played.begin(queues=1, spec={"threads": 2}, rare=False)
+        played.enqueue(pick=0, many=[("sync", None, [], 0)], alone=True)
         (worker,) = played.living
-        played.world.fall()
-        played.enqueue(pick=0, many=[("sync", 0.0, [], 0)], alone=True)
+        calls = worker.wires[-2]
+        calls.before = lambda: played.enqueue(pick=0, many=[("sync", 0.0, [], 0)], alone=False)
         worker.ask(DRAIN)
-        played.world.down = False
+        played.world.stage.pauses.extend([True] * 200)
+        played.world.stage.choices.extend([1] * 200)
         played.let_pass(1)
         played.holds()
-        assert worker.code == Exit.OK and not played.world.jobs[0].begins
+        runs, late = played.world.jobs
+        log = played.world.log
+        assert runs.runs and not late.begins
+        assert any("is told" in said and "wake:" in said and late.id in said for said in log)
+        played.tell(runs)
+        played.let_pass(1)
+        played.holds()
+        assert worker.code == Exit.OK and not late.begins
     finally:
         played.teardown()

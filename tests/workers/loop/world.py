@@ -139,12 +139,13 @@ class Worker:
 
 class StageConnection(Connection):
     """A connection whose faults the test chooses. `lose`: the next reply is read and thrown away.
-    `cut`: the next command does not arrive."""
+    `cut`: the next command does not arrive. `before`: what happens just before the next one."""
 
     def __init__(self, client: redis.Redis, timeout: float | None = 15.0) -> None:
         super().__init__(client, timeout)
         self.lose = False
         self.cut = False
+        self.before: Callable[[], None] | None = None
         self.world = World.of_stage
         self.owner: Worker = self.world.stage.me.owner  # type: ignore[union-attr,assignment]
         self.owner.connections.append(self)
@@ -157,6 +158,9 @@ class StageConnection(Connection):
         if self.owner.dead:
             raise Gone
         self.world.tell_time()
+        before, self.before = self.before, None
+        if before is not None:
+            before()
         if self.world.down or self.cut:
             self.cut = False
             raise self._fault()

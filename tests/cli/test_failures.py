@@ -1,14 +1,11 @@
 """What goes wrong is one line that says what to do, with a documented exit code."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import click
 import pytest
@@ -21,9 +18,14 @@ from rqueue.cli.failures import describe, exit_code
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from tests.support.command_line import program
+from tests.support.stub_server import StubServer
 
 Run = Callable[..., Result]
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+UNKNOWN_HELLO = b"-ERR unknown command 'HELLO'\r\n"
+NO_REDIS = b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
 
 def one_line(text: str) -> str:
@@ -31,33 +33,6 @@ def one_line(text: str) -> str:
     assert text.count("\n") == 1, text
     assert "Traceback" not in text
     return text
-
-
-@contextmanager
-def answering(reply: Callable[[bytes], bytes]) -> Iterator[str]:
-    """A server that answers each request of one connection after the other."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection:
-                    while asked := connection.recv(65536):
-                        answer = reply(asked)
-                        if not answer:
-                            break
-                        connection.sendall(answer)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield f"redis://127.0.0.1:{listener.getsockname()[1]}/0"
-        listener.shutdown(socket.SHUT_RDWR)
-    thread.join(5)
 
 
 def test_without_a_url_it_says_what_to_set(run: Run) -> None:
@@ -101,34 +76,24 @@ def test_a_wrong_password(make_server: Callable[..., EmbeddedRedis], run: Run) -
     run("queues", url=server.tcp_url.replace("redis://", "redis://:right@"))
 
 
-def info_of(version: bytes) -> bytes:
-    body = b"redis_version:%b\r\nmaxmemory_policy:noeviction\r\n" % version
-    return b"$%d\r\n%b\r\n" % (len(body), body)
-
-
 def test_a_server_too_old(run: Run) -> None:
-    def answer(command: bytes) -> bytes:
-        if b"HELLO" in command:
-            return b"%1\r\n$5\r\nproto\r\n:3\r\n"
-        return info_of(b"6.0.20") if b"$4\r\nINFO" in command else b"+OK\r\n"
-
-    def reply(asked: bytes) -> bytes:
-        return b"".join(map(answer, re.split(rb"\*\d+\r\n", asked)[1:]))
-
-    with answering(reply) as url:
-        said = one_line(run("queues", url=url, code=4).stderr)
+    with StubServer() as stub:
+        stub.info = "redis_version:6.0.20\r\nmaxmemory_policy:noeviction"
+        said = one_line(run("queues", url=stub.url, code=4).stderr)
     assert "Redis 6.0 is too old" in said and "6.2" in said
 
 
 def test_a_server_much_too_old(run: Run) -> None:
-    with answering(lambda _asked: b"-ERR unknown command 'HELLO'\r\n") as url:
-        said = one_line(run("queues", url=url, code=4).stderr)
+    with StubServer(UNKNOWN_HELLO) as stub:
+        stub.greeting = UNKNOWN_HELLO
+        said = one_line(run("queues", url=stub.url, code=4).stderr)
     assert "no Redis 6.2 or later" in said
 
 
 def test_something_that_is_no_redis(run: Run) -> None:
-    with answering(lambda _asked: b"HTTP/1.1 400 Bad Request\r\n\r\n") as url:
-        one_line(run("queues", url=url, code=4).stderr)
+    with StubServer(NO_REDIS) as stub:
+        stub.greeting = NO_REDIS
+        one_line(run("queues", url=stub.url, code=4).stderr)
 
 
 def test_unknown_queues_and_jobs(run: Run, queue: Queue) -> None:

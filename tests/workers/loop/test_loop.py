@@ -48,7 +48,7 @@ def test_what_comes_while_it_leaves_is_not_begun(machine: type[Machine]) -> None
         played.begin(queues=1, spec={"threads": 2}, rare=False)
         played.enqueue(pick=0, many=[("sync", None, [], 0)], alone=True)
         (worker,) = played.living
-        calls = worker.wires[-2]
+        calls = worker.connections[-2]
         calls.before = lambda: played.enqueue(pick=0, many=[("sync", 0.0, [], 0)], alone=False)
         worker.ask(DRAIN)
         played.world.stage.pauses.extend([True] * 200)

@@ -29,7 +29,7 @@ class BadRow(RQueueError):
         record = bad.record if len(bad.record) <= SHOWN else bad.record[:SHOWN] + "..."
         super().__init__(
             f"row {bad.row} of partition {partition} is no job: {bad.reason}. The row: {record}. "
-            "What came before it in its partition is enqueued, and other partitions may be; write "
+            "What came before it in its partition is enqueued, and the other partitions are; write "
             f"again with option runId={run} (a stream goes on by itself) and nothing of that is "
             "enqueued twice. To put such rows aside instead, set badRows=side and badRowsPath"
         )

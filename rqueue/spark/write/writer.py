@@ -54,13 +54,16 @@ _TURNED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Written(datasource.WriterCommitMessage):
-    """What one task did: of `rows`, `bad` ones were put aside, the rest is in `counts`."""
+    """What one task did: of `rows`, `bad` ones were put aside, the rest is in `counts`. `failed`:
+    the row that ended it, where such rows are not put aside."""
 
     run: str
     queues: tuple[str, ...]
     rows: int
     bad: int
     counts: Counts
+    failed: Bad | None = None
+    partition: int = 0
 
 
 class _Writer:
@@ -107,30 +110,42 @@ class _Writer:
             sink = Sink(client, access.keys, task, signer, cluster=access.cluster)
             try:
                 if aside is None:
-                    rows = self._write(given, sink, None)
+                    rows, failed = self._write(given, sink, None)
                 else:
                     with aside:
-                        rows = self._write(given, sink, aside)
+                        rows, failed = self._write(given, sink, aside)
                         aside.publish()
             finally:
                 sink.close()
         bad = 0 if aside is None else aside.count
-        return Written(run, sink.queues, rows, bad, replace(sink.counts))
+        counts = replace(sink.counts)
+        return Written(run, sink.queues, rows, bad, counts, failed, partition)
 
-    def _write(self, given: Iterator[Any], sink: Sink, aside: SideOutput | None) -> int:
+    def _write(
+        self, given: Iterator[Any], sink: Sink, aside: SideOutput | None
+    ) -> tuple[int, Bad | None]:
+        """How many rows were read, and the bad one that was the last of them."""
         rows = 0
         for batch in batches(given, self.schema):
             for job in self.table.jobs(batch, rows):
                 if type(job) is Bad:
                     if aside is None:
                         sink.flush()
-                        raise BadRow(job, sink.task.run, sink.task.partition)
+                        return job.row, job
                     aside.add(job)
                 else:
                     sink.add(job)  # type: ignore[arg-type]
             rows += batch.num_rows
         sink.flush()
-        return rows
+        return rows, None
+
+    @staticmethod
+    def refuse_bad_rows(messages: Sequence[Any]) -> None:
+        """Fail the write for a row that is no job. Here, not in the task: Spark would try it again
+        and again, with the same row. Raises BadRow."""
+        for message in messages:
+            if isinstance(message, Written) and message.failed is not None:
+                raise BadRow(message.failed, message.run, message.partition)
 
     def finish(self, messages: Sequence[Any], run: str | None, epoch: int | None) -> None:
         """Forget what the run (of any name: that of its tasks) needs no more."""
@@ -158,7 +173,8 @@ class BatchWriter(_Writer, datasource.DataSourceArrowWriter):
         return self.run_task(iterator, self.run, 0, _context().partitionId())
 
     def commit(self, messages: Sequence[Any]) -> None:
-        """Forget the run, unless its name was given: then it may come again."""
+        """Forget the run, unless its name was given: then it may come again. Raises BadRow."""
+        self.refuse_bad_rows(messages)
         if self.options.run_id is not None:
             return
         with suppress(RedisUnavailable):  # the rows are there, and the notes end by themselves
@@ -178,7 +194,8 @@ class StreamWriter(_Writer, _StreamWriter):
         return self.run_task(iterator, run, int(epoch), context.partitionId())
 
     def commit(self, messages: Sequence[Any], batchId: int) -> None:
-        """Forget the epochs before this one, and refuse them from now on."""
+        """Forget the epochs before this one, and refuse them from now on. Raises BadRow."""
+        self.refuse_bad_rows(messages)
         self.finish(messages, None, batchId)
 
 

@@ -43,9 +43,11 @@ from rqueue.settings import Settings
 from rqueue.tasks import enqueuer as _enqueuer
 from rqueue.tasks.context import JobContext, current_job
 from rqueue.tasks.control import Reject, Retry, Snooze
+from rqueue.tasks.decorator import task
 from rqueue.tasks.options import Options
+from rqueue.tasks.registry import Registry
 from rqueue.tasks.retry import RetryPolicy
-from rqueue.tasks.task import Registry, Task, task
+from rqueue.tasks.task import Task
 
 if TYPE_CHECKING:
     from rqueue.client._async.consumer import AsyncConsumer

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from benchmarks.apps import board
-from rqueue.tasks.task import task
+from rqueue.tasks.decorator import task
 
 task(name="hit")(board.hit)
 task(name="record")(board.record)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rqueue.tasks.task import task
+from rqueue.tasks.decorator import task
 
 
 @task(name="rqueue.noop")

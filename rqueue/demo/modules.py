@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypedDict
 
-from rqueue.tasks.task import task
+from rqueue.tasks.decorator import task
 
 QUEUE = "demo"
 

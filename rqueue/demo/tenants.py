@@ -14,8 +14,8 @@ import zlib
 from pathlib import Path
 
 from rqueue.tasks.context import current_job
+from rqueue.tasks.decorator import task
 from rqueue.tasks.retry import RetryPolicy
-from rqueue.tasks.task import task
 
 PARSE, SQUEEZE = "demo-parse", "demo-squeeze"
 QUEUES = (PARSE, SQUEEZE)

@@ -18,8 +18,8 @@ from rqueue.model.times import parse_duration
 from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
+from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
-from rqueue.tasks.task import BoundTask
 
 __all__ = [
     "Call",

@@ -22,7 +22,7 @@ def found() -> job_way.Profile:
 
 def test_each_part_begins_and_ends_where_a_job_does(found: job_way.Profile) -> None:
     enqueue, worker, result = (found.parts[part].functions for part in job_way.PARTS)
-    assert enqueue[0][0] == "rqueue.tasks.task"
+    assert enqueue[0][0] == "rqueue.tasks.bound_task"
     assert worker[0][0].startswith("rqueue.transport."), "it hears its wake-up"
     assert worker[-1][0].startswith("rqueue.transport."), "it waits again"
     assert any(name.startswith("rqueue_workers.worker.executors.") for name, _ in worker)
@@ -48,7 +48,7 @@ def test_it_is_shown(found: job_way.Profile) -> None:
     job_way.show(console, found)
     job_way.show(console, found, functions=True)
     text = console.export_text()
-    assert "tasks.task ▸" in text and "Task.enqueue" in text and "round trips" in text
+    assert "tasks.bound_task ▸" in text and "BoundTask.enqueue" in text and "round trips" in text
 
 
 def test_the_command_answers_in_json() -> None:

@@ -20,7 +20,7 @@ Run = Callable[..., Result]
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TASKS = """
-from rqueue.tasks.task import task
+from rqueue.tasks.decorator import task
 
 @task(name="app.add")
 def add(a: int, b: int) -> int:

@@ -41,8 +41,9 @@ from rqueue.model.envelope import unpack
 from rqueue.model.job import Delivery, JobState
 from rqueue.protocol import commands
 from rqueue.protocol.credit import GrantCredit, SharedCredit
+from rqueue.tasks.decorator import task
 from rqueue.tasks.options import Options
-from rqueue.tasks.task import Registry, task
+from rqueue.tasks.registry import Registry
 from rqueue.testing import move_time
 from rqueue.transport.async_connection import AsyncConnection, end
 from rqueue.transport.async_wake_listener import AsyncWakeListener

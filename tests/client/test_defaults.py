@@ -15,8 +15,9 @@ import redis.asyncio
 import rqueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, ConnectionLost, LifecycleError
+from rqueue.tasks.decorator import task
 from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
-from rqueue.tasks.task import Registry, task
+from rqueue.tasks.registry import Registry
 from tests.support.pulling import pull_one
 
 registry = Registry()

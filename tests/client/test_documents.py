@@ -26,7 +26,7 @@ from rqueue.model.names import MAX_NAME
 from rqueue.protocol.commands.enqueue import BATCH
 from rqueue.protocol.job_packer import LIMITS, Call
 from rqueue.settings import Settings
-from rqueue.tasks.task import registry
+from rqueue.tasks.registry import registry
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -18,9 +18,10 @@ from rqueue.errors import (
     RedisUnavailable,
 )
 from rqueue.model.envelope import unpack
+from rqueue.tasks.decorator import task
 from rqueue.tasks.options import Options
+from rqueue.tasks.registry import Registry
 from rqueue.tasks.retry import RetryPolicy
-from rqueue.tasks.task import Registry, task
 from rqueue.transport import server_check
 from tests.support.proxy import Proxy
 from tests.support.pulling import pull, pull_one

@@ -29,8 +29,9 @@ from rqueue.errors import (
 )
 from rqueue.protocol import put_buffer
 from rqueue.protocol.commands import Put
+from rqueue.tasks.decorator import task
 from rqueue.tasks.options import Options
-from rqueue.tasks.task import Registry, task
+from rqueue.tasks.registry import Registry
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
 from tests.support.pulling import pull_one

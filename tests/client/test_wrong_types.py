@@ -21,9 +21,10 @@ from rqueue.protocol.credit import GrantCredit, SharedCredit, WindowCredit
 from rqueue.protocol.job_packer import Call
 from rqueue.settings import Settings
 from rqueue.tasks.control import Reject, Retry, Snooze
+from rqueue.tasks.decorator import task
 from rqueue.tasks.options import Options
+from rqueue.tasks.registry import Registry
 from rqueue.tasks.retry import RetryPolicy
-from rqueue.tasks.task import Registry, task
 
 
 class Wrong:

@@ -100,5 +100,5 @@ def test_a_star_import_brings_them_all() -> None:
     said = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert said[1:] == ["rqueue.tasks.task", "Queue"]
+    assert said[1:] == ["rqueue.tasks.decorator", "Queue"]
     assert int(said[0]) >= len(PUBLIC)

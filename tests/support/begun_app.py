@@ -6,7 +6,7 @@ from functools import cache
 import redis
 
 from rqueue.tasks.context import current_job
-from rqueue.tasks.task import task
+from rqueue.tasks.decorator import task
 
 
 @cache

@@ -15,11 +15,13 @@ from rqueue.errors import (
     TaskAlreadyRegistered,
     UnknownTask,
 )
+from rqueue.tasks.decorator import task
 from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
 from rqueue.tasks.options import NO_OPTIONS, Options
+from rqueue.tasks.registry import Registry
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.signature import OPTIONS
-from rqueue.tasks.task import AsyncTask, Registry, SyncTask, task
+from rqueue.tasks.task import AsyncTask, SyncTask
 
 
 class Sent:

@@ -6,7 +6,8 @@ from typing import Any, assert_type
 
 from rqueue import AsyncJobHandle, JobHandle
 from rqueue.model.job import JobState
-from rqueue.tasks.task import AsyncTask, SyncTask, task
+from rqueue.tasks.decorator import task
+from rqueue.tasks.task import AsyncTask, SyncTask
 
 
 @task

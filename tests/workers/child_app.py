@@ -10,8 +10,8 @@ import redis
 from rqueue.errors import SoftTimeLimit
 from rqueue.tasks import context
 from rqueue.tasks.control import Reject, Retry, Snooze
+from rqueue.tasks.decorator import task
 from rqueue.tasks.retry import RetryPolicy
-from rqueue.tasks.task import task
 
 _local = threading.local()
 

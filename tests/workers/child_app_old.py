@@ -1,6 +1,7 @@
 """An older version of the application: it does not know the newer tasks."""
 
-from rqueue.tasks.task import Registry, registry, task
+from rqueue.tasks.decorator import task
+from rqueue.tasks.registry import Registry, registry
 
 
 @task(name="old.only")

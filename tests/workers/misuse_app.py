@@ -12,8 +12,8 @@ from typing import Any
 
 import redis
 
+from rqueue.tasks.decorator import task
 from rqueue.tasks.retry import RetryPolicy
-from rqueue.tasks.task import task
 
 ONCE = RetryPolicy(max_deliveries=1)
 

@@ -6,7 +6,7 @@ import signal
 import redis
 
 import rqueue_workers.worker.subscription
-from rqueue.tasks.task import task
+from rqueue.tasks.decorator import task
 
 
 def _say(key: str, text: str) -> None:

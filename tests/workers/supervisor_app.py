@@ -6,7 +6,7 @@ import signal
 
 import redis
 
-from rqueue.tasks.task import task
+from rqueue.tasks.decorator import task
 
 
 def _redis() -> redis.Redis:

@@ -93,7 +93,7 @@ def test_a_module_that_imports_the_tasks_is_no_mistake(apps: Path) -> None:
     (apps / "shop").mkdir()
     (apps / "shop/__init__.py").write_text("")
     (apps / "shop/tasks.py").write_text(
-        "from rqueue.tasks.task import Registry, task\n"
+        "from rqueue.tasks.decorator import task\nfrom rqueue.tasks.registry import Registry\n"
         "tasks = Registry()\n"
         "@task(registry=tasks)\n"
         "def sell(): ...\n"

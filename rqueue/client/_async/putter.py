@@ -25,8 +25,8 @@ from rqueue.protocol.put_buffer import (
     PutListeners,
     backoff,
 )
+from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import Options
-from rqueue.tasks.task import BoundTask
 from rqueue.text.numbers import many
 from rqueue.transport.async_connection import AsyncConnection, end
 

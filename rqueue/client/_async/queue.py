@@ -32,8 +32,8 @@ from rqueue.protocol.job_packer import (
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import ErrorListener
 from rqueue.settings import Settings, redact
+from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
-from rqueue.tasks.task import BoundTask
 from rqueue.transport.async_connections import AsyncConnections
 from rqueue.transport.discovery import with_url
 from rqueue.transport.redis_client import open_async_client, patience_of, require_bytes

@@ -41,8 +41,8 @@ from rqueue.protocol.put_buffer import (
     PutListeners,
     backoff,
 )
+from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import Options
-from rqueue.tasks.task import BoundTask
 from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
 

@@ -20,7 +20,8 @@ from redis import exceptions as rx
 from rqueue.client._sync.queue import Queue
 from rqueue.protocol.scripts import Scripts
 from rqueue.tasks.control import Reject, Retry, Snooze
-from rqueue.tasks.task import Registry, task
+from rqueue.tasks.decorator import task
+from rqueue.tasks.registry import Registry
 from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import translate
 from rqueue_workers.spec import WorkerSpec

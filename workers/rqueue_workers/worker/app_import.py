@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from types import ModuleType, TracebackType
 
-from rqueue.tasks.task import Registry
+from rqueue.tasks.registry import Registry
 
 TRACE_LINES = 40
 

@@ -24,8 +24,8 @@ from rqueue.model.job import GAVE_UP, Header, parse_value
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer
 from rqueue.protocol.commands.settle import Retried
 from rqueue.tasks.control import Control, Reject, Retry, Snooze
+from rqueue.tasks.registry import registry
 from rqueue.tasks.retry import error_name
-from rqueue.tasks.task import registry
 from rqueue.text.numbers import many
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.history_rows import Row

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rqueue.tasks.options import Options
+from rqueue.tasks.registry import Registry, registry
 from rqueue.tasks.retry import DEFAULT_RETRY, RetryPolicy
-from rqueue.tasks.task import Registry, Task, registry
+from rqueue.tasks.task import Task
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.app_import import import_app
 

@@ -14,7 +14,7 @@ from rqueue.errors import RegistrationLost, ScriptError, ServerError, UnusableSe
 from rqueue.logs import logger
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
-from rqueue.tasks.task import registry
+from rqueue.tasks.registry import registry
 from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import open_client

@@ -1,0 +1,177 @@
+"""The typed way to enqueue a call of a task: now, later, with options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from rqueue.errors import BadArguments, ConfigError
+from rqueue.model.expect import expect_number, shown
+from rqueue.model.names import check_queue
+from rqueue.model.times import parse_when
+from rqueue.tasks.enqueuer import (
+    AsyncEnqueuer,
+    Enqueuer,
+    default_async_enqueuer,
+    default_enqueuer,
+)
+from rqueue.tasks.options import Options
+from rqueue.tasks.retry import RetryPolicy, check_retry
+from rqueue.tasks.signature import CallChecker
+
+if TYPE_CHECKING:
+    from rqueue.client._async.job_handle import AsyncJobHandle
+    from rqueue.client._sync.job_handle import JobHandle
+
+__all__ = ["BoundTask", "goes_to"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class BoundTask(Generic[P, R]):
+    """A task with the options of its calls: everything that enqueues it."""
+
+    name: str
+    queue: str
+    defaults: Options
+    check: CallChecker
+    """Raises BadArguments unless the function takes the arguments that it is called with."""
+    _enqueuer: Enqueuer | None = None
+    _async_enqueuer: AsyncEnqueuer | None = None
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Enqueue one call. Raises BadArguments, NotEncodable, and what the client raises."""
+        return self._send(self.defaults, args, kwargs)
+
+    def enqueue_at(
+        self, when: datetime | timedelta | float, /, *args: P.args, **kwargs: P.kwargs
+    ) -> JobHandle[R]:
+        """Enqueue one call for a time: aware datetime, Unix seconds, timedelta from now (A-01)."""
+        return self._send(self._due(when), args, kwargs)
+
+    def delay(self, seconds: float, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Enqueue one call that becomes ready in `seconds`, by Redis's clock."""
+        due = self._due(_delay(seconds))
+        try:
+            return self._send(due, args, kwargs)
+        except BadArguments as error:
+            raise _without_seconds(error, seconds, args, kwargs) from None
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> AsyncJobHandle[R]:
+        """`enqueue` for asyncio."""
+        return await self._asend(self.defaults, args, kwargs)
+
+    async def aenqueue_at(
+        self, when: datetime | timedelta | float, /, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncJobHandle[R]:
+        """`enqueue_at` for asyncio."""
+        return await self._asend(self._due(when), args, kwargs)
+
+    async def adelay(
+        self, seconds: float, /, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncJobHandle[R]:
+        """`delay` for asyncio."""
+        due = self._due(_delay(seconds))
+        try:
+            return await self._asend(due, args, kwargs)
+        except BadArguments as error:
+            raise _without_seconds(error, seconds, args, kwargs) from None
+
+    def options(
+        self,
+        *,
+        queue: str | None = None,
+        id: str | None = None,
+        priority: int | None = None,
+        at: datetime | timedelta | float | None = None,
+        max_deliveries: int | None = None,
+        max_crashes: int | None = None,
+        retry: RetryPolicy | None = None,
+        limit: float | None = None,
+        soft_limit: float | None = None,
+        keep: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        labels: Mapping[str, str | int | bool] | None = None,
+        immediate: bool | None = None,
+        sender: Enqueuer | None = None,
+        async_sender: AsyncEnqueuer | None = None,
+    ) -> BoundTask[P, R]:
+        """The same task with other options for its calls, which take the same arguments.
+
+        `limit`, `soft_limit`, `keep` are seconds; see `rqueue.tasks.options.Options` for all of
+        them. Headers and labels are added to those that are there. With a `sender` the calls go to
+        its queue, unless `queue` says otherwise. Raises ConfigError and InvalidName.
+        """
+        bound: BoundTask[P, R] = BoundTask()
+        bound.name = self.name
+        bound.queue = goes_to(queue, sender, async_sender) or self.queue
+        bound.check = self.check
+        bound._enqueuer = self._enqueuer if sender is None else sender
+        bound._async_enqueuer = self._async_enqueuer if async_sender is None else async_sender
+        if max_deliveries is None and retry is not None:
+            max_deliveries = check_retry(retry).max_deliveries or None
+        due = parse_when(at, "at") if at is not None else None
+        bound.defaults = self.defaults.merged(
+            id=id,
+            priority=priority,
+            at_ms=due.at_ms if due else None,
+            delay_ms=due.delay_ms if due else None,
+            max_deliveries=max_deliveries,
+            max_crashes=max_crashes,
+            retry=retry,
+            limit=limit,
+            soft_limit=soft_limit,
+            keep=keep,
+            headers=headers,
+            labels=labels,
+            immediate=immediate,
+        )
+        return bound
+
+    def _due(self, when: datetime | timedelta | float) -> Options:
+        at_ms, delay_ms = parse_when(when)
+        return replace(self.defaults, at_ms=at_ms, delay_ms=delay_ms)
+
+    def _send(self, options: Options, args: Any, kwargs: Any) -> JobHandle[R]:
+        check = self.check
+        check(args, kwargs)
+        sender = self._enqueuer or default_enqueuer(self.name)
+        return sender.enqueue_task(self.queue, self.name, args, kwargs, options, check.positional)
+
+    async def _asend(self, options: Options, args: Any, kwargs: Any) -> AsyncJobHandle[R]:
+        check = self.check
+        check(args, kwargs)
+        sender = self._async_enqueuer or default_async_enqueuer(self.name)
+        return await sender.enqueue_task(
+            self.queue, self.name, args, kwargs, options, check.positional
+        )
+
+
+def _without_seconds(
+    error: BadArguments, seconds: float, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> BadArguments:
+    """The error of a delayed call; with a hint where its first argument may stand for seconds."""
+    if args or kwargs:
+        return error
+    hint = f"delay takes the seconds first; did you mean enqueue({seconds!r})?"
+    return BadArguments(error.task, f"{error.problem} ({hint})", error.signature)
+
+
+def _delay(seconds: float) -> timedelta:
+    expect_number("delay", seconds, "a number of seconds; the task's arguments come after it")
+    return timedelta(seconds=seconds)
+
+
+def goes_to(queue: str | None, sender: object, async_sender: object) -> str | None:
+    """The queue that these options name, or None. Raises ConfigError and InvalidName."""
+    for name, who in (("sender", sender), ("async_sender", async_sender)):
+        if who is not None and not hasattr(who, "enqueue_task"):
+            kind = "a Queue or a putter" if name == "sender" else "an AsyncQueue or its putter"
+            raise ConfigError(name, f"{shown(who)} is not {kind}")
+    if queue is not None:
+        return check_queue(queue)
+    chosen = sender if sender is not None else async_sender
+    return getattr(chosen, "target", None) or None

@@ -1,0 +1,175 @@
+"""Tasks: functions registered under a name, and the typed way to enqueue a call of them.
+
+::
+
+    @task(queue="mail", max_deliveries=5)
+    def welcome(user_id: int, *, language: str = "en") -> str: ...
+
+    welcome(7)                                  # a plain call still calls the function
+    welcome.enqueue(7, language="fr")           # a wrong argument is a type error, and refused
+    welcome.options(priority=9).enqueue(7)
+    welcome.delay(60, 7)                        # in a minute
+    await welcome.aenqueue(7)                   # in an async web app
+
+This module knows no Redis: `enqueue` passes a job to an `Enqueuer` (`rqueue.tasks.enqueuer`). The
+client layer sets the default one; `.options(sender=queue)` chooses another.
+
+What the decorator says of `retry`, `limit`, `soft_limit` and `keep` is looked up where the job
+runs, so a deploy changes it for jobs that wait already. What `.options` says travels with the job
+and wins.
+`queue` and `priority` are decided when the job is enqueued, and so are `max_deliveries` and
+`max_crashes`, unless the job comes by the task's name alone: then the worker knows them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
+
+from rqueue.errors import ConfigError
+from rqueue.model.expect import expect, shown
+from rqueue.model.names import check_task
+from rqueue.tasks.enqueuer import (
+    AsyncEnqueuer,
+    Enqueuer,
+)
+from rqueue.tasks.options import NO_OPTIONS
+from rqueue.tasks.retry import RetryPolicy, check_retry
+
+if TYPE_CHECKING:
+    pass
+
+from rqueue.tasks.bound_task import goes_to
+from rqueue.tasks.registry import Registry, registry
+from rqueue.tasks.task import AsyncTask, SyncTask, Task
+
+__all__ = ["task"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _default_name(function: Callable[..., Any]) -> str:
+    """`module.qualname`; a program run as `__main__` is called what a worker imports it as."""
+    if not inspect.isroutine(function):
+        raise ConfigError("name", f"{function!r} is no function: give the task a name=")
+    module = function.__module__
+    if module == "__main__":
+        main = sys.modules["__main__"]
+        spec = getattr(main, "__spec__", None)
+        file = getattr(main, "__file__", None)
+        if spec is not None:
+            module = spec.name.removesuffix(".__main__")
+        elif file is not None:
+            module = Path(file).stem
+        else:
+            raise ConfigError(
+                "name",
+                f"{function.__qualname__} is defined in an interactive session, "
+                "which no worker can import: give the task a name=",
+            )
+    return f"{module}.{function.__qualname__}"
+
+
+class _Decorator(Protocol):
+    # A coroutine is a value too: the first signature that fits is meant.
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
+
+
+@overload
+def task(  # type: ignore[overload-overlap]
+    function: Callable[P, Coroutine[Any, Any, R]], /
+) -> AsyncTask[P, R]: ...
+@overload
+def task(function: Callable[P, R], /) -> SyncTask[P, R]: ...
+@overload
+def task(
+    *,
+    name: str | None = None,
+    queue: str | None = None,
+    priority: int | None = None,
+    max_deliveries: int | None = None,
+    max_crashes: int | None = None,
+    retry: RetryPolicy | None = None,
+    limit: float | None = None,
+    soft_limit: float | None = None,
+    keep: float | None = None,
+    headers: Mapping[str, str] | None = None,
+    labels: Mapping[str, str | int | bool] | None = None,
+    sender: Enqueuer | None = None,
+    async_sender: AsyncEnqueuer | None = None,
+    registry: Registry = registry,
+) -> _Decorator: ...
+def task(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    queue: str | None = None,
+    priority: int | None = None,
+    max_deliveries: int | None = None,
+    max_crashes: int | None = None,
+    retry: RetryPolicy | None = None,
+    limit: float | None = None,
+    soft_limit: float | None = None,
+    keep: float | None = None,
+    headers: Mapping[str, str] | None = None,
+    labels: Mapping[str, str | int | bool] | None = None,
+    sender: Enqueuer | None = None,
+    async_sender: AsyncEnqueuer | None = None,
+    registry: Registry = registry,
+) -> Any:
+    """Register a function as a task: `@task`, or `@task(queue="mail", ...)`.
+
+    `name`: what jobs call it by; default `module.qualname`, so name tasks that may move. `queue`:
+    where its calls go, default the sender's, else "default". `priority`: 0 to 9, higher first,
+    default 4 (Q-11). `max_deliveries`: attempts in all, default those of `retry`. `max_crashes`:
+    those of them that may cost a worker its process. `retry`: a RetryPolicy. `limit`, `soft_limit`:
+    seconds one attempt may take, hard and soft. `keep`: seconds the result is kept. `headers`,
+    `labels`: added to each job. `sender`, `async_sender`: who stores them.
+
+    Raises ConfigError, InvalidName, TaskAlreadyRegistered.
+    """
+    if function is not None and not callable(function):
+        raise ConfigError(
+            "task", f"{shown(function)} is no function; options are named: @task(queue='mail')"
+        )
+    expect("registry", registry, Registry, "a Registry")
+    where = goes_to(queue, sender, async_sender) or "default"
+    if name is not None:
+        check_task(name)
+    if max_deliveries is None and retry is not None:
+        max_deliveries = check_retry(retry).max_deliveries or None
+    calls = NO_OPTIONS.merged(
+        priority=priority,
+        max_deliveries=max_deliveries,
+        max_crashes=max_crashes,
+        headers=headers,
+        labels=labels,
+    )
+    runs = NO_OPTIONS.merged(
+        max_deliveries=max_deliveries,
+        max_crashes=max_crashes,
+        retry=retry,
+        limit=limit,
+        soft_limit=soft_limit,
+        keep=keep,
+    )
+
+    def register(function: Callable[..., Any]) -> Task[Any, Any]:
+        kind = AsyncTask if inspect.iscoroutinefunction(function) else SyncTask
+        made: Task[Any, Any] = kind(function, name or _default_name(function), where, calls, runs)
+        made._enqueuer = sender
+        made._async_enqueuer = async_sender
+        registry.add(made)
+        return made
+
+    return register if function is None else register(function)

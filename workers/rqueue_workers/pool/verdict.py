@@ -70,8 +70,8 @@ def judge(process: WorkerProcess, exit_cause: ExitCause, oom_kills: OomKills) ->
     if crashed:
         charged = [] if ours else running
     else:
-        overdue = {(job.index, job.id) for job in process.overdue}
-        charged = [job for job in running if (job.index, job.id) in overdue]
+        overdue = {(job.slot, job.id) for job in process.overdue}
+        charged = [job for job in running if (job.slot, job.id) in overdue]
     return Verdict(
         process=process,
         exit_cause=exit_cause,

@@ -51,7 +51,7 @@ def _ended(bench: Bench, jobs: int) -> float:
         return (memory(bench.redis) - before) / jobs
 
 
-@row("cost-alone", "Redis CPU for a job that comes alone: enqueue, hand-off, settle")
+@row("cost-alone", "Redis CPU for a job that comes alone: enqueue, direct delivery, settle")
 def cost_alone(bench: Bench) -> list[Figure]:
     """Every job finds an idle pool: no batch shares its costs."""
     jobs = bench.size.of(50, 500, 2_000)

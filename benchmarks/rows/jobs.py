@@ -56,7 +56,7 @@ def async_jobs(bench: Bench) -> list[Figure]:
 
 
 @dataclass(frozen=True)
-class _Shorts:
+class _ShortJobs:
     """Seconds from the start until the short jobs were done. `captive`: those that ran only after
     the long one, in its process."""
 
@@ -64,7 +64,7 @@ class _Shorts:
     captive: int
 
 
-def _shorts(bench: Bench, jobs: int, long_s: float) -> _Shorts:
+def _run_short_jobs(bench: Bench, jobs: int, long_s: float) -> _ShortJobs:
     """With a long job first among them and two processes; or without it and with one. All begin
     in one instant, in workers that have run such jobs before."""
     bench.empty()
@@ -96,7 +96,7 @@ def _shorts(bench: Bench, jobs: int, long_s: float) -> _Shorts:
     first = min([*begins, board.mark(jobs, marks.STARTED)]) if long_s else min(begins)
     released = board.mark(jobs, marks.ENDED)
     captive = sum(begin >= released for begin in begins) if released else 0
-    return _Shorts((max(ends) - first) / 1e9, captive)
+    return _ShortJobs((max(ends) - first) / 1e9, captive)
 
 
 @row("long-among-short", "one long job among 1 ms jobs, 2 processes")
@@ -109,12 +109,12 @@ def long_among_short(bench: Bench) -> list[Figure]:
     shares = []
     captive = []
     for _ in range(bench.rounds):
-        alone = _shorts(bench, jobs, 0)
+        alone = _run_short_jobs(bench, jobs, 0)
         if alone.took > 0.9 * long_s:
             raise Unmeasured(
                 f"{jobs} short jobs take {alone.took:.1f} s: the long one is too short"
             )
-        beside = _shorts(bench, jobs, long_s)
+        beside = _run_short_jobs(bench, jobs, long_s)
         later.append(1000 * (beside.took - alone.took))
         shares.append(beside.took / alone.took)
         captive.append(float(beside.captive))

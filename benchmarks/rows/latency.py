@@ -76,7 +76,7 @@ def start_latency(bench: Bench) -> list[Figure]:
     return _figures("the bare BRPOP wake-up", ours, bare, targets)
 
 
-@row("result-latency", "enqueue → result in the caller's hands")
+@row("result-latency", "enqueue → the caller has the result")
 def result_latency(bench: Bench) -> list[Figure]:
     """`enqueue(...).result()` against a BRPOP there and back."""
     count = bench.size.of(10, 100, 300)

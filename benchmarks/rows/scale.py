@@ -15,7 +15,7 @@ from rqueue.client._sync.queue import Queue
 Step = Callable[[], Any]
 
 
-class _Hands:
+class _Consumer:
     """One of everything that concerns a single job, on one queue."""
 
     def __init__(self, queue: Queue) -> None:
@@ -97,8 +97,8 @@ def scale(bench: Bench) -> list[Figure]:
     load(bench.redis, full.keys, envelope("hit"), jobs)
     bench.redis.config_set("slowlog-log-slower-than", 0)
     bench.redis.config_set("slowlog-max-len", 32)
-    hands = {"full": _Hands(full), "empty": _Hands(empty)}
-    steps = {name: hand.steps() for name, hand in hands.items()}
+    consumers = {"full": _Consumer(full), "empty": _Consumer(empty)}
+    steps = {name: consumer.steps() for name, consumer in consumers.items()}
     times: dict[str, dict[str, list[int]]] = {
         name: {step: [] for step in mine} for name, mine in steps.items()
     }
@@ -109,8 +109,8 @@ def scale(bench: Bench) -> list[Figure]:
                     took = _took(bench, steps[name][step])
                     if turn >= 20:
                         times[name][step].append(took)
-        for hand in hands.values():
-            hand.close()
+        for consumer in consumers.values():
+            consumer.close()
     finally:
         bench.redis.config_set("slowlog-log-slower-than", 10_000)
         full.close()

@@ -1,4 +1,4 @@
-"""Who consumes a queue: the list each consumer is in, its credit, its hands, its lease."""
+"""The consumers of a queue: the list each is in, its credit, the jobs it holds, its lease."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ConsumerInfo:
     """One consumer.
 
     `state`: the list it is in. `window_jobs`, `window_bytes`: what it may hold in all (bytes 0: no
-    limit). `held`: jobs in its hands; `held_bytes` is kept only where it has a window in bytes.
+    limit). `held`: jobs that it holds; `held_bytes` is kept only where it has a window in bytes.
     `lease_left_ms`: below 0 its lease ended. `slots`: jobs it can run at once. `since_ms`: when it
     registered, ms. `unread`: wake-ups that it has not read.
     """

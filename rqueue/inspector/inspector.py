@@ -92,8 +92,8 @@ class Inspector:
         """End jobs that wait: each leaves a record and a row in history. Returns how many.
 
         ready: those that wait now (what is enqueued meanwhile may be spared, and is not pursued).
-        scheduled: the scheduled ones too. held: also those in consumers' hands: their workers are
-        told, and what they settle later changes nothing (X-04). Raises UnknownQueue.
+        scheduled: the scheduled ones too. held: also those that consumers hold: their workers
+        learn of it, and their later settling changes nothing (X-04). Raises UnknownQueue.
         """
         keys = self.require_queue(queue)
         say = progress or (lambda _done: None)
@@ -182,7 +182,7 @@ class Inspector:
         return stats_.measure(self.redis, self.keys(queue), interval, wait, first)
 
     def doctor(self, *, wait: Callable[[float], None] = time.sleep) -> Doctor:
-        """Who checks the server and its queues, and repairs them when asked."""
+        """Checks the server and its queues, and repairs them when asked."""
         return Doctor(self.redis, self.settings.namespace, wait=wait)
 
     # -- life --------------------------------------------------------------------------------------

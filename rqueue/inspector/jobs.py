@@ -22,11 +22,11 @@ from rqueue.transport.redis_client import execute, translated
 PAGE_MAX = commands.read.PAGE_MAX
 
 BROWSABLE = ("ready", "scheduled", "parked", "held", "dead", "ended", "done", "cancelled", "purged")
-"""What `jobs_page` can show."""
+"""The states that `jobs_page` can show."""
 
 
 class Page(NamedTuple):
-    """Some jobs, in order. `next` continues behind the last one, whatever happens to the queue in
+    """Some jobs, in order. `next` continues behind the last one, however the queue changes in
     between; "" = that was all for now. `now`: ms, Redis's clock."""
 
     now: int
@@ -43,7 +43,7 @@ class Look(NamedTuple):
 
 
 def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo:
-    """What is known of a live job; `problem` says what could not be read."""
+    """A live job; `problem` says what could not be read."""
     facts: dict[str, Any] = {"id": job.id, "queue": queue, "state": state, **more}
     facts["size"] = len(job.value)
     try:
@@ -69,7 +69,7 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
 
 
 def ended_info(queue: str, id: str, record: Record) -> JobInfo:
-    """What is known of a job of which only its record is left."""
+    """A job of which only its record is left."""
     facts: dict[str, Any] = {"ended_ms": record.ended_ms}
     if record.state is JobState.DONE:
         if record.payload == NOT_KEPT:
@@ -146,7 +146,7 @@ def jobs_page(
     """A page of the jobs in one state (one of `BROWSABLE`), `limit` at the most (1 to 500; pages of
     ended jobs may be somewhat longer).
 
-    ready: as they will be handed out, highest level first; the cursor is a position, so nothing is
+    ready: as they will be delivered, highest level first; the cursor is a position, so nothing is
     shown twice or left out while jobs are consumed. scheduled: by due time, without the parked
     ones. parked: those that wait for a worker that knows their task. held: by consumer. dead: by
     time of death. ended (done, cancelled, purged): in no order, while their records last. Raises
@@ -223,7 +223,7 @@ def _parked_among(
 
 
 def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
-    """Consumers by name, each one's hands in order; the cursor names where the page ended."""
+    """Consumers by name, the jobs of each in order; the cursor names where the page ended."""
     at, score, member = unfold(after, 3) if after else ("", "-inf", "")
     with translated(client, queue=keys.queue):
         found = cast("list[bytes]", client.zrange(keys.consumers, 0, -1))

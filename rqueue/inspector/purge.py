@@ -1,4 +1,4 @@
-"""End many jobs: those that wait, and those in consumers' hands."""
+"""End many jobs: those that wait, and those that consumers hold."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def purge_waiting(
 
 
 def purge_held(client: redis.Redis, keys: QueueKeys, *, progress: Progress) -> int:
-    """End the jobs that consumers hold now (X-04), also those that leave their hands alive before
-    it is their turn; returns how many."""
+    """End the jobs that consumers hold now (X-04), also those that are released before it is
+    their turn; returns how many."""
     done = 0
     with translated(client, queue=keys.queue):
         names = [
             name.decode() for name in cast("list[bytes]", client.zrange(keys.consumers, 0, -1))
         ]
-        # all of them first: what a consumer acquires later is not pursued
+        # all of them first: jobs that a consumer acquires later are not pursued
         held = [
             (name, cast("list[bytes]", client.lrange(keys.held(name), 0, -1))) for name in names
         ]

@@ -68,7 +68,7 @@ def wait_of(row: Row) -> float:
 
 
 def compare(first: QueueInfo, second: QueueInfo, rows: Iterable[Row], ping_ms: float) -> Stats:
-    """What happened between two looks, of which `rows` are the history."""
+    """The changes between two looks, of which `rows` are the history."""
     seconds = max(0.001, (second.now - first.now) / 1000)
     rates = {"accepted": (second.accepted - first.accepted) / seconds}
     for name, value in second.counters.items():

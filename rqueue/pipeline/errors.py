@@ -1,4 +1,4 @@
-"""What can be wrong with a lake."""
+"""Errors of a lake."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ class LakeError(RQueueError):
 
 
 class LakeBusy(LakeError):
-    """Somebody else archives into the same lake; nothing was written twice."""
+    """Another archiver writes into the same lake; nothing was written twice."""

@@ -8,7 +8,7 @@ it does not matter how the source is cut into partitions, in which order it is r
 before was killed; a row that has come since is enqueued, one that changed is another row. Rows that
 say the same are as many jobs as there are rows. The number of partitions has to stay as it is.
 
-The order of the source is lost: many tasks enqueue side by side. What shall come first gets a
+The order of the source is lost: many tasks enqueue side by side. A job that shall come first gets a
 higher `level`, or goes first, in a load of its own.
 """
 
@@ -73,7 +73,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What came of a load. `rows` of the source; `jobs` that are new; `repeated`: rows that this
+    """The result of a load. `rows` of the source; `jobs` that are new; `repeated`: rows that this
     load had written before; `known`: rows whose own ids the queue knew; `bad`: rows that are no
     jobs."""
 
@@ -160,9 +160,10 @@ def load(
     partitions: int = PARTITIONS,
     remember: str = "7d",
     batch_size: int = 250,
-    told: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Loaded:
-    """Enqueue a table of jobs with a column `queue`; told how many rows are written, of how many.
+    """Enqueue a table of jobs with a column `queue`; `on_progress` is called with how many rows are
+    written, of how many.
 
     bad_rows: folder for rows that are no jobs, which fail the load where there is none; what an
     earlier load of this name put there is replaced. Reads the source twice, first to count it.
@@ -187,12 +188,12 @@ def load(
     before = look()
     if bad_rows is not None:
         _forget_bad(bad_rows, run)
-    with _Watch(lambda: told(look()[0], rows) if told is not None else None):
+    with _Watch(lambda: on_progress(look()[0], rows) if on_progress is not None else None):
         writer = jobs.repartition(partitions, content).write.format("rqueue").options(**options)
         writer.mode("append").save()
     after = look()
-    if told is not None:
-        told(after[0], rows)
+    if on_progress is not None:
+        on_progress(after[0], rows)
     bad = 0 if bad_rows is None else _count_bad(bad_rows, run)
     wrote = after[0] - before[0]
     new = after[1] - before[1]
@@ -240,7 +241,7 @@ def _count_bad(folder: str, run: str) -> int:
 
 
 def _column(name: str) -> Column:
-    """A column by its name, whatever characters are in it."""
+    """A column by its name, with any characters in it."""
     return F.col(name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`")
 
 

@@ -1,8 +1,8 @@
-"""What a table of history lacks, because Redis trimmed it before anybody read it.
+"""Rows that a table of history lacks, because Redis trimmed them before they were read.
 
-Redis keeps the newest `history_rows_max` rows of a queue. What it has trimmed and the lake does not
-hold is nowhere. Two things tell of it: the mark and the count that each queue keeps of what was
-trimmed, and the notes of the archiver, which writes one where it goes on behind a gap
+Redis keeps the newest `history_rows_max` rows of a queue. A row that it has trimmed and the lake
+does not hold is nowhere. Two things show it: the mark and the count that each queue keeps of what
+was trimmed, and the notes of the archiver, which writes one where it goes on behind a gap
 (`--allow-loss`):
 
 ::
@@ -36,7 +36,7 @@ _FOLDER = "_rqueue/gaps"
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Rows of a queue's history that nobody has: of entries behind `after`, up to `until`.
+    """Rows of a queue's history that are lost: of entries behind `after`, up to `until`.
 
     rows: so many at the most; None where that is not known. in_lake: noted by the archiver.
     """
@@ -75,7 +75,7 @@ def missing(
     live: Mapping[str, str] | None = None,
     queues: Sequence[str] = (),
 ) -> list[Missing]:
-    """What `rqueue.pipeline.table.history` lacks when it is given the same; by queue and age.
+    """The rows that `rqueue.pipeline.table.history` lacks for the same arguments; by queue and age.
 
     Raises as that does.
     """
@@ -105,8 +105,8 @@ def missing(
 
 
 def trimmed(queue: str, ends: Ends, mark: Entry | None, held: int) -> Missing | None:
-    """What Redis has trimmed of a queue behind a lake's mark, of which the lake holds `held` rows;
-    None if that is nothing."""
+    """The rows that Redis has trimmed of a queue behind a lake's mark, of which the lake holds
+    `held` rows; None if that is nothing."""
     after = BEGIN if mark is None else str(mark)
     if not ends.lost_after(after):
         return None

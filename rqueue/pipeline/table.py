@@ -32,7 +32,7 @@ def history(
 
     lake: its path. live: options of `rqueue-history` for the Redis that has the newest rows; of
     each queue those are read that come after what the lake holds. At least one of both. queues:
-    only these. What is missing in it tells `rqueue.pipeline.missing`. Raises ConfigError,
+    only these. `rqueue.pipeline.missing` says which rows it lacks. Raises ConfigError,
     LakeError, and what Redis fails with.
     """
     parts: list[DataFrame] = []

@@ -1,4 +1,4 @@
-"""When an attempt began, also where nobody who ran it could say so."""
+"""When an attempt began, also where its worker could not say so any more."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ BEGUN = """coalesce(started, CASE WHEN outcome IN ('crash', 'dead')
     acquired, enqueued, due)) END)"""
 """SQL over a row of history: when the attempt began; null where that is not known.
 
-What was killed at its hard limit and has no start ran for the limit: it began that long before its
-end, though not before the worker had it. Where the limit is not known either, nothing is guessed.
+An attempt that was killed at its hard limit and has no start ran for the limit: it began that long
+before its end, though not before the worker had it. Where the limit is not known either, nothing is
+guessed.
 """
 
 

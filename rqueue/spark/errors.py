@@ -1,4 +1,4 @@
-"""What can be missing for Spark, and what a stream of history can lose."""
+"""Errors for parts that Spark lacks, and for rows that a stream of history has lost."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ READ_RATE = 4_000.0
 each core, on the very machine of Redis and the workers, these lose less than a fifth."""
 
 
-_IGNORED = frozenset({"checkpointlocation", "queryname"})  # Spark's own, which it hands on
+_IGNORED = frozenset({"checkpointlocation", "queryname"})  # Spark's own, which it passes on
 
 
 # -- the table -------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def read_options(mode: type[M], given: Mapping[str, str]) -> M:
             continue
         option = known.get(name.lower())
         if option is None:
-            # Spark hands names on in lower case
+            # Spark passes names on in lower case
             written = {one.name.lower(): one.name for one in OPTIONS}.get(name.lower(), name)
             raise ConfigError(written, _unknown(name, mode, known.values()))
         values[option.field] = _parsed(option, text)

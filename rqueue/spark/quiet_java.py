@@ -1,7 +1,7 @@
 """A Java for Spark that does not write to the terminal of our commands.
 
-Spark greets with a banner and warns of what nobody can change before a log level can be set; Java
-itself warns of the modules that Spark asks it for. What else Java has to say is passed on: why it
+Spark greets with a banner and warns of things that cannot be changed before a log level can be set;
+Java itself warns of the modules that Spark asks it for. Java's other messages are passed on: why it
 cannot start, or why it dies.
 """
 
@@ -63,7 +63,7 @@ def start_java(settings: Mapping[str, Any]) -> bool:
 
 def end_quietly(spark: SparkSession) -> None:
     """When the Java of a session is killed, let PySpark print no traceback for each connection: who
-    waits for an answer is told by an error."""
+    waits for an answer gets an error."""
     for name in ("py4j", "py4j.java_gateway", "py4j.clientserver"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_not_of_py4j)  # some of it goes to the root
@@ -78,7 +78,7 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 @contextlib.contextmanager
 def _without_log() -> Iterator[None]:
-    """Log4j of the next Java takes our file, whatever else the environment asks of that Java."""
+    """Log4j of the next Java takes our file, beside all that the environment asks of that Java."""
     before = os.environ.get(_OPTIONS)
     ours = f'"-Dlog4j2.configurationFile={LOG4J.as_uri()}"'
     os.environ[_OPTIONS] = f"{before} {ours}" if before else ours
@@ -95,7 +95,7 @@ def _pass_on(said: IO[bytes]) -> None:
     """Write lines to our stderr as they come, without the noise, until Java is gone."""
     with said:
         for line in worth_saying(said):
-            # nobody may listen any more: Java must not be held up by that
+            # the reader may be gone: Java must not be held up by that
             with contextlib.suppress(OSError):
                 os.write(STDERR, line)
 

@@ -26,9 +26,9 @@ def session(
     master: as for spark-submit. conf: further settings of Spark, also under names with dots:
     `session(**{"spark.executor.memory": "2g"})`; they win over ours, which are: UTC, Arrow, no web
     UI, no console progress, only errors logged, and, for a master on this machine, nothing that
-    listens beyond it. quiet: for programs that tell errors themselves; Spark logs nothing, and its
-    banner is not printed, unless `spark.log.level` is among the settings. Raises SparkMissing and
-    JavaMissing.
+    listens beyond it. quiet: for programs that report errors themselves; Spark logs nothing, and
+    its banner is not printed, unless `spark.log.level` is among the settings. Raises SparkMissing
+    and JavaMissing.
     """
     require_spark()
     use_java()
@@ -51,7 +51,7 @@ def session(
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     settings |= conf
     if quiet and "spark.log.level" not in conf:
-        del settings["spark.log.level"]  # Spark tells that it sets it
+        del settings["spark.log.level"]  # Spark prints that it sets it
         if not start_java(settings | {"spark.master": master, "spark.app.name": app}):
             settings["spark.log.level"] = "OFF"
     builder = SparkSession.builder.master(master).appName(app)

@@ -38,7 +38,7 @@ RETIRED = {
     "errand": _word("errands?"),
     "seat": _word("seat|seats|seated"),
     # "short jobs", "in short" and "memory is short" are English
-    "short": r"(?<![A-Za-z])shorts(?![a-z])|(?<![A-Za-z_])short_[a-z]\w*|\bbe short\b",
+    "short": r"(?<![A-Za-z])shorts(?![a-z])|(?<![A-Za-z_])short_(?!jobs\b)[a-z]\w*|\bbe short\b",
     "bury": _word("bury|buried|buries|burying"),
     # "wired" is a verb
     "wire": rf"(?!wire format)(?:{_word('a?wires?')}|AsyncWire)",
@@ -51,12 +51,10 @@ RETIRED = {
 
 OPEN: dict[str, tuple[str, ...]] = {
     "hand": (
-        "benchmarks/rows",
         "docs/client.md",
         "docs/redis_keys.md",
         "docs/semantics.md",
         "rqueue/client",
-        "rqueue/inspector",
         "rqueue/model",
         "rqueue/protocol",
         "rqueue/spark",
@@ -73,12 +71,10 @@ OPEN: dict[str, tuple[str, ...]] = {
         "tests/workers",
     ),
     "hand over": (
-        "benchmarks/rows",
         "docs/redis_keys.md",
         "rqueue/client",
         "rqueue/model",
         "rqueue/protocol",
-        "rqueue/spark",
         "tests/client",
         "tests/conformance",
         "tests/property",
@@ -91,18 +87,15 @@ OPEN: dict[str, tuple[str, ...]] = {
     "courier": ("tests/workers",),
     "lane": (
         "rqueue/protocol",
-        "rqueue/spark",
         "tests/soak",
         "tests/workers",
         "workers/rqueue_workers/worker",
     ),
     "seat": (
-        "rqueue/inspector",
         "rqueue/protocol",
         "tests/inspector",
         "tests/protocol",
     ),
-    "short": ("benchmarks/rows",),
     "bury": (
         "rqueue/protocol",
         "tests/conformance",
@@ -121,7 +114,6 @@ OPEN: dict[str, tuple[str, ...]] = {
     "give back": (
         "rqueue",
         "rqueue/client",
-        "rqueue/inspector",
         "rqueue/model",
         "rqueue/protocol",
         "rqueue/transport",

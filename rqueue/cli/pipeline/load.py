@@ -169,7 +169,7 @@ def load(
                         bad_rows=bad_rows,
                         partitions=partitions,
                         remember=remember,
-                        told=meter.update,
+                        on_progress=meter.update,
                     )
             except BaseException:
                 say(f"not all of it is done; the same command goes on with --name {run}")

@@ -152,7 +152,7 @@ def replay(
                         rate=rate,
                         to_queue=to_queue,
                         purge=purge,
-                        told=meter.update,
+                        on_progress=meter.update,
                     )
                 except BaseException:
                     say(f"not all of it is done; the same command goes on with --name {run}")

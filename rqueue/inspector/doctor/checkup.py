@@ -18,7 +18,7 @@ from rqueue.inspector.doctor.consumer_checks import (
     diagnose_liveness,
 )
 from rqueue.inspector.doctor.findings import Action, Finding
-from rqueue.inspector.doctor.job_checks import MEMBER_PREFIX, diagnose_job, list_of, seat_of
+from rqueue.inspector.doctor.job_checks import MEMBER_PREFIX, diagnose_job, list_of, member_of
 from rqueue.inspector.doctor.note_checks import (
     MARK_SIGNS,
     diagnose_guard,
@@ -47,7 +47,7 @@ SCAN_PAGE = 1000
 PASS_MAX = 2_000_000
 """Ids that a search for lost jobs keeps in memory at once."""
 SCAN_ALWAYS = 20_000
-"""Up to so many jobs each is looked for in its place, whatever the sums say."""
+"""Up to so many jobs each is looked for in its place, even where the sums are right."""
 
 
 class Checkup:
@@ -75,7 +75,7 @@ class Checkup:
         lists = [
             f"{kind}:{level}" for level in sorted(self.walk.levels) for kind in ("due", "ready")
         ]
-        self._walk_hands()
+        self._walk_held()
         before = self.walk.meta(*MARK_SIGNS)
         unsorted = [which for which in lists if not self._walk_list(which)]
         moved = self.walk.meta(*MARK_SIGNS) != before
@@ -107,8 +107,8 @@ class Checkup:
     def _thrice(
         self, subjects: Iterable[S], look: Callable[[S], list[Finding]]
     ) -> Iterator[Finding]:
-        """What is seen of a subject in each of `LOOKS` looks: a queue that moves may be caught
-        between two of our reads, but not again and again."""
+        """The findings that each of `LOOKS` looks at a subject has: a queue that moves may be
+        caught between two of our reads, but not again and again."""
         seen: dict[S, list[Finding]] = {}
         for subject in subjects:
             if found := look(subject):
@@ -180,7 +180,7 @@ class Checkup:
 
     def _suspect_scheduled(self, element: Checked) -> None:
         id_ = element.member[MEMBER_PREFIX:]
-        right = seat_of(element.head, id_.decode("utf-8", "surrogateescape"))
+        right = member_of(element.head, id_.decode("utf-8", "surrogateescape"))
         if "h" not in element.notes or set("dr") & set(element.notes) or element.member != right:
             self._suspect(id_, element.member)
 
@@ -188,7 +188,7 @@ class Checkup:
         if not {"h", "c"} <= set(element.notes) or "s" in element.notes:
             self._suspect(element.member)
 
-    def _walk_hands(self) -> None:
+    def _walk_held(self) -> None:
         for name in sorted(self.walk.names):
             mine: set[bytes] = set()
             for elements in self.walk.pages(f"held:{name}"):

@@ -1,4 +1,4 @@
-"""What is wrong with one consumer, and with who is told of work."""
+"""Problems of one consumer, and of the notifications among all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rqueue.transport.redis_client import translated
 
 LISTS = ("interested", "notified", "not_interested", "browsers")
 LEASE_GRACE_MS = 5_000
-"""A lease that ended is somebody's to reclaim; for so long it is nobody's fault."""
+"""A lease that ended has to be reclaimed; for so long it is no problem that it was not yet."""
 DEAF_MS = 15_000
 """How long past its deadline a notified consumer counts as deaf."""
 DUE_GRACE_MS = 2_000
@@ -39,7 +39,7 @@ def consumer_names(client: redis.Redis, keys: QueueKeys) -> tuple[set[str], set[
 
 
 def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int) -> list[Finding]:
-    """What is wrong with this consumer, read in one step; [] where nothing is."""
+    """The problems of this consumer, read in one step; [] where it has none."""
     with translated(client, queue=keys.queue), client.pipeline(transaction=True) as pipe:
         pipe.hgetall(keys.consumer(name))
         pipe.zscore(keys.consumers, name)
@@ -49,12 +49,12 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
         pipe.sismember(keys.browsers, name)
         pipe.lrange(keys.held(name), 0, -1)
         pipe.exists(keys.wake(name))
-        row, lease, interested, notified, busy, browses, hands, unread = pipe.execute()
+        row, lease, interested, notified, busy, browses, held_ids, unread = pipe.execute()
         row = cast("dict[bytes, bytes]", row)
     there = (interested is not None, notified is not None, bool(busy), bool(browses))
     lists = [list_ for list_, inside in zip(LISTS, there, strict=True) if inside]
     found: list[Finding] = []
-    hands_ = many(len(hands), "job")
+    jobs = many(len(held_ids), "job")
 
     def note(
         invariant: str, kind: str, says: str, remedy: str, *, only_a_note: bool = False
@@ -73,7 +73,7 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
         )
 
     if lease is None or not row:
-        if lease is None and not row and not lists and not hands:
+        if lease is None and not row and not lists and not held_ids:
             if unread:
                 note(
                     "consumers",
@@ -83,23 +83,23 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
                     only_a_note=True,
                 )
             return found
-        has = ([f"holds {hands_}"] if hands else []) + [f"is in {x}" for x in lists]
+        has = ([f"holds {jobs}"] if held_ids else []) + [f"is in {x}" for x in lists]
         says = f"consumer {name!r} is not registered, but " + (" and ".join(has) or "half there")
-        if hands:
-            says += ": nobody will run these jobs or give them back"
+        if held_ids:
+            says += ": no worker will run these jobs or release them"
         elif lists:
-            says += ": work may be handed to nobody"
-        remedy = "give back what it holds, uncharged, and take it off all lists"
-        note("owner" if hands else "consumers", "ghost", says, remedy)
+            says += ": work may be delivered to no worker"
+        remedy = "release the jobs that it holds, uncharged, and take it off all lists"
+        note("owner" if held_ids else "consumers", "ghost", says, remedy)
         return found
 
     if lease < now - LEASE_GRACE_MS:
         note(
             "liveness",
             "lease-ended",
-            f"the lease of consumer {name!r} ended {(now - lease) / 1000:.0f} s ago and nobody has"
-            f" taken back the {hands_} it holds: no pool of this queue is alive to look",
-            "do what a pool would: give back its jobs, charging what it could have been running",
+            f"the lease of consumer {name!r} ended {(now - lease) / 1000:.0f} s ago and no pool has"
+            f" reclaimed the {jobs} it holds: no pool of this queue is alive to look",
+            "do what a pool would: reclaim its jobs, charging those that may have been running",
         )
         return found
     if len(lists) != 1:
@@ -107,8 +107,8 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
             "consumers",
             "lists",
             f"consumer {name!r} is in {' and '.join(lists) or 'none of the four lists'}:"
-            + (" it may be told twice" if lists else " it is never told of work"),
-            "put it into the one that its window and its hands call for",
+            + (" it may be notified twice" if lists else " it is never notified of work"),
+            "put it into the one that its window and the jobs it holds call for",
         )
         return found
     state = _text(row.get(b"state"))
@@ -118,15 +118,15 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
             "state",
             f"consumer {name!r} is in {lists[0]}, and says it is in {state or 'none'}:"
             " its next pull moves it wrongly",
-            "put it into the one that its window and its hands call for",
+            "put it into the one that its window and the jobs it holds call for",
         )
         return found
-    window, held = int(float(row.get(b"jobs") or 0)), len(hands)
+    window, held = int(float(row.get(b"jobs") or 0)), len(held_ids)
     if held >= window and lists[0] in ("interested", "notified"):
         note(
             "credit",
             "over-window",
-            f"consumer {name!r} holds {hands_}, its window is {window}, and it counts as one that"
+            f"consumer {name!r} holds {jobs}, its window is {window}, and it counts as one that"
             " waits for work: work may be promised to who cannot take it",
             "let it count as busy",
         )
@@ -134,7 +134,7 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
         note(
             "credit",
             "window-lowered",
-            f"consumer {name!r} holds {hands_}, more than its window of {window}: right if it has"
+            f"consumer {name!r} holds {jobs}, more than its window of {window}: right if it has"
             " just lowered it",
             "",
             only_a_note=True,
@@ -143,39 +143,39 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
         note(
             "liveness",
             "deaf",
-            f"consumer {name!r} was told of work and has not pulled for"
-            f" {(now - notified) / 1000:.0f} s; nobody has passed the work on",
-            "do what a pool would: count it as waiting again, and tell another one",
+            f"consumer {name!r} was notified of work and has not pulled for"
+            f" {(now - notified) / 1000:.0f} s; no pool has passed the work on",
+            "do what a pool would: count it as waiting again, and notify another one",
         )
     return found
 
 
-def _hands(
+def _held_bytes(
     client: redis.Redis, keys: QueueKeys, name: str
 ) -> tuple[list[bytes | None], list[bytes]]:
-    """A consumer's window in bytes and what it counts, with its hands, read in one step."""
+    """A consumer's window in bytes, its count of them, and the ids it holds, read in one step."""
     with translated(client, queue=keys.queue), client.pipeline(transaction=True) as pipe:
         pipe.hmget(keys.consumer(name), ["bytes", "held_bytes"])
         pipe.lrange(keys.held(name), 0, -1)
-        row, hands = pipe.execute()
-    return row, hands
+        row, held = pipe.execute()
+    return row, held
 
 
 def diagnose_bytes(client: redis.Redis, keys: QueueKeys, name: str) -> list[Finding]:
-    """Whether a consumer's window in bytes is kept right; hands that move while the sum is made say
-    nothing."""
-    before = _hands(client, keys, name)
-    (window, count), hands = before
+    """Whether a consumer's window in bytes is kept right; where jobs move while the sum is made, it
+    says nothing."""
+    before = _held_bytes(client, keys, name)
+    (window, count), held = before
     bytes_, kept = int(float(window or 0)), int(float(count or 0))
     if bytes_ <= 0:
         return []
     with translated(client, queue=keys.queue), client.pipeline(transaction=False) as pipe:
-        for id_ in hands:
+        for id_ in held:
             pipe.hstrlen(keys.jobs, cast("str", id_))
         actual = sum(pipe.execute())
-    if _hands(client, keys, name) != before:
+    if _held_bytes(client, keys, name) != before:
         return []
-    if actual == kept or not hands:  # with empty hands the next pull begins at 0
+    if actual == kept or not held:  # where nothing is held the next pull begins at 0
         return []
     return [
         Finding(
@@ -194,7 +194,7 @@ def diagnose_bytes(client: redis.Redis, keys: QueueKeys, name: str) -> list[Find
 def diagnose_liveness(
     client: redis.Redis, keys: QueueKeys, levels: Sequence[int], now: int
 ) -> list[Finding]:
-    """Whether work waits beside a consumer that nobody has told, read in one step."""
+    """Whether work waits beside consumers none of which was notified, read in one step."""
     with translated(client, queue=keys.queue), client.pipeline(transaction=True) as pipe:
         pipe.hmget(keys.meta, ["paused", "timer", "marked"])
         pipe.zrange(keys.interested, 0, 999)
@@ -212,10 +212,10 @@ def diagnose_liveness(
     action = Action("look")
     if ready > 0:
         says = (
-            f"{many(ready, 'job')} ready, {many(len(names), 'consumer')} waiting, and nobody was"
-            " told: nothing moves until the next job arrives"
+            f"{many(ready, 'job')} ready, {many(len(names), 'consumer')} waiting, and none was"
+            " notified: nothing moves until the next job arrives"
         )
-        return [Finding("liveness", "stuck", keys.queue, "", says, "tell one", action=action)]
+        return [Finding("liveness", "stuck", keys.queue, "", says, "notify one", action=action)]
     if first and _text(timer) not in names:
         says = "jobs are scheduled, consumers wait, and none of them watches for the next due one"
         return [
@@ -224,7 +224,7 @@ def diagnose_liveness(
     if first and first[0][1] < now - DUE_GRACE_MS:
         says = (
             f"a job is due since {(now - first[0][1]) / 1000:.0f} s, and"
-            f" {_text(timer)!r}, who watches the schedule, has not pulled"
+            f" {_text(timer)!r}, which watches the schedule, has not pulled"
         )
-        return [Finding("liveness", "late", keys.queue, "", says, "tell one", action=action)]
+        return [Finding("liveness", "late", keys.queue, "", says, "notify one", action=action)]
     return []

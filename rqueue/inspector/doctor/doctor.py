@@ -42,11 +42,11 @@ class Doctor:
         self.looked_at = 0
 
     def check_server(self) -> list[Finding]:
-        """What an operator should change about the server."""
+        """Findings that an operator should mend on the server."""
         return check_server(self._client)
 
     def check_queue(self, name: str) -> list[Finding]:
-        """What is wrong with one queue. Raises UnknownQueue."""
+        """The problems of one queue. Raises UnknownQueue."""
         keys = QueueKeys(name, self._namespace)
         require_queue(self._client, keys)
         checkup = Checkup(self._client, keys, self._wait)
@@ -55,7 +55,7 @@ class Doctor:
         return found
 
     def check_service(self, name: str) -> list[Finding]:
-        """Notes on jobs that nobody will run as things are. Raises UnknownQueue."""
+        """Notes on jobs that no worker will run as things are. Raises UnknownQueue."""
         return check_service(self._client, QueueKeys(name, self._namespace))
 
     def check(self) -> list[Finding]:
@@ -67,25 +67,25 @@ class Doctor:
         return found
 
     def repair(self, finding: Finding) -> bool:
-        """Do the remedy of one finding; False if it has none. What has changed meanwhile is looked
-        at by the script itself."""
+        """Do the remedy of one finding; False if it has none. The script itself looks
+        whether something has changed meanwhile."""
         if finding.action is None or not finding.remedy:
             return False
         self._act(QueueKeys(finding.queue, self._namespace), finding.action)
         return True
 
     def heal(
-        self, name: str, told: Callable[[Finding], None] = lambda _finding: None
+        self, name: str, on_repair: Callable[[Finding], None] = lambda _finding: None
     ) -> list[Finding]:
         """Check and repair a queue until a checkup finds nothing that can be repaired; returns what
-        is left. told: called with each finding that was repaired."""
+        is left. on_repair: called with each finding that was repaired."""
         for _ in range(ROUNDS):
             found = self.check_queue(name)
             repaired = False
             for finding in found:
                 if self.repair(finding):
                     repaired = True
-                    told(finding)
+                    on_repair(finding)
             if not repaired:
                 return found
         return self.check_queue(name)

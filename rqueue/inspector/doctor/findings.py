@@ -1,4 +1,4 @@
-"""What a checkup finds, in words, and what a repair would do about it."""
+"""Findings of a checkup, in words, and what a repair would do about each."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ INVARIANTS = {
     "conservation": "every accepted job is in exactly one place, or has ended",
     "order": "due times and positions only grow along a list, and a job waits in its own list",
     "owner": "only registered consumers hold jobs, each job is held by one",
-    "liveness": "where work waits and a consumer waits for it, somebody was told",
+    "liveness": "where work waits and a consumer waits for it, one is notified",
     "consumers": "a consumer is in exactly one of the four lists, and says so itself",
     "credit": "no consumer holds more than it granted",
-    "counters": "what meta says of the lists is so",
-    "records": "what has ended is not alive; what is dead has a cause; nothing is noted of nobody",
-    "service": "where jobs wait, somebody serves their queue and knows their tasks",
+    "counters": "the counters of meta agree with the lists",
+    "records": "no ended job is alive; dead letters have causes; notes are of jobs that are there",
+    "service": "where jobs wait, a worker serves their queue and knows their tasks",
     "server": "the server keeps what it is given, and is one that rqueue works with",
 }
-"""What must always hold, by the name that findings carry."""
+"""The invariants, by the name that findings carry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What would repair a finding; see `rqueue.inspector.repairs`."""
+    """The repair of a finding; see `rqueue.inspector.repairs`."""
 
     verb: Literal["job", "order", "consumer", "meta", "leftovers", "look"]
     ids: tuple[str, ...] = ()
@@ -56,5 +56,5 @@ class Finding:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What makes two looks see the same thing."""
+        """Equal for two looks that see the same thing."""
         return self.kind, self.subject

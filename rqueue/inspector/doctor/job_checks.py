@@ -1,4 +1,4 @@
-"""What is wrong with one job, from all the places that it is in at one moment."""
+"""Problems of one job, from all the places that it is in at one moment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MEMBER_PREFIX = 16
 """Digits before the id in a member of the schedule: two of 99 - level, the others the position."""
 
 
-def seat_of(head: str, id: str) -> bytes:
+def member_of(head: str, id: str) -> bytes:
     """The member of the schedule for a job with this header; b"" where it is none."""
     order = order_in(head)
     if order is None or head[:1] == "!":
@@ -40,8 +40,8 @@ def _where(places: Places, own: bytes, member: bytes) -> list[str]:
 def diagnose_job(
     queue: str, id: str, places: Places, member: bytes = b"", others: tuple[str, ...] = ()
 ) -> list[Finding]:
-    """What is wrong with this job; [] where nothing is. others: unregistered consumers: what they
-    hold is their own finding."""
+    """The problems of this job; [] where it has none. others: unregistered consumers: the jobs they
+    hold are their own finding."""
 
     def finding(invariant: str, kind: str, says: str, remedy: str) -> list[Finding]:
         action = Action("job", (id,), member, others)
@@ -49,7 +49,7 @@ def diagnose_job(
 
     head = places.head
     kind, header = head[:1], head[1:]
-    own = seat_of(header, id) if kind == "h" else b""
+    own = member_of(header, id) if kind == "h" else b""
     where = _where(places, own, member)
     said = " and ".join(where)
     if not head:
@@ -74,15 +74,16 @@ def diagnose_job(
         return finding(
             "conservation",
             "broken",
-            f"what is stored of job {id!r} begins with {head[1:]!r}, which is no header:"
-            " whoever settles it fails",
+            f"the stored value of job {id!r} begins with {head[1:]!r}, which is no header:"
+            " its settling will fail",
             "put it to the dead letters, its bytes kept",
         )
     if not where:
         return finding(
             "conservation",
             "lost",
-            f"job {id!r} was accepted and is in no list, hand, schedule or grave: nobody gets it",
+            f"job {id!r} was accepted and is in no list, held by no consumer,"
+            " neither scheduled nor dead: it is lost",
             "put it back at its place",
         )
     if len(where) > 1:
@@ -114,7 +115,7 @@ def diagnose_job(
                 "no-cause",
                 queue,
                 id,
-                f"the dead letter {id!r} has no cause: nobody can tell why it died",
+                f"the dead letter {id!r} has no cause: why it died is unknown",
                 "write one that says that it was lost",
                 action=Action("leftovers", (id,), which="cause"),
             )
@@ -126,8 +127,8 @@ def diagnose_job(
                 "ended-alive",
                 queue,
                 id,
-                f"job {id!r} is {said}, and a record says that it has ended: who waits for its"
-                " result got an answer, and it will run (again)",
+                f"job {id!r} is {said}, and a record says that it has ended: a client that waited"
+                " for its result got an answer, and it will run (again)",
                 "forget the record; the job stays and runs",
                 action=Action("leftovers", (id,), which="records"),
             )

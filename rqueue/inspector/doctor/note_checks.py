@@ -1,4 +1,4 @@
-"""What the queue notes of its jobs beside them: counters, causes, errors, records."""
+"""Notes that the queue keeps of its jobs beside them: counters, causes, errors, records."""
 
 from __future__ import annotations
 
@@ -111,16 +111,16 @@ def diagnose_marked(walk: Walk, subject: str) -> list[Finding]:
 
 
 def diagnose_leftovers(walk: Walk, which: str) -> list[Finding]:
-    """What is noted of jobs that are not there. which: causes, errors, awaited, parked, short."""
+    """Notes of jobs that are not there. which: causes, errors, awaited, parked, short."""
     ids = list(islice(_leftovers(walk, which), 250))
     if not ids:
         return []
     what = {
         "causes": "causes of dead letters that are not there: they take room",
         "errors": "errors of jobs that are not there: they take room",
-        "awaited": "notes that somebody waits for a job that is not there: they take room",
+        "awaited": "notes that a client waits for a job that is not there: they take room",
         "parked": "notes that a job is parked which is not scheduled: the numbers are wrong",
-        "byte_waiters": "consumers wait for room for a job that is not there: they are never told",
+        "byte_waiters": "consumers wait for a job that is not there to go: they are never notified",
     }[which]
     shown = ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
     return [
@@ -130,7 +130,7 @@ def diagnose_leftovers(walk: Walk, which: str) -> list[Finding]:
             walk.keys.queue,
             which,
             f"{len(ids)}{' or more' if len(ids) == 250 else ''} {what} ({shown})",
-            "tell them" if which == "byte_waiters" else "drop them",
+            "notify them" if which == "byte_waiters" else "drop them",
             "problem" if which in ("byte_waiters", "causes") else "note",
             Action("leftovers", tuple(ids), which=which),
         )

@@ -16,7 +16,7 @@ SLOW_PING_MS = 20.0
 
 
 def check_server(client: redis.Redis) -> list[Finding]:
-    """What an operator should change about the server. Raises the server errors."""
+    """Findings that an operator should mend on the server. Raises the server errors."""
     found: list[Finding] = []
 
     def add(kind: str, says: str, severity: Severity = "problem") -> None:

@@ -11,7 +11,7 @@ from rqueue.text.numbers import many
 
 
 def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
-    """Notes on jobs that wait because nobody serves their queue, it is paused, or none of its
+    """Notes on jobs that wait because no worker serves their queue, it is paused, or none of its
     workers knows their task. Raises UnknownQueue."""
     info = queue_info(client, keys)
     found: list[Finding] = []
@@ -28,5 +28,5 @@ def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
     elif info.parked:
         note("parked", info.parked, "waiting for a worker that knows the task")
     if info.waiting and info.paused:
-        note("paused", info.waiting, "waiting, and the queue is paused: 'rqueue resume' hands out")
+        note("paused", info.waiting, "waiting, and the queue is paused: 'rqueue resume' delivers")
     return found

@@ -38,7 +38,8 @@ class Walk:
         return execute(self.client, call, queue=self.keys.queue)
 
     def look_around(self) -> None:
-        """Levels and names, from all keys of the queue: what nobody speaks of is there too."""
+        """Levels and names, from all keys of the queue: those that no other key refers to are there
+        too."""
         base = self.keys.base
         for key in scan(self.client, glob_escape(base) + "[rdhcw]*"):
             kind, colon, name = key[len(base) :].partition(":")

@@ -6,9 +6,9 @@ the lake's file system, they write the files themselves, which costs a tenth of 
 (see `rqueue.pipeline.archive.staging`); elsewhere the stream is `rqueue-history`, and Spark writes.
 Nothing depends on the moment at which that is interrupted:
 
-- before that step: the batch comes again; what was written is seen by nobody, and deleted later.
-- after it, before the checkpoint knows: the batch comes again, and since the lake says for each
-  queue up to which entry it holds all of it, its rows are known and left out.
+- before that step: the batch comes again; the files that were written are seen by no reader, and
+deleted later. - after it, before the checkpoint knows: the batch comes again, and since the lake
+says for each queue up to which entry it holds all of it, its rows are known and left out.
 
 So the checkpoint only saves work. Without it (deleted, broken and put aside, or of another Spark)
 the stream begins at the oldest entry that Redis still has, and what the lake holds is left out.
@@ -74,7 +74,7 @@ _running_lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What happened to a run that goes on.
+    """An event of a run that goes on.
 
     waiting: it failed with `error`, and is tried again in so many seconds; again: it is, so many
     seconds after it failed first; checkpoint: Spark's one was broken and is put aside, to `place`.
@@ -97,7 +97,7 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """What a run did: rows and batches that were added, and folders that were compacted."""
+    """The work of a run: rows and batches that were added, and folders that were compacted."""
 
     rows: int
     batches: int
@@ -148,7 +148,7 @@ def archive(
                 _keep_on(start, idle, run, access, Patience(patience_s), over, on_notice)
                 run.tidy(CLEAN_S)
     except Exception as error:
-        # whoever ends us may end Java too, a moment before
+        # the signal that ends us may end Java too, a moment before
         if not (spark_is_gone(error) or java_ended(ENDING_S if over.is_set() else 0.0)):
             raise
         if not over.is_set():
@@ -295,7 +295,7 @@ def _only_one(lake: Lake) -> Iterator[None]:
 def _few_helpers(lake: Lake) -> Iterator[None]:
     """On a file system of this machine, let a query that is started keep its checkpoint without
     running `ls`, `chmod` and `readlink` for each file, as Hadoop does for want of its native
-    library: thirty processes for each batch. What is in the lake does not depend on it."""
+    library: thirty processes for each batch. The lake's contents do not depend on it."""
     chosen = _file_manager(lake.spark) if lake.files.local is not None else None
     if chosen is None:
         yield
@@ -330,7 +330,7 @@ def _file_manager(spark: SparkSession) -> str | None:
 
 
 def _keep_quiet(spark: SparkSession) -> None:
-    """What ends the query is raised; Spark need not print pages about it as well."""
+    """The error that ends the query is raised; Spark need not print pages about it as well."""
     jvm: Any = spark._jvm
     logs = jvm.org.apache.logging.log4j
     for package in ("streaming.runtime", "streaming"):  # since Spark 4.1, before

@@ -1,7 +1,7 @@
 """How a batch of history becomes part of the lake.
 
 It is written aside without what the lake has already, put into its folders, and committed in one
-step; small files are merged in between, and what nobody needs any more is deleted.
+step; small files are merged in between, and files that are not needed any more are deleted.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class BatchWriter:
         self.rows = self.batches = self.merged = 0
         self.error: Exception | None = None
         self.between = threading.Lock()
-        """Held while a batch is stored: who has it, stops between two of them."""
+        """Held while a batch is stored: a thread that has it stops the run between two of them."""
         self._access = access
         self._compact = compact
         self._on_batch = on_batch
@@ -79,7 +79,8 @@ class BatchWriter:
         self._reached: dict[str, str] | None = None
 
     def stream(self, options: Mapping[str, str]) -> DataFrame:
-        """What `store` gets batches of: rows of history, or of files that hold them already."""
+        """The kind of batches that `store` gets: rows of history, or of files that hold them
+        already."""
         reader = self.lake.spark.readStream
         if self._staging is None:
             return reader.format("rqueue-history").options(**options).load()
@@ -109,7 +110,7 @@ class BatchWriter:
                 raise
 
     def tidy(self, since_s: float) -> None:
-        """Compact what is due, if wanted; delete what nobody needs any more, if that is so long
+        """Compact what is due, if wanted; delete what is not needed any more, if that is so long
         ago."""
         snapshot = self.lake.snapshot()
         for portion in compaction.portions(snapshot, worthy=True) if self._compact else ():
@@ -122,7 +123,7 @@ class BatchWriter:
             self._cleaned = time.monotonic()
 
     def lag(self) -> Lag:
-        """What is not archived yet now. Raises what Redis fails with."""
+        """The rest that is not archived now. Raises the server errors."""
         if self._reached is None:
             names = self.lake.files.names(f"{CHECKPOINT}/offsets")
             numbers = [int(name) for name in names if name.isdigit()]
@@ -180,7 +181,7 @@ class BatchWriter:
             lake.files.delete(folder)
 
     def _commit(self, before: Snapshot, made: list[LakeFile]) -> None:
-        """Add the files to whatever the lake holds now, if that knows none of their rows."""
+        """Add the files to those that the lake holds now, if that knows none of their rows."""
         queues = {file.queue for file in made}
         marks = before.marks()
         now = before

@@ -1,6 +1,6 @@
 """Compaction: the many small files of a day and queue become few.
 
-What replaces them is written beside them, where nobody looks, and takes their place in one step,
+Their replacement is written beside them, where no reader looks, and takes their place in one step,
 the lake's next list. A reader has the old files or the new ones; killed at any moment, it changed
 nothing or all of a portion; done again, it finds nothing to do. The old files stay for an hour, for
 those who read them.
@@ -52,7 +52,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What was done: the folders, and how many old files were deleted."""
+    """The work of a compaction: the folders, and how many old files were deleted."""
 
     merged: tuple[Merged, ...]
     deleted: int
@@ -163,7 +163,7 @@ def _replace(
 
 
 def _rewrite(lake: Lake, files: Sequence[LakeFile], target_bytes: int) -> list[LakeFile]:
-    """Write the rows of files of one folder into larger ones, which nobody sees yet."""
+    """Write the rows of files of one folder into larger ones, which no reader sees yet."""
     schema = lake.check_schema()
     inside = st.StructType([f for f in schema.fields if f.name not in ("date", "queue")])
     rows = (

@@ -15,7 +15,8 @@ __all__ = ["Lag", "measure"]
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """What is not archived yet: how many rows of history, and the age of the oldest one."""
+    """The rest that is not archived yet: how many rows of history, and the age of the oldest
+    one."""
 
     rows: int
     seconds: float

@@ -1,8 +1,9 @@
-"""What ended the archiver's query: can it be tried again, with the checkpoint that it has?
+"""The error that ended the archiver's query: can it be tried again, with the checkpoint that it
+has?
 
 Nothing that the archiver does depends on where it is interrupted, so that everything is tried again
 that may go better the next time: a server that is away, a Python or a task of Spark that died.
-What says that somebody has to decide something (history that is lost, another archiver, wrong
+An error that leaves a decision to a person (history that is lost, another archiver, wrong
 options, a file of the lake that is broken) is not.
 """
 
@@ -40,7 +41,7 @@ _CHECKPOINT = re.compile(
     r"|[Bb]atch \d+ (?:does ?n[o']t exist|was not found)|Json(?:Parse|EOF|Mapping)"
     r"|checkpoint (?:location|metadata)|CHECKPOINT_(?:METADATA|FILE)|MISSING_PART|_checkpoint"
 )
-"""What Spark says of a checkpoint that it cannot read."""
+"""Spark's words for a checkpoint that it cannot read."""
 
 
 def may_go_better(error: BaseException) -> bool:

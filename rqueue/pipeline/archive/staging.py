@@ -1,10 +1,10 @@
 """History straight from Redis into Parquet files: its rows never pass through the JVM.
 
 A stream that is read like `rqueue-history`, with the same offsets, limits and promises, but whose
-tasks write what they read into a folder of the lake that nobody looks at, and hand on one row for
-each file: what is in it. For a lake on a file system that Python's workers see themselves; into
-others Spark writes. A file that no row tells of, for its task was killed, or done twice, is
-nothing; it goes with the folder.
+tasks write what they read into a folder of the lake at which no reader looks, and pass on one row
+for each file: what is in it. For a lake on a file system that Python's workers see themselves; into
+others Spark writes. A file that no row names, for its task was killed, or done twice, is nothing;
+it goes with the folder.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class StagingSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format()` is given."""
+        """The name that `format()` is given."""
         return "rqueue-history-files"
 
     def schema(self) -> st.StructType:
@@ -217,7 +217,7 @@ class _File:
                     self._schema,
                     compression=self._codec,
                     use_dictionary=[n for n in self._schema.names if n not in _DIFFER],
-                    store_schema=False,  # Arrow's own, which nobody else reads
+                    store_schema=False,  # Arrow's own, which only Arrow reads
                 )
             self._writer.write_table(pa.Table.from_batches(self._group, self._schema))
         self._group = []
@@ -225,7 +225,7 @@ class _File:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """What the system refuses, as LakeError with the file's name."""
+    """Refusals of the system, as LakeError with the file's name."""
     try:
         yield
     except OSError as error:

@@ -17,7 +17,7 @@ setting of its own, hence a prime.
 **What a commit writes** does not grow with the lake's age: files that are added are one small list.
 A whole one is due after as many lines as the one before had, so that a line is written about three
 times in all, or after `_MOST_ADDED` lists, which is what readers bear. Files can only go with a
-whole list (Spark knows no other way); who takes some away sees to it that there are many (see
+whole list (Spark knows no other way); a step that takes files away takes many at once (see
 `rqueue.pipeline.archive.compact`).
 
 **Of two writers one waits, neither overwrites.** Each change first takes the number behind the last
@@ -55,7 +55,8 @@ _UNQUOTED = "/=:@!$&'()*+,;~"
 
 
 class Folder(Protocol):
-    """What the list needs of a lake's folder; see `rqueue.pipeline.lake.files.Files`."""
+    """The operations that the list needs of a lake's folder; see
+    `rqueue.pipeline.lake.files.Files`."""
 
     def path(self, name: str) -> str:
         """The full path of a file."""
@@ -64,7 +65,7 @@ class Folder(Protocol):
         """The folder as a URL, escaped."""
 
     def names(self, folder: str) -> list[str]:
-        """What lies directly in a folder of it."""
+        """The names directly in a folder of it."""
 
     def find(self, folder: str) -> list[FileInfo]:
         """All files below a folder of it."""
@@ -112,7 +113,7 @@ class LakeFile:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What the lake holds at one moment.
+    """The contents of the lake at one moment.
 
     version: number of its list, -1 while there is none; moved: a list was made while the lake stood
     elsewhere; whole: how many of the files the whole list names; sealed: a whole list comes next.
@@ -145,8 +146,8 @@ class Snapshot:
 
 
 class Expired(NamedTuple):
-    """What was replaced long ago. named: files of lists that may still be read; files: those that
-    only older lists name; lists: these lists, in the order in which they may be deleted."""
+    """Files that were replaced long ago. named: files of lists that may still be read; files: those
+    that only older lists name; lists: these lists, in the order in which they may be deleted."""
 
     named: set[str]
     files: set[str]
@@ -168,7 +169,7 @@ class FileList:
         return -1 if newest is None else self._number(newest)
 
     def snapshot(self) -> Snapshot:
-        """What the lake holds now. Reads only what was not read before."""
+        """The contents of the lake now. Reads only lists that were not read before."""
         version = -1
         for _ in range(_LOOKS):
             version = self.version()
@@ -204,8 +205,9 @@ class FileList:
         return True
 
     def expired(self, before_ms: int) -> Expired:
-        """What was replaced before that time (ms since the epoch), and may be deleted: first the
-        files, then the lists. The two newest whole lists stay, since Spark counts by them."""
+        """The files that were replaced before that time (ms since the epoch), and may be deleted:
+        first the files, then the lists. The two newest whole lists stay, since Spark counts by
+        them."""
         spans: dict[int, list[int]] = defaultdict(list)
         made: dict[int, int] = {}
         for file in self._folder.find(_LISTS):
@@ -240,7 +242,7 @@ class FileList:
         return number
 
     def _at(self, version: int) -> Snapshot | None:
-        """What the lake held at a version, if all its lists are there."""
+        """The contents of the lake at a version, if all its lists are there."""
         if version < 0:
             return _NOTHING
         whole = _whole_of(version)

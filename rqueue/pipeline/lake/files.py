@@ -33,7 +33,7 @@ class FileInfo(NamedTuple):
 
 
 class Files:
-    """The files below `root`. What goes wrong is raised as LakeError with the folder's name."""
+    """The files below `root`. Faults are raised as LakeError with the folder's name."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         if not root.strip():
@@ -41,7 +41,7 @@ class Files:
         jvm: Any = spark._jvm
         session: Any = spark._jsparkSession
         self._jvm = jvm
-        with self._told(root):
+        with self._named(root):
             path = jvm.org.apache.hadoop.fs.Path(root)
             self._fs = path.getFileSystem(session.sessionState().newHadoopConf())
             self._root = self._fs.makeQualified(path)
@@ -62,12 +62,12 @@ class Files:
 
     def exists(self, name: str) -> bool:
         """Is there a file or folder of this name?"""
-        with self._told(name):
+        with self._named(name):
             return bool(self._fs.exists(self._at(name)))
 
     def read_text(self, name: str) -> str | None:
         """A whole file as UTF-8; None if there is none."""
-        with self._told(name):
+        with self._named(name):
             path = self._at(name)
             if not self._fs.exists(path):
                 return None
@@ -84,7 +84,7 @@ class Files:
         object store without a rename of its own the last one may win.
         """
         hidden = DRAFTS + uuid.uuid4().hex
-        with self._told(name):
+        with self._named(name):
             if self.local is not None:
                 draft, target = self.local / hidden, self.local / name
                 draft.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ class Files:
 
     def replace(self, name: str, text: str) -> None:
         """Write a file anew; readers see the old text or the new one."""
-        with self._told(name):
+        with self._named(name):
             if self.local is not None:
                 draft = self.local / (DRAFTS + uuid.uuid4().hex)
                 draft.parent.mkdir(parents=True, exist_ok=True)
@@ -126,8 +126,8 @@ class Files:
             stream.close()
 
     def names(self, folder: str) -> list[str]:
-        """What lies directly in a folder; nothing if there is no such folder."""
-        with self._told(folder):
+        """The names directly in a folder; none if there is no such folder."""
+        with self._named(folder):
             path = self._at(folder)
             if not self._fs.exists(path):
                 return []
@@ -135,7 +135,7 @@ class Files:
 
     def find(self, folder: str) -> list[FileInfo]:
         """All files below a folder, by their names below it."""
-        with self._told(folder):
+        with self._named(folder):
             if self.local is not None:
                 return sorted(_below(self.local, folder))
             path = self._at(folder) if folder else self._root
@@ -151,7 +151,7 @@ class Files:
 
     def move(self, name: str, to: str) -> None:
         """Move a file; it appears whole at its new place."""
-        with self._told(name):
+        with self._named(name):
             target = self._at(to)
             self._fs.mkdirs(target.getParent())
             if not self._fs.rename(self._at(name), target):
@@ -159,14 +159,14 @@ class Files:
 
     def delete(self, name: str) -> None:
         """Delete a file or a whole folder, if it is there."""
-        with self._told(name):
+        with self._named(name):
             self._fs.delete(self._at(name), True)
 
     def _at(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
 
     @contextmanager
-    def _told(self, name: str) -> Iterator[None]:
+    def _named(self, name: str) -> Iterator[None]:
         from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
         try:

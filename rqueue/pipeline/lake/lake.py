@@ -7,9 +7,9 @@
     <lake>/_rqueue/schema.json, checkpoint/, staging/     the archiver's own
 
 **Which rows are in it** is said by the lists in `_spark_metadata` alone (see
-`rqueue.pipeline.lake.file_list`), whatever else lies around. A change (a batch that is added, small
-files that one replaces) is one new list, which appears at once or not at all; of two writers one
-finds that the other was faster and has to look again.
+`rqueue.pipeline.lake.file_list`); other files count for nothing. A change (a batch that is added,
+small files that one replaces) is one new list, which appears at once or not at all; of two writers
+one finds that the other was faster and has to look again.
 
 **How far it is** stands there too: the last entry of each queue (its *mark*). Entries of a queue
 are archived in their order, so that everything up to the mark is there, once.
@@ -94,11 +94,11 @@ class Lake:
     # -- reading -----------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """What it holds now. Raises LakeError for a list that cannot be read."""
+        """Its contents now. Raises LakeError for a list that cannot be read."""
         return self._list.snapshot()
 
     def require(self) -> Snapshot:
-        """What it holds. Raises ConfigError if there is no lake, or nothing in it."""
+        """Its contents. Raises ConfigError if there is no lake, or nothing in it."""
         snapshot = self.snapshot()
         if not snapshot.files:
             raise ConfigError(
@@ -142,7 +142,8 @@ class Lake:
         return self._list.commit(before, added, gone)
 
     def stage(self, rows: DataFrame) -> list[LakeFile]:
-        """Write rows, which have a `date`, into files at their places, where nobody sees them yet.
+        """Write rows, which have a `date`, into files at their places, where readers do not see
+        them yet.
 
         Returns what `commit` takes; nothing for no rows.
         """
@@ -168,7 +169,7 @@ class Lake:
 
     def adopt(self, folder: str, files: Iterable[LakeFile]) -> list[LakeFile]:
         """Move files, which are named as if they were in the lake, from a folder to their places,
-        where nobody sees them yet. Returns what `commit` takes."""
+        where readers do not see them yet. Returns the argument of `commit`."""
         made = []
         for file in files:
             self.files.move(f"{folder}/{file.name}", file.name)
@@ -176,7 +177,7 @@ class Lake:
         return made
 
     def _written(self, folder: str, rows: DataFrame) -> list[LakeFile]:
-        """What Spark has written into a folder."""
+        """The files that Spark has written into a folder."""
         staged = [file for file in self.files.find(folder) if _FOLDERS.fullmatch(file.name)]
         if not staged:
             return []
@@ -251,7 +252,7 @@ def read(spark: SparkSession, path: str, queues: Sequence[str] = ()) -> DataFram
     """The rows of a lake, in the columns of `HISTORY` and `date`: the one way to read it.
 
     queues: only these. Put a filter on `date` for part of it: the other days are not opened. Reads
-    what the lake holds now, whatever the archiver and the compaction do meanwhile. Raises
+    what the lake holds now, unaffected by the archiver and the compaction meanwhile. Raises
     ConfigError if there is no lake, and LakeError.
     """
     frame, _ = Lake(spark, path).read()

@@ -2,7 +2,7 @@
 
 - A replica has `slots` workers. `most` replicas are what the busiest window needs (times the growth
   that is asked for), `least` what the quietest one needs, and never none: jobs that become due
-  later (delays, retries) are made ready by whoever waits for jobs, and by nobody else.
+  later (delays, retries) are made ready only by consumers that wait for jobs.
 - Jobs in the system (ready and held), for each replica: by Little's law E[S]·λ are held and E[W]·λ
   wait when all goes as planned, before as many replicas as that takes; the smallest of the loads
   that were planned for, so that there are enough at each of them. An autoscaler with this target

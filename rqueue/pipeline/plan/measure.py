@@ -1,4 +1,4 @@
-"""What came in and how long it ran, measured in history: the input of `plan`.
+"""Arrivals and run times, measured in history: the input of `plan`.
 
 Counted are visits: each time that a job ran, retries too, for each of them keeps a worker busy. A
 visit arrives when the job was enqueued, when it was due, or when its run before ended, whatever was
@@ -42,7 +42,7 @@ BINS = 200
 """Bins at the least for the dispersion of counts, whose error is then 0.1 for a Poisson stream."""
 
 SHORTEST_RUN = 0.0005
-"""Seconds that a run of 0 ms is taken for: half of what the clock of history tells apart."""
+"""Seconds that a run of 0 ms is taken for: half of the unit of history's clock."""
 
 
 class TooFew(RQueueError):
@@ -51,11 +51,11 @@ class TooFew(RQueueError):
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of the queues of one pool.
+    """The figures of the queues of one pool.
 
     `queues`: those that the same workers served, planned together. `first_ms`, `last_ms`: arrivals
     of the first and last visit. `visits`, `jobs`: how many, and of how many jobs (visits per job is
-    what retries cost); `untimed`: runs that were killed and of which nobody knows the length.
+    what retries cost); `untimed`: runs that were killed and whose length is not known.
     `window_s`: length of a window; `busiest_ms`: start of the busiest one; `quietest`: erlangs of
     the quietest. `average`: erlangs over the whole range. `load`: of the busiest window. `wait_s`:
     the quantile asked for, of the waits as they were over the range; `busiest_wait_s`: in the
@@ -92,7 +92,7 @@ class Measured:
 def visits(history: DataFrame) -> DataFrame:
     """The runs in a table of history: queue, id, worker, arrived and begun (ms), waited, run (s).
 
-    Runs that were killed and of which nobody knows when they began are there without their times.
+    Runs that were killed and whose beginning is not known are there without their times.
     """
     entry = F.split("entry", "-")
     order = (entry[0].cast("long"), entry[1].cast("long"), F.col("row"))
@@ -163,7 +163,7 @@ def measure(
 def _pool(
     everything: DataFrame, queues: tuple[str, ...], window_s: float, quantile: float
 ) -> Measured | int:
-    """What was measured of these queues; where that is too little, how many visits there were."""
+    """The figures of these queues; where that is too little, how many visits there were."""
     mine = everything.where(F.col("queue").isin(*queues))
     untimed = mine.where("run IS NULL").count()
     ran = mine.where("run IS NOT NULL")

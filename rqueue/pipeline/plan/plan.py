@@ -48,7 +48,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is to hold: the share `quantile` of the waits within `target` seconds. How it is
+    """The aim: the share `quantile` of the waits within `target` seconds. How it is
     simulated: `repetitions` of each set, of `jobs` each, from `seed`, at these multiples of the
     measured load, of which 1 is one. Raises ConfigError."""
 
@@ -81,7 +81,7 @@ class Simulated:
 
     @property
     def most(self) -> float:
-        """What the wait is at the most, as far as the repetitions can tell."""
+        """The longest wait to expect, as far as the repetitions show."""
         return self.wait + self.margin
 
 
@@ -112,7 +112,8 @@ class Plan:
     sets simulated. `error`: how far the model's waits are from the simulation's (fitted), as the
     median of their relative difference where the simulation's is at least a tenth of the target;
     None where there is no such point. `check`: the model against what was, with the workers there
-    were; None where history does not name them. What contradicts itself is not to be trusted."""
+    were; None where history does not name them. Figures that contradict each other are not to be
+    trusted."""
 
     measured: Measured
     goal: Goal
@@ -241,12 +242,12 @@ class _Search:
                     number = len(self.sets) + len(sets)
                     sets.append(ParameterSet(number, kind, workers, load, repetition))
 
-        def told(done: int, total: int) -> None:
+        def progress(done: int, total: int) -> None:
             if self._progress is not None:
                 self._progress(self._name, len(self.sets) + done, len(self.sets) + total)
 
         if sets:
-            self.outcomes += simulate_sets(self._spark, self._work, sets, told)
+            self.outcomes += simulate_sets(self._spark, self._work, sets, progress)
             self.sets += sets
 
     def least(self, load: float) -> int:

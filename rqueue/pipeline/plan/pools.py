@@ -36,7 +36,7 @@ _PROCESS = re.compile(r"(.*):(\d+)-[0-9a-f]{6}")  # as a pool names its worker p
 
 def slot_of(worker: str) -> tuple[str, str]:
     """The pool of a worker, and its place in it: a process that takes the place of one that ended
-    has another name, and is no other worker. Who is in no pool is one of his own."""
+    has another name, and is no other worker. A worker that is in no pool is one of its own."""
     found = _PROCESS.fullmatch(worker)
     return (found[1], found[2]) if found else (worker, "")
 
@@ -44,7 +44,7 @@ def slot_of(worker: str) -> tuple[str, str]:
 def pools_of(served: Iterable[tuple[str, str | None]]) -> list[tuple[str, ...]]:
     """The queues that were served together, of pairs (queue, worker); by name.
 
-    A pool that served two queues ties them, whatever others did.
+    A pool that served two queues ties them, even if no other did.
     """
     queues_of: dict[str, set[str]] = defaultdict(set)
     together: dict[str, set[str]] = {}

@@ -38,12 +38,12 @@ __all__ = [
 ]
 
 MAX_WORKERS = 20_000
-"""Beyond this nobody plans one queue."""
+"""Beyond this no single queue is planned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What comes in: `rate` jobs per second, `run` seconds each on average, and the squared
+    """The load: `rate` jobs per second, `run` seconds each on average, and the squared
     coefficients of variation of the times between arrivals and of the runs. Raises ConfigError."""
 
     rate: float
@@ -92,7 +92,7 @@ def delay_probability(load: Load, workers: int) -> float:
     busy = load.erlangs / workers
     slack = (1 - busy) * math.sqrt(workers)
     below = _tail(slack)
-    if below < 1e-300:  # so many idle workers that the ratios below are 0/0, and nobody waits
+    if below < 1e-300:  # so many idle workers that the ratios below are 0/0, and no job waits
         return base
     both = load.arrivals_cv2 + load.runs_cv2
     heavy = _tail((1 + load.runs_cv2) * slack / both) / below if both else 0.0

@@ -57,7 +57,7 @@ class ParameterSet(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came out of a set: mean wait, median and the quantile asked for, in seconds; and the
+    """The result of a set: mean wait, median and the quantile asked for, in seconds; and the
     share of the time that workers were busy."""
 
     number: int
@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Workload:
-    """What all sets share. `gaps`: measured seconds between arrivals; `runs`: measured seconds of
+    """Common to all sets. `gaps`: measured seconds between arrivals; `runs`: measured seconds of
     runs; `rate` and `arrivals_cv2`: of the fitted arrivals; `jobs` of one simulation; `quantile` of
     the waits asked for; `seed` of everything."""
 
@@ -142,7 +142,8 @@ def simulate_sets(
     sets: Sequence[ParameterSet],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
-    """Run these sets in Spark, a row each; told how many are done, and of how many.
+    """Run these sets in Spark, a row each; `progress` is called with how many are done, and of how
+    many.
 
     Sets of like size run at the same time. Raises SparkMissing.
     """

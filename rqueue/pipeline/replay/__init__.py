@@ -1,1 +1,1 @@
-"""Replay: jobs of the past are enqueued again, each once, whatever interrupts it."""
+"""Replay: jobs of the past are enqueued again, each once, however often it is interrupted."""

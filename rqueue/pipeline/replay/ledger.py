@@ -1,4 +1,5 @@
-"""What a replay has done: one line of JSON for each job, in a folder that outlives Redis's memory.
+"""The work that a replay has done: one line of JSON for each job, in a folder that outlives Redis's
+memory.
 
 ::
 

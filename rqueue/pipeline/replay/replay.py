@@ -68,9 +68,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,89}")
 
 @dataclass(frozen=True)
 class Chosen:
-    """What was chosen: a table with queue, id, task, level, error, body (the envelope, or null
-    where Redis has it), position (of a dead letter, else 0), place (their order) and problem (why
-    it cannot be replayed, or null). `ledger` is that of the replay."""
+    """The jobs that were chosen: a table with queue, id, task, level, error, body (the envelope, or
+    null where Redis has it), position (of a dead letter, else 0), place (their order) and problem
+    (why it cannot be replayed, or null). `ledger` is that of the replay."""
 
     rows: DataFrame
     ledger: Ledger
@@ -116,7 +116,7 @@ class Summary:
 
 @dataclass(slots=True)
 class Replayed:
-    """What came of a replay: `jobs` that are new; `before`: that were enqueued under this name
+    """The result of a replay: `jobs` that are new; `before`: that were enqueued under this name
     before; `refused`, by reason; `purged` dead letters."""
 
     jobs: int = 0
@@ -253,9 +253,9 @@ def replay(
     rate: float = 0.0,
     to_queue: str | None = None,
     purge: bool = False,
-    told: Callable[[int], None] | None = None,
+    on_progress: Callable[[int], None] | None = None,
 ) -> Replayed:
-    """Enqueue again what was chosen; told how many are done.
+    """Enqueue again the jobs that were chosen; `on_progress` is called with how many are done.
 
     name: of the replay (see the module). rate: jobs a second, 0 for no limit. to_queue: another
     queue than their own. purge: drop the dead letters that were replayed. Raises ConfigError, and
@@ -273,8 +273,8 @@ def replay(
             iterator = rows.toLocalIterator(prefetchPartitions=True)
             while step := list(islice(iterator, size)):
                 worker.step(step, chosen.ledger, purge)
-                if told is not None:
-                    told(result.jobs + result.before + sum(result.refused.values()))
+                if on_progress is not None:
+                    on_progress(result.jobs + result.before + sum(result.refused.values()))
             if purge:
                 worker.purge_noted(chosen)
         finally:
@@ -374,7 +374,8 @@ class _Replay:
         """Drop dead letters that were chosen and replayed before, and that a kill left behind."""
         noted = chosen.ledger.done()
         left = chosen.rows.where(F.col("problem") == REPLAYED).where("position != 0")
-        # The position tells one death from the next: who died again since then is not the one.
+        # The position tells one death from the next: a job that died again since then is another
+        # one.
         rows = left.join(noted, ["queue", "id", "position"]).select(noted.columns)
         iterator = rows.toLocalIterator()
         while some := [Done(*row) for row in islice(iterator, STEP)]:

@@ -1,4 +1,4 @@
-"""What history rows say about a stretch of time: functions from one DataFrame to another.
+"""Figures of history rows for a stretch of time: functions from one DataFrame to another.
 
 All of them but `prepare` take what `prepare` returns. Times in their columns are milliseconds,
 shares are from 0 to 1.
@@ -277,8 +277,8 @@ def label_of(dimension: str) -> str | None:
 
 
 def groups(rows: DataFrame, label: str | None = None) -> DataFrame:
-    """What each group of jobs got, or each value of a label: jobs ended, run time, and how long
-    they waited; as `group`."""
+    """The share of each group of jobs, or of each value of a label: jobs ended, run time, and how
+    long they waited; as `group`."""
     more: dict[str, object] = {}
     if label is not None:
         source = f"(SELECT {_VALUE} AS `group`, * EXCEPT (`group`) FROM {{rows}})"

@@ -50,7 +50,8 @@ class Objectives:
 
 @dataclass(frozen=True)
 class Report:
-    """What `report` found: the document, the tables it is taken from, and the rows of these."""
+    """The findings of `report`: the document, the tables it is taken from, and the rows of
+    these."""
 
     document: dict[str, Any]
     tables: Mapping[str, DataFrame]
@@ -115,13 +116,13 @@ def report(
 def _warnings(
     figures: Mapping[str, Any], missing: Sequence[Missing], absent: Sequence[str]
 ) -> list[str]:
-    """What the figures do not know, a sentence each. absent: queues that were asked for."""
+    """The limits of the figures, a sentence each. absent: queues that were asked for."""
     said = [str(gap) for gap in missing]
     said += [f"queue '{name}' has no history in this range" for name in absent]
     if untimed := figures["untimed"]:
         attempts = "attempt was" if untimed == 1 else "attempts were"
         said.append(
-            f"{untimed:,} {attempts} killed, and nobody noted when they began: they count as "
+            f"{untimed:,} {attempts} killed, and when they began is not known: they count as "
             "attempts, their time is in no figure"
         )
     return said

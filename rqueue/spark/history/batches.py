@@ -1,7 +1,7 @@
 """Entries of history as Arrow record batches, built column by column.
 
-What is the same in all rows of an entry, and often of many entries, is not spread over the rows
-before Arrow does it; ids never become Python's objects.
+A value that is the same in all rows of an entry, and often of many entries, is not spread over the
+rows before Arrow does it; ids never become Python's objects.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class HistoryBatches:
         self.rows = 0
 
     def add(self, queue: str, entry: str, fields: Mapping[bytes, bytes]) -> None:
-        """Add the rows of an entry, whoever wrote it. Raises Undecodable."""
+        """Add the rows of an entry, a worker's or a script's. Raises Undecodable."""
         try:
             (count, ids, found), numbers = _columns(fields, queue)
         except Undecodable as error:

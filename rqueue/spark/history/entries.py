@@ -73,7 +73,7 @@ class Range(NamedTuple):
 
 
 class Slice(InputPartition):
-    """What one Spark task reads."""
+    """The stretch that one Spark task reads."""
 
     def __init__(self, ranges: Iterable[Range]) -> None:
         self.ranges = tuple(ranges)
@@ -100,7 +100,7 @@ class Ends:
 
 
 def look(client: redis.Redis, access: Access, queues: Sequence[str]) -> dict[str, Ends]:
-    """What there is of each queue now; a queue that is not there has nothing."""
+    """The ends of each queue's history now; a queue that is not there has none."""
     found: dict[str, Ends] = {}
     # In a cluster, a transaction is of one queue.
     together = 1 if access.cluster else _TOGETHER

@@ -27,7 +27,7 @@ class HistorySource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format()` is given."""
+        """The name that `format()` is given."""
         return "rqueue-history"
 
     def schema(self) -> StructType:
@@ -50,7 +50,7 @@ class HistoryReader(DataSourceReader):
 
     It takes over no filters (`pushFilters`): Spark keeps one plan of a source's read for all
     queries that use a DataFrame, and one with other filters, or without any, would get the rows of
-    the last one that had some. What shall not be read is left out by options.
+    the last one that had some. Options leave out rows that shall not be read.
     """
 
     def __init__(self, options: HistoryRead, schema: StructType) -> None:

@@ -68,7 +68,8 @@ __all__ = ["HistoryStreamReader", "Offset", "backlog"]
 log = logger("rqueue.spark")
 
 WAIT_MS = 500
-"""How long a stream that has read all waits for news before it tells Spark that there are none."""
+"""How long a stream that has read all waits for news before it answers Spark that there are
+none."""
 
 SCAN_SECONDS = 5.0
 """How old the list of a namespace's queues may be."""
@@ -128,7 +129,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reached: dict[str, str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # What travels to the executors reads with connections of its own.
+        # The copy that travels to the executors reads with connections of its own.
         kept = ("options", "access", "columns")
         return {name: value for name, value in self.__dict__.items() if name in kept}
 
@@ -198,7 +199,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _advance(self, start: Mapping[str, str], limit: ReadLimit) -> dict[str, str]:
         now = self._look() if self._target is None else self._target
         starts = {name: Offset.of(start.get(name, f"{BEGIN}/0")) for name in now}
-        # What was trimmed since the target was noted counts too.
+        # Rows that were trimmed since the target was noted count too.
         trimmed = now if self._target is None else look(self._redis(), self.access, list(now))
         todo: dict[str, Offset] = {}
         for name, ends in now.items():

@@ -25,8 +25,8 @@ _UNREAD: tuple[None, None, None, dict[str, Any]] = (None, None, None, {})
 
 
 class _Page:
-    """Jobs that were found together, taken apart, each part in a list. What cannot be read is None,
-    and `problems` says why."""
+    """Jobs that were found together, taken apart, each part in a list. A part that cannot be read
+    is None, and `problems` says why."""
 
     def __init__(self, found: list[Found], deep: bool) -> None:
         self.found = found

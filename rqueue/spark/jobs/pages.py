@@ -26,8 +26,8 @@ _LEVELS = 10
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one partition reads: a stretch of one waiting list (`after` is not in it, `until` is;
-    see `place_of`), or all of the schedule, of the dead letters, or of the hands of consumers.
+    """One partition: a stretch of one waiting list (`after` is not in it, `until` is; see
+    `place_of`), or all of the schedule, of the dead letters, or of the jobs that consumers hold.
 
     which: `ready`, `scheduled`, `dead` or `held`. level, list: of `ready`: the level, and `d` or
     `r` for promoted or ordinary jobs. levels: how many the queue has. until: place, due time or

@@ -51,7 +51,7 @@ class JobsSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format()` is given."""
+        """The name that `format()` is given."""
         return "rqueue"
 
     def schema(self) -> StructType:
@@ -77,7 +77,7 @@ class JobsSource(DataSource):
 
 @dataclass
 class Piece(InputPartition):
-    """What one task reads; None: nothing."""
+    """The part that one task reads; None: nothing."""
 
     part: Part | None
 

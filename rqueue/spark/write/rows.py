@@ -212,7 +212,7 @@ def _word(kind: type[st.DataType]) -> str:
 
 
 def _not_json(kind: st.DataType, path: str) -> str | None:
-    """What of a type has no JSON form, if anything."""
+    """The part of a type that has no JSON form, if there is one."""
     if isinstance(kind, st.ArrayType):
         return _not_json(kind.elementType, f"{path}[]")
     if isinstance(kind, st.MapType):

@@ -1,4 +1,5 @@
-"""What one Spark task enqueues: rows of one partition, each exactly once however often it is tried.
+"""The jobs that one Spark task enqueues: rows of one partition, each exactly once however often it
+is tried.
 
 Spark runs a task again when it fails, runs two attempts of it side by side (speculation), and
 repeats a whole epoch of a stream after a crash; the rows may then come in another order. What holds
@@ -71,7 +72,7 @@ class Task:
 
 @dataclass(slots=True)
 class Counts:
-    """What became of rows: enqueued as new jobs; left out, because an earlier attempt had written
+    """How rows ended: enqueued as new jobs; left out, because an earlier attempt had written
     them; refused, because the queue knew their ids."""
 
     jobs: int = 0
@@ -150,7 +151,7 @@ class _Step:
     size: int = 0
 
     def without(self, written: set[bytes]) -> _Step:
-        """What is left of it."""
+        """The rest of it."""
         left = _Step()
         for index, mark in enumerate(self.marks):
             if mark not in written:
@@ -160,7 +161,7 @@ class _Step:
         return left
 
 
-class _Lane:
+class _QueueWriter:
     """The rows that one task writes into one queue."""
 
     def __init__(self, sink: Sink, queue: str) -> None:
@@ -309,41 +310,43 @@ class Sink:
         if not cluster:  # a connection would be a connection to one node of it
             timeout = client.connection_pool.connection_kwargs.get("socket_timeout")
             self._connections = ThreadConnections(client, timeout)
-        self._lanes: dict[str, _Lane] = {}
-        self._under_way: deque[_Lane] = deque()
+        self._writers: dict[str, _QueueWriter] = {}
+        self._under_way: deque[_QueueWriter] = deque()
         self._free_at = time.monotonic()
 
     @property
     def queues(self) -> tuple[str, ...]:
         """The queues that rows were for."""
-        return tuple(sorted(self._lanes))
+        return tuple(sorted(self._writers))
 
     def add(self, job: Job) -> None:
         """Enqueue a job, soon. Raises the tree of `rqueue.errors`."""
-        lane = self._lanes.get(job.queue)
-        if lane is None:
-            lane = self._lanes[job.queue] = self.patiently(partial(_Lane, self, job.queue))
-        lane.add(job)
+        writer = self._writers.get(job.queue)
+        if writer is None:
+            writer = self._writers[job.queue] = self.patiently(
+                partial(_QueueWriter, self, job.queue)
+            )
+        writer.add(job)
 
     def flush(self) -> None:
         """Wait until all jobs that were added are stored. Raises the tree of `rqueue.errors`."""
-        for lane in self._lanes.values():
-            lane.send()
-        for lane in self._lanes.values():
-            lane.settle()
+        for writer in self._writers.values():
+            writer.send()
+        for writer in self._writers.values():
+            writer.settle()
 
     def close(self) -> None:
         """Close the connections; what was not flushed may not be stored."""
         if self._connections is not None:
             self._connections.close()
 
-    def begin(self, lane: _Lane, call: commands.ScriptCall[R]) -> Flight[R]:
-        """Send a lane's call, so that not too many are under way."""
+    def begin(self, writer: _QueueWriter, call: commands.ScriptCall[R]) -> Flight[R]:
+        """Send a writer's call, so that not too many are under way."""
         if self._connections is None:
             return Flight(call, None)
         if len(self._under_way) == FLIGHTS:
             self._under_way.popleft().settle()
-        self._under_way.append(lane)
+        self._under_way.append(writer)
         return self._connections.begin(call)
 
     def finish(self, flight: Flight[R], queue: str) -> R:

@@ -49,7 +49,7 @@ __all__ = ["BatchWriter", "StreamWriter", "Written"]
 _QUERY = "sql.streaming.queryId"
 _EPOCH = "streaming.sql.batchId"
 _TURNED = 1000
-"""Rows that are turned into one Arrow batch where Spark hands over rows."""
+"""Rows that are turned into one Arrow batch where Spark passes rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class StreamWriter(_Writer, _StreamWriter):
 
 
 def batches(given: Iterator[Any], schema: StructType) -> Iterator[pa.RecordBatch]:
-    """Arrow batches, made of rows where Spark hands over rows."""
+    """Arrow batches, made of rows where Spark passes rows."""
     first = next(given, None)
     if first is None:
         return

@@ -1,4 +1,4 @@
-"""The queue's Lua scripts: found, expanded, checked, and run; a flushed script cache is survived.
+"""The queue's Lua scripts: found, expanded and checked.
 
 A script is a file `lua/<name>.lua`. Lines `--- @include "noun/name"` are replaced by
 `lua/include/<noun>/<name>.lua`, each file once; an indented one belongs to the function it stands
@@ -11,21 +11,13 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from redis.exceptions import NoScriptError, ResponseError
 
 from rqueue.errors import ScriptSourceError
-
-if TYPE_CHECKING:
-    import redis
-
-Arg = str | bytes | int | float
 
 _INCLUDE = re.compile(r'(\s*)--- @include "([a-z][a-z0-9_]*(?:/[a-z][a-z0-9_]*)*)"\s*')
 _INCLUDE_ATTEMPT = re.compile(r"\s*--+\s*@include\b")
@@ -287,42 +279,3 @@ SCRIPTS = Scripts()
 def script(name: str) -> Script:
     """Return the shipped script called `name`. Raises `ScriptSourceError` if there is none."""
     return SCRIPTS.script(name)
-
-
-def _command(
-    script: Script, verb: str, keys: Sequence[str | bytes], args: Iterable[Arg]
-) -> list[Arg]:
-    body = script.sha if verb == "EVALSHA" else script.source
-    return [verb, body, len(keys), *keys, *args]
-
-
-def _point_at(script: Script, error: ResponseError) -> None:
-    place = script.locate(str(error))
-    if place is not None:
-        error.add_note(f"in rqueue's script {script.name}, at {place}")
-
-
-def run(
-    client: redis.Redis, name: str | Script, keys: Sequence[str | bytes], args: Sequence[Arg] = ()
-) -> Any:
-    """Run a script and return Redis's reply.
-
-    Normally one EVALSHA. A server that does not know the script (restarted, SCRIPT FLUSH, a new
-    replica) is taught it and asked again; nothing runs twice, because NOSCRIPT comes before any
-    execution. Raises what redis-py raises; an error inside the script carries a note with the Lua
-    file and line.
-    """
-    code = name if isinstance(name, Script) else SCRIPTS.script(name)
-    try:
-        try:
-            return client.execute_command(*_command(code, "EVALSHA", keys, args))
-        except NoScriptError:
-            client.execute_command("SCRIPT LOAD", code.source)
-        try:
-            return client.execute_command(*_command(code, "EVALSHA", keys, args))
-        except NoScriptError:
-            # Flushed again in between: EVAL carries the source along and cannot miss.
-            return client.execute_command(*_command(code, "EVAL", keys, args))
-    except ResponseError as error:
-        _point_at(code, error)
-        raise

@@ -12,9 +12,9 @@ from redis import exceptions as rx
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from rqueue.protocol import scripts
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
+from rqueue.protocol.exchange import Exchange
 from rqueue.transport.redis_client import url_of
 from rqueue.transport.server_check import check_greeting, check_refusal
 
@@ -121,53 +121,72 @@ class AsyncConnection:
         return await self.read()
 
     async def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
-        """Run a script call; a server that forgot the script is taught it (restart, flush)."""
-        script = scripts.script(call.script)
+        """Run a script call. Raises the tree of `rqueue.errors`."""
+        exchange = Exchange(call, queue, consumer)
+        async with self._turn:
+            await self.send(exchange.command())
+            return await self._finish(exchange)
+
+    async def begin(self, call: ScriptCall[Any]) -> None:
+        """Send a script call and do not wait: `finish` reads its reply. The connection carries no
+        other call until then."""
+        await self._turn.acquire()
         try:
-            async with self._turn:
-                try:
-                    reply = await self.command("EVALSHA", script.sha, 2, *call.keys, *call.args)
-                except rx.NoScriptError:
-                    reply = await self.command("EVAL", script.source, 2, *call.keys, *call.args)
-        except rx.ResponseError as error:
-            raise self.refused(call, error, queue, consumer) from error
-        return call.read(reply)
+            await self.send(Exchange(call).command())
+        except BaseException:
+            self._turn.release()
+            raise
+
+    async def finish(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
+        """Read the reply of the call that was begun. Raises the tree of `rqueue.errors`."""
+        try:
+            return await self._finish(Exchange(call, queue, consumer))
+        finally:
+            self._turn.release()
+
+    async def _finish(self, exchange: Exchange[R]) -> R:
+        while True:
+            try:
+                reply = await self.read()
+            except rx.ResponseError as error:
+                if (refusal := self.refused(exchange, error)) is not None:
+                    raise refusal from error
+                await self.send(exchange.command())
+            else:
+                return exchange.answered(reply)
 
     async def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str = ""
     ) -> tuple[R, Any]:
-        """Run a script call and a command that waits for what the call has announced, sent with
-        it: the replies of both. Where only the command is refused, its reply is the error."""
-        script = scripts.script(call.script)
+        """Send a script call and, in the same packet, a command that blocks until what the call
+        prepared happens (a result list gets its element). Returns both replies; where the second
+        is refused, its reply is the error."""
+        exchange = Exchange(call, queue)
         async with self._turn:
-            await self.send(("EVALSHA", script.sha, 2, *call.keys, *call.args), command)
-            try:
-                reply = await self.read()
-            except rx.ResponseError as error:
-                # nothing was announced: what waits for it would wait for nothing
-                self.abort()
-                if not isinstance(error, rx.NoScriptError):
-                    raise self.refused(call, error, queue) from error
-            else:
-                seen = call.read(reply)
+            while True:
+                await self.send(exchange.command(), command)
                 try:
-                    return seen, await self.read()
+                    reply = await self.read()
                 except rx.ResponseError as error:
-                    return seen, self.refused(call, error, queue)
-        await self.run(call, queue=queue)
-        return await self.run_then(call, command, queue=queue)
+                    # nothing was prepared: the second command would block for nothing
+                    self.abort()
+                    if (refusal := self.refused(exchange, error)) is not None:
+                        raise refusal from error
+                else:
+                    break
+            seen = exchange.answered(reply)
+            try:
+                return seen, await self.read()
+            except rx.ResponseError as error:
+                return seen, self.refused(exchange, error)
 
-    def refused(
-        self, call: ScriptCall[Any], error: rx.ResponseError, queue: str, consumer: str = ""
-    ) -> Exception:
-        """The error for an error reply to a call. Where another server may be in charge by now,
-        the connection is closed: only a new one looks its address up."""
-        if (place := scripts.script(call.script).locate(str(error))) is not None:
-            error.add_note(f"at {place}")
-        found = translate(error, url=self.url, script=call.script, queue=queue, consumer=consumer)
-        if moved_on(found):
+    def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
+        """As `Exchange.refused`. Where another server may be in charge by now, the connection is
+        closed: only a new one looks its address up."""
+        refusal = exchange.refused(error, self.url)
+        if refusal is not None and moved_on(refusal):
             self.abort()
-        return found
+        return refusal
 
     async def _broken(self, error: Exception, *, sent: bool = True) -> Exception:
         # a reply may still be on its way: this connection must not be used again

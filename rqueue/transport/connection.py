@@ -15,9 +15,9 @@ from redis import exceptions as rx
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from rqueue.protocol import scripts
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
+from rqueue.protocol.exchange import Exchange
 from rqueue.transport.redis_client import url_of
 from rqueue.transport.resp import RespSocket
 from rqueue.transport.server_check import check_greeting, check_refusal
@@ -132,59 +132,61 @@ class Connection:
         return self.read()
 
     def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
-        """Run a script call; a server that forgot the script is taught it (restart, flush)."""
-        self.begin(call)
-        return self.finish(call, queue=queue, consumer=consumer)
+        """Run a script call. Raises the tree of `rqueue.errors`."""
+        exchange = Exchange(call, queue, consumer)
+        self._send(exchange.command())
+        return self._finish(exchange)
 
     def begin(self, call: ScriptCall[Any]) -> None:
         """Send a script call and do not wait: `finish` reads its reply, before any other call."""
-        self._send(("EVALSHA", scripts.script(call.script).sha, 2, *call.keys, *call.args))
+        self._send(Exchange(call).command())
 
     def finish(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
-        """Read the reply of the call that was begun."""
-        try:
+        """Read the reply of the call that was begun. Raises the tree of `rqueue.errors`."""
+        return self._finish(Exchange(call, queue, consumer))
+
+    def _finish(self, exchange: Exchange[R]) -> R:
+        while True:
             try:
                 reply = self.read()
-            except rx.NoScriptError:
-                source = scripts.script(call.script).source
-                reply = self.command("EVAL", source, 2, *call.keys, *call.args)
-        except rx.ResponseError as error:
-            raise self.refused(call, error, queue, consumer) from error
-        return call.read(reply)
+            except rx.ResponseError as error:
+                if (refusal := self.refused(exchange, error)) is not None:
+                    raise refusal from error
+                self._send(exchange.command())
+            else:
+                return exchange.answered(reply)
 
     def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str = ""
     ) -> tuple[R, Any]:
-        """Run a script call and a command that waits for what the call has announced, sent with
-        it: the replies of both. Where only the command is refused, its reply is the error."""
-        self._send(("EVALSHA", scripts.script(call.script).sha, 2, *call.keys, *call.args), command)
-        try:
-            reply = self.read()
-        except rx.ResponseError as error:
-            # nothing was announced: what waits for it would wait for nothing
-            self.close()
-            if not isinstance(error, rx.NoScriptError):
-                raise self.refused(call, error, queue) from error
-            self.run(call, queue=queue)
-            return self.run_then(call, command, queue=queue)
-        seen = call.read(reply)
+        """Send a script call and, in the same packet, a command that blocks until what the call
+        prepared happens (a result list gets its element). Returns both replies; where the second
+        is refused, its reply is the error."""
+        exchange = Exchange(call, queue)
+        while True:
+            self._send(exchange.command(), command)
+            try:
+                reply = self.read()
+            except rx.ResponseError as error:
+                # nothing was prepared: the second command would block for nothing
+                self.close()
+                if (refusal := self.refused(exchange, error)) is not None:
+                    raise refusal from error
+            else:
+                break
+        seen = exchange.answered(reply)
         try:
             return seen, self.read()
         except rx.ResponseError as error:
-            return seen, self.refused(call, error, queue)
+            return seen, self.refused(exchange, error)
 
-    def refused(
-        self, call: ScriptCall[Any], error: rx.ResponseError, queue: str, consumer: str = ""
-    ) -> Exception:
-        """The error for an error reply to a call. Where another server may be in charge by now,
-        the connection is closed: only a new one looks its address up."""
-        script = scripts.script(call.script)
-        if (place := script.locate(str(error))) is not None:
-            error.add_note(f"at {place}")
-        found = translate(error, url=self.url, script=call.script, queue=queue, consumer=consumer)
-        if moved_on(found):
+    def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
+        """As `Exchange.refused`. Where another server may be in charge by now, the connection is
+        closed: only a new one looks its address up."""
+        refusal = exchange.refused(error, self.url)
+        if refusal is not None and moved_on(refusal):
             self.close()
-        return found
+        return refusal
 
     def _broken(self, error: Exception, *, sent: bool = True) -> Exception:
         # a reply may still be on its way: this connection must not be used again

@@ -13,9 +13,9 @@ from redis.retry import Retry
 
 from rqueue import errors
 from rqueue.model.server_url import is_sentinel, spoken
-from rqueue.protocol import scripts
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.error_mapping import moved_on, never_connected, translate
+from rqueue.protocol.exchange import Exchange
 from rqueue.text.escape import shown
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
 from rqueue.transport.tls import TlsConnection
@@ -133,17 +133,15 @@ def url_of(client: Any) -> str:
 
 
 @contextmanager
-def translated(client: Any, *, script: str = "", queue: str = "") -> Iterator[None]:
-    """Translate what redis-py raises inside. Where another server may be in charge by now, the
-    client's idle connections are closed: only a new one looks its address up."""
+def translated(client: Any, *, queue: str = "") -> Iterator[None]:
+    """Translate what redis-py raises inside."""
     try:
         yield
     except (rx.RedisError, OSError) as error:
-        better = translate(error, url=url_of(client), script=script, queue=queue)
+        better = translate(error, url=url_of(client), queue=queue)
         if better is error:
             raise
-        if moved_on(better) and isinstance(client, redis.Redis):
-            client.connection_pool.disconnect(inuse_connections=False)
+        _look_up_again(client, better)
         raise better from error
 
 
@@ -154,14 +152,28 @@ def patience_of(client: Any) -> float | None:
 
 
 def execute(client: redis.Redis, call: ScriptCall[R], *, queue: str = "") -> R:
-    """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
-    repeated = False
+    """Run a call over a client of redis-py and read its reply. Raises the tree of
+    `rqueue.errors`."""
+    exchange, demoted = Exchange(call, queue), False
     while True:
         try:
-            with translated(client, script=call.script, queue=queue):
-                return call.read(scripts.run(client, call.script, call.keys, call.args))
-        except errors.RedisReadOnly:
-            # perhaps it was demoted, and a new connection leads to the new primary
-            if repeated:
-                raise
-            repeated = True
+            reply = client.execute_command(*exchange.command())
+        except (rx.RedisError, OSError) as error:
+            refusal = exchange.refused(error, url_of(client))
+            if refusal is None:
+                continue
+            _look_up_again(client, refusal)
+            if demoted or not isinstance(refusal, errors.RedisReadOnly):
+                if refusal is error:
+                    raise
+                raise refusal from error
+            demoted = True  # perhaps: then a new connection leads to the new primary
+        else:
+            return exchange.answered(reply)
+
+
+def _look_up_again(client: Any, refusal: Exception) -> None:
+    """Where another server may be in charge by now, close the client's idle connections: only a new
+    one looks its address up."""
+    if moved_on(refusal) and isinstance(client, redis.Redis):
+        client.connection_pool.disconnect(inuse_connections=False)

@@ -18,7 +18,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.protocol import scripts
 from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
 from tests.damage.damages import Damage, apply, damages
 from tests.damage.steps import MAKERS, changed, changes
@@ -26,6 +25,7 @@ from tests.damage.world import KEYS, WORLDS, World, named, places
 from tests.property.sources import changed as plant
 from tests.support import invariants
 from tests.support.redis_server import Servers
+from tests.support.run_script import run
 from tests.support.snapshot import Snapshot, take_snapshot
 
 THOROUGH = "RQUEUE_FUZZ" in os.environ
@@ -52,7 +52,7 @@ def wrong(world: World, call: Any, some: list[Damage], lua: Scripts = SCRIPTS) -
     apply(world, some)
     damaged = take_snapshot(world.client, KEYS)
     try:
-        scripts.run(world.client, lua.script(call.script), call.keys, call.args)
+        run(world.client, lua.script(call.script), call.keys, call.args)
     except redis.ResponseError as error:
         after = take_snapshot(world.client, KEYS)
         return [f"{error}: {one}" for one in invariants.unchanged(damaged, after)]

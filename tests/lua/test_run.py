@@ -1,14 +1,23 @@
-"""Running a script survives a server that has forgotten it, and points at the line of an error."""
+"""Every driver of script calls survives a server that forgot the script, and points at the line of
+an error."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import redis
+import redis.asyncio
 from redis.exceptions import NoScriptError, ResponseError
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.protocol.scripts import SCRIPTS, Scripts, run
+from rqueue.errors import RedisBusy, ScriptError
+from rqueue.protocol.call import ScriptCall
+from rqueue.protocol.exchange import Exchange
+from rqueue.protocol.scripts import SCRIPTS, Scripts
+from rqueue.transport.async_connection import AsyncConnection
+from rqueue.transport.connection import Connection
+from rqueue.transport.redis_client import execute
 
 HEADER = """\
 --- Count a call.
@@ -26,13 +35,17 @@ return redis.call('INCRBY', meta, step)
 """
 )
 
-FAIL = "\nlocal function fail() error('on purpose') end\n"
-
 pytestmark = pytest.mark.each_server
 
+ONE = ScriptCall("count", "{k}:meta", [1], int)
+BROKEN = ScriptCall("broken", "{k}:meta", [1], int)
+TYPO = ScriptCall("typo", "{k}:meta", [1], int)
 
-@pytest.fixture
-def scripts(tmp_path: Path) -> Scripts:
+Driver = Callable[[ScriptCall[int]], int]
+
+
+@pytest.fixture(autouse=True)
+def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scripts:
     (tmp_path / "include").mkdir()
     (tmp_path / "count.lua").write_text(COUNT)
     (tmp_path / "include" / "fail.lua").write_text(
@@ -40,87 +53,132 @@ def scripts(tmp_path: Path) -> Scripts:
     )
     (tmp_path / "broken.lua").write_text(HEADER + '--- @include "fail"\nfail()\n')
     (tmp_path / "typo.lua").write_text(HEADER + "local meta = = 1\n")
-    return Scripts(tmp_path)
+    found = Scripts(tmp_path)
+    monkeypatch.setattr("rqueue.protocol.scripts.SCRIPTS", found)
+    return found
 
 
-def calls(client: redis.Redis, command: str) -> int:
-    stats = client.info("commandstats").get(f"cmdstat_{command}", {"calls": 0})
-    return int(stats["calls"])
+def _client(url: str, call: ScriptCall[int]) -> int:
+    with redis.Redis.from_url(url) as client:
+        return execute(client, call)
 
 
-@pytest.fixture
-def alone(private_server: EmbeddedRedis) -> redis.Redis:
-    """A client of a server that nobody else flushes or counts on."""
-    return redis.Redis.from_url(private_server.url)
+def _connection(url: str, call: ScriptCall[int]) -> int:
+    with redis.Redis.from_url(url) as client:
+        connection = Connection(client)
+        try:
+            return connection.run(call)
+        finally:
+            connection.close()
 
 
-def test_the_source_is_sent_once(alone: redis.Redis, scripts: Scripts) -> None:
-    with alone as client:
-        count = scripts.script("count")
-        assert [run(client, count, ["k"], [2]) for _ in range(3)] == [2, 4, 6]
-        assert calls(client, "script|load") + calls(client, "script") == 1
-        assert calls(client, "eval") == 0
+def _begun(url: str, call: ScriptCall[int]) -> int:
+    with redis.Redis.from_url(url) as client:
+        connection = Connection(client)
+        try:
+            connection.begin(call)
+            return connection.finish(call)
+        finally:
+            connection.close()
 
 
-def test_a_flushed_script_cache_is_refilled(alone: redis.Redis, scripts: Scripts) -> None:
-    with alone as client:
-        count = scripts.script("count")
-        run(client, count, ["k"], [1])
-        client.script_flush()
-        assert run(client, count, ["k"], [1]) == 2
+def _then(url: str, call: ScriptCall[int]) -> int:
+    with redis.Redis.from_url(url) as client:
+        connection = Connection(client)
+        try:
+            seen, pong = connection.run_then(call, ("PING",))
+        finally:
+            connection.close()
+        assert pong == b"PONG"
+        return seen
 
 
-def test_a_restarted_server_is_taught_again(
-    private_server: EmbeddedRedis, scripts: Scripts
-) -> None:
+def _async(url: str, call: ScriptCall[int]) -> int:
+    async def main() -> int:
+        async with redis.asyncio.Redis.from_url(url) as client:
+            connection = AsyncConnection(client)
+            try:
+                return await connection.run(call)
+            finally:
+                await connection.close()
+
+    return asyncio.run(main())
+
+
+def _async_begun(url: str, call: ScriptCall[int]) -> int:
+    async def main() -> int:
+        async with redis.asyncio.Redis.from_url(url) as client:
+            connection = AsyncConnection(client)
+            try:
+                await connection.begin(call)
+                return await connection.finish(call)
+            finally:
+                await connection.close()
+
+    return asyncio.run(main())
+
+
+def _async_then(url: str, call: ScriptCall[int]) -> int:
+    async def main() -> int:
+        async with redis.asyncio.Redis.from_url(url) as client:
+            connection = AsyncConnection(client)
+            try:
+                seen, pong = await connection.run_then(call, ("PING",))
+            finally:
+                await connection.close()
+            assert pong == b"PONG"
+            return seen
+
+    return asyncio.run(main())
+
+
+DRIVERS = (_client, _connection, _begun, _then, _async, _async_begun, _async_then)
+each_driver = pytest.mark.parametrize("run", DRIVERS, ids=lambda run: run.__name__.strip("_"))
+Run = Callable[[str, ScriptCall[int]], int]
+
+
+@each_driver
+def test_a_flushed_script_cache_is_refilled(run: Run, private_server: EmbeddedRedis) -> None:
     with redis.Redis.from_url(private_server.url) as client:
-        count = scripts.script("count")
-        run(client, count, ["k"], [1])
+        assert [run(private_server.url, ONE) for _ in range(2)] == [1, 2]
+        client.script_flush()
+        assert [run(private_server.url, ONE) for _ in range(2)] == [3, 4]
+        stats = client.info("commandstats")
+        assert stats["cmdstat_eval"]["calls"] == 2  # the source is sent where it is not known
+
+
+@each_driver
+def test_an_error_carries_its_place(run: Run, server: EmbeddedRedis) -> None:
+    with pytest.raises(ScriptError, match=r"on purpose.*at lua/include/fail\.lua:2"):
+        run(server.url, BROKEN)
+
+
+@each_driver
+def test_a_script_that_does_not_compile_says_where(run: Run, server: EmbeddedRedis) -> None:
+    with pytest.raises(ScriptError, match=r"ompiling.*at lua/typo\.lua:6"):
+        run(server.url, TYPO)
+
+
+def test_a_restarted_server_is_taught_again(private_server: EmbeddedRedis) -> None:
+    with redis.Redis.from_url(private_server.url) as client:
+        execute(client, ONE)
         private_server.kill()
         private_server.start()
-        assert run(client, count, ["k"], [1]) == 2
+        assert execute(client, ONE) == 2
 
 
-def test_a_flush_between_teaching_and_asking_does_not_matter(
-    alone: redis.Redis, scripts: Scripts
-) -> None:
-    class Forgetful:
-        """A client whose server is flushed by somebody after each SCRIPT LOAD."""
-
-        def execute_command(self, *command: object) -> object:
-            reply = alone.execute_command(*command)
-            if command[0] == "SCRIPT LOAD":
-                alone.script_flush()
-            return reply
-
-    with alone:
-        assert run(Forgetful(), scripts.script("count"), ["k"], [5]) == 5  # type: ignore[arg-type]
-
-
-def test_an_error_carries_its_place(client: redis.Redis, scripts: Scripts) -> None:
-    with pytest.raises(ResponseError, match="on purpose") as caught:
-        run(client, scripts.script("broken"), ["k"])
-    assert caught.value.__notes__ == ["in rqueue's script broken, at lua/include/fail.lua:2"]
-
-
-def test_a_script_that_does_not_compile_says_where(client: redis.Redis, scripts: Scripts) -> None:
-    with pytest.raises(ResponseError, match="compiling") as caught:
-        run(client, scripts.script("typo"), ["k"])
-    assert caught.value.__notes__ == ["in rqueue's script typo, at lua/typo.lua:6"]
+def test_a_server_that_never_learns_is_no_endless_loop() -> None:
+    exchange = Exchange(ONE)
+    assert exchange.command()[0] == "EVALSHA"
+    assert exchange.refused(NoScriptError("No matching script."), "redis://here") is None
+    assert exchange.command()[0] == "EVAL"
+    again = exchange.refused(NoScriptError("No matching script."), "redis://here")
+    assert isinstance(again, RedisBusy)
 
 
 @pytest.mark.parametrize("name", SCRIPTS.names())
 def test_every_shipped_script_compiles(client: redis.Redis, name: str) -> None:
-    client.script_load(SCRIPTS.script(name).source)
-
-
-def test_loaded_scripts_can_be_called_by_their_sha(
-    make_server: Callable[..., EmbeddedRedis],
-) -> None:
-    script = SCRIPTS.script(SCRIPTS.names()[0])
-    with redis.Redis.from_url(make_server().url) as client:
-        assert client.script_exists(script.sha) == [False]
-        with pytest.raises(NoScriptError):
-            client.evalsha(script.sha, 1, "rqueue:{q}:meta")
-        client.script_load(script.source)
-        assert client.script_exists(script.sha) == [True]
+    try:
+        client.script_load(SCRIPTS.script(name).source)
+    except ResponseError as error:
+        pytest.fail(f"{name}: {error}")

@@ -21,12 +21,13 @@ from rqueue.client._sync.queue import Queue
 from rqueue.model.history_batch import pack
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
-from rqueue.protocol.scripts import Scripts, run
+from rqueue.protocol.scripts import Scripts
 from rqueue.testing import move_time
 from tests.property.agreement import differences
 from tests.property.model import Consumer, Job, Model
 from tests.property.sources import START_MS
 from tests.support import invariants
+from tests.support.run_script import run
 from tests.support.snapshot import take_snapshot
 
 KEEP_MS = 5_000

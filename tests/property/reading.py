@@ -21,11 +21,12 @@ from rqueue.model.job import Delivery
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, ScriptCall
 from rqueue.protocol.credit import WindowCredit
-from rqueue.protocol.scripts import Scripts, run
+from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.executors.main_thread import CurrentJob
 from rqueue_workers.worker.subscription import Subscription
+from tests.support.run_script import run
 
 
 class StagedConnection:

@@ -14,8 +14,8 @@ from redis import exceptions as rx
 
 from rqueue.errors import RedisTimeout, RQueueError, ServerError
 from rqueue.logs import logger
-from rqueue.protocol import scripts
 from rqueue.protocol.commands import ScriptCall
+from rqueue.protocol.exchange import Exchange
 from rqueue.transport.connection import Connection
 
 log = logger("rqueue.pool")
@@ -50,7 +50,7 @@ class PendingCommands:
         self._wire = wire
         self._answer_within = answer_within
         self._todo: deque[PendingCommand] = deque()
-        self._sent: tuple[PendingCommand, ScriptCall[Any]] | None = None
+        self._sent: tuple[PendingCommand, Exchange[Any]] | None = None
         self._sent_at = 0.0
         self._retry_at = 0.0
         self._tries = 0
@@ -103,29 +103,25 @@ class PendingCommands:
             pending = self._todo.popleft()
             call = pending.call()
             if call is not None:
-                self._send(pending, call, "EVALSHA", now)
+                self._send(pending, Exchange(call, pending.queue), now)
 
-    def _send(
-        self, pending: PendingCommand, call: ScriptCall[Any], command: str, now: float
-    ) -> None:
-        script = scripts.script(call.script)
-        body = script.sha if command == "EVALSHA" else script.source
-        self._sent, self._sent_at = (pending, call), now
+    def _send(self, pending: PendingCommand, exchange: Exchange[Any], now: float) -> None:
+        self._sent, self._sent_at = (pending, exchange), now
         try:
-            self._wire.send(command, body, 2, *call.keys, *call.args)
+            self._wire.send(*exchange.command())
         except ServerError as error:
             self._lost(error, now)
 
     def _read(self, now: float) -> None:
         assert self._sent is not None
-        pending, call = self._sent
+        pending, exchange = self._sent
         try:
             reply = self._wire.read()
-        except rx.NoScriptError:
-            self._send(pending, call, "EVAL", now)
-            return
         except rx.ResponseError as said:
-            error = self._wire.refused(call, said, pending.queue)
+            error = self._wire.refused(exchange, said)
+            if error is None:
+                self._send(pending, exchange, now)
+                return
             if isinstance(error, ServerError):
                 self._lost(error, now)
                 return
@@ -139,7 +135,7 @@ class PendingCommands:
             return
         self._sent = None
         self._found(now)
-        if pending.answered(call.read(reply)):
+        if pending.answered(exchange.answered(reply)):
             self._todo.append(pending)
 
     def _lost(self, error: Exception, now: float) -> None:

@@ -2,11 +2,13 @@ import re
 import signal
 import uuid
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import redis
 
 from rqueue.embedded.server import EmbeddedRedis
+from tests.support import parallel
 from tests.support import spark as spark_support
 from tests.support.redis_cluster import redis_cluster  # noqa: F401
 from tests.support.redis_server import OLDEST_NAME, MissingServer, Servers, binaries, chosen
@@ -32,8 +34,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     spark_support.parametrize(metafunc)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     spark_support.prepare(items)
+    if parallel.distributed(config):
+        parallel.prepare(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return parallel.scheduler(config, log)
 
 
 @pytest.fixture

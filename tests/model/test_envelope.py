@@ -127,7 +127,7 @@ def test_values_with_one_obvious_json_form() -> None:
         (Path("/x"), "user", "pass text"),
         (Pair(1, 2), "user", "pass a list or a dict"),
         (Real(1), "user", r"pass float\(value\)"),
-        (object(), "user", "object is not JSON; pass its id"),
+        pytest.param(object(), "user", "object is not JSON; pass its id", id="object"),
         (Point, "user", "type is not JSON"),
         ({1: "x"}, "user", "dict key 1 is an int; JSON has str keys only"),
         ({Word.A: "x"}, "user", "is a Word; JSON has str keys only"),

@@ -69,11 +69,15 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("spark", both, indirect=True)
 
 
+def needs_spark(item: pytest.Item) -> bool:
+    """Whether a test asks for a session."""
+    return not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
 def prepare(items: list[pytest.Item]) -> None:
     """Give tests on Spark time enough, and let those on the cluster come last."""
     for item in items:
-        asks = _FIXTURES & set(getattr(item, "fixturenames", ()))
-        if asks and item.get_closest_marker("timeout") is None:
+        if needs_spark(item) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TIMEOUT))
     items.sort(key=_on_cluster)
 

@@ -18,8 +18,16 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Passed on to pytest: make test ARGS="tests/lua -x"
 ARGS ?=
 
+# The whole suite runs in a process for each core, what ARGS chooses in one: a few tests would wait
+# for the processes only. Options alone ("-x", "--durations=20") choose nothing.
+WHOLE = $(if $(filter-out -%,$(ARGS)),,-n logical --maxprocesses 8)
+
+# What `make check` runs between two edits: what needs no worker, no Spark and no faults.
+CHECKED := tests/text tests/model tests/tasks tests/protocol tests/lua tests/shape tests/property/test_machine.py \
+  $(wildcard tests/test_*.py)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-spark test test-all soak fuzz java lint format bench bench-peers build clean
+.PHONY: help setup demo demo-spark check test test-all soak fuzz java lint format bench bench-peers build clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -32,11 +40,14 @@ demo: setup ## start a server and two workers, do real work, kill a worker, show
 demo-spark: setup ## the data pipeline at work: archive, kill the archiver, report, replay, compare
 	@$(BIN)/rqueue demo --spark $(ARGS)
 
+check: lint ## lint, and the tests of a minute: for between two edits
+	@RQUEUE_TEST_PROFILE=brief $(BIN)/python -m pytest -q $(CHECKED) $(ARGS)
+
 test: setup java ## run the tests: make test ARGS="tests/lua -x"
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(WHOLE) $(ARGS)
 
 test-all: setup java ## run also those that take minutes, such as kills of Spark in a row
-	@$(BIN)/python -m pytest -m 'not stress' $(ARGS)
+	@$(BIN)/python -m pytest $(WHOLE) -m 'not stress' $(ARGS)
 
 soak: setup ## faults of all kinds for minutes, and a verdict: make soak ARGS="--minutes 10 --seed 7 --server redis62"
 	@$(BIN)/python -m tests.soak $(ARGS)

@@ -36,8 +36,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     spark_support.prepare(items)
+    parallel.check(items)
     if parallel.distributed(config):
-        parallel.prepare(items)
+        parallel.sort(items)
 
 
 @pytest.hookimpl(optionalhook=True)

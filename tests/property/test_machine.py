@@ -1,6 +1,6 @@
 """Random interleavings of everything that producers, consumers and people do, against the model.
 
-`RQUEUE_TEST_PROFILE=thorough` runs many more and longer ones.
+`RQUEUE_TEST_PROFILE=thorough` runs many more and longer ones, `brief` a few.
 """
 
 import os
@@ -22,7 +22,10 @@ QUICK = settings(
     suppress_health_check=list(HealthCheck),
 )
 THOROUGH = settings(QUICK, max_examples=3000, stateful_step_count=80)
-PROFILE = THOROUGH if os.environ.get("RQUEUE_TEST_PROFILE") == "thorough" else QUICK
+BRIEF = settings(QUICK, max_examples=20)
+PROFILE = {"thorough": THOROUGH, "brief": BRIEF}.get(
+    os.environ.get("RQUEUE_TEST_PROFILE", ""), QUICK
+)
 
 
 @pytest.mark.each_server

@@ -37,18 +37,22 @@ FIRST = (
 @cache
 def group(file: str) -> str:
     """What runs in one process, one after the other: the file's name, or SPARK."""
+    if file.startswith("tests/pipeline/"):
+        return SPARK
     path = ROOT / file
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     return SPARK if ASKS_FOR_SPARK.search(text) else file
 
 
-def prepare(items: list[pytest.Item]) -> None:
-    """Order the groups; the order in a group stays."""
+def check(items: list[pytest.Item]) -> None:
+    """See to it that what needs Spark is in its group."""
     for item in items:
         if needs_spark(item) and group(_file(item.nodeid)) != SPARK:
-            raise pytest.UsageError(
-                f"{item.nodeid} needs Spark, but does not look so: see {__file__}"
-            )
+            raise pytest.UsageError(f"{item.nodeid}: its file does not look like one with Spark")
+
+
+def sort(items: list[pytest.Item]) -> None:
+    """Order the groups; the order in a group stays."""
     items.sort(key=lambda item: _rank(group(_file(item.nodeid))))
 
 
@@ -58,7 +62,7 @@ def distributed(config: pytest.Config) -> bool:
 
 
 def scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """Deals whole groups, in the order of `prepare`."""
+    """Deals whole groups, in the order of `sort`."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Groups(LoadScopeScheduling):

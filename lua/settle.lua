@@ -4,7 +4,7 @@
 ---   jobs, bytes: the consumer's whole window after this call (bytes 0: no limit); jobs "-1": settle only, no pull
 ---   freed: bytes of the settled jobs' values; batch, rows: packed history rows of the items, in their order
 ---   groups: "<ack>" or "<ack>,<done>,<retry>,<reject>,<release>": counts of items, in this order:
----   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail, park),
+---   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail, park, aside),
 ---   charge, how often it was delivered before this time ("" = not said), error | reject: id, cause | release: id
 --- REPLY: {now, state, timer, {ids refused because this consumer does not hold them}, behind, id, value, ...}
 ---   timer: ms until the next due job where this consumer is to watch it, else -1
@@ -72,7 +72,7 @@ local earlier, tail = false, false
 for at = at_retry, at_reject - 1, 6 do
   local id, delay, place, before = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 4]
   ids[#ids + 1] = id
-  if not delay or not (place == 'old' or place == 'head' or place == 'tail' or (place == 'park' and delay > 0))
+  if not delay or not (place == 'old' or place == 'head' or place == 'tail' or (place == 'park' or place == 'aside') and delay > 0)
     or before ~= '' and not tonumber(before) then
     return redis.error_reply('BADARGS settle: a retry needs a delay in ms, a place and a number of deliveries')
   end
@@ -219,6 +219,8 @@ if n_retry + n_reject > 0 then
             -- nobody here knows its task: it waits aside, keeps its place, and lets those behind it pass
             redis.call('HSET', base .. 'parked', id, error_)
             redis.call('HSET', base .. 'returns_to', id, 'park')
+          elseif place == 'aside' then
+            redis.call('HSET', base .. 'returns_to', id, 'old')
           elseif charge ~= '0' then
             errors_note(base, id, error_)
           end
@@ -230,7 +232,7 @@ if n_retry + n_reject > 0 then
           end
           if delay > 0 then
             local due = queue.now + math.ceil(delay)
-            if place ~= 'park' then job.due = due end
+            if place ~= 'park' and place ~= 'aside' then job.due = due end
             scheduled[#scheduled + 1] = { due = due, level = job.level, position = job.position, id = id }
             if not soonest or due < soonest then soonest = due end
           elseif place == 'tail' then

@@ -141,6 +141,17 @@ def parse_value(value: bytes) -> tuple[Header, bytes]:
     raise Undecodable("not a stored job (no header)", value)
 
 
+def has_crashed(value: bytes) -> bool:
+    """Whether a job was charged with a crash, as its stored value says."""
+    # nearly all headers are shorter: this is asked of every job
+    if value.count(b",", 0, value.find(b";")) < 7:
+        return False
+    try:
+        return parse_value(value)[0].crashes > 0
+    except Undecodable:
+        return False
+
+
 class Delivery:
     """One job in a consumer's hands. `id` is text; `value` is what the hash `jobs` holds.
 

@@ -75,6 +75,11 @@ class JobContext:
         return self._delivery.attempts
 
     @property
+    def crashes(self) -> int:
+        """How many of these cost a worker its process."""
+        return self._delivery.crashes
+
+    @property
     def enqueued_ms(self) -> int:
         """When the queue accepted the job."""
         return self._delivery.enqueued_ms

@@ -282,7 +282,7 @@ class Machine(RuleBasedStateMachine):
                     ["ack", "ack", "done", "retry", "retry", "retry before", "reject", "release"]
                 ),
                 st.sampled_from([0, 800]),
-                st.sampled_from(["old", "head", "tail", "park"]),
+                st.sampled_from(["old", "head", "tail", "park", "aside"]),
                 st.sampled_from([True, True, False]),
             ),
             min_size=1,
@@ -352,7 +352,7 @@ class Machine(RuleBasedStateMachine):
             elif outcome == "done":
                 done.append((id, None, b"1"))
             elif outcome.startswith("retry"):
-                delay, charge = (800, False) if return_to == "park" else (delay, charge)
+                delay, charge = (800, False) if return_to in ("park", "aside") else (delay, charge)
                 job = self.model.jobs.get(id)
                 before = job.deliveries if job else 0
                 if outcome == "retry before":

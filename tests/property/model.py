@@ -509,9 +509,9 @@ class Model:
                 lines.append((id, "dead"))
             elif delay:
                 due = self.now + delay
-                if return_to in ("tail", "park"):
-                    self.returns_to[id] = return_to
-                if return_to != "park":
+                if return_to in ("tail", "park", "aside"):
+                    self.returns_to[id] = "old" if return_to == "aside" else return_to
+                if return_to not in ("park", "aside"):
                     job.due = due
                 self.schedule(job, due)
                 later.append(due)

@@ -40,7 +40,8 @@ class Pulled(NamedTuple):
 class Retried(NamedTuple):
     """A job that failed and comes again. place: "old" (its position), "head" (with a delay: the
     head of its level when due), "tail", "park" (aside until a worker knows its task or the delay is
-    over; it keeps its place; error says why). charge: whether it counts as an attempt. error: JSON.
+    over; it keeps its place; error says why), "aside" (until the delay is over; it keeps its
+    place). charge: whether it counts as an attempt. error: JSON.
     deliveries: how often the job had been handed out before this time (`Header.deliveries`): an
     outcome of an earlier time, said again because its reply was lost, is refused; None: any time.
     """

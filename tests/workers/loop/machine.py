@@ -326,6 +326,7 @@ class Machine(RuleBasedStateMachine):
                 worker.excused = True
                 self.excuse(worker)
         assert not world.overtaken, world.overtaken
+        assert not world.not_alone, world.not_alone
         for queue in world.queues:
             snapshot = take_snapshot(self.client, queue.keys)
             mine = [job for job in world.jobs if job.queue == queue.name]

@@ -12,7 +12,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue_workers.worker import dispatcher
 from rqueue_workers.worker.dispatcher import LINGER_S, Dispatcher
+from rqueue_workers.worker.executors import main_thread
+from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.subscription import Subscription
 from tests.property.sources import frozen
 from tests.workers.loop.machine import Machine
@@ -79,6 +82,16 @@ def the_loop_never_rests(patch: Patch) -> None:
     patch.setattr(Dispatcher, "rest", lambda self, now: 0.0)
 
 
+@fault
+def a_crashed_job_runs_beside_others(patch: Patch) -> None:
+    patch.setattr(dispatcher, "has_crashed", lambda value: False)
+
+
+@fault
+def what_runs_still_is_not_waited_for(patch: Patch) -> None:
+    patch.setattr(Executor, "idle", True)
+
+
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_search_finds(
@@ -111,6 +124,42 @@ def test_the_check_of_order_finds_that_the_last_is_begun_first(
         played.enqueue(pick=0, many=[("sync", 0.0, [], 0)] * 3, alone=False)
         with pytest.raises(AssertionError, match="j2 begins before j0"):
             played.holds()
+    finally:
+        played.sound = False
+        played.teardown()
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_nothing_begins_while_redis_is_gone_before_a_crashed_job_is_settled(
+    planted: bool,
+    client: redis.Redis,
+    server: EmbeddedRedis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is in the main thread's hands may run during an outage, but not behind such a job."""
+    if planted:
+        monkeypatch.setattr(main_thread, "has_crashed", lambda value: False)
+    parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
+    played = type("Machine", (Machine,), parts)()
+    try:
+        played.begin(queues=1, spec={"async_slots": 0}, rare=False)
+        played.enqueue(pick=0, many=[("sync", None, [], 0), ("sync", 0.0, [], 0)], alone=False)
+        played.holds()
+        played.kill(pick=0)
+        played.hire(spec={"async_slots": 0}, rare=False)
+        played.holds()
+        crashed, behind = played.world.jobs
+        assert len(crashed.begins) == 2
+        played.world.fall()
+        played.tell(crashed)
+        played.world.settle()
+        assert not crashed.runs
+        assert len(behind.begins) == planted
+        assert len(played.world.not_alone) == planted
+        played.world.down = False
+        played.let_pass(1)
+        assert behind.ends == ["none"]
     finally:
         played.sound = False
         played.teardown()

@@ -18,7 +18,9 @@ import redis
 from redis import exceptions as rx
 
 from rqueue.client._sync.queue import Queue
+from rqueue.model.job import parse_value
 from rqueue.protocol.scripts import Scripts
+from rqueue.tasks.context import current_job
 from rqueue.tasks.control import Reject, Retry, Snooze
 from rqueue.tasks.decorator import task
 from rqueue.tasks.registry import Registry
@@ -28,6 +30,7 @@ from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage, consumer_of
 from rqueue_workers.worker import (
     dispatcher,
+    isolation,
     outage,
     recycling,
     shutdown,
@@ -105,6 +108,8 @@ class Worker:
         self.excused = False
         self.lost = -1
         """The registration that somebody took from it, by its number."""
+        self.alone: tuple[Truth, str, int] | None = None
+        """The crashed job that it began last, as which consumer, and by which delivery."""
         self.missed = False
         """Whether its registration was not there at the last renewal."""
 
@@ -199,6 +204,7 @@ class World:
         self._patches = ExitStack()
         self.log: list[str] = []
         self.overtaken: list[str] = []
+        self.not_alone: list[str] = []
 
     # -- the stage is set --------------------------------------------------------------------------
 
@@ -208,7 +214,7 @@ class World:
         stage = self.stage
         put = self._patches.enter_context
         for module in (
-            base, dispatcher, main_thread, outage, recycling, shutdown, standby_thread,
+            base, dispatcher, isolation, main_thread, outage, recycling, shutdown, standby_thread,
             subscription, worker_module,
         ):  # fmt: skip
             put(patch.object(module, "monotonic", stage.monotonic))
@@ -360,9 +366,12 @@ class World:
 
     def _begin(self, number: int) -> Truth:
         job = self.jobs[number]
+        if self._owner().dead:
+            raise Gone  # it went on behind one that its death has ended
         job.begins.append(self._owner().base)
         self.note(f"{job.begins[-1]} begins {job.id}")
         self._look_for_overtaken(job)
+        self._look_for_company(job)
         job.runs.append(self._owner())
         if self._owner().lost == self._owner().page.rejoins:
             job.excuses += 1
@@ -378,6 +387,32 @@ class World:
             waits = not other.begins and not other.cancelled
             if waits and other.plain and (other.queue, other.task) == (job.queue, job.task):
                 self.overtaken.append(f"{job.id} begins before {other.id}")
+
+    def _look_for_company(self, job: Truth) -> None:
+        """A job that was charged with a crash runs alone, and is settled before another begins."""
+        owner, context = self._owner(), current_job()
+        assert context is not None
+        beside = [other for other in self.jobs if owner in other.runs]
+        if owner.alone is not None:
+            before, consumer, deliveries = owner.alone
+            if before in beside:
+                self.not_alone.append(f"{job.id} begins beside {before.id}, which crashed before")
+            elif self._holds(before, consumer, deliveries):
+                self.not_alone.append(f"{job.id} begins before {before.id} is settled")
+            else:
+                owner.alone = None
+        if context.crashes:
+            if beside:
+                self.not_alone.append(f"{job.id} crashed before, and begins beside {beside}")
+            owner.alone = job, owner.consumer, context.delivery
+
+    def _holds(self, job: Truth, consumer: str, delivery: int) -> bool:
+        """Whether a job is still in these hands by this delivery."""
+        keys = next(queue.keys for queue in self.queues if queue.name == job.queue)
+        if job.id.encode() not in self.client.lrange(keys.held(consumer), 0, -1):
+            return False
+        value: Any = self.client.hget(keys.jobs, job.id)
+        return parse_value(value)[0].deliveries + 1 == delivery
 
     def _end(self, job: Truth) -> Any:
         if not job.verdict:

@@ -12,7 +12,7 @@ from time import monotonic
 
 from rqueue.errors import ConnectionLost, RedisTimeout, RegistrationLost, ServerError
 from rqueue.logs import logger
-from rqueue.model.job import Delivery
+from rqueue.model.job import Delivery, has_crashed
 from rqueue.model.job_order import came_back, overtakers
 from rqueue.protocol.wake import Wake, handed_over
 from rqueue.transport.wake_listener import WakeListener
@@ -22,6 +22,7 @@ from rqueue_workers.worker.attempt import Attempts, Unfit
 from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.executors.main_thread import CurrentJob, Now
 from rqueue_workers.worker.executors.threads import ThreadExecutor
+from rqueue_workers.worker.isolation import Isolation
 from rqueue_workers.worker.outage import Outage
 from rqueue_workers.worker.queue_polling import QueuePolling
 from rqueue_workers.worker.subscription import CHUNK, Subscription
@@ -65,6 +66,7 @@ class Dispatcher:
         """No more jobs are pulled."""
         self.kicked = False
         self.slot = slot
+        self.isolation = Isolation(subscriptions, executors, slot, self.divert)
         self._listener = listener
         self._by_name: dict[str, Subscription] = {}
         self._attempts = attempts
@@ -132,6 +134,7 @@ class Dispatcher:
         if (
             subscription.lost_reply
             or subscription.passing
+            or subscription.settle_first
             or subscription.pending > CHUNK
             or self.closing
         ):
@@ -166,7 +169,12 @@ class Dispatcher:
         staying = len(subscription.ids) - subscription.pending
         if staying < 0:
             staying = 0
-        if self.closing or (self._strict and not self.polling.pulls(subscription)):
+        isolation = self.isolation
+        if (
+            self.closing
+            or isolation.active
+            or (self._strict and not self.polling.pulls(subscription))
+        ):
             return staying
         room = 0
         seen = subscription.executors
@@ -176,6 +184,8 @@ class Dispatcher:
             room += self._room_beside(subscription, blocked)
         if self._prefetch and room > self._prefetch - staying:
             room = max(0, self._prefetch - staying)
+        if isolation.wary:
+            room = min(room, 1)
         return staying + room
 
     def _room_beside(self, subscription: Subscription, blocked: bool) -> int:
@@ -204,7 +214,7 @@ class Dispatcher:
             return True
         window = self.window(subscription, blocked)
         if window <= subscription.held:
-            return blocked and state == "interested"
+            return (blocked or self.isolation.active) and state == "interested"
         return state == "not_interested" and not subscription.tight
 
     def _lingers(self, subscription: Subscription, now: float) -> bool:
@@ -227,7 +237,7 @@ class Dispatcher:
 
     def deal(self, subscription: Subscription, jobs: Sequence[bytes], acquired: int) -> None:
         """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
-        if self.closing or subscription.back:
+        if self.closing or subscription.back or self.isolation.active:
             # a executor would begin them at once, and before those that are about to go back
             subscription.back.extend((jobs[i], len(jobs[i + 1])) for i in range(0, len(jobs), 2))
             return
@@ -236,11 +246,23 @@ class Dispatcher:
             return
         for i in range(0, len(jobs), 2):
             id_, value = jobs[i], jobs[i + 1]
+            if has_crashed(value):
+                self.isolation.admit(subscription, (id_, value, acquired))
+                self.deal(subscription, jobs[i + 2 :], acquired)
+                return
+            self.isolation.wary = False
             if self._threaded or self._sorter.is_async(value):
                 self.divert(subscription, id_, value, acquired)
             else:
                 subscription.executors.add(MAIN)
                 subscription.todo.append((id_, value, acquired))
+
+    def isolate(self, job: Now | None = None) -> bool:
+        """See to the job that is to run alone; whether anything changed. job: see `guarded`."""
+        with self.lock:
+            if job is not None and self.slot.job is not job:
+                return False
+            return self.isolation.advance(monotonic())
 
     def divert(self, subscription: Subscription, id: bytes, value: bytes, acquired: int) -> None:
         """Give one job to the executor it belongs to."""
@@ -324,6 +346,8 @@ class Dispatcher:
             subscription.state = "notified"
 
     def _revoke(self, subscription: Subscription, id: bytes) -> None:
+        if self.isolation.take(subscription, id):
+            return
         for entry in list(subscription.todo):
             if entry[0] == id:
                 try:
@@ -438,7 +462,7 @@ class Dispatcher:
                 if job.subscription is subscription
             ]
             executor.submit([job for job in waiting if job.subscription is not subscription])
-        return jobs
+        return jobs + self.isolation.take(subscription)
 
     def running_in(self, subscription: Subscription) -> set[bytes]:
         """Ids of a subscription's jobs that run."""
@@ -468,6 +492,8 @@ class Dispatcher:
                 times.append(subscription.hold_until - now)
             if subscription.pending and subscription.acks:
                 times.append(subscription.acks[0][6] + LINGER_S - now)
+        if until := self.isolation.until:
+            times.append(until - now)
         for executor in self.executors.values():
             again, gave_back = executor.stall(now)
             if again:

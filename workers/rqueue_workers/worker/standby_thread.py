@@ -116,6 +116,8 @@ class StandbyThread(threading.Thread):
                 ):
                     dispatcher.step(subscription, job)
             dispatcher.guarded(dispatcher.poll, job=job)
+        if dispatcher.isolation.active:
+            dispatcher.isolate(job)
         dispatcher.rest(monotonic())
         self._overdue(job)
         if (

@@ -11,9 +11,10 @@ from typing import NamedTuple, TypeVar
 
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.logs import logger
+from rqueue.model.job import parse_value
 from rqueue.model.labels import ALL
 from rqueue.protocol import commands
-from rqueue.protocol.commands.settle import Pulled, Window
+from rqueue.protocol.commands.settle import Pulled, Retried, Window
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.text.numbers import many
@@ -80,6 +81,8 @@ class Subscription:
         self.arrivals = Arrivals()
         self.gave_back = False
         """Jobs went back, and nothing was pulled since: they wait before what is handed over."""
+        self.settle_first = False
+        """What ended last in the main thread is to be settled before the next job begins."""
         self.passing: deque[tuple[bytes, int]] = deque()
         """Like `back`, but not to be acquired again in the same step: others are to have a look."""
         self.executors: set[int] = set()
@@ -195,6 +198,7 @@ class Subscription:
         self.arrivals.forget()
         self.cancelled.clear()
         self.flight = None
+        self.settle_first = False
         return stale
 
     # -- settle and pull ---------------------------------------------------------------------------
@@ -250,6 +254,13 @@ class Subscription:
             self.passing.append((id, len(value)))
         else:
             self.others.append(row)
+
+    def put_off(self, id: bytes, value: bytes, acquired: int, now: float, seconds: float) -> None:
+        """A job that has not begun is to wait aside for so long, and then in its place."""
+        deliveries = parse_value(value)[0].deliveries
+        later = Retried(id, round(seconds * 1000), "aside", False, b"", deliveries)
+        head = value.partition(b";")[0]
+        self.others.append((id, value, head, "", acquired, now, now, "snooze", "", later))
 
     def _prepare(self, window: int | None) -> Flight:
         if self.dones or self.others or self.back or self.doomed:
@@ -335,6 +346,8 @@ class Subscription:
         if acks:
             self.ids.difference_update([row[0] for row in acks])
             self._ended(len(acks))
+        if self.settle_first:
+            self.settle_first = self.pending > 0
         return self._read(pulled, window)
 
     def _restore(self, flight: Flight) -> None:

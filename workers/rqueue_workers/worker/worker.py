@@ -199,6 +199,8 @@ class Worker:
                 self._look_around(subscription)
             return
         dispatcher.kicked = False
+        if dispatcher.isolation.active and dispatcher.isolate():
+            return
         if self._look_around(None):
             return
         if not dispatcher.wait(dispatcher.rest(monotonic()), self.stop.fd):
@@ -224,6 +226,8 @@ class Worker:
         dispatcher = self.dispatcher
         subscription = dispatcher.polling.next()
         sure = self.spec.settings.lease_ms / 3000
+        if any(one.settle_first for one in self.subscriptions):
+            subscription = None
         if subscription is not None and monotonic() - dispatcher.outage.since < sure:
             self.main.run(subscription)
         elif dispatcher.outage.waiting:
@@ -312,6 +316,7 @@ class Worker:
                         job.cancelled = True
         for executor in self.executors.values():
             executor.give_back()
+        self.dispatcher.isolation.give_up()
         for subscription in self.subscriptions:
             subscription.back.clear()
         if stale:
@@ -401,6 +406,9 @@ class Worker:
             executor.give_back()
         for subscription in self.subscriptions:
             subscription.give_back()
+            subscription.back.extend(
+                (id_, len(value)) for id_, value, _ in self.dispatcher.isolation.take(subscription)
+            )
             if subscription.term and subscription.pending and not self.dispatcher.outage.waiting:
                 self.dispatcher.step(subscription, job)
 

@@ -125,6 +125,17 @@ class Executor:
     def close(self) -> None:
         """No more jobs will come."""
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits, begins or runs here. From any thread."""
+        # in the order in which a job goes from one to the next
+        return not (self.todo or self.beginning or self.running)
+
+    @property
+    def beginning(self) -> bool:
+        """Whether a job may be on its way from `todo` to `running`."""
+        raise NotImplementedError
+
     def strip(self) -> None:
         """In a child that a job forked: nothing else of this executor runs there."""
         self.todo.clear()

@@ -30,6 +30,7 @@ class EventLoopExecutor(Executor):
         self._free = list(range(self.slots - 1, -1, -1))
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._admitting = False
+        self._taking = False
         self._closed = False
         self._loop = _new_loop()
         self._thread = threading.Thread(target=self._run, name="rqueue-loop", daemon=True)
@@ -41,6 +42,11 @@ class EventLoopExecutor(Executor):
         if not self._admitting and self._free:
             self._admitting = True
             self._loop.call_soon_threadsafe(self._admit)
+
+    @property
+    def beginning(self) -> bool:
+        """Whether the loop has taken a job that it does not run yet."""
+        return self._taking or bool(self._tasks)
 
     def revoke(self, job: Job) -> None:
         """Cancel the task of a job that was cancelled."""
@@ -77,20 +83,23 @@ class EventLoopExecutor(Executor):
 
     def _admit(self) -> None:
         self._admitting = False
+        self._taking = True
         free, todo = self._free, self.todo
         while free:
             try:
                 job = todo.popleft()
             except IndexError:
-                return
+                break
             slot = free.pop()
             # not by the loop's factory, which is the application's: it may raise, or run at once
             self._tasks[slot] = work = asyncio.Task(self._work(slot, job), loop=self._loop)
             work.add_done_callback(partial(self._worked, slot, job))
+        self._taking = False
 
     def _worked(self, slot: int, job: Job, work: asyncio.Task[None]) -> None:
         """A slot's task is over. One that another job cancelled before it began never ran."""
         if self._tasks.get(slot) is work:
+            self._taking = True
             self._tasks.pop(slot)
             self._free.append(slot)
             self.todo.appendleft(job)

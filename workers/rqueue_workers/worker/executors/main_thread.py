@@ -12,7 +12,7 @@ from typing import Any
 from orjson import loads
 
 from rqueue.errors import SoftTimeLimit
-from rqueue.model.job import Delivery
+from rqueue.model.job import Delivery, has_crashed
 from rqueue.tasks.context import JobContext, current
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.attempt import NOTHING, Attempts, Unfit
@@ -152,7 +152,10 @@ class MainThreadExecutor:
                 if self._long_way(subscription, id_, value, acquired):
                     count += 1
                 started = clock()
-                if started >= limit or (head.count(b",") > 1 and delivered_before(head)):
+                if head.count(b",") > 1 and delivered_before(head):
+                    subscription.settle_first = has_crashed(value)
+                    break
+                if started >= limit:
                     break
                 continue
             slot.job = (subscription, id_, value, name, NOTHING, started, acquired, None)
@@ -184,7 +187,10 @@ class MainThreadExecutor:
                     (done if len(row) == 9 else other)(row)
             count += 1
             started = finished
-            if finished >= limit or (head.count(b",") > 1 and delivered_before(head)):
+            if head.count(b",") > 1 and delivered_before(head):
+                subscription.settle_first = has_crashed(value)
+                break
+            if finished >= limit:
                 break
         if forks.child:
             forks.leave()

@@ -25,6 +25,7 @@ class ThreadExecutor(Executor):
         self._tokens: SimpleQueue[bool] = SimpleQueue()
         self._guards = [threading.Lock() for _ in range(self.slots)]
         self._warned: set[int] = set()
+        self._taking = [False] * self.slots
         self._threads = [
             threading.Thread(target=self._loop, args=(i,), name=f"rqueue-{i}", daemon=True)
             for i in range(self.slots)
@@ -37,6 +38,11 @@ class ThreadExecutor(Executor):
         for job in jobs:
             self.todo.append(job)
             self._tokens.put(True)
+
+    @property
+    def beginning(self) -> bool:
+        """Whether a thread has taken a job that it does not run yet."""
+        return any(self._taking)
 
     def close(self) -> None:
         """Threads end when they are done."""
@@ -69,14 +75,18 @@ class ThreadExecutor(Executor):
 
     def _work(self, slot: int) -> None:
         guard = self._guards[slot]
+        taking = self._taking
         while self._tokens.get():
+            taking[slot] = True
             try:
                 job = self.todo.popleft()
             except IndexError:
+                taking[slot] = False
                 continue  # it was given back
             error: BaseException | None = None
             result: Any = None
             current.set(self._begin(slot, job))
+            taking[slot] = False
             try:
                 try:
                     result = job.plan.function(*job.args, **job.kwargs)

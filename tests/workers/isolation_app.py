@@ -1,0 +1,82 @@
+"""A job that takes its process with it, and others that run beside it; each says what it saw."""
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import redis
+
+from rqueue.tasks.context import current_job
+from rqueue.tasks.task import task
+
+_running: dict[str, int] = {}
+"""What runs in this process: id -> crashes of its job before this attempt."""
+_changed = threading.Condition()
+
+
+@contextmanager
+def _seen(key: str) -> Iterator[redis.Redis]:
+    """Say what runs beside this job when it begins."""
+    job = current_job()
+    with redis.Redis.from_url(os.environ["TEST_URL"]) as client:
+        with _changed:
+            beside = list(_running.items())
+            _running[job.id] = job.crashes
+            _changed.notify_all()
+        said = {"id": job.id, "crashes": job.crashes, "beside": beside, "pid": os.getpid()}
+        client.rpush(f"{key}:begun", json.dumps(said))
+        try:
+            yield client
+        finally:
+            with _changed:
+                del _running[job.id]
+
+
+def _die(key: str, beside: int) -> None:
+    """The first time when so many run beside it; later at once, and the others may end."""
+    with _seen(key) as client:
+        if current_job().crashes:
+            client.rpush(f"{key}:go", "go")
+        else:
+            with _changed:
+                _changed.wait_for(lambda: len(_running) > beside, 15)
+        os._exit(3)
+
+
+@task(name="die_beside")
+def die_beside(key: str, beside: int) -> None:
+    """End the process."""
+    _die(key, beside)
+
+
+@task(name="die_beside_on_loop")
+async def die_beside_on_loop(key: str, beside: int) -> None:
+    """The same of a loop, where the others need its turns to begin."""
+    while not current_job().crashes and len(_running) < beside:
+        await asyncio.sleep(0)
+    _die(key, 0)
+
+
+@task(name="beside")
+def beside(key: str) -> None:
+    """End when the poison has been alone."""
+    with _seen(key) as client:
+        client.blmove(f"{key}:go", f"{key}:go", 15)
+
+
+@task(name="beside_on_loop")
+async def beside_on_loop(key: str) -> None:
+    """The same."""
+    with _seen(key) as client:
+        while not client.exists(f"{key}:go"):
+            await asyncio.sleep(0.01)
+
+
+@task(name="quick")
+def quick(key: str) -> None:
+    """Say what is seen."""
+    with _seen(key):
+        pass

@@ -1,5 +1,5 @@
 --- Renew the leases of living consumers, and set right what others left behind (leases that ended, wake-ups that
---- nobody answered).
+--- nobody answered). Where the lease of one that is named had ended all the same, that charges none of its jobs.
 --- KEYS: meta, guard
 --- ARGV: lease, consumers...
 ---   lease: ms from now; consumers: names, at most 1000
@@ -9,6 +9,7 @@
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "consumer/maintenance"
+--- @include "finish/lapsed"
 
 local meta = KEYS[1]
 local lease = ARGV[1]
@@ -24,18 +25,29 @@ end
 
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
-
--- first write: frees (README)
-redis.call('HDEL', meta, 'oom')
-local gone = {}
+local gone, ended = {}, {}
 for i = FIRST, #ARGV do
   local name = ARGV[i]
   local until_ = redis.call('ZSCORE', base .. 'consumers', name)
   -- a lease that has ended is not revived, even where nobody has reclaimed it yet
-  if until_ and tonumber(until_) >= queue.now then
+  if not until_ or tonumber(until_) < queue.now then
+    gone[#gone + 1] = name
+    ended[name] = until_ and 'waits' or 'left'
+    failure = sound_type(base, 'lapsed:' .. name, 'list') or sound_type(base, 'consumer:' .. name, 'hash')
+    if failure then return failure end
+  end
+end
+
+-- first write: frees (README)
+redis.call('HDEL', meta, 'oom')
+for i = FIRST, #ARGV do
+  local name = ARGV[i]
+  if not ended[name] then
     redis.call('ZADD', base .. 'consumers', queue.now + lease, name)
   else
-    gone[#gone + 1] = name
+    -- who is named lives: the end of its lease charges nobody
+    lapsed_forgive(base, name)
+    if ended[name] == 'waits' then redis.call('HSET', base .. 'consumer:' .. name, 'alive', '1') end
   end
 end
 local left, more = maintenance_run(base, queue)

@@ -26,7 +26,7 @@ retries = st.builds(
     Retried,
     ids,
     st.sampled_from([0, 0, 500, 9_000_000]),
-    st.sampled_from(["old", "head", "tail", "park"]),
+    st.sampled_from(["old", "head", "tail", "park", "aside"]),
     st.booleans(),
     st.sampled_from([ERROR, b""]),
     st.sampled_from([None, None, 0, 1]),

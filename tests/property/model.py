@@ -30,6 +30,9 @@ class Job:
     attempts: int = 0
     crashes: int = 0
     max_crashes: int = 0
+    forgiven: tuple[int, int] | None = None
+    """Deliveries and position when a charge was taken back: until then its value has the length of
+    before."""
     suspected: list[int] = field(default_factory=list)
     """The positions that it had when a worker died that may have been running it."""
 
@@ -44,7 +47,7 @@ class Job:
         rest = (self.level, self.deliveries, self.attempts, self.max, self.due)
         crashes = (self.crashes, self.max_crashes)
         shown = "" if rest == (4, 0, 0, 0, 0) else "".join(f",{number}" for number in rest)
-        if any(crashes):
+        if any(crashes) or self.forgiven == (self.deliveries, self.position):
             shown = "".join(f",{number}" for number in (*rest, *crashes))
         return f"{self.position},{self.enqueued - EPOCH_MS}{shown};".encode() + self.body
 
@@ -65,6 +68,8 @@ class Consumer:
     told_until: int = 0
     held: list[str] = field(default_factory=list)
     wake: list[bytes] = field(default_factory=list)
+    alive: bool = False
+    """Somebody said that it lives, after its lease had ended."""
     running: dict[str, int] = field(default_factory=dict)
     """What was noted to run for long: id -> of which delivery."""
 
@@ -108,6 +113,8 @@ class Model:
     accepted: list[str] = field(default_factory=list)
     behind: str = ""
     """The job after which the last pull put what it took, "" where there was none."""
+    lapsed: dict[str, list[tuple[str, int, bool]]] = field(default_factory=dict)
+    """What the ends of leases cost: consumer -> (id, position, whether it was charged)."""
     crashed_until: list[int] = field(default_factory=list)
     """When the jobs are due that crashed again in the call that goes on."""
 
@@ -566,11 +573,24 @@ class Model:
                 c.lease_until = self.now + lease
             else:
                 gone.append(name)
+                if c:
+                    c.alive = True
+                else:
+                    self.forgive(name)
         ended = [c for c in self.consumers.values() if c.lease_until < self.now]
         ended.sort(key=lambda c: (c.lease_until, c.name))
         self.crashed_until = []
         for c in ended:
-            self.leave(c, self.suspects(c))
+            before = {id: len(self.jobs[id].suspected) for id in c.held}
+            charged = [] if c.alive else self.suspects(c)
+            cost = [
+                (id, self.jobs[id].position, id in charged)
+                for id in c.held
+                if id in charged or len(self.jobs[id].suspected) > before[id]
+            ]
+            if cost:
+                self.lapsed[c.name] = cost
+            self.leave(c, charged)
         late = [c for c in self.in_state("notified") if c.told_until <= self.now]
         for c in sorted(late, key=lambda c: (c.told_until, c.name)):
             self.settle_state(c, "interested")
@@ -580,6 +600,20 @@ class Model:
             elif self.scheduled and not self.watched():
                 self.pass_timer()
         return gone, len(ended)
+
+    def forgive(self, name: str) -> None:
+        """It lives: what the end of its lease cost is taken back, but for the dead."""
+        for id, position, charged in self.lapsed.pop(name, []):
+            job = self.jobs.get(id)
+            if job is None or id in self.dead or job.position != position:
+                continue
+            if not charged:
+                if position in job.suspected:
+                    job.suspected.remove(position)
+            elif job.crashes:
+                job.crashes -= 1
+                job.attempts = max(0, job.attempts - 1)
+                job.forgiven = job.deliveries, job.position
 
     def resume(self) -> bool:
         if not self.paused:

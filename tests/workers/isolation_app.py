@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import redis
 
 from rqueue.tasks.context import current_job
-from rqueue.tasks.task import task
+from rqueue.tasks.decorator import task
 
 _running: dict[str, int] = {}
 """What runs in this process: id -> crashes of its job before this attempt."""

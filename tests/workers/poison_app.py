@@ -1,7 +1,9 @@
 """Jobs that cost a worker its process, or a pool all of its, beside others that do not."""
 
+import ctypes
 import os
 import signal
+import threading
 
 import redis
 
@@ -59,6 +61,15 @@ def sabotage(key: str) -> None:
     """Break rqueue itself: the worker cannot say what became of the job."""
     _say(key, "poison")
     rqueue_workers.worker.subscription.pack_rows = None  # type: ignore[assignment]
+
+
+@task(name="inject")
+def inject(key: str) -> None:
+    """Raise SystemExit in the main thread, in rqueue's own code, and wait for what comes of it."""
+    thread = ctypes.c_ulong(threading.main_thread().ident or 0)
+    _say(key, "about to raise")
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(SystemExit))
+    threading.Event().wait(15)
 
 
 @task(name="elsewhere")

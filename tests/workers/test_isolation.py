@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 import redis
 
-from rqueue.client import Call, Queue
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.model.job import JobState
+from rqueue.protocol import commands
+from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
-from tests.workers.pools import Pool, causes, eventually
+from tests.workers.pools import Pool, causes, eventually, go, pop, started
 from tests.workers.test_poison import ended, rows
 
 MakePool = Callable[..., Pool]
@@ -69,4 +71,30 @@ def test_what_ran_beside_poison_is_charged_once_and_ends_well(
     assert len(charged) >= beside
     assert set(charged.values()) <= {1}
     assert not (wrong := beside_a_crashed_one(client, queue_name)), wrong
+    assert pool.drained() == Exit.OK
+
+
+def test_a_crashed_job_does_not_stop_a_process_that_runs_a_long_one(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    """It waits for a while, then aside, in its place, and the others go on; it runs in the end."""
+    said = f"{queue_name}-said"
+    crashed = queue.send("note", [said, "crashed"])
+    with queue.consumer(jobs=1, name="dead") as dead:
+        assert [job.id for job in dead.pull()] == [crashed.id]
+        pool = make_pool(threads=2, async_slots=2)
+        long = queue.send("hold", [queue_name])
+        started(client, queue_name)
+        ran = [commands.Ran(crashed.id)]
+        execute(client, commands.reclaim(queue.keys, dead.name, b'{"kind":"crash"}', ran))
+    eventually(lambda: crashed.state() is JobState.SCHEDULED, lambda: pool.log)
+    behind = queue.enqueue_many(Call("note", (said, str(i))) for i in range(20))
+    for _ in behind:
+        assert pop(client, said) != "crashed"
+    assert long.state() is JobState.HELD
+    go(client, queue_name)
+    assert pop(client, said) == "crashed"
+    eventually(lambda: ended(queue), lambda: f"{queue.counts()}\n{pool.log}")
+    assert crashed.state() is JobState.DONE
+    assert [row["id"] for row in rows(queue, "snooze")][:1] == [crashed.id]
     assert pool.drained() == Exit.OK

@@ -206,6 +206,29 @@ def test_a_fault_of_rqueue_itself_charges_nobody_and_ends_the_pool(
     assert job.state() is JobState.READY
 
 
+def test_a_job_that_makes_rqueue_fail_again_is_charged(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    """It raises an exception in a thread of the worker: once is an accident."""
+    job = queue.send("inject", [queue_name])
+    pool = make_pool(app=[APP], threads=2)
+    for charged in (0, 1, 2, 3):
+        eventually(lambda charged=charged: client.llen(queue_name) > charged, lambda: pool.log)
+        # the main thread wakes up: it raises in its own code
+        for one in client.client_list():
+            if one["cmd"] == "blpop":
+                client.client_kill_filter(_id=one["id"])
+        pool.said("a fault of rqueue's own", charged + 1)
+        eventually(lambda charged=charged: header(queue, job.id).crashes == charged)
+    assert job.state() is JobState.DEAD
+    assert causes(queue, job.id) == [("crash", "exit code 70")] * 3
+    assert pool.log.count("a fault of rqueue's own, no job is charged") == 1
+    assert pool.log.count(f"not the first one while it ran {job.id}: charged") == 3
+    eventually(lambda: ended(queue))
+    assert {row["id"] for row in rows(queue, "crash", "dead")} == {job.id}
+    assert pool.drained() == Exit.OK
+
+
 def test_workers_that_die_idle_are_replaced_more_slowly_each_time(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:

@@ -176,3 +176,8 @@ class StatusPage:
 def consumer_of(base: str, rejoins: int) -> str:
     """The consumer name of a worker process in all its queues."""
     return f"{base}.{rejoins}"
+
+
+def worker_of(consumer: str) -> str:
+    """The base name that a consumer's name was made of."""
+    return consumer.rpartition(".")[0]

@@ -1,5 +1,6 @@
 --- @include "consumer/remove"
 --- @include "finish/suspects"
+--- @include "finish/lapsed"
 --- @include "consumer/lists"
 --- @include "consumer/notify"
 --- @include "consumer/notify_next"
@@ -18,15 +19,19 @@ local function maintenance_leases(base, queue)
   local gone, room = 0, MAINTENANCE_JOBS
   for _, consumer in ipairs(ended) do
     if room == 0 then break end
-    queue.worker = redis.call('HGET', base .. 'consumer:' .. consumer, 'worker') or ''
-    local cause = { kind = 'crash', type = 'LeaseEnded', at = queue.now, worker = queue.worker, traceback = '',
+    local row = redis.call('HMGET', base .. 'consumer:' .. consumer, 'worker', 'alive')
+    queue.worker = row[1] or ''
+    local cause = { kind = 'crash', type = 'LeaseEnded', at = queue.now, worker = queue.worker, consumer = consumer,
+      traceback = '',
       message = 'the lease of the worker ended: its host, its pool or its connection was gone' }
-    local count
-    local left, given = consumer_remove_slice(base, queue, consumer, function(jobs, others)
-      local charged
+    local charged, count = {}, 0
+    local left, given = consumer_remove_slice(base, queue, consumer, not row[2] and function(jobs, others)
       charged, count = suspects_of(base, consumer, jobs, others, cause)
       return charged
-    end, room)
+    end or charged, room)
+    local ids = {}
+    for id in pairs(charged) do ids[#ids + 1] = id end
+    lapsed_note(base, consumer, ids)
     if left == 0 then
       consumer_remove(base, queue, consumer)
       gone = gone + 1

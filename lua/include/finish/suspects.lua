@@ -28,12 +28,18 @@ local function suspects_known(base, job)
   return false
 end
 
---- The charge of a job of which nobody knows whether it ran. `cause`: why the lease ended.
-local function suspects_charge(base, job, cause)
+local function suspects_copy(cause)
   local own = {}
   for key, value in pairs(cause) do own[key] = value end
+  return own
+end
+
+--- The charge of a job of which nobody knows whether it ran. `cause`: why the lease ended.
+local function suspects_charge(base, job, cause)
+  local own = suspects_copy(cause)
+  own.position = job.position
   if not suspects_known(base, job) then
-    own.kind, own.position = 'suspected', job.position
+    own.kind = 'suspected'
     own.message = cause.message .. '; whether this job, the oldest that it held, had begun is not known: it is not charged'
     return { suspicion = own }
   end
@@ -56,7 +62,9 @@ local function suspects_of(base, consumer, jobs, left, cause)
     local deliveries, acquired, started = string.match(notes[i] or '', '^(%d+),(%d+),(%d+)$')
     if deliveries and tonumber(deliveries) == job.deliveries then
       count = count + 1
-      charged[job.id] = { cause = cause, turn = before + count, acquired = tonumber(acquired), started = tonumber(started) }
+      local own = suspects_copy(cause)
+      own.position = job.position
+      charged[job.id] = { cause = own, turn = before + count, acquired = tonumber(acquired), started = tonumber(started) }
     end
   end
   if left == 0 and before + count == 0 then

@@ -75,7 +75,7 @@ local function sound_fault(base, levels, names)
       seen[name] = true
       fault = sound_type(base, 'consumer:' .. name, 'hash') or sound_type(base, 'held:' .. name, 'list')
         or sound_type(base, 'wake:' .. name, 'list') or sound_type(base, 'running:' .. name, 'hash')
-        or sound_numbers(base, 'consumer:' .. name, SOUND_ROW)
+        or sound_type(base, 'lapsed:' .. name, 'list') or sound_numbers(base, 'consumer:' .. name, SOUND_ROW)
       if fault then return fault end
     end
   end

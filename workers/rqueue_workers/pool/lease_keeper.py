@@ -12,7 +12,7 @@ from rqueue.protocol.commands import ScriptCall
 from rqueue.protocol.commands.consumers import Left, Ran, Renewed
 from rqueue.protocol.keys import QueueKeys
 from rqueue_workers.pool.processes import WorkerProcess
-from rqueue_workers.status_page import Running
+from rqueue_workers.status_page import Running, worker_of
 
 log = logger("rqueue.pool")
 
@@ -64,17 +64,25 @@ class Renewal:
         self._clock = clock
         self._sent: set[str] = set()
         self._missing: set[str] = set()
+        self._naming: set[str] = set()
+        self._named: set[str] = set()
 
     def call(self) -> ScriptCall[Renewed]:
-        """Name who lives now, not who lived when the renewal became due."""
+        """Name who lives now, not who lived when the renewal became due. Once more under its former
+        name too, where a worker had to register again: who is named lives, and the end of its lease
+        is no crash of its jobs."""
         living = self._living()
         self._sent = {name for name, at_work in living.items() if at_work}
-        return commands.renew(self._keys, self._lease_ms, list(living))
+        self._naming = set(living)
+        workers = {worker_of(name) for name in living}
+        former = [name for name in self._named - self._naming if worker_of(name) in workers]
+        return commands.renew(self._keys, self._lease_ms, [*living, *former])
 
     def answered(self, reply: Renewed) -> bool:
         """Tell of leases that ended all the same: Redis was gone, or this process was stopped. What
         the dead held goes back in steps, one at once after the other."""
         self._clock.hear(reply.now)
+        self._named = self._naming
         # once may mean that it is just registering again: after an outage they all are
         missing = self._sent.intersection(reply.gone)
         ended = sorted(missing & self._missing)

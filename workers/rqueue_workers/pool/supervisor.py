@@ -33,7 +33,7 @@ from rqueue_workers.pool.restart_policy import RestartPolicy
 from rqueue_workers.pool.rolling_restart import RollingRestart
 from rqueue_workers.pool.signals import Inbox, Lifeline
 from rqueue_workers.pool.status_report import report, workers
-from rqueue_workers.pool.verdict import Verdict, judge
+from rqueue_workers.pool.verdict import OwnFaults, Verdict, judge
 from rqueue_workers.spec import PoolSpec
 from rqueue_workers.status_page import STOP, WAITING
 
@@ -73,6 +73,7 @@ class Supervisor:
         self._clock = RedisClock()
         self._respawn = RestartPolicy(spec.respawn_delays)
         self._oom_kills = OomKills()
+        self._own_faults = OwnFaults()
         settings = spec.worker.settings
         self._keys = [QueueKeys(queue, settings.namespace) for queue in spec.worker.queues]
         self._interval = renewal_interval(settings.lease_ms)
@@ -316,7 +317,7 @@ class Supervisor:
 
     def _exited(self, process: WorkerProcess, exit_cause: ExitCause, now: float) -> None:
         """Give back what it held, say why it died, and see to its successor."""
-        verdict = judge(process, exit_cause, self._oom_kills)
+        verdict = judge(process, exit_cause, self._oom_kills, self._own_faults)
         if verdict.no_start:
             self._could_not_start(process, exit_cause)
         for index, keys in enumerate(self._keys):
@@ -345,7 +346,7 @@ class Supervisor:
             process.pid,
             verdict.exit_cause,
             f"it ran {jobs}" if jobs else "it ran no job",
-            "; a fault of rqueue's own, no job is charged" if verdict.ours else "",
+            _own_fault(verdict) if verdict.ours else "",
         )
 
     def _make_room(self, verdict: Verdict, now: float) -> None:
@@ -409,3 +410,10 @@ class Supervisor:
             )
             if idle and self._stage == WORKING:
                 self._retire(process)
+
+
+def _own_fault(verdict: Verdict) -> str:
+    if not verdict.charged:
+        return "; a fault of rqueue's own, no job is charged"
+    ids = ", ".join(job.id for job in verdict.charged)
+    return f"; a fault of rqueue's own, and not the first one while it ran {ids}: charged"

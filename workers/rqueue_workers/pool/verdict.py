@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from rqueue_workers.exit_codes import Exit
@@ -15,14 +16,17 @@ from rqueue_workers.pool.exit_cause import (
 from rqueue_workers.pool.processes import WorkerProcess
 from rqueue_workers.status_page import Running
 
+REMEMBERED = 5000
+"""Jobs of which it is remembered that they ran when rqueue failed."""
+
 
 class Verdict(NamedTuple):
     """How a worker died.
 
     ordered: it left when it was told to, or when it was to be recycled. crashed: it died by itself.
-    no_start: the application or Redis kept it from starting. ours: by a fault of rqueue's own,
-    for which no job is charged. oom: the kernel ran out of memory. charged: the jobs that cost the
-    process, in the order in which they began.
+    no_start: the application or Redis kept it from starting. ours: by a fault of rqueue's own, for
+    which no job is charged but those that ran at such a fault before (`OwnFaults`). oom: the kernel
+    ran out of memory. charged: the jobs that cost the process, in the order in which they began.
     """
 
     process: WorkerProcess
@@ -58,7 +62,30 @@ class Verdict(NamedTuple):
         return limit_cause(jobs[0].deadline - jobs[0].started, worker, at)
 
 
-def judge(process: WorkerProcess, exit_cause: ExitCause, oom_kills: OomKills) -> Verdict:
+class OwnFaults:
+    """Remembers which jobs ran when a worker of this pool died by a fault of rqueue's own. One is
+    an accident to them; a job of which that happens again may well cause it, as one does that
+    raises exceptions in threads that are not its own."""
+
+    def __init__(self) -> None:
+        self._ran: dict[tuple[int, str], None] = {}
+
+    def again(self, running: Iterable[Running]) -> list[Running]:
+        """Those of the jobs that ran at this fault which ran at an earlier one too."""
+        again = []
+        for job in running:
+            key = (job.queue, job.id)
+            if key in self._ran:
+                again.append(job)
+            self._ran[key] = None
+        while len(self._ran) > REMEMBERED:
+            del self._ran[next(iter(self._ran))]
+        return again
+
+
+def judge(
+    process: WorkerProcess, exit_cause: ExitCause, oom_kills: OomKills, own_faults: OwnFaults
+) -> Verdict:
     """Say what a death means. Reads the worker process's page."""
     running = process.page.running()
     ordered = (process.asked or not process.stays) and exit_cause.code in (Exit.OK, Exit.UNFINISHED)
@@ -68,7 +95,7 @@ def judge(process: WorkerProcess, exit_cause: ExitCause, oom_kills: OomKills) ->
     crashed = not (ordered or process.killed or unheard or no_start)
     ours = crashed and process.page.our_fault
     if crashed:
-        charged = [] if ours else running
+        charged = own_faults.again(running) if ours else running
     else:
         overdue = {(job.slot, job.id) for job in process.overdue}
         charged = [job for job in running if (job.slot, job.id) in overdue]

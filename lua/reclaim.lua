@@ -4,7 +4,8 @@
 --- ARGV: consumer, cause, charged...
 ---   cause: JSON object that says how it died
 ---   charged: id, when it was acquired, when it began (ms; 0 = not known), ... of the jobs that were running
---- REPLY: {now, jobs that it still holds}: 0 = it is gone; call again, with all the same, while some is left
+--- REPLY: {now, jobs that it still holds, {id, task, cause JSON, ... of jobs that are dead now, for their crashes}}: 0 =
+---   it is gone; call again, with all the same, while some is left
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
 --- @include "queue/open"
 --- @include "queue/sound"
@@ -39,4 +40,4 @@ if failure then return failure end
 queue.worker = worker
 local left = consumer_remove_slice(base, queue, consumer, charged)
 if left == 0 then consumer_remove(base, queue, consumer) end
-return { queue.now, left }
+return { queue.now, left, queue.died or {} }

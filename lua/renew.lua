@@ -4,7 +4,8 @@
 --- ARGV: lease, consumers...
 ---   lease: ms from now; consumers: names, at most 1000
 --- REPLY: {now, {names that are not registered any more}, consumers whose leases had ended and that left in this call,
----   1 if more such are left: call again at once}
+---   1 if more such are left: call again at once, {id, task, cause JSON, ... of jobs that are dead now, for their
+---   crashes}}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue/open"
 --- @include "queue/sound"
@@ -51,4 +52,4 @@ for i = FIRST, #ARGV do
   end
 end
 local left, more = maintenance_run(base, queue)
-return { queue.now, gone, left, more and 1 or 0 }
+return { queue.now, gone, left, more and 1 or 0, queue.died or {} }

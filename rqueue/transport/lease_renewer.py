@@ -13,6 +13,7 @@ from rqueue.errors import ServerError
 from rqueue.logs import logger
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Renewed
+from rqueue.protocol.crash_report import log_died
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.connection import Connection
 
@@ -111,6 +112,7 @@ class Renewer:
                 pause = self._pace.failed()
                 continue
             pause = self._pace.answered(renewed)
+            log_died(log, self._keys.queue, renewed.died)
             for name in renewed.gone:
                 self._consumers.remove(name)
                 log.warning("the lease of consumer %s in queue %s ended", name, self._keys.queue)

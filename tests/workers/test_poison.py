@@ -53,6 +53,12 @@ def test_poison_jobs_in_front_do_not_stop_a_queue(
         assert job.state() is JobState.DEAD
         assert causes(queue, job.id) == [("crash", "exit code 3")] * 3
         assert (header(queue, job.id).attempts, header(queue, job.id).crashes) == (3, 3)
+        who = f"job {job.id} (task die_alone, queue {queue_name})"
+        (told,) = [line for line in pool.log.splitlines() if f"{who} is dead after" in line]
+        assert "is dead after 3 crashes in 3 attempts" in told
+        assert "ERROR" in told and "; the last one: exit code 3" in told
+        assert f"rqueue show {job.id} -q {queue_name}" in told
+        assert f"rqueue dead requeue {queue_name} --task die_alone" in told
     assert client.llen(said) == 15
     assert [job.state() for job in behind] == [JobState.DONE] * 20
     assert Counter(row["id"] for row in rows(queue, "crash", "dead")) == {j.id: 3 for j in poison}
@@ -76,6 +82,7 @@ def test_a_job_that_takes_the_whole_pool_with_it_buries_nobody_else(
         deaths += pool.dead
         assert deaths <= 5
     assert poison.state() is JobState.DEAD
+    eventually(lambda: f"job {poison.id} (task die_with_all" in pool.log, lambda: pool.log)
     # it is gone within a tenth of a second: the first time nobody knows it, so nobody is charged
     suspected, *charged = causes(queue, poison.id)
     assert suspected == ("suspected", "LeaseEnded")

@@ -19,6 +19,7 @@ local function consumer_remove_slice(base, queue, consumer, charged, most)
   if type(charged) == 'function' then charged = charged(jobs, left) end
   -- first write: frees (README)
   redis.call('LTRIM', held, 0, -#ids - 1)
+  queue.died = queue.died or {}
   local back = release_jobs(base, consumer, jobs, charged, queue)
   if back > 0 and not queue.paused then
     consumer_notify(base, queue.now, back, queue.timer, queue.ranked)

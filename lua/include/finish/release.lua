@@ -40,7 +40,8 @@ end
 --- Jobs that a consumer held, and that are off its list by now, go back to their old positions. Those in `charged`
 --- (id -> charge) count one attempt and one crash; at the limit of either they are dead-lettered, and from the second
 --- crash on they wait before they are back. Returns how many became ready again. `state` = {now=, since=, keep=, max=,
---- history_max=, paused=, timer=, worker=}
+--- history_max=, paused=, timer=, worker=}; where it has a list `died`, that gets id, task
+--- and cause of each job that was charged for the last time.
 local function release_jobs(base, consumer, jobs, charged, state)
   local returned, stored, records, lines, scheduled, soonest = {}, {}, {}, {}, {}, nil
   local most
@@ -58,6 +59,9 @@ local function release_jobs(base, consumer, jobs, charged, state)
         crashes = redis.call('HGET', base .. 'meta', 'max_crashes') or CRASHES }
       last, cause, line, delay = release_charge(job, charge, most, state)
       lines[#lines + 1] = line
+      if last and state.died then
+        for _, said in ipairs({ id, value_task(job.envelope), cause }) do state.died[#state.died + 1] = said end
+      end
     end
     job.deliveries = job.deliveries + 1
     if last then

@@ -16,6 +16,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Mode
 from rqueue.protocol.commands.settle import Pulled, Retried, Window
 from rqueue.protocol.consumer_state import DEFAULT_LEASE_MS, ConsumerState, consumer_name
+from rqueue.protocol.crash_report import log_died
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.keys import QueueKeys
@@ -264,6 +265,7 @@ class AsyncConsumerSteps(ConsumerState):
                     pause = pace.failed()
                     continue
                 pause = pace.answered(renewed)
+                log_died(log, self.keys.queue, renewed.died)
                 if renewed.gone:
                     log.warning("the lease of consumer %s in %s ended", name, self.keys.queue)
                     self._ended = True

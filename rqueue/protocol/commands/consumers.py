@@ -22,14 +22,24 @@ class Registered(NamedTuple):
     state: str
 
 
+class Died(NamedTuple):
+    """A job that is dead because it crashed once too often. `cause`: of the last crash, JSON."""
+
+    id: str
+    task: str
+    cause: bytes
+
+
 class Renewed(NamedTuple):
     """`gone`: consumers whose lease had ended. `reclaimed`: dead ones that left, their jobs given
-    back. `more`: other dead ones hold jobs still; renew again at once."""
+    back; `died`: those of the jobs that are dead now. `more`: other dead ones hold jobs still;
+    renew again at once."""
 
     now: int
     gone: list[str]
     reclaimed: int
     more: bool
+    died: Sequence[Died] = ()
 
 
 class Ran(NamedTuple):
@@ -42,10 +52,11 @@ class Ran(NamedTuple):
 
 
 class Left(NamedTuple):
-    """`held`: jobs still in its hands; call again until 0."""
+    """`held`: jobs that it still holds; call again until 0. `died`: those that are dead now."""
 
     now: int
     held: int
+    died: Sequence[Died] = ()
 
 
 def _read_registered(reply: Any) -> Registered:
@@ -53,11 +64,19 @@ def _read_registered(reply: Any) -> Registered:
 
 
 def _read_renewed(reply: Any) -> Renewed:
-    return Renewed(reply[0], [text(name) for name in reply[1]], reply[2], bool(reply[3]))
+    now, gone, reclaimed, more, died = reply
+    return Renewed(now, [text(name) for name in gone], reclaimed, bool(more), _read_died(died))
+
+
+def _read_died(flat: Sequence[bytes]) -> list[Died]:
+    return [
+        Died(text(id), text(task), cause)
+        for id, task, cause in zip(flat[::3], flat[1::3], flat[2::3], strict=True)
+    ]
 
 
 def _read_left(reply: Any) -> Left:
-    return Left(reply[0], reply[1])
+    return Left(reply[0], reply[1], _read_died(reply[2]) if len(reply) > 2 else ())
 
 
 def _read_noted(reply: Any) -> int:

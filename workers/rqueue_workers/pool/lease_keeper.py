@@ -10,6 +10,7 @@ from rqueue.logs import logger
 from rqueue.protocol import commands
 from rqueue.protocol.commands import ScriptCall
 from rqueue.protocol.commands.consumers import Left, Ran, Renewed
+from rqueue.protocol.crash_report import log_died
 from rqueue.protocol.keys import QueueKeys
 from rqueue_workers.pool.processes import WorkerProcess
 from rqueue_workers.status_page import Running, worker_of
@@ -95,6 +96,7 @@ class Renewal:
                 self.queue,
                 reply.reclaimed,
             )
+        log_died(log, self.queue, reply.died)
         return reply.more
 
     def refused(self, error: RQueueError) -> None:
@@ -201,6 +203,7 @@ class Reclaim:
     def answered(self, reply: Left) -> bool:
         """Go on while it holds jobs."""
         self._clock.hear(reply.now)
+        log_died(log, self.queue, reply.died)
         return reply.held > 0
 
     def refused(self, error: RQueueError) -> None:

@@ -1,9 +1,10 @@
---- Add a consumer to the queue, with a lease and a term of its own.
+--- Add a consumer to the queue, with a lease and a term of its own. Said again with the same token, because the reply
+--- was lost, it changes nothing and answers the same term.
 --- KEYS: meta, guard
---- ARGV: consumer, mode, priority, jobs, bytes, lease, slots, worker, limits
+--- ARGV: consumer, mode, priority, jobs, bytes, lease, slots, worker, limits, token
 ---   mode: acquire | browse; jobs, bytes: its window; lease: ms; slots: jobs it can run at once
 ---   limits: what its tasks allow: JSON, {task: [attempts, crashes]}, 0 where a task says nothing, "*" for all; "" =
----   none
+---   none; token: of whoever registers, "" = none
 --- REPLY: {now, term, state}; state notified: work waits, pull
 --- ERRORS: BADARGS | DAMAGED | EXISTS | SCHEMA
 --- @include "queue/open"
@@ -21,6 +22,7 @@ local lease = ARGV[6]
 local slots = ARGV[7]
 local worker = ARGV[8]
 local limits = ARGV[9]
+local token = ARGV[10]
 
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
@@ -42,6 +44,11 @@ if limits ~= '' then
   if not known then return redis.error_reply('BADARGS register: limits that cannot be read') end
 end
 if redis.call('EXISTS', base .. 'consumer:' .. consumer) == 1 then
+  local row = redis.call('HMGET', base .. 'consumer:' .. consumer, 'token', 'term', 'state')
+  local until_ = redis.call('ZSCORE', base .. 'consumers', consumer)
+  if token ~= '' and row[1] == token and row[2] and row[3] and until_ and tonumber(until_) >= queue.now then
+    return { queue.now, row[2], row[3] }
+  end
   return redis.error_reply('EXISTS a consumer of this name is registered')
 end
 if redis.call('ZCARD', base .. 'consumers') >= 4096 then
@@ -63,6 +70,7 @@ redis.call('ZADD', base .. 'consumers', queue.now + lease, consumer)
 redis.call('HSET', base .. 'consumer:' .. consumer, 'term', term, 'priority', priority, 'mode', mode, 'jobs', jobs,
   'bytes', bytes, 'held_bytes', 0, 'slots', slots, 'worker', worker, 'since', string.format('%d', queue.now))
 if limits ~= '' then redis.call('HSET', base .. 'consumer:' .. consumer, 'limits', limits) end
+if token ~= '' then redis.call('HSET', base .. 'consumer:' .. consumer, 'token', token) end
 local state
 if mode == 'browse' then
   state = jobs > 0 and 'browsers' or 'not_interested'

@@ -80,6 +80,8 @@ class ConsumerState(CreditWindow):
         self.lease_ms = lease_ms
         self.slots = slots
         self.worker = check_consumer(worker) if worker else self.name
+        self._token = token_hex(8)
+        """Says that it was this one which registered, where the reply was lost."""
         self.term = ""
         self.state = ""
         self.timer_ms = -1
@@ -139,6 +141,7 @@ class ConsumerState(CreditWindow):
             lease_ms=self.lease_ms,
             slots=self.slots,
             worker=self.worker,
+            token=self._token,
         )
 
     def _forget(self) -> None:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from rqueue.errors import RegistrationLost
+from rqueue.errors import RegistrationLost, ScriptError
 from rqueue.model.job import JobState
 from rqueue.protocol import commands
+from rqueue.protocol.commands.consumers import Registered
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
@@ -135,3 +136,28 @@ def test_records_outlive_a_turn_of_generations_within_one_step(q: QueueFixture) 
     move_time(q.queue, 11_000)
     q.renew()
     assert not q.put("late").created
+
+
+def test_a_registration_that_is_said_again_is_the_same(q: QueueFixture) -> None:
+    """H-12: a reply was lost. What was delivered in between stays where it is."""
+
+    def said(token: str) -> Registered:
+        call = commands.register(q.queue.keys, "c", lease_ms=30_000, token=token)
+        return execute(q.queue.redis, call)
+
+    first = said("mine")
+    q.put("A")
+    before = q.look()
+    again = said("mine")
+    assert (again.term, again.state) == (first.term, "not_interested")
+    for other in ("", "theirs"):
+        with pytest.raises(ScriptError, match="EXISTS"):
+            said(other)
+    assert not (wrong := invariants.unchanged(before, q.look())), wrong
+    move_time(q.queue, 60_000)
+    with pytest.raises(ScriptError, match="EXISTS"):  # a lease that has ended is not revived
+        said("mine")
+    q.renew()
+    assert said("mine").term != first.term
+    q.renew()
+    execute(q.queue.redis, commands.unregister(q.queue.keys, "c", said("mine").term))

@@ -149,7 +149,7 @@ SAMPLES: dict[str, list[Sample]] = {
                 slots="slots",
                 worker="worker",
             ),
-            {"limits": ""},
+            {"limits": "", "token": ""},
         ),
         Sample(
             commands.register(
@@ -162,6 +162,7 @@ SAMPLES: dict[str, list[Sample]] = {
                 slots="slots",
                 worker="worker",
                 limits={"t": (1, 2)},
+                token="token",
             ),
             {"limits": b'{"t":[1,2]}'},
         ),

@@ -102,14 +102,17 @@ def register(
     slots: int = 1,
     worker: str = "",
     limits: Mapping[str, tuple[int, int]] | None = None,
+    token: str = "",
 ) -> ScriptCall[Registered]:
     """Add a consumer. A name is used once: a new incarnation takes a new name (H-12).
 
     limits: attempts and crashes that a task's jobs may have, by its name; 0 where the task says
-    nothing, "*" for all tasks. What a job says itself wins, what the queue says does not.
+    nothing, "*" for all tasks. What a job says itself wins, what the queue says does not. token: of
+    whoever registers; with it the call may be repeated where its reply was lost, and answers the
+    same.
     """
     args: list[Arg] = [consumer, mode, priority, window.jobs, window.bytes, lease_ms, slots, worker]
-    args.append(dumps(limits) if limits else "")
+    args += (dumps(limits) if limits else "", token)
     return ScriptCall("register", keys.meta, args, _read_registered)
 
 

@@ -15,6 +15,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.status_page import DRAIN
 from tests.property.sources import frozen
+from tests.support.snapshot import take_snapshot
 from tests.workers.loop.machine import Machine
 
 QUICK = settings(
@@ -63,5 +64,24 @@ def test_what_comes_while_it_leaves_is_not_begun(machine: type[Machine]) -> None
         played.let_pass(1)
         played.holds()
         assert worker.code == Exit.OK and not late.begins
+    finally:
+        played.teardown()
+
+
+def test_a_registration_whose_reply_was_lost_is_the_only_one(machine: type[Machine]) -> None:
+    """It joins again after its lease had ended, and says so twice."""
+    played = machine()
+    try:
+        played.begin(queues=1, spec={}, rare=False)
+        played.enqueue(pick=0, many=[("sync", None, [], 0)], alone=True)
+        (worker,) = played.living
+        worker.connections[-2].lose_of = "register"
+        played.lose_lease(pick=0)
+        played.finish_all(choices=[])
+        played.let_pass(2)
+        played.holds()
+        assert not worker.connections[-2].lose_of and worker.page.rejoins == 1
+        consumers = take_snapshot(played.client, played.world.queues[0].keys).consumers
+        assert list(consumers) == [worker.consumer]
     finally:
         played.teardown()

@@ -145,13 +145,15 @@ class Worker:
 
 class StageConnection(Connection):
     """A connection whose faults the test chooses. `lose`: the next reply is read and thrown away.
-    `cut`: the next command does not arrive. `before`: what happens just before the next one."""
+    `cut`: the next command does not arrive. `before`: what happens just before the next one.
+    `lose_of`: a script whose next reply is thrown away."""
 
     def __init__(self, client: redis.Redis, timeout: float | None = 15.0) -> None:
         super().__init__(client, timeout)
         self.lose = False
         self.cut = False
         self.before: Callable[[], None] | None = None
+        self.lose_of = ""
         self.world = World.of_stage
         self.owner: Worker = self.world.stage.me.owner  # type: ignore[union-attr,assignment]
         self.owner.connections.append(self)
@@ -167,6 +169,8 @@ class StageConnection(Connection):
         before, self.before = self.before, None
         if before is not None:
             before()
+        if self.lose_of and commands[0][1] == self.world.scripts.script(self.lose_of).sha:
+            self.lose, self.lose_of = True, ""
         if self.world.down or self.cut:
             self.cut = False
             raise self._fault()

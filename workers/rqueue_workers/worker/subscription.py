@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
+from secrets import token_hex
 from time import monotonic
 from typing import NamedTuple, TypeVar
 
@@ -113,6 +114,8 @@ class Subscription:
         """Redis's clock in ms, less this host's monotonic one."""
         self._wire = wire
         self._ended = ended
+        self._token = token_hex(8)
+        """Says that it was this one which registered, where the reply was lost."""
 
     # -- clock -------------------------------------------------------------------------------------
 
@@ -159,6 +162,7 @@ class Subscription:
             slots=slots,
             worker=self.worker,
             limits=limits,
+            token=self._token,
         )
         registered = self._wire.run(call, queue=self.queue, consumer=name)
         self.name, self.term, self.state = name, registered.term, registered.state

@@ -275,7 +275,7 @@ class Worker:
             except ScriptError as error:
                 if "EXISTS" not in error.reply or tries == 4:
                     raise
-                # the reply of an earlier try was lost; that one leaves when its lease ends
+                # of an earlier try whose reply was lost, and whose lease has ended meanwhile
                 self._drop_all()
                 self.page.rejoined()
 
@@ -293,9 +293,11 @@ class Worker:
 
     def _rejoin(self) -> None:
         """A registration was lost, because the lease ended. All queues are joined anew: the
-        supervisor knows one name for all of them."""
-        self._drop_all()
-        self.page.rejoined()
+        supervisor knows one name for all of them. Where that was under way when a reply was lost,
+        it goes on under the same name: who is registered already is told so."""
+        if all(subscription.term for subscription in self.subscriptions):
+            self._drop_all()
+            self.page.rejoined()
         self._register()
 
     def _drop_all(self) -> None:

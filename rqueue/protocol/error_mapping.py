@@ -240,13 +240,15 @@ def _refusal(
         return errors.ScriptError(script, whole + place)
     meaning = meaning or _OTHER
     if meaning.error is errors.AuthenticationFailed:
-        return errors.AuthenticationFailed(_login(word, said, whole, meaning, queue), url=url)
+        return errors.AuthenticationFailed(
+            _login(word, said, whole, meaning, queue, script), url=url
+        )
     made = meaning.error(meaning.says.format(said=whole), url=url)
     made.outcome_unknown = False
     return made
 
 
-def _login(word: str, said: str, whole: str, meaning: Meaning, queue: str) -> str:
+def _login(word: str, said: str, whole: str, meaning: Meaning, queue: str, script: str) -> str:
     """What is wrong with a login, and what to give it."""
     if word == "NOAUTH" or "already authenticated" in said:
         return "Redis refuses the login: it wants a password, and the URL has none"
@@ -257,6 +259,11 @@ def _login(word: str, said: str, whole: str, meaning: Meaning, queue: str) -> st
     if "key" in said:
         keys = f"the keys of queue '{queue}'" if queue else "rqueue's keys"
         return f"the login may not touch {keys}: give it ~rqueue:* (or its namespace) ({said})"
+    if script and "executing the script" in said:  # Redis 7 says neither the command nor the key
+        return (
+            f"the login lacks a right that the step '{script}' needs: a viewer may change nothing; "
+            "docs/servers.md has the rights of a client, a worker and an inspector"
+        )
     return meaning.says.format(said=said)
 
 

@@ -52,7 +52,7 @@ def limited(
     call = commands.register(
         q.queue.keys, name, window=commands.Window(10), lease_ms=30_000, worker=name
     )
-    call = call._replace(args=[*call.args[:-1], said])
+    call = call._replace(args=[*call.args[:-2], said, ""])
     execute(q.queue.redis, call)
     return consumer
 

@@ -103,7 +103,7 @@ def test_a_viewer_may_look_and_change_nothing(
         _look(url)
         before = queue.redis.dump(queue.keys.meta)
         said = invoke("--url", url, "pause", "q", code=4).output
-        assert "lacks a right" in said or "may not run" in said
+        assert "lacks a right that the step 'pause' needs" in said or "may not run" in said
         assert queue.redis.dump(queue.keys.meta) == before
 
 

@@ -599,6 +599,27 @@ FAULTS = [
         "records_write(base, queue, {}, {",
     ),
     Fault(
+        "nobody is told that what it holds is purged",
+        "purge_held.lua",
+        "redis.call('RPUSH', base .. 'wake:' .. consumer, unpack(told))",
+        "",
+        (begin((2, 0)), enqueue(), HEAR, ("purge_held", {"pick": 0, "chosen": [0]})),
+    ),
+    Fault(
+        "the bytes of what is purged stay on the consumer's account",
+        "purge_held.lua",
+        "'held_bytes', -bytes)",
+        "'held_bytes', 0)",
+        (
+            begin((3, 300)),
+            enqueue(),
+            enqueue(),
+            HEAR,
+            PULL,
+            ("purge_held", {"pick": 0, "chosen": [0]}),
+        ),
+    ),
+    Fault(
         "nobody is told of a dead letter that lives again",
         "requeue.lua",
         "if not queue.paused then consumer_notify",

@@ -147,11 +147,11 @@ def unpack(body: bytes) -> tuple[str, list[Any], dict[str, Any], dict[str, Any]]
     raise Undecodable("not an envelope", body)
 
 
-def too_large(size: int, most: int, hand_over: str = "pass") -> str:
-    """What is wrong with arguments or a result of so many bytes; `hand_over`: what is to be done
-    with a reference instead."""
+def too_large(size: int, most: int, verb: str = "pass") -> str:
+    """The complaint about arguments or a result of so many bytes; `verb`: what is to be done with
+    a reference instead."""
     return (
-        f"{size:,} bytes, at most {most:,} fit: store the data elsewhere and {hand_over} a "
+        f"{size:,} bytes, at most {most:,} fit: store the data elsewhere and {verb} a "
         "reference, or raise RQUEUE_MAX_BODY (setting max_body)"
     )
 

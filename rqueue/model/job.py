@@ -66,9 +66,9 @@ _ENDED = frozenset(
 
 
 class Outcome(StrEnum):
-    """What a consumer says of a job it settles.
+    """The outcome that a consumer gives a job when it settles it.
 
-    ack: done. retry: failed, again later, counted. release: given back unstarted, at its old
+    ack: done. retry: failed, again later, counted. release: returned unstarted to its old
     position, not counted. reject: failed for good, to the dead letters.
     """
 
@@ -153,7 +153,7 @@ def has_crashed(value: bytes) -> bool:
 
 
 class Delivery:
-    """One job in a consumer's hands. `id` is text; `value` is what the hash `jobs` holds.
+    """One job that a consumer holds. `id` is text; `value` is what the hash `jobs` holds.
 
     Header and envelope are split when first asked for. Raises Undecodable then, if they are broken.
     """

@@ -1,4 +1,4 @@
-"""The queue's order of jobs that are in somebody's hands."""
+"""The queue's order of jobs that a consumer holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rqueue.model.job import Delivery
 
 def in_order(job: Delivery) -> tuple[int, bool, int, int]:
     """Sort key: the queue's order. Those that were due come first in their level, by due time. One
-    that cannot be read comes first of all: it is in nobody's way."""
+    that cannot be read comes first of all: it keeps no other job waiting."""
     try:
         return -job.level, not job.due_ms, job.due_ms, job.position
     except Undecodable:
@@ -24,7 +24,7 @@ def position_of(job: Delivery) -> int:
 
 
 def came_back(job: Delivery) -> bool:
-    """Whether it was in somebody's hands before; False where it cannot be read."""
+    """Whether it was delivered before; False where it cannot be read."""
     try:
         return job.redelivered
     except Undecodable:
@@ -34,9 +34,9 @@ def came_back(job: Delivery) -> bool:
 def in_turn(jobs: list[Delivery]) -> list[Delivery]:
     """Jobs in the order in which a consumer begins them. jobs: in the order of taking.
 
-    What was taken earlier comes first (X-25). Only what was given back and taken again may stand
-    behind a later job of its kind, one that was handed over meanwhile: then all go by the queue's
-    order, for a job keeps its place (Q-01).
+    Jobs that were taken earlier come first (X-25). Only a job that was released and taken again may
+    stand behind a later job of its kind, one that was delivered directly meanwhile: then all go by
+    the queue's order, for a job keeps its place (Q-01).
     """
     last: dict[tuple[int, bool], tuple[int, bool, int, int]] = {}
     for job in jobs:
@@ -51,8 +51,8 @@ def overtakers(jobs: list[Delivery]) -> set[str]:
     """Ids of those that stand before an earlier job of their kind, and of all behind the first of
     them. jobs: in the order of taking.
 
-    They were handed over before the other one was given back, or lost with a reply: between them
-    there may be more that wait. Whoever can give them back begins all in the queue's order.
+    They were delivered before the other one was released, or lost with a reply: between them there
+    may be more that wait. A consumer that can release them begins all in the queue's order.
     """
     first: dict[tuple[int, bool], tuple[int, bool, int, int]] = {}
     limit: dict[tuple[int, bool], tuple[int, bool, int, int]] = {}

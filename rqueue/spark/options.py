@@ -222,7 +222,7 @@ def _unknown(name: str, mode: type[Place], known: Iterable[Option]) -> str:
         return f"no option of '{_MODES[mode]}' (it is one of: {places})"
     near = [names[match] for match in get_close_matches(name.lower(), names, n=3, cutoff=0.5)]
     there = (
-        f"did you mean {' or '.join(near)}? (Spark hands names on in small letters)"
+        f"did you mean {' or '.join(near)}? (Spark passes names on in small letters)"
         if near
         else f"there are {', '.join(names.values())}"
     )

@@ -19,7 +19,7 @@ def test_jobs_that_wait_begin_in_order(q: QueueFixture, runner: Runner) -> None:
 
 
 def test_jobs_that_come_while_it_waits_begin_in_order(q: QueueFixture, runner: Runner) -> None:
-    """X-25: singles are handed over, batches are pulled."""
+    """X-25: singles are delivered directly, batches are pulled."""
     runner.start()
     sent: list[str] = []
     sizes = random.Random(3)
@@ -64,7 +64,7 @@ def test_promoted_jobs_begin_in_due_order(q: QueueFixture, runner: Runner) -> No
     assert runner.begun(4) == ["a", "b", "c", "d"]
 
 
-def test_what_was_given_back_begins_before_what_came_later(q: QueueFixture, runner: Runner) -> None:
+def test_released_jobs_begin_before_those_that_came_later(q: QueueFixture, runner: Runner) -> None:
     """Q-03, Q-59."""
     q.put(*"abc")
     leaving = q.join(3)

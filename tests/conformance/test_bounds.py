@@ -55,7 +55,7 @@ def test_a_thousand_jobs_are_settled_in_one_step(q: QueueFixture, outcome: str) 
     consumer = q.join(1000)
     consumer.pull()
     consumer.pull()
-    mixed = all_[1::2] + all_[::2]  # not in the order of the hands
+    mixed = all_[1::2] + all_[::2]  # not in the order in which they were acquired
     delay = 1000 if outcome == "delay" else 0
     place = "tail" if outcome == "tail" else "old"
     again = [Retried(id, delay, place, True, b"{}") for id in mixed]
@@ -79,7 +79,7 @@ def test_a_thousand_jobs_are_settled_in_one_step(q: QueueFixture, outcome: str) 
 
 
 @pytest.mark.parametrize("way", ["unregister", "reclaim", "lease"])
-def test_full_hands_are_emptied_in_slices(q: QueueFixture, way: str) -> None:
+def test_many_held_jobs_are_released_in_slices(q: QueueFixture, way: str) -> None:
     """H-06: between slices everything holds, nobody can settle, and each job counts once."""
     all_ = fill(q, 700)
     leaving, waiting = q.join(700, slots=3), q.join(0)
@@ -141,7 +141,7 @@ def test_a_large_schedule_becomes_ready_in_slices_and_in_order(q: QueueFixture) 
     assert got == all_
 
 
-def test_more_in_hand_than_a_recall_names_is_not_lost(q: QueueFixture) -> None:
+def test_more_held_jobs_than_a_recall_names_are_not_lost(q: QueueFixture) -> None:
     """H-18."""
     all_ = fill(q, 700)
     consumer = q.join(700)

@@ -175,12 +175,12 @@ def test_cancelled_while_it_waits(q: QueueFixture) -> None:
 
 
 def test_the_end_of_a_lease_charges_what_was_noted_and_nobody_else(q: QueueFixture) -> None:
-    """X-24: as it was noted last, if it is in the same hands by the same delivery."""
+    """X-24: as it was noted last, if the same consumer holds it by the same delivery."""
     q.put(*"ABCDEF")
     dead = holding(q, 5, slots=8)
     assert note(q, dead, commands.Ran("A", 1, 2), commands.Ran("C", 3, 4)) == 2
     assert note(q, dead, commands.Ran("A"), commands.Ran("B", 5, 6), commands.Ran("D", 7, 8)) == 3
-    # A ended; B went back, and came again into the same hands, where it has not begun
+    # A ended; B went back, and came to the same consumer again, where it has not begun
     dead.settle(ack=["A"])
     dead.settle(release=["B"])
     dead.pull()
@@ -243,7 +243,7 @@ def test_where_nothing_is_known_the_oldest_alone_is_suspected_and_charges_come_l
     assert "it was held by 2 workers that died" in charge["message"]
 
 
-def test_a_job_that_takes_its_pool_at_once_is_buried_after_a_suspicion_and_its_crashes(
+def test_a_job_that_takes_its_pool_at_once_is_dead_after_a_suspicion_and_its_crashes(
     q: QueueFixture,
 ) -> None:
     q.put("poison", "innocent")
@@ -308,7 +308,7 @@ def test_a_dead_letter_that_lives_again_is_not_suspected(q: QueueFixture) -> Non
 
 
 def test_what_nobody_read_is_not_charged(q: QueueFixture) -> None:
-    """A job that was handed over, and whose message is still there, never began."""
+    """A job that was delivered directly, and whose message is still there, never began."""
     consumer = q.join(5)
     assert q.put("A").handed_to == consumer.name
     end_lease(q)

@@ -104,7 +104,8 @@ def test_who_has_no_credit_left_is_not_woken_for_bytes(q: QueueFixture) -> None:
 
 
 def test_bytes_of_a_revoked_job_are_freed_once(q: QueueFixture) -> None:
-    """Q-50: the consumer settles a job that was cancelled in its hands before it heard of it."""
+    """Q-50: the consumer settles a job that was cancelled while it held it, before it heard of
+    it."""
     q.put(*"ABCDEF", padding=100)
     consumer = q.join(10, bytes=3 * (100 + 30))
     assert ids(consumer.pull()) == ["A", "B", "C"]
@@ -206,8 +207,8 @@ def test_a_busy_consumer_gets_all_in_order_once_it_is_free(q: QueueFixture) -> N
     assert ids(consumer.pull()) == list("0123456789")
 
 
-def test_hands_filled_directly_count_as_much_as_pulled_ones(q: QueueFixture) -> None:
-    """Q-50: direct hand-off looks at the same credit."""
+def test_jobs_delivered_directly_count_as_much_as_pulled_ones(q: QueueFixture) -> None:
+    """Q-50: direct delivery looks at the same credit."""
     consumer = q.join(10, bytes=2 * (100 + HEADER))
     for name in "ABC":
         q.put(name, padding=100)

@@ -25,7 +25,7 @@ def held(q: QueueFixture) -> Consumer:
     return consumer
 
 
-def buried_as_it_is(q: QueueFixture) -> dict[str, str]:
+def dead_letter_as_it_is(q: QueueFixture) -> dict[str, str]:
     """Checks that the bad one is dead, with all its bytes; its cause."""
     look = q.look()
     assert q.queue.job("bad").state() is JobState.DEAD
@@ -40,13 +40,13 @@ def test_settled_among_others(q: QueueFixture, held: Consumer) -> None:
     """X-18: each of the others has its record."""
     cause = {"kind": "undecodable", "type": "Undecodable"}
     held.settle(ack=GOOD, reject=[("bad", cause)])
-    assert buried_as_it_is(q).items() >= cause.items()
+    assert dead_letter_as_it_is(q).items() >= cause.items()
     assert set(q.look().records) == {*GOOD, "bad"}
 
 
-def test_retried_it_is_buried(q: QueueFixture, held: Consumer) -> None:
+def test_retried_it_is_a_dead_letter(q: QueueFixture, held: Consumer) -> None:
     held.retry("bad", error={"type": "ValueError"})
-    assert buried_as_it_is(q)["kind"] == "undecodable"
+    assert dead_letter_as_it_is(q)["kind"] == "undecodable"
     held.settle(ack=GOOD)
     assert len(q.look().records) == 116
 
@@ -63,10 +63,10 @@ def _reclaim(q: QueueFixture, consumer: Consumer) -> None:
 
 
 @pytest.mark.parametrize("how", LEAVE)
-def test_given_back_with_others(q: QueueFixture, held: Consumer, how: str) -> None:
+def test_released_with_others(q: QueueFixture, held: Consumer, how: str) -> None:
     """The others are back at their places, in order."""
     LEAVE[how](q, held)
-    assert buried_as_it_is(q)["kind"] == "undecodable"
+    assert dead_letter_as_it_is(q)["kind"] == "undecodable"
     assert ids(q.join(200).pull()) == GOOD
 
 
@@ -80,7 +80,7 @@ def test_it_can_be_cancelled_and_purged_while_it_waits(q: QueueFixture) -> None:
     assert set(q.look().records) == {"bad", "B", "worse", "C"}
 
 
-def test_parked_it_is_buried_when_it_is_due(q: QueueFixture) -> None:
+def test_parked_it_is_a_dead_letter_when_it_is_due(q: QueueFixture) -> None:
     q.put("bad", "good")
     consumer = q.join()
     consumer.pull()
@@ -90,7 +90,7 @@ def test_parked_it_is_buried_when_it_is_due(q: QueueFixture) -> None:
     q.queue.redis.hset(keys.jobs, "bad", RAW)
     q.queue.redis.hincrby(keys.meta, "clock", 1000)
     execute(q.queue.redis, commands.pull(keys, consumer.name, consumer.term, window))
-    assert buried_as_it_is(q)["kind"] == "undecodable"
+    assert dead_letter_as_it_is(q)["kind"] == "undecodable"
 
 
 def test_a_dead_one_that_lives_again_can_be_read(q: QueueFixture, held: Consumer) -> None:

@@ -91,7 +91,7 @@ def test_a_job_handed_over_to_a_dead_consumer_is_not_lost(q: QueueFixture) -> No
     assert ids(q.join().pull()) == ["A"]
 
 
-def test_a_supervisor_gives_back_at_once_and_charges_what_ran(q: QueueFixture) -> None:
+def test_a_supervisor_reclaims_at_once_and_charges_what_ran(q: QueueFixture) -> None:
     """X-13."""
     q.put("A", "B", "C")
     dead, waiting = q.join(3), q.join(0)
@@ -120,7 +120,8 @@ def test_a_job_that_kills_its_workers_dies(q: QueueFixture) -> None:
 
 
 def test_records_outlive_a_turn_of_generations_within_one_step(q: QueueFixture) -> None:
-    """A-39: leases that end together bury jobs; what ended just before is still known."""
+    """A-39: leases that end together make dead letters; jobs that ended just before are still
+    known."""
     q.queue.configure(keep=10)
     q.put("early")
     consumer = q.join()

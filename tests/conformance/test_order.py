@@ -76,7 +76,7 @@ def test_a_higher_job_that_comes_later_is_next(q: QueueFixture) -> None:
 
 
 def test_a_consumer_that_enqueues_higher_jobs_meets_them_next(q: QueueFixture) -> None:
-    """Q-12, with one job in hand all the time."""
+    """Q-12, with one job held all the time."""
     q.put("0", priority=0)
     consumer = q.join(1)
     seen = []
@@ -114,7 +114,7 @@ def test_releases_out_of_order_come_again_in_order(q: QueueFixture) -> None:
 
 
 def test_releases_of_many_consumers_merge(q: QueueFixture) -> None:
-    """Q-01: whoever gives back what, whenever."""
+    """Q-01: whichever consumer releases whichever job, at any time."""
     names = [f"{i:02}" for i in range(30)]
     q.put(*names)
     consumers = [q.join(10) for _ in range(3)]

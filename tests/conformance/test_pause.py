@@ -1,9 +1,9 @@
-"""A paused queue takes and hands nothing out."""
+"""A paused queue accepts jobs and delivers none."""
 
 from tests.support.queue_fixture import QueueFixture, ids
 
 
-def test_nothing_is_handed_out_until_the_queue_runs_again(q: QueueFixture) -> None:
+def test_nothing_is_delivered_until_the_queue_runs_again(q: QueueFixture) -> None:
     """A-32: consumers that come during the pause."""
     assert q.queue.pause()
     q.put(*"0123456789")
@@ -32,7 +32,7 @@ def test_pausing_twice_is_no_change(q: QueueFixture) -> None:
     assert [q.queue.resume(), q.queue.resume()] == [True, False]
 
 
-def test_what_is_in_hands_may_be_settled_during_a_pause(q: QueueFixture) -> None:
+def test_held_jobs_may_be_settled_during_a_pause(q: QueueFixture) -> None:
     """A-32."""
     q.put("A", "B", "C")
     consumer = q.join(2)

@@ -1,4 +1,4 @@
-"""What becomes of jobs in a consumer's hands."""
+"""How the jobs that a consumer holds end."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.support import invariants
 from tests.support.queue_fixture import QueueFixture, ids
 
 
-def test_hands_remember_what_was_delivered_in_order(q: QueueFixture) -> None:
+def test_held_jobs_are_in_the_order_of_delivery(q: QueueFixture) -> None:
     """Q-55."""
     q.put(*"0123456789")
     consumer = q.join()
@@ -127,7 +127,7 @@ def test_a_job_that_fails_once_runs_twice(q: QueueFixture) -> None:
 
 
 def test_a_retry_that_is_said_again_does_not_charge_the_next_delivery(q: QueueFixture) -> None:
-    """H-18: its reply was lost, and the job was in these hands again."""
+    """H-18: its reply was lost, and this consumer held the job again."""
     q.put("A")
     consumer = q.join(1)
     (job,) = consumer.pull()
@@ -200,8 +200,8 @@ def test_a_cancelled_job_is_taken_from_its_consumer(q: QueueFixture) -> None:
     assert q.queue.job("A").state() is JobState.CANCELLED
 
 
-def test_jobs_in_somebody_s_hands_are_purged(q: QueueFixture) -> None:
-    """X-04: many in one step, from anywhere in the hands; what lives elsewhere is named."""
+def test_held_jobs_are_purged(q: QueueFixture) -> None:
+    """X-04: many in one step, from anywhere in the list; jobs that live elsewhere are named."""
     names = [f"{i:03}" for i in range(400)]
     q.put(*names, "dead", "later", "waits")
     consumer, other = q.join(401, bytes=1_000_000), q.join(1)
@@ -225,7 +225,7 @@ def test_jobs_in_somebody_s_hands_are_purged(q: QueueFixture) -> None:
     assert {row["worker"] for row in rows} == {look.consumers[consumer.name]["worker"]}
 
 
-def test_a_job_in_somebody_s_hands_can_be_left_alone(q: QueueFixture) -> None:
+def test_a_held_job_can_be_left_alone(q: QueueFixture) -> None:
     """C-25, C-36."""
     q.put("A")
     consumer = q.join(1)
@@ -317,7 +317,7 @@ def test_a_browser_pages_through_all_levels_in_order(q: QueueFixture) -> None:
     assert seen == [f"{i:02}" for i in [*range(1, 50, 2), *range(0, 50, 2)]]
 
 
-def test_purging_empties_the_queue_and_leaves_hands_alone(q: QueueFixture) -> None:
+def test_purging_empties_the_queue_and_leaves_held_jobs_alone(q: QueueFixture) -> None:
     """Q-69, X-04."""
     q.put(*"0123")
     q.put("later", delay_ms=60_000)
@@ -333,7 +333,7 @@ def test_purging_empties_the_queue_and_leaves_hands_alone(q: QueueFixture) -> No
 
 
 def test_delivery_counts(q: QueueFixture) -> None:
-    """A-20, A-19: browsing counts nothing, giving back is no attempt, failing is one."""
+    """A-20, A-19: browsing counts nothing, releasing is no attempt, failing is one."""
     q.queue.configure(max_deliveries=100)
     q.put(*"0123456789")
     browser = q.join(10, mode="browse")
@@ -353,7 +353,7 @@ def test_delivery_counts(q: QueueFixture) -> None:
             consumer.retry(job)
 
 
-def test_a_job_given_back_for_ever_never_dies(q: QueueFixture) -> None:
+def test_a_job_released_for_ever_never_dies(q: QueueFixture) -> None:
     """A-20, A-22."""
     q.put("A")
     consumer = q.join(1)

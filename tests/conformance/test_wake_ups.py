@@ -127,7 +127,7 @@ def test_consumers_that_come_and_go_share_what_arrives(q: QueueFixture) -> None:
     assert share(20) == [10, 10]
 
 
-def test_who_loses_interest_hands_the_work_on(q: QueueFixture) -> None:
+def test_a_consumer_that_loses_interest_passes_the_work_on(q: QueueFixture) -> None:
     """Q-39."""
     q.queue.pause()
     first, second = q.join(1), q.join(1)
@@ -139,7 +139,7 @@ def test_who_loses_interest_hands_the_work_on(q: QueueFixture) -> None:
     assert ids(second.pull()) == ["A"]
 
 
-def test_who_leaves_hands_the_work_on(q: QueueFixture) -> None:
+def test_a_consumer_that_leaves_passes_the_work_on(q: QueueFixture) -> None:
     """Q-39, Q-58."""
     q.queue.pause()
     first, second = q.join(1), q.join(1)
@@ -190,7 +190,7 @@ def test_browsers_are_told_after_other_browsers_have_left(q: QueueFixture) -> No
 
 
 def test_an_immediate_job_needs_a_consumer_with_credit(q: QueueFixture) -> None:
-    """Q-19, X-01: handed over, or refused and not stored."""
+    """Q-19, X-01: delivered, or refused and not stored."""
     with pytest.raises(NoConsumer):
         q.put("A", immediate=True)
     idle = q.join(0)
@@ -254,7 +254,7 @@ def test_after_a_lost_reply_a_consumer_asks_what_it_holds(q: QueueFixture) -> No
     """H-18."""
     consumer = q.join(2)
     q.put("A", "B", "C")
-    q.queue.redis.delete(q.queue.keys.wake(consumer.name))  # A was handed over there
+    q.queue.redis.delete(q.queue.keys.wake(consumer.name))  # A was delivered there
     got = consumer.pull(recall=True)
     assert ids(got) == ["A", "B"]
     assert [consumer.ack(job) for job in got] == [True, True]

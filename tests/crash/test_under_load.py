@@ -252,4 +252,4 @@ def test_what_a_clean_stop_leaves_is_exactly_what_is_left(field: Field) -> None:
     assert counts.ready > 0
     field.pool()
     field.settled()
-    assert field.begun_twice() == set(), "a drained pool gives back only what had not begun"
+    assert field.begun_twice() == set(), "a drained pool releases only jobs that had not begun"

@@ -245,7 +245,7 @@ def test_a_job_in_the_list_of_another_level_is_moved(
     assert drain(queue, consumer) == ["j1", "j3", "j5", "j0", "j2", "j4"]
 
 
-def test_a_scheduled_job_at_a_wrong_seat_gets_its_own(
+def test_a_scheduled_job_at_a_wrong_place_gets_its_own(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str
 ) -> None:
     queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=60_000)])
@@ -258,7 +258,7 @@ def test_a_scheduled_job_at_a_wrong_seat_gets_its_own(
     assert queue.cancel("later")
 
 
-def test_what_has_no_header_is_buried_with_its_bytes(
+def test_a_value_without_a_header_is_a_dead_letter_with_its_bytes(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:
     fill(queue)
@@ -347,7 +347,7 @@ def test_the_key_that_is_to_be_absent(
 # -- consumers -------------------------------------------------------------------------------------
 
 
-def test_hands_of_nobody_are_emptied(
+def test_jobs_held_by_no_consumer_are_released(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:
     fill(queue)

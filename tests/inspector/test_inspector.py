@@ -74,19 +74,19 @@ def test_accepted_counts_each_job_once(inspector: Inspector, queue: Queue, consu
 def test_a_dead_letter_that_dies_again_is_not_requeued_again(
     inspector: Inspector, queue: Queue, consumer: Make
 ) -> None:
-    """The hungry consumer buries each job as soon as it is requeued."""
+    """The hungry consumer rejects each job as soon as it is requeued."""
     one = consumer(jobs=1000)
     queue.enqueue_puts([commands.Put(f"j{i:03}", b'["t"]') for i in range(400)])
     jobs = one.pull()
     one.settle(reject=[(job, {"type": "E"}) for job in jobs])
     told: list[tuple[int, int]] = []
 
-    def bury(looked: int, done: int) -> None:
+    def reject(looked: int, done: int) -> None:
         told.append((looked, done))
         again = one.pull()
         one.settle(reject=[(job, {"type": "E"}) for job in again])
 
-    assert inspector.requeue_dead(queue.name, DeadFilter(error="e"), bury) == 400
+    assert inspector.requeue_dead(queue.name, DeadFilter(error="e"), reject) == 400
     assert told[-1][1] == 400
     assert inspector.queue(queue.name).dead == 400
 

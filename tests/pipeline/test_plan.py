@@ -142,7 +142,7 @@ def test_runs_are_counted_with_their_retries(spark: SparkSession) -> None:
         [
             {"id": "a", "outcome": "retry", "at": 400, "enqueued": 0, "started": 100}
             | {"finished": 400},
-            # given back: comes again when the run before ended, though nothing says it was due
+            # released: comes again when the run before ended, though nothing says it was due
             {"id": "a", "outcome": "release", "at": 900, "enqueued": 0, "started": 600}
             | {"finished": 900, "due": 500},
             {"id": "a", "outcome": "ack", "at": 1500, "enqueued": 0, "started": 1000}

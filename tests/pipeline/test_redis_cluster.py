@@ -85,7 +85,7 @@ def test_load_and_replay(
     run: Callable[..., Result], redis_cluster: SmallCluster, namespace: str, away: Path
 ) -> None:
     for name in QUEUES:
-        bury_one(redis_cluster, QueueKeys(name, namespace))
+        reject_one(redis_cluster, QueueKeys(name, namespace))
     lines = (json.dumps({"to": QUEUES[n % 4], "n": n}) for n in range(40))
     (away / "rows.json").write_text("\n".join(lines))
     args = ["load", str(away / "rows.json"), "--format", "json", "--task", "t"]
@@ -105,7 +105,7 @@ def test_load_and_replay(
             assert [job.task for job in jobs] == [*["t"] * 10, "doomed"]
 
 
-def bury_one(cluster: SmallCluster, keys: QueueKeys) -> None:
+def reject_one(cluster: SmallCluster, keys: QueueKeys) -> None:
     """Make a dead letter of a job."""
     _, body, _ = Packer(keys, Settings()).pack("doomed", (), {}, NO_OPTIONS, ())
     with cluster.client() as cluster_client:

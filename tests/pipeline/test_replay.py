@@ -54,7 +54,7 @@ def access(server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch) -> Access:
     return Access.of(read_options(JobsRead, {}))
 
 
-def bury(queue: Queue, jobs: dict[str, tuple[bytes, str]], **put: Any) -> None:
+def make_dead(queue: Queue, jobs: dict[str, tuple[bytes, str]], **put: Any) -> None:
     """Dead letters: id -> envelope, and type of the error."""
     ids = list(jobs)
     for start in range(0, len(ids), 500):
@@ -64,14 +64,14 @@ def bury(queue: Queue, jobs: dict[str, tuple[bytes, str]], **put: Any) -> None:
             held = one.pull()
             mine = [job for job in held if job.id in jobs]
             causes = [(job, {"type": jobs[job.id][1], "kind": "exception"}) for job in mine]
-            one.settle(reject=causes)  # leaving gives back what else waited
+            one.settle(reject=causes)  # leaving releases the others
             assert sorted(job.id for job in mine) == sorted(some)
 
 
 @pytest.fixture
 def graves(queue: Queue) -> Queue:
     """d0 to d9: the even ones by TimeoutError, the others by ValueError."""
-    bury(
+    make_dead(
         queue,
         {
             f"d{n}": (
@@ -140,7 +140,7 @@ def test_again_it_does_nothing(run: Run, read: Read, graves: Queue, away: Path) 
     assert graves.counts().ready == 5
     assert "5 more were replayed before" in run(*args).stdout
     # one more has died since: that one comes
-    bury(graves, {"late": (pack("app.send"), "TimeoutError")})
+    make_dead(graves, {"late": (pack("app.send"), "TimeoutError")})
     more = read(*args, "--yes")
     assert (more["jobs"], more["replayed_before"]) == (1, 5)
     assert len(list((away / "rqueue-replays").rglob("*.jsonl"))) == 2
@@ -215,7 +215,7 @@ def test_the_oldest_and_into_another_queue(
 
 
 def test_what_cannot_be_read_is_counted(run: Run, read: Read, queue: Queue) -> None:
-    bury(queue, {"good": (pack("t"), "E"), "bad": (b"[1,", "E")})
+    make_dead(queue, {"good": (pack("t"), "E"), "bad": (b"[1,", "E")})
     shown = run("replay", "-q", queue.name, "--where", "true")
     assert "would enqueue 1 job again" in shown.stdout
     assert "1 job cannot be replayed" in shown.stderr
@@ -305,7 +305,7 @@ def test_forged_envelopes_are_not_signed_anew(
     signer = Settings(signing_keys=keys).signer
     assert signer is not None
     good = signer.sign(queue.name, "good", pack("t", [1]))
-    bury(queue, {"good": (good, "E"), "other": (good, "E"), "plain": (pack("t"), "E")})
+    make_dead(queue, {"good": (good, "E"), "other": (good, "E"), "plain": (pack("t"), "E")})
     signing = replace(access, signing_keys=keys)
     book = Ledger(spark, str(tmp_path), "s")
     done = replay(choose_dead(spark, signing, "true", book, queues=[queue.name]), signing, "s")
@@ -327,7 +327,7 @@ def test_killed_in_the_middle_each_comes_once(
     queue: Queue, server: EmbeddedRedis, tmp_path: Path
 ) -> None:
     count = 1500
-    bury(queue, {f"d{n:04}": (pack("t", [n]), "E") for n in range(count)})
+    make_dead(queue, {f"d{n:04}": (pack("t", [n]), "E") for n in range(count)})
     command = [sys.executable, "-m", "rqueue.cli", "--url", server.url, "pipeline", "replay"]
     command += ["--where", "true", "-q", queue.name, "--master", "local[1]", "--json", "--yes"]
     command += ["--ledger", str(tmp_path), "--purge"]

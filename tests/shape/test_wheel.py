@@ -13,7 +13,7 @@ from rqueue.protocol.scripts import SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# -I: neither the working directory nor the caller's environment lend a hand.
+# -I: neither the working directory nor the caller's environment help.
 PROGRAM = """
 import json, sys
 sys.path[:0] = sys.argv[1:]

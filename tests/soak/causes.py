@@ -85,7 +85,7 @@ class Causes:
         return self._had_it_before(again)
 
     def _had_it_before(self, again: Begin) -> str:
-        """Whether a job was in the hands of a process whose lease ended without its knowing: it was
+        """Whether a job was held by a process whose lease ended without its knowing: it was
         run elsewhere, and begins there once more."""
         for pid in (again.pid, self._evidence.parents.get(again.pid, 0)):
             if any(span.meets(again.at, again.at) for span in self._long(pid)):
@@ -110,8 +110,8 @@ class Causes:
         ]
 
     def others_held(self, pid: int, at: float) -> bool:
-        """Whether, shortly before `at`, another process of the same program may have had jobs in
-        its hands: one that the soak had killed, frozen, or told to leave."""
+        """Whether, shortly before `at`, another process of the same program may have held jobs: one
+        that the soak had killed, frozen, or asked to leave."""
         program = self._evidence.program(pid)
         for effect in self._evidence.effects:
             if effect["kind"] == "away" or not effect["pids"]:

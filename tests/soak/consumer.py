@@ -39,7 +39,7 @@ class Work:
         """Ended, and the queue has not confirmed that it knows."""
         self.broken: list[Delivery] = []
         self.lost = False
-        """Whether a reply may have been lost, so that the hands must be looked at."""
+        """Whether a reply may have been lost, so that the held jobs must be looked at."""
         self.over = threading.Event()
         self.recorder = Recorder(role="job")
 
@@ -68,14 +68,14 @@ class Work:
         self.told.append(job)
 
     def confirmed(self, refused: list[str]) -> None:
-        """The queue knows what was told, but for those that were not in these hands any more."""
+        """The queue knows these outcomes, but for jobs that were not held any more."""
         for job in self.told:
             if job.id not in refused:
                 self.recorder.write("settled", id=job.id, queue=self.queue)
         self.told.clear()
 
     def recalled(self, jobs: list[Delivery]) -> None:
-        """These are in the hands, and no others."""
+        """These are held, and no others."""
         done = {job.id for job in self.told}
         self.todo = [job for job in jobs if job.id not in done]
         self.lost = False
@@ -90,12 +90,12 @@ class Work:
             self.broken.pop()
 
     def forget(self) -> None:
-        """Nothing is in these hands any more."""
+        """Nothing is held any more."""
         for jobs in (self.todo, self.told, self.broken):
             jobs.clear()
 
     def failed(self, error: Exception) -> None:
-        """Note an error that nobody promised; any error: the hands must be looked at."""
+        """Note an error that nobody promised; any error: the held jobs must be looked at."""
         self.lost = True
         if not isinstance(error, errors.RedisUnavailable):
             self.recorder.write("wrong", error=type(error).__name__, said=str(error)[:300])

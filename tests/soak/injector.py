@@ -1,4 +1,4 @@
-"""Carries out the plan: one thread for each lane, every fault on record."""
+"""Carries out the plan: one thread for each track, every fault on record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.soak.schedule import Planned
 
 
 class Injector:
-    """Injects planned faults into a field. A lane that is late goes on without pauses."""
+    """Injects planned faults into a field. A track that is late goes on without pauses."""
 
     def __init__(self, field: Field) -> None:
         self._field = field
@@ -24,13 +24,13 @@ class Injector:
         self._threads: list[threading.Thread] = []
         self._began = 0.0
 
-    def start(self, lanes: Sequence[Sequence[Planned]]) -> None:
+    def start(self, tracks: Sequence[Sequence[Planned]]) -> None:
         """Begin, now."""
         self._began = time.monotonic()
-        for planned in lanes:
+        for planned in tracks:
             if planned:
                 thread = threading.Thread(
-                    target=self._lane, args=(planned,), name=planned[0].lane, daemon=True
+                    target=self._track, args=(planned,), name=planned[0].track, daemon=True
                 )
                 self._threads.append(thread)
                 thread.start()
@@ -41,7 +41,7 @@ class Injector:
         for thread in self._threads:
             thread.join()
 
-    def _lane(self, planned: Sequence[Planned]) -> None:
+    def _track(self, planned: Sequence[Planned]) -> None:
         for one in planned:
             if self._over.wait(max(0.0, self._began + one.at - time.monotonic())):
                 return
@@ -49,7 +49,7 @@ class Injector:
 
     def _inject(self, one: Planned) -> None:
         record = self._field.recorder.write
-        facts = {"lane": one.lane, "number": one.number, "name": one.fault.name}
+        facts = {"track": one.track, "number": one.number, "name": one.fault.name}
         began = time.monotonic()
         try:
             one.fault.act(Scene(self._field, random.Random(one.seed), self._over))

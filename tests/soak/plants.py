@@ -48,7 +48,7 @@ class Plot:
 
 @contextmanager
 def plot(field: Field, name: str) -> Iterator[Plot]:
-    """A plot in a queue that hands nothing out meanwhile."""
+    """A plot in a queue that delivers nothing meanwhile."""
     queue = field.queue(name)
     queue.pause()
     try:

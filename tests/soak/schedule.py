@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tests.soak.faults.scene import LANES, Fault, Lane
+from tests.soak.faults.scene import TRACKS, Fault, Track
 
-RATES: dict[Lane, float] = {
+RATES: dict[Track, float] = {
     "workers": 0.3,
     "pools": 0.1,
     "server": 0.3,
@@ -16,13 +16,13 @@ RATES: dict[Lane, float] = {
     "clients": 0.5,
     "jobs": 0.5,
 }
-"""Faults a second of each lane, in the mean."""
+"""Faults a second of each track, in the mean."""
 
 
 class Planned(NamedTuple):
     """A fault that is to come. `at`: seconds after the beginning; `seed`: of all that it draws."""
 
-    lane: Lane
+    track: Track
     number: int
     at: float
     fault: Fault
@@ -31,18 +31,18 @@ class Planned(NamedTuple):
 
 def plan(
     seed: int, seconds: float, faults: Sequence[Fault], pressure: float = 1.0
-) -> dict[Lane, list[Planned]]:
-    """The faults of each lane, in order. pressure: a factor of how often they come."""
-    planned: dict[Lane, list[Planned]] = {}
-    for lane in LANES:
-        kinds = [fault for fault in faults if fault.lane == lane]
-        planned[lane] = []
+) -> dict[Track, list[Planned]]:
+    """The faults of each track, in order. pressure: a factor of how often they come."""
+    planned: dict[Track, list[Planned]] = {}
+    for track in TRACKS:
+        kinds = [fault for fault in faults if fault.track == track]
+        planned[track] = []
         if not kinds:
             continue
-        draw = random.Random(f"{seed}/{lane}")
+        draw = random.Random(f"{seed}/{track}")
         at = 0.0
-        while (at := at + draw.expovariate(RATES[lane] * pressure)) < seconds:
-            number = len(planned[lane]) + 1
+        while (at := at + draw.expovariate(RATES[track] * pressure)) < seconds:
+            number = len(planned[track]) + 1
             (fault,) = draw.choices(kinds, [kind.weight for kind in kinds])
-            planned[lane].append(Planned(lane, number, at, fault, f"{seed}/{lane}/{number}"))
+            planned[track].append(Planned(track, number, at, fault, f"{seed}/{track}/{number}"))
     return planned

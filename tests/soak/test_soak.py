@@ -37,7 +37,7 @@ def test_a_seed_makes_the_same_schedule() -> None:
 
 
 def test_ten_minutes_have_a_thousand_faults_of_all_kinds() -> None:
-    planned = [one for lane in plan(7, 600, select([])).values() for one in lane]
+    planned = [one for track in plan(7, 600, select([])).values() for one in track]
     assert len(planned) >= 1200
     assert {one.fault.name for one in planned} == set(CATALOGUE)
 

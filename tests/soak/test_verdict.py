@@ -26,7 +26,7 @@ def crashed(at: float, deaths: int, **facts: Any) -> dict[str, Any]:
         (crashed(5.0, 2, deliveries=0), False),
         (crashed(5.0, 2, error="SIGKILL"), False),
     ],
-    ids=["suspected before", "at once", "never in other hands", "not by suspicion"],
+    ids=["suspected before", "at once", "never held by another", "not by suspicion"],
 )
 def test_a_charge_of_what_never_began_needs_a_former_suspicion(
     row: dict[str, Any], right: bool

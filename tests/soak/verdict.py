@@ -13,7 +13,7 @@ from tests.soak.faults.jobs import PUBLISHER
 from tests.soak.field import ORDERED
 
 EXCUSED_CODES = {0, 3}
-"""Exit codes of a pool that was told to leave: all done, or running jobs were given back."""
+"""Exit codes of a pool that was asked to leave: all done, or running jobs were released."""
 
 UNREACHABLE = 4
 
@@ -125,7 +125,7 @@ def wrongly_ended(evidence: Evidence, causes: Causes) -> Iterator[str]:
 
 
 CRASHES = 3
-"""Processes that a job must have died with before it may be buried for it."""
+"""Processes that a job must have died with before it may be dead for it."""
 
 
 def begun_again(evidence: Evidence, causes: Causes) -> Iterator[str]:
@@ -179,7 +179,7 @@ def charged(evidence: Evidence, _causes: Causes) -> Iterator[str]:
                 if used - suspected <= there:
                     continue
                 # nobody is left who could know whether it had begun: one job at a time, the oldest,
-                # and only where it was in the hands of a worker that died before
+                # and only where a worker held it that died before
                 former = row["deaths"] > 1 and row["deliveries"] > 0
                 step = (row["queue"], row["worker"], row["told"])
                 suspects[step] += 1

@@ -169,8 +169,8 @@ def test_what_joins_behind_the_planned_end_is_not_read(queue: Queue) -> None:
     assert Counter(row["task"] for row in found) == {"t": 10, "later": 3}
 
 
-def test_jobs_taken_and_given_back_meanwhile_appear_once(queue: Queue) -> None:
-    """Between any two pages all that waits is taken, and given back to its places."""
+def test_jobs_taken_and_released_meanwhile_appear_once(queue: Queue) -> None:
+    """Between any two pages all that waits is taken, and released to its places."""
     fill(queue, 60)
     made = reader(queue, pageSize=5, states="ready,held", maxRowsPerSecond=0)
     seen: Counter[str] = Counter()

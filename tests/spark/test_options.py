@@ -96,7 +96,7 @@ def test_what_is_wrong_is_named(mode: type[Place], name: str, text: str, said: s
     assert said in str(error.value)
 
 
-def test_what_spark_hands_on_of_its_own_is_let_pass() -> None:
+def test_options_of_spark_s_own_are_let_pass() -> None:
     assert read_options(JobsWrite, {"checkpointLocation": "/x"}) == read_options(JobsWrite, {})
 
 

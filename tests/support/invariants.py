@@ -265,7 +265,7 @@ def unchanged(before: Snapshot, after: Snapshot) -> list[str]:
 
 
 def newly_held(before: Snapshot, after: Snapshot) -> dict[str, list[str]]:
-    """consumer -> ids that came into its hands in this step, in order."""
+    """consumer -> ids that it acquired in this step, in order."""
     found = {}
     for name, ids in after.held.items():
         mine = before.held.get(name, [])
@@ -311,8 +311,8 @@ def _rank(snapshot: Snapshot, id: str) -> tuple[int, bool, int, int]:
 
 
 def no_herd(before: Snapshot, after: Snapshot, arrivals: int) -> list[str]:
-    """5: no more consumers were woken than jobs arrived; one more where the fleet's timer changes
-    hands, which is no wake-up for the job."""
+    """5: no more consumers were woken than jobs arrived; one more where another one takes over the
+    fleet's timer, which is no wake-up for the job."""
     told = _wake_ups(after)
     told.subtract(_wake_ups(before))
     woken = sum(
@@ -327,7 +327,7 @@ def no_herd(before: Snapshot, after: Snapshot, arrivals: int) -> list[str]:
 
 
 def _wake_ups(snapshot: Snapshot) -> Counter[str]:
-    """consumer -> how many unread wake-ups it has, a job handed over being one."""
+    """consumer -> how many unread wake-ups it has, a job delivered directly being one."""
     return Counter(
         name for name, words in snapshot.wakes.items() for word in words if word[:1] in b"wJ"
     )

@@ -7,7 +7,7 @@ from rqueue.model.job_order import in_order
 
 
 def pull(consumer: Consumer, count: int) -> list[Delivery]:
-    """The next `count` jobs, in the queue's order (a job handed over may be read late)."""
+    """The next `count` jobs, in the queue's order (a job delivered directly may be read late)."""
     jobs: list[Delivery] = []
     while True:
         jobs += consumer.pull()

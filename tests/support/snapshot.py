@@ -90,7 +90,7 @@ class Snapshot:
 
     @cached_property
     def held(self) -> dict[str, list[str]]:
-        """consumer -> ids in its hands, in the order it acquired them."""
+        """consumer -> ids that it holds, in the order it acquired them."""
         return {name: self.ids(f"held:{name}") for name in self.named("held:")}
 
     @cached_property

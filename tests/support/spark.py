@@ -255,7 +255,7 @@ def end_gateway() -> None:
 
 @pytest.fixture(scope="session")
 def sparks(request: pytest.FixtureRequest) -> Iterator[Sparks]:
-    """For tests that need the cluster's processes in their hands."""
+    """For tests that need to control the cluster's processes."""
     made = Sparks()
     if any(map(_on_cluster, request.session.items)):
         made.begin_cluster()

@@ -97,7 +97,7 @@ def test_an_async_task(registry: Registry) -> None:
     assert asyncio.run(add(1, 2)) == 3
 
 
-def test_enqueue_hands_over_to_the_sender(registry: Registry, calls: Calls) -> None:
+def test_enqueue_goes_to_the_enqueuer(registry: Registry, calls: Calls) -> None:
     @task(name="add", registry=registry, queue="sums", priority=7, max_deliveries=3)
     def add(a: int, b: int = 0) -> int:
         return a + b

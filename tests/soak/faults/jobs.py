@@ -52,7 +52,7 @@ def _unknown(scene: Scene) -> None:
 
 
 def _cancelled(scene: Scene) -> None:
-    """A job that waits or is in somebody's hands."""
+    """A job that waits or is held."""
     queue = scene.draw.choice(("main", "side", "own"))
     delay = scene.draw.choice((0, 0, 500))
     options: dict[str, object] = {"delay_ms": delay} if delay else {}

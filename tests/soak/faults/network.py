@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.soak.faults.scene import Fault, Lane, Scene
+from tests.soak.faults.scene import Fault, Scene, Track
 from tests.support.proxy import Proxy
 
 Act = Callable[[Scene, Proxy, str], None]
@@ -86,8 +86,8 @@ def _at(scopes: tuple[str, ...], act: Act) -> Callable[[Scene], None]:
     return hit
 
 
-def _faults(prefix: str, lane: Lane, scopes: tuple[str, ...]) -> tuple[Fault, ...]:
-    return tuple(Fault(f"{prefix}-{name}", lane, _at(scopes, act), w) for name, act, w in ACTS)
+def _faults(prefix: str, track: Track, scopes: tuple[str, ...]) -> tuple[Fault, ...]:
+    return tuple(Fault(f"{prefix}-{name}", track, _at(scopes, act), w) for name, act, w in ACTS)
 
 
 NETWORK_FAULTS = (

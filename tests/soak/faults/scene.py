@@ -18,9 +18,9 @@ from typing import Literal
 
 from tests.soak.field import Field
 
-Lane = Literal["workers", "pools", "server", "network", "clients", "jobs"]
-LANES: tuple[Lane, ...] = ("workers", "pools", "server", "network", "clients", "jobs")
-"""Faults of a lane come one after another; those of different lanes at once."""
+Track = Literal["workers", "pools", "server", "network", "clients", "jobs"]
+TRACKS: tuple[Track, ...] = ("workers", "pools", "server", "network", "clients", "jobs")
+"""Faults of a track come one after another; those of different tracks at once."""
 
 ALL = "all"
 """The scope of what keeps everybody from Redis."""
@@ -32,10 +32,10 @@ class NoTarget(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """A kind of fault. `weight`: how often it comes, against the others of its lane."""
+    """A kind of fault. `weight`: how often it comes, against the others of its track."""
 
     name: str
-    lane: Lane
+    track: Track
     act: Callable[[Scene], None]
     weight: float = 1.0
 

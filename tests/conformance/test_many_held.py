@@ -27,7 +27,7 @@ def fill(queue: Queue, count: int, first: int = 0) -> None:
 
 
 def holding(q: QueueFixture, count: int, jobs: int | None = None) -> Consumer:
-    """A consumer with `count` jobs in its hands."""
+    """A consumer that holds `count` jobs."""
     consumer = q.join(jobs or count)
     window = Window(count)
     taken = 0
@@ -48,7 +48,7 @@ def steps_of(q: QueueFixture) -> list[float]:
     return took
 
 
-def test_a_lease_that_ends_gives_back_in_bounded_steps_that_follow_at_once(q: QueueFixture) -> None:
+def test_a_lease_that_ends_releases_in_bounded_steps_that_follow_at_once(q: QueueFixture) -> None:
     """A dead host's jobs come back at the next renewal, in their places."""
     fill(q.queue, MANY)
     holding(q, MANY)
@@ -127,7 +127,7 @@ def test_what_is_settled_out_of_order_leaves_the_others_as_they_were(
 
 
 def test_what_leaves_the_middle_is_found_by_its_position(q: QueueFixture) -> None:
-    """Hands in the queue's order are not searched from one end to the other."""
+    """Held jobs in the queue's order are not searched from one end to the other."""
     fill(q.queue, MANY)
     consumer = holding(q, MANY)
     some = [f"{i:06}" for i in range(MANY // 2, MANY // 2 + 1000, 4)]

@@ -1,4 +1,5 @@
-"""What was handed over comes before what is pulled after it, in whatever order both are read."""
+"""Jobs that were delivered directly come before those pulled after them, in either order of
+reading."""
 
 import pytest
 
@@ -8,8 +9,8 @@ from rqueue.testing import move_time
 from tests.support.queue_fixture import QueueFixture, ids
 
 
-def hand_over(q: QueueFixture, *names: str, **options: int) -> Consumer:
-    """A consumer that waits; the first of these jobs is in its hands, the others wait."""
+def deliver(q: QueueFixture, *names: str, **options: int) -> Consumer:
+    """A consumer that waits; the first of these jobs is delivered to it, the others wait."""
     consumer = q.join(**options)
     assert consumer.pull() == []
     assert q.put(names[0]).handed_to == consumer.name
@@ -18,26 +19,26 @@ def hand_over(q: QueueFixture, *names: str, **options: int) -> Consumer:
     return consumer
 
 
-def test_a_pull_brings_what_was_handed_over_first(q: QueueFixture) -> None:
+def test_a_pull_brings_what_was_delivered_first(q: QueueFixture) -> None:
     """X-25."""
-    assert ids(hand_over(q, "1", "2", "3").pull()) == ["1", "2", "3"]
+    assert ids(deliver(q, "1", "2", "3").pull()) == ["1", "2", "3"]
 
 
-def test_a_pull_brings_what_was_handed_over_also_where_nothing_waits(q: QueueFixture) -> None:
-    consumer = hand_over(q, "1")
+def test_a_pull_brings_what_was_delivered_also_where_nothing_waits(q: QueueFixture) -> None:
+    consumer = deliver(q, "1")
     assert ids(consumer.pull()) == ["1"]
     assert consumer.pull() == []
     assert consumer.held == 1
 
 
-def test_a_drain_brings_what_was_handed_over_first(q: QueueFixture) -> None:
+def test_a_drain_brings_what_was_delivered_first(q: QueueFixture) -> None:
     """X-25."""
-    consumer = hand_over(q, "1", "2", "3")
+    consumer = deliver(q, "1", "2", "3")
     assert [ids(jobs) for jobs in consumer.drain()] == [["1", "2", "3"]]
 
 
-def test_a_drain_goes_on_behind_what_was_handed_over_with_the_last_credit(q: QueueFixture) -> None:
-    consumer = hand_over(q, "1", "2", "3", jobs=1)
+def test_a_drain_goes_on_behind_what_was_delivered_with_the_last_credit(q: QueueFixture) -> None:
+    consumer = deliver(q, "1", "2", "3", jobs=1)
     seen = []
     for jobs in consumer.drain():
         seen.append(ids(jobs))
@@ -45,11 +46,11 @@ def test_a_drain_goes_on_behind_what_was_handed_over_with_the_last_credit(q: Que
     assert seen == [["1"], ["2"], ["3"]]
 
 
-def test_a_flush_brings_what_was_handed_over_first(q: QueueFixture) -> None:
-    assert ids(hand_over(q, "1", "2", "3").flush()) == ["1", "2", "3"]
+def test_a_flush_brings_what_was_delivered_first(q: QueueFixture) -> None:
+    assert ids(deliver(q, "1", "2", "3").flush()) == ["1", "2", "3"]
 
 
-def test_a_settle_that_pulls_brings_what_was_handed_over_first(q: QueueFixture) -> None:
+def test_a_settle_that_pulls_brings_what_was_delivered_first(q: QueueFixture) -> None:
     q.put("0")
     consumer = q.join()
     assert ids(consumer.pull()) == ["0"]
@@ -58,7 +59,7 @@ def test_a_settle_that_pulls_brings_what_was_handed_over_first(q: QueueFixture) 
     assert ids(consumer.settle(ack=["0"], pull=True)) == ["1", "2"]
 
 
-def test_a_hand_over_that_is_read_late_is_not_told_twice(q: QueueFixture) -> None:
+def test_a_delivery_that_is_read_late_is_not_given_twice(q: QueueFixture) -> None:
     """The wake-up was on its way while the pull asked for what is held."""
     consumer = q.join()
     assert consumer.pull() == []
@@ -83,7 +84,7 @@ def test_a_recall_is_in_the_queues_order(q: QueueFixture) -> None:
     assert ids(second.pull(recall=True)) == ["1", "2", "3"]
 
 
-def test_what_was_given_back_comes_before_what_was_handed_over_meanwhile(q: QueueFixture) -> None:
+def test_what_was_released_comes_before_what_was_delivered_meanwhile(q: QueueFixture) -> None:
     """Q-01."""
     q.put("1", "2")
     consumer = q.join()
@@ -92,16 +93,16 @@ def test_what_was_given_back_comes_before_what_was_handed_over_meanwhile(q: Queu
     assert ids(consumer.settle(release=["1", "2"], pull=True)) == ["1", "2", "3"]
 
 
-def test_a_handed_over_job_comes_before_a_higher_one_that_is_pulled_later(q: QueueFixture) -> None:
+def test_a_delivered_job_comes_before_a_higher_one_that_is_pulled_later(q: QueueFixture) -> None:
     """X-25: it was taken first."""
-    consumer = hand_over(q, "low")
+    consumer = deliver(q, "low")
     q.put("high", priority=9)
     assert ids(consumer.pull()) == ["low", "high"]
 
 
-def test_two_hand_overs_between_two_pulls(q: QueueFixture) -> None:
+def test_two_deliveries_between_two_pulls(q: QueueFixture) -> None:
     """A consumer that is late is passed over, waits again, and is handed another one."""
-    consumer = hand_over(q, "1")
+    consumer = deliver(q, "1")
     move_time(q.queue, 6000)
     q.renew(consumer)
     assert q.put("2").handed_to == consumer.name
@@ -109,8 +110,8 @@ def test_two_hand_overs_between_two_pulls(q: QueueFixture) -> None:
     assert ids(consumer.pull()) == ["1", "2", "3"]
 
 
-def test_a_cancelled_hand_over_is_in_nobodys_way(q: QueueFixture) -> None:
-    consumer = hand_over(q, "1", "2")
+def test_a_cancelled_delivery_is_in_no_way(q: QueueFixture) -> None:
+    consumer = deliver(q, "1", "2")
     q.queue.cancel("1")
     assert ids(consumer.pull()) == ["2"]
     assert consumer.held == 1

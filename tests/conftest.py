@@ -83,6 +83,7 @@ def make_server(servers: Servers, server_name: str) -> Iterator[Callable[..., Em
 
     yield make
     for server in made:
+        server.kill()  # a request would be waited for: by a primary for its replicas, for example
         server.stop()
 
 

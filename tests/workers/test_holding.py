@@ -59,7 +59,7 @@ def test_what_ended_before_a_long_job_is_settled_while_that_runs(workers: Worker
     workers.hear(key)
     begun = time.monotonic()
     assert done.result(10) == "quick"
-    assert time.monotonic() - begun < 1  # some ms, on a machine with nothing else to do
+    assert time.monotonic() - begun < 5  # some ms, on a machine with nothing else to do
     workers.go(key)
 
 

@@ -37,7 +37,7 @@ local levels, paused, timer, ranked = row[3] or '', row[4] == '1', row[5], row[6
 local plan
 if string.sub(runs, 1, 5) ~= '4,,0,' or tonumber(string.sub(runs, 6)) ~= total or (row[7] and row[7] ~= '10') then
   --- @include "enqueue/batch_terms"
-  plan, fault = batch_terms_read(runs, total, now, tonumber(row[7]) or 10)
+  plan, fault = batch_terms_read(runs, total, { now = now, priorities = tonumber(row[7]) or 10 })
   if not plan then return fault end
 end
 

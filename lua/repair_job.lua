@@ -14,6 +14,7 @@
 --- @include "schedule/member"
 --- @include "order/levels"
 --- @include "order/search"
+--- @one rank
 --- @include "consumer/notify"
 --- @include "finish/dead_letter"
 --- @include "result/records"
@@ -127,7 +128,7 @@ out_of_schedule(nil)
 out_of_lists(nil)
 levels_use(meta, queue.levels, { [job.level] = true })
 if job.due > 0 then redis.call('HSET', meta, 'promoted', '1') end
-local key = sort_key_list(base, job)
+local key = rank(base, job)
 local index, length = order_search(base, key, job)
 if index == length then
   redis.call('RPUSH', key, id)

@@ -9,6 +9,7 @@
 --- @include "job/value"
 --- @include "schedule/member"
 --- @include "order/search"
+--- @one rank
 --- @include "result/read"
 --- @include "held/scan"
 
@@ -36,6 +37,6 @@ end
 local holder = held_scan_holder(base, id)
 if holder then return { queue.now, 'held', value, errors, '', '', holder, -1 } end
 
-local place = order_search(base, sort_key_list(base, job), job)
+local place = order_search(base, rank(base, job), job)
 if job.due == 0 then place = place + redis.call('LLEN', base .. 'due:' .. job.level) end
 return { queue.now, 'ready', value, errors, '', '', '', place }

@@ -128,7 +128,12 @@ def test_includes_take_all_they_need_as_parameters(include: str) -> None:
 
 INCLUDE = re.compile(r'(\s*)--- @include "([\w/]+)"')
 DEFINED = re.compile(r"local (?:function )?(\w+)(?:, (\w+))?")
-FILES = sorted([*(f"{name}.lua" for name in NAMES), *(f"include/{name}" for name in INCLUDES)])
+POLICIES = sorted(
+    path.relative_to(ROOT).as_posix() for path in Path(str(ROOT / "policies")).rglob("*.lua")
+)
+FILES = sorted(
+    [*(f"{name}.lua" for name in NAMES), *(f"include/{name}" for name in INCLUDES), *POLICIES]
+)
 
 
 def provided(include: str) -> set[str]:

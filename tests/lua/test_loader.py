@@ -1,13 +1,16 @@
 """The loader finds, expands and checks Lua sources, and says where it found a fault."""
 
 import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rqueue.errors import ScriptSourceError
-from rqueue.protocol.scripts import DRAGONFLY, Scripts, find_lua, parse_header
+from rqueue.protocol.policies import Kind
+from rqueue.protocol.script_header import parse_header
+from rqueue.protocol.scripts import DRAGONFLY, Scripts, find_lua
 
 HEADER = """\
 --- Does a thing.
@@ -22,12 +25,12 @@ Sources = Callable[..., Scripts]
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Sources:
-    """Write `name=text` files (`include/` is spelled `include__`) and return their Scripts."""
+    """Write `name=text` files (`/` is spelled `__`) and return their Scripts."""
 
     def write(**texts: str) -> Scripts:
         for name, text in texts.items():
-            path = tmp_path / f"{name.replace('include__', 'include/')}.lua"
-            path.parent.mkdir(exist_ok=True)
+            path = tmp_path / f"{name.replace('__', '/')}.lua"
+            path.parent.mkdir(exist_ok=True, parents=True)
             path.write_text(text)
         return Scripts(tmp_path)
 
@@ -172,6 +175,141 @@ class TestIncludes:
     def test_malformed(self, sources: Sources, line: str) -> None:
         scripts = sources(one=HEADER + line + "\n", include__part="local x\n")
         assert fault(scripts, "one").startswith("lua/one.lua:6: malformed include")
+
+
+def policy(hooks: str, order: int = 1, fast: str = "yes") -> str:
+    return f"""\
+--- A policy.
+--- HOOKS: {hooks}
+--- META: none
+--- JOB: none
+--- KEYS: none
+--- STORE: list
+--- ORDER: {order}
+--- FAST: {fast}
+--- STRUCTURE: none
+--- EXCLUDES: none
+local code
+"""
+
+
+class TestKinds:
+    """What stands for the policies of a kind of queue."""
+
+    def body(self, sources: Sources, text: str, *policies: str, **more: str) -> list[str]:
+        """The script's lines, with these policies in its kind; their own lines left out."""
+        found = sources(one=HEADER + text, **more)
+        kind = Kind(policies)
+        lines = zip(found.script("one", kind).source.splitlines(), strict=False)
+        origins = found.script("one", kind).origins
+        return [
+            line
+            for (line,), (file, _) in zip(lines, origins, strict=True)
+            if not file.startswith("lua/policies/")
+        ][1 + len(HEADER.splitlines()) :]
+
+    def test_each_policy_that_has_the_hook_is_called_in_their_order(self, sources: Sources) -> None:
+        text = "if x then\n  --- @each left(queue, job)\nend\n"
+        two = {"policies__b": policy("left", 1), "policies__a": policy("left, taken", 2)}
+        calls = ["  b_left(queue, job)", "  a_left(queue, job)"]
+        assert self.body(sources, text, "a", "b", **two) == ["if x then", *calls, "end"]
+
+    def test_what_nobody_answers_is_not_there(self, sources: Sources) -> None:
+        text = "--- @each left(job)\n--- @hooks left\n--- @if left\nlost()\n--- @end\nreturn 1\n"
+        one = {"policies__a": policy("taken")}
+        assert self.body(sources, text, "a", **one) == ["return 1"]
+        found = sources(one=HEADER + text, **one).script("one", Kind(("a",)))
+        assert "policy" not in found.source
+        assert found.composed
+        assert found.asks == {"left"}
+
+    def test_the_first_answer_counts(self, sources: Sources) -> None:
+        text = "local fault\n--- @each fault = admit(job)\n"
+        two = {"policies__b": policy("admit", 1), "policies__a": policy("admit", 2)}
+        assert self.body(sources, text, "a", "b", **two) == [
+            "local fault",
+            "fault = fault or b_admit(job)",
+            "fault = fault or a_admit(job)",
+        ]
+
+    def test_an_answer_among_the_arguments_goes_through_all(self, sources: Sources) -> None:
+        text = "--- @each where = returned(job, where)\n"
+        two = {"policies__b": policy("returned", 1), "policies__a": policy("returned", 2)}
+        assert self.body(sources, text, "a", "b", **two) == [
+            "where = b_returned(job, where)",
+            "where = a_returned(job, where)",
+        ]
+
+    def test_one_policy_answers_by_a_name_of_the_hook(self, sources: Sources) -> None:
+        two = {"policies__b": policy("rank", 1), "policies__a": policy("rank", 2)}
+        assert self.body(sources, "--- @one rank\n", "a", **two) == ["local rank = a_rank"]
+        scripts = sources(one=HEADER + "--- @one rank\n", **two)
+        with pytest.raises(ScriptSourceError, match=r"one policy of a kind answers rank: b, a"):
+            scripts.script("one", Kind(("a", "b")))
+
+    def test_a_hook_of_its_own_file_is_found_there(self, sources: Sources) -> None:
+        both = {"policies__a": policy("left, upkeep"), "policies__a__upkeep": "local own\n"}
+        found = sources(one=HEADER + "--- @each upkeep(queue)\n", **both)
+        source = found.script("one", Kind(("a",))).source
+        assert source.endswith("\nlocal own\na_upkeep(queue)\n")
+        assert "local code" not in source
+
+    def test_a_policy_stands_once_in_its_block(self, sources: Sources) -> None:
+        text = "--- @hooks left\nfor x in y do\n  --- @each left(x)\nend\n"
+        found = sources(one=HEADER + text, policies__a=policy("left"))
+        assert found.script("one", Kind(("a",))).source.count("local code") == 1
+
+    @pytest.mark.parametrize(("fast", "kept"), [("yes", ["fast()"]), ("no", [])])
+    def test_fast_paths_are_there_where_all_policies_allow_it(
+        self, sources: Sources, fast: str, kept: list[str]
+    ) -> None:
+        text = "--- @fast\nfast()\n--- @end\n"
+        two = {"policies__a": policy("left"), "policies__b": policy("left", 2, fast)}
+        assert self.body(sources, text, "a", "b", **two) == kept
+
+    def test_the_stamp_is_that_of_the_kind(self, sources: Sources) -> None:
+        text = "--- @stamp\n--- @each places(x)\n"
+        assert self.body(sources, text, "levels", policies__levels=policy("rank")) == [
+            "local STAMP = '1'"
+        ]
+
+    def test_what_is_the_same_for_all_kinds_has_no_stamp(self, sources: Sources) -> None:
+        assert self.body(sources, "--- @stamp\n") == ["local STAMP = false"]
+
+    @pytest.mark.parametrize(
+        ("line", "says"),
+        [
+            ("--- @each nothing(x)", "no hook 'nothing'"),
+            ("--- @if nothing", "no hook 'nothing'"),
+            ("--- @each left", "malformed each"),
+            ("--- @one left(x)", "malformed one"),
+            ("--- @if left", "this has no @end"),
+            ("--- @end", "@end of nothing"),
+        ],
+    )
+    def test_malformed(self, sources: Sources, line: str, says: str) -> None:
+        message = fault(sources(one=HEADER + line + "\n"), "one")
+        assert message.startswith(f"lua/one.lua:6: {says}")
+
+    @pytest.mark.parametrize(
+        ("right", "wrong", "says"),
+        [
+            ("HOOKS: left", "HOOKS: nothing", ":2: no hook 'nothing'"),
+            ("STORE: list", "STORE: heap", ":6: STORE is one of list, set"),
+            ("ORDER: 1", "ORDER: first", ":7: ORDER is a number"),
+            ("--- META: none\n", "", "section JOB where META is due"),
+        ],
+    )
+    def test_a_policy_that_says_nonsense(
+        self, sources: Sources, right: str, wrong: str, says: str
+    ) -> None:
+        scripts = sources(one=HEADER, policies__a=policy("left").replace(right, wrong))
+        with pytest.raises(ScriptSourceError, match=re.escape(says)):
+            scripts.script("one", Kind(("a",)))
+
+    def test_a_policy_that_is_not_there(self, sources: Sources) -> None:
+        with pytest.raises(ScriptSourceError, match="no policy 'b' in"):
+            sources(one=HEADER, policies__a=policy("left")).script("one", Kind(("b",)))
 
 
 class TestHeader:

@@ -1,24 +1,26 @@
 --- @include "queue/constants"
+--- @hooks admit
 
 --- Jobs that are not all ordinary, in runs of consecutive ones that share level, due time and limit.
 
 --- `text`: "<priority>,<when>,<max>[:<max crashes>],<count>;..." as runs {level=, due=, max=, max_crashes=, count=},
---- due 0 where that is now or past; or nil and an error reply. Q-11: JMS priorities are mapped onto the queue's
---- `priorities` levels.
-local function batch_terms_read(text, total, now, priorities)
-  local plan, planned = {}, 0
-  local offset = math.max(0, 5 - math.ceil(priorities / 2))
+--- due 0 where that is now or past; or nil and an error reply. `queue` = {now=, priorities=}.
+local function batch_terms_read(text, total, queue)
+  local plan, planned, now, fault = {}, 0, queue.now, nil
   for priority, sign, when, max, crashes, count in
     string.gmatch(text, '(%-?%d+),([+@]?)(%d*),(%d+):?(%d*),(%d+)') do
     local due = 0
     if sign == '+' then due = now + tonumber(when) elseif sign == '@' then due = tonumber(when) end
-    plan[#plan + 1] = {
-      level = math.max(0, math.min(priorities - 1, tonumber(priority) - offset)),
+    local run = {
+      priority = tonumber(priority),
       due = due > now and due or 0,
       max = tonumber(max),
       max_crashes = tonumber(crashes) or 0,
       count = tonumber(count),
     }
+    plan[#plan + 1] = run
+    --- @each fault = admit(queue, run)
+    if fault then return nil, fault end
     planned = planned + tonumber(count)
   end
   if planned == total then return plan end

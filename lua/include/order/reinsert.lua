@@ -1,4 +1,5 @@
 --- @include "order/sort_key"
+--- @one rank
 
 --- Put jobs back into their places. Lists stay sorted, so the only elements that can stand before a returned
 --- job are others that were returned or passed over: the cost is what was in flight, never the backlog.
@@ -54,7 +55,7 @@ local function reinsert_jobs(base, jobs)
   table.sort(jobs, sort_key_before)
   local lists, keys = {}, {}
   for _, job in ipairs(jobs) do
-    local key = sort_key_list(base, job)
+    local key = rank(base, job)
     if not lists[key] then
       lists[key] = {}
       keys[#keys + 1] = key

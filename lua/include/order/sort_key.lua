@@ -1,10 +1,4 @@
---- Where a job stands in its list. A job whose header says no due time waits in `ready:<level>`, among the others by
---- position; one that says when it was due in `due:<level>`, by that time and, at the same instant, by position.
-
---- The list of a job: {level=, due=, ...}.
-local function sort_key_list(base, job)
-  return base .. (job.due > 0 and 'due:' or 'ready:') .. job.level
-end
+--- Where a job stands in its list: by due time, 0 where its header says none, and at the same instant by position.
 
 --- Whether one {due=, position=, ...} stands before another one of the same list.
 local function sort_key_before(one, other)

@@ -1,4 +1,4 @@
---- @include "order/levels"
+--- @hooks places
 --- @include "queue/constants"
 
 --- Whether a queue's keys are what its scripts take them for: of their types, with numbers where numbers belong. Redis
@@ -50,8 +50,10 @@ local function sound_fault(base, levels, names)
   end
   fault = sound_numbers(base, 'meta', SOUND_NUMBERS)
   if fault then return fault end
-  for _, level in ipairs(levels_list(levels)) do
-    fault = sound_type(base, 'ready:' .. level, 'list') or sound_type(base, 'due:' .. level, 'list')
+  local places = {}
+  --- @each places = places(levels, places)
+  for _, place in ipairs(places) do
+    fault = sound_type(base, place[1], place[2])
     if fault then return fault end
   end
   local all = { redis.call('HGET', base .. 'meta', 'timer') or nil }

@@ -1,5 +1,6 @@
 --- @include "queue/clock"
 --- @include "queue/constants"
+--- @stamp
 
 --- The settle of one job that succeeded and was all that its consumer held: all that workers say whose jobs are not
 --- short, or few. The steps are those of `settle`, without its lists.
@@ -9,7 +10,7 @@
 local function settle_fast_path(base, row, consumer, mine, arguments)
   local jobs, bytes, id, result = arguments[3], arguments[4], arguments[9], arguments[11]
   local window = tonumber(jobs)
-  if row[1] ~= '1' or mine[1] ~= arguments[2] or arguments[7] ~= '1' or #arguments ~= (result and 11 or 9)
+  if row[1] ~= STAMP or mine[1] ~= arguments[2] or arguments[7] ~= '1' or #arguments ~= (result and 11 or 9)
     or result and arguments[10] ~= '' or not window or window < 0 or not tonumber(bytes) then
     return nil
   end

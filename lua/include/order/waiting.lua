@@ -1,0 +1,8 @@
+--- Elements in the waiting lists, cancelled ones that no head has passed yet included.
+local function waiting_count(base, levels)
+  local total = 0
+  for level in string.gmatch(levels or '', '%d+') do
+    total = total + redis.call('LLEN', base .. 'ready:' .. level) + redis.call('LLEN', base .. 'due:' .. level)
+  end
+  return total
+end

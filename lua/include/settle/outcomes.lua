@@ -1,0 +1,91 @@
+--- @include "queue/constants"
+--- @include "held/take_in_order"
+--- @include "result/records"
+
+--- What a settle says of its jobs: read, taken off the consumer, and those that are done ended.
+
+--- {ids=, total=, acked=, done=, results=, fates=, stale=, refused=}, or nil and an error reply. `arguments` hold the
+--- items from `first` on. `results`: index in `arguments` of the first job with a result. `fates`: what becomes of
+--- those that did not end, by their place in `ids`; nil where there is none.
+local function outcomes_read(base, groups, arguments, first)
+  local acked, done, others = tonumber(groups), 0, 0
+  local retry, reject, release = 0, 0, 0
+  if not acked then
+    acked, done, retry, reject, release = string.match(groups, '^(%d+),(%d+),(%d+),(%d+),(%d+)$')
+    acked, done, retry = tonumber(acked), tonumber(done), tonumber(retry)
+    reject, release = tonumber(reject), tonumber(release)
+    others = acked and retry + reject + release
+  end
+  if not acked or #arguments ~= first - 1 + acked + 3 * done + 6 * retry + 2 * reject + release then
+    return nil, redis.error_reply('BADARGS settle: the arguments do not fit the groups ' .. groups)
+  end
+  if acked + done + others > 1000 then
+    return nil, redis.error_reply('BADARGS settle takes at most 1000 jobs in one call')
+  end
+  local ids = {}
+  for i = 1, acked do ids[i] = arguments[first - 1 + i] end
+  local said = { ids = ids, total = acked + done + others, acked = acked, done = done, results = first + acked,
+    stale = {}, refused = '' }
+  for i = 1, done do ids[acked + i] = arguments[said.results + 3 * (i - 1)] end
+  if others == 0 then return said end
+  --- @include "settle/unfinished"
+  local fault = settle_unfinished_read(base, said, arguments, said.results + 3 * done, retry, reject, release)
+  if fault then return nil, fault end
+  said.finish_unfinished = settle_unfinished
+  return said
+end
+
+--- Take the jobs off the consumer. What it does not hold is stale: `ids` is false there. Returns the bytes that it
+--- holds less: `freed`, unless some were stale. First write: frees (README).
+local function outcomes_take(base, me, said, freed)
+  if said.total == 0 then return freed end
+  if not said.in_any_order then
+    local in_order, alone = held_take_in_order(base, me.name, said.ids)
+    said.in_order = in_order
+    if alone then me.held = 0 end
+    if in_order then return freed end
+  end
+  --- @include "settle/out_of_order"
+  return settle_out_of_order(base, me, said, freed)
+end
+
+--- Jobs that are done end: their values go, their records stay.
+local function outcomes_end(base, queue, said, arguments)
+  local ids, gone, records = said.ids, said.ids, {}
+  if not said.in_order or said.acked + said.done < said.total then
+    gone = {}
+    for i = 1, said.acked + said.done do
+      if ids[i] then gone[#gone + 1] = ids[i] end
+    end
+  end
+  said.gone = #gone
+  if #gone == 0 then return end
+  redis.call('HDEL', base .. 'jobs', unpack(gone))
+  if not queue.quiet and redis.call('EXISTS', base .. 'errors') == 1 then
+    redis.call('HDEL', base .. 'errors', unpack(gone))
+  end
+  local plain = string.format('D%d:', queue.now)
+  for i = 1, said.acked do
+    if ids[i] then
+      records[#records + 1] = ids[i]
+      records[#records + 1] = plain
+    end
+  end
+  for i = 1, said.done do
+    local id, at = ids[said.acked + i], said.results + 3 * (i - 1)
+    if id then
+      local keep, record = tonumber(arguments[at + 1]), plain .. arguments[at + 2]
+      if keep == 0 then
+        record = plain .. '-'
+      elseif keep and keep > (tonumber(queue.keep) or KEEP_MS) then
+        redis.call('DEL', base .. 'result:' .. id)
+        redis.call('RPUSH', base .. 'result:' .. id, record)
+        redis.call('PEXPIRE', base .. 'result:' .. id, keep)
+        redis.call('HDEL', base .. 'awaited', id)
+      end
+      records[#records + 1] = id
+      records[#records + 1] = record
+    end
+  end
+  records_write(base, queue, records)
+end

@@ -1,0 +1,76 @@
+"""Kinds of queues: the policies that a queue's scripts are composed of, and its stamp.
+
+A kind is written into field `v` of the queue's `meta`: the schema's number and, but for a plain
+queue, its policies in their order, `1 ttl levels`. A script of another kind answers `KIND`, with
+the stamp, before it writes anything; whoever sent it sends that kind's script from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from rqueue.protocol.policies import levels
+from rqueue.protocol.policies.policy import Policy
+
+__all__ = ["PLAIN", "POLICIES", "SCHEMA", "Kind", "Policy", "UnknownPolicy"]
+
+SCHEMA = "1"
+"""The version of the layout in Redis that all kinds share."""
+
+POLICIES: dict[str, Policy] = {policy.name: policy for policy in (levels.POLICY,)}
+"""All policies, in the order in which their hooks are asked."""
+
+
+class UnknownPolicy(ValueError):
+    """A stamp names a policy, or a revision of one, that this release does not have."""
+
+
+class Kind(NamedTuple):
+    """The policies of a queue, by name, in their order."""
+
+    policies: tuple[str, ...]
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Kind:
+        """The kind with these policies; one that orders waiting jobs is added where none is named.
+
+        Raises `UnknownPolicy`.
+        """
+        wanted = {*names, levels.POLICY.name}
+        if unknown := sorted(wanted - POLICIES.keys()):
+            raise UnknownPolicy(f"no policy {unknown[0]!r}; policies: {', '.join(POLICIES)}")
+        return cls(tuple(name for name in POLICIES if name in wanted))
+
+    @classmethod
+    def parse(cls, stamp: str) -> Kind:
+        """The kind of a queue with this stamp. Raises `UnknownPolicy`."""
+        return _parse(stamp)
+
+    @property
+    def stamp(self) -> str:
+        """What `meta` says of a queue of this kind."""
+        if self == PLAIN:
+            return SCHEMA
+        words = [POLICIES.get(name, Policy(name)).word for name in self.policies]
+        return " ".join([SCHEMA, *words])
+
+    def __str__(self) -> str:
+        return "+".join(self.policies)
+
+
+@lru_cache
+def _parse(stamp: str) -> Kind:
+    schema, *words = stamp.split(" ")
+    if schema != SCHEMA:
+        raise UnknownPolicy(f"schema {schema!r}, where this release knows {SCHEMA!r}")
+    known = {policy.word: policy.name for policy in POLICIES.values()}
+    for word in words:
+        if word not in known:
+            raise UnknownPolicy(f"this queue needs policy {word!r}, which this release has not")
+    return Kind.of(known[word] for word in words)
+
+
+PLAIN = Kind((levels.POLICY.name,))
+"""What a queue is that nobody declared otherwise."""

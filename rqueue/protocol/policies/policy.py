@@ -1,0 +1,22 @@
+"""What every policy's module declares."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Policy(NamedTuple):
+    """One policy of queues, the Python half of `lua/policies/<name>.lua`.
+
+    revision: grows when what it stores is stored otherwise. options: its fields of `meta` that
+    people set -> the least and the greatest value.
+    """
+
+    name: str
+    revision: int = 1
+    options: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def word(self) -> str:
+        """The policy in a queue's stamp."""
+        return self.name if self.revision == 1 else f"{self.name}.{self.revision}"

@@ -1,0 +1,180 @@
+"""A script's text made of its file, its includes and the policies of one kind of queue.
+
+Lines that are replaced (see `lua/README.md`): `@include`, `@each` and `@one`, which ask the
+policies, `@hooks`, `@if` and `@fast`, which keep lines only where somebody answers, and `@stamp`.
+What no policy of the kind answers is not there: a plain queue's text has no line about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from rqueue.protocol.script_header import DIRECTIVE, HOOKS, PolicyHeader, fault
+
+_INCLUDE = re.compile(r'(\s*)--- @include "([a-z][a-z0-9_]*(?:/[a-z][a-z0-9_]*)*)"\s*')
+_EACH = re.compile(r"(\s*)--- @each (?:([a-z_][\w.]*) = )?([a-z]+)\((.*)\)\s*")
+_ONE = re.compile(r"(\s*)--- @one ([a-z]+)\s*")
+_HOOKS = re.compile(r"(\s*)--- @hooks ([a-z]+)\s*")
+_IF = re.compile(r"\s*--- @if ([a-z]+)\s*")
+_FAST = re.compile(r"\s*--- @fast\s*")
+_END = re.compile(r"\s*--- @end\s*")
+_STAMP = re.compile(r"\s*--- @stamp\s*")
+
+_FORMS = {
+    "include": '--- @include "noun/name"',
+    "each": "--- @each [answer = ]hook(arguments)",
+    "one": "--- @one hook",
+    "hooks": "--- @hooks hook",
+    "if": "--- @if hook",
+    "fast": "--- @fast",
+    "end": "--- @end",
+    "stamp": "--- @stamp",
+}
+
+Stack = tuple[tuple[str, int], ...]
+
+
+class Expansion:
+    """One script for one kind of queue: `lines`, and for each of them where it came from.
+
+    read: a file's text by its path below the folder of sources, None where there is none.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[str], str | None],
+        policies: Sequence[PolicyHeader],
+        stamp: str,
+        first_line: str,
+        file: str,
+    ) -> None:
+        self._read = read
+        self._policies = policies
+        self._stamp = stamp
+        self._fast = all(policy.fast for policy in policies)
+        self._stamps: list[int] = []
+        self.lines = [first_line]
+        self.origins = [(file, 1)]
+        self.asked: set[str] = set()
+        """Hooks that it asks, whether a policy of this kind answers or not."""
+        self.composed = False
+        """Whether anything in it depends on the kind of the queue."""
+
+    def expand(self, text: str, file: str) -> None:
+        """Expand the file of the script itself, and all that it asks for."""
+        self._expand(text, file, (), set())
+        stamp = repr(self._stamp) if self.composed else "false"
+        for at in self._stamps:
+            self.lines[at] = f"local STAMP = {stamp}"
+
+    def _answering(self, hook: str, file: str, number: int, stack: Stack) -> list[PolicyHeader]:
+        if hook not in HOOKS:
+            raise fault(file, number, f"no hook {hook!r}; hooks: {', '.join(HOOKS)}", stack)
+        self.composed = True
+        self.asked.add(hook)
+        return [policy for policy in self._policies if hook in policy.hooks]
+
+    def _put(self, line: str, file: str, number: int) -> None:
+        self.lines.append(line)
+        self.origins.append((file, number))
+
+    def _expand(self, text: str, file: str, stack: Stack, done: set[str]) -> None:
+        # Depth first and in place: what an include needs stands before it, whoever asked first.
+        # What indented ones define is known to the block they open, and not outside.
+        block: set[str] | None = None
+        kept: list[bool] = []  # of the conditions that this line stands in
+        opened: list[int] = []
+        for number, line in enumerate(text.splitlines(), 1):
+            directive = DIRECTIVE.match(line) is not None
+            if _END.fullmatch(line):
+                if not kept:
+                    raise fault(file, number, "@end of nothing", stack)
+                kept.pop()
+                opened.pop()
+                continue
+            condition = _IF.fullmatch(line) or _FAST.fullmatch(line)
+            if condition is not None:
+                if _IF.fullmatch(line):
+                    kept.append(bool(self._answering(condition[1], file, number, stack)))
+                else:
+                    self.composed = True
+                    kept.append(self._fast)
+                opened.append(number)
+                continue
+            if not all(kept):
+                continue
+            if not directive:
+                block = None
+                self._put(line, file, number)
+                continue
+            if _STAMP.fullmatch(line):
+                self._stamps.append(len(self.lines))
+                self._put(line, file, number)
+                continue
+            within, targets, written = self._replacement(line, file, number, stack)
+            if not within:
+                block = None
+            elif block is None:
+                block = set(done)
+            known = done if block is None else block
+            for target in targets:
+                self._insert(target, file, number, stack, known)
+            for made in written:
+                self._put(made, file, number)
+        if kept:
+            raise fault(file, opened[-1], "this has no @end", stack)
+
+    def _replacement(
+        self, line: str, file: str, number: int, stack: Stack
+    ) -> tuple[str, list[str], list[str]]:
+        """The indentation of a directive, the files to be included for it, and its own lines."""
+        if found := _INCLUDE.fullmatch(line):
+            return found[1], [f"include/{found[2]}.lua"], []
+        if found := _HOOKS.fullmatch(line):
+            answering = self._answering(found[2], file, number, stack)
+            return found[1], [self._home(policy, found[2]) for policy in answering], []
+        if found := _ONE.fullmatch(line):
+            within, hook = found.groups()
+            answering = self._answering(hook, file, number, stack)
+            if len(answering) != 1:
+                names = ", ".join(policy.name for policy in answering) or "none"
+                raise fault(file, number, f"one policy of a kind answers {hook}: {names}", stack)
+            name = f"{answering[0].name}_{hook}"
+            return within, [self._home(answering[0], hook)], [f"{within}local {hook} = {name}"]
+        if found := _EACH.fullmatch(line):
+            within, answer, hook, arguments = found.groups()
+            answering = self._answering(hook, file, number, stack)
+            # an answer that is among the arguments goes through all of them; else the first counts
+            chain = answer and answer in [part.strip() for part in arguments.split(",")]
+            made = []
+            for policy in answering:
+                call = f"{policy.name}_{hook}({arguments})"
+                if chain:
+                    call = f"{answer} = {call}"
+                elif answer:
+                    call = f"{answer} = {answer} or {call}"
+                made.append(within + call)
+            return within, [self._home(policy, hook) for policy in answering], made
+        word = re.sub(r"\s*--+\s*@(\w+).*", r"\1", line)
+        raise fault(file, number, f"malformed {word}; write: {_FORMS[word]}", stack)
+
+    def _home(self, policy: PolicyHeader, hook: str) -> str:
+        """Where a policy's hook stands: one that calls what asks the policies has its own file."""
+        own = f"policies/{policy.name}/{hook}.lua"
+        return own if self._read(own) is not None else f"policies/{policy.name}.lua"
+
+    def _insert(self, path: str, file: str, number: int, stack: Stack, known: set[str]) -> None:
+        target = f"lua/{path}"
+        trail = [above for above, _ in stack] + [file]
+        if target in trail:
+            circle = " -> ".join([*trail[trail.index(target) :], target])
+            raise fault(file, number, f"circular include: {circle}", stack)
+        if target in known:
+            return
+        included = self._read(path)
+        if included is None:
+            name = path.removeprefix("include/").removesuffix(".lua")
+            raise fault(file, number, f'no include "{name}": {target} is not there', stack)
+        self._expand(included, target, (*stack, (file, number)), known)
+        known.add(target)

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from tests.model.sources import frozen
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.scripts import Scripts, run
+from rqueue.protocol.scripts import Scripts
+from tests.property.sources import frozen
+from tests.support.run_script import run
 
 NOTED = Path(__file__).with_suffix(".txt")
 KEYS = QueueKeys("plain", "p")

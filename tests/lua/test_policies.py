@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 import redis
-from tests.model.sources import frozen
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.policies import PLAIN, POLICIES, Kind
 from rqueue.protocol.script_header import HOOKS
-from rqueue.protocol.scripts import SCRIPTS, find_lua, run, script
+from rqueue.protocol.scripts import SCRIPTS, find_lua, script
 from tests.lua import plain_commands
 from tests.lua.test_contract import without_comments
+from tests.property.sources import frozen
+from tests.support.run_script import run
 from tools import hook_table
 
 NAMES = SCRIPTS.names()
@@ -130,6 +131,6 @@ def test_the_version_of_the_schema_comes_first(client: redis.Redis) -> None:
     client.hset(keys.meta, "v", "2 other levels")
     try:
         with pytest.raises(redis.ResponseError, match=r"^SCHEMA"):
-            run(client, "pause", [keys.meta, keys.meta[:-4] + "guard"])
+            run(client, script("pause"), [keys.meta, keys.meta[:-4] + "guard"])
     finally:
         client.delete(keys.meta)

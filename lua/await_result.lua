@@ -4,8 +4,8 @@
 ---   wait: "1" = the caller takes what comes from the result list, by its next command: the record of an ended job is
 ---     there then, and an empty text where the job is not known
 --- REPLY: {now, state, record}; state: ended (with record), unknown; or with wait "live"; else {now, state, "", due,
----   paused, consumers, holder, began, attempts, error}; state: ready, scheduled, parked, held; due: ms or "0"; paused: 1
----   or 0; consumers: that acquire; holder: who has it, else ""; began: ms, where it is noted that it runs, else 0;
+---   paused, consumers, holder, began, attempts, error}; state: ready, scheduled, parked, held; due: ms or "0"; paused:
+---   1 or 0; consumers: that acquire; holder: who has it, else ""; began: ms, where it is noted that it runs, else 0;
 ---   attempts: that failed; error: of the last one, JSON, else ""
 --- ERRORS: SCHEMA
 --- @include "queue/clock"

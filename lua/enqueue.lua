@@ -139,8 +139,8 @@ if scheduled then
   if not paused then schedule_add_watch(base, now, scheduled.soonest, timer) end
 end
 if row[8] then
-  --- @include "consumer/notify"
-  notify_browsers(base)
+  --- @include "consumer/browsers"
+  browsers_tell(base)
 end
 if note then noted(note, accepted, total) end
 return { now, accepted, refused, taker and taker.name or '' }

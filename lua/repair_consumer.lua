@@ -58,5 +58,5 @@ end
 -- told to look: a pull sorts out the rest
 if to == 'notified' then redis.call('RPUSH', base .. 'wake:' .. consumer, 'w') end
 if to == 'browsers' then redis.call('HSET', meta, 'browsing', '1') end
-if queue.timer == consumer and to ~= 'interested' then notify_pass_timer(base, queue.now) end
+if queue.timer == consumer and to ~= 'interested' then consumer_wake_timer(base, queue.now) end
 return { queue.now, to, 0 }

@@ -121,7 +121,7 @@ off_held(nil)
 if not lists[1] and (due or job.due > queue.now) then
   out_of_schedule(own)
   redis.call('ZADD', base .. 'scheduled', due or job.due, own)
-  if not queue.paused and not queue.timer then notify_pass_timer(base, queue.now) end
+  if not queue.paused and not queue.timer then consumer_wake_timer(base, queue.now) end
   return { queue.now, 'scheduled' }
 end
 out_of_schedule(nil)

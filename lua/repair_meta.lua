@@ -10,7 +10,7 @@
 --- @include "queue/sound"
 --- @include "order/levels"
 --- @include "order/sort_key"
---- @include "consumer/notify"
+--- @include "consumer/wake"
 
 local meta = KEYS[1]
 local was = ARGV[1]
@@ -58,7 +58,7 @@ if due and not queue.promoted then
 end
 if queue.timer and not redis.call('ZSCORE', base .. 'consumers', queue.timer) then
   redis.call('HDEL', meta, 'timer')
-  if not queue.paused then notify_pass_timer(base, queue.now) end
+  if not queue.paused then consumer_wake_timer(base, queue.now) end
   changed[#changed + 1] = 'timer'
 end
 if not was_seq and seq == 0 and queue.levels == '' then return { queue.now, changed } end

@@ -11,6 +11,7 @@
 --- @include "result/records"
 --- @include "order/levels"
 --- @include "consumer/notify"
+--- @include "consumer/browsers"
 
 local meta = KEYS[1]
 local FIRST = 1
@@ -45,7 +46,7 @@ if count > 0 then
   redis.call('HINCRBY', meta, 'requeued', count)
   redis.call('HINCRBY', meta, 'tailed', count)
   queue.levels = levels_use(meta, queue.levels, used)
-  notify_browsers(base)
+  browsers_tell(base)
   if not queue.paused then consumer_notify(base, queue.now, count, queue.timer, queue.ranked) end
 end
 return { queue.now, count }

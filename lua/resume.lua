@@ -5,7 +5,7 @@
 --- ERRORS: DAMAGED | SCHEMA
 --- @include "queue/open"
 --- @include "queue/sound"
---- @include "order/levels"
+--- @include "order/waiting"
 --- @include "consumer/notify"
 
 local meta = KEYS[1]
@@ -18,11 +18,11 @@ failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
 redis.call('HDEL', meta, 'paused', 'timer')
-local waiting = levels_waiting(base, queue.levels)
+local waiting = waiting_count(base, queue.levels)
 local due = redis.call('ZCOUNT', base .. 'scheduled', '-inf', queue.now)
 if waiting + due > 0 then
   consumer_notify(base, queue.now, waiting + due, false, queue.ranked)
 end
 -- whoever watched the schedule may have looked meanwhile, and been told nothing: somebody looks again
-notify_pass_timer(base, queue.now)
+consumer_wake_timer(base, queue.now)
 return { queue.now, 1 }

@@ -105,8 +105,10 @@ class Expansion:
             if not all(kept):
                 continue
             if not directive:
-                block = None
-                self._put(line, file, number)
+                # Redis need not keep what only people read; a script's own header stays
+                if not stack or (line.strip() and not line.lstrip().startswith("--")):
+                    block = None
+                    self._put(line, file, number)
                 continue
             if _STAMP.fullmatch(line):
                 self._stamps.append(len(self.lines))

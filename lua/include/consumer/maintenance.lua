@@ -65,7 +65,7 @@ local function maintenance_run(base, queue)
       consumer_notify(base, queue.now, 1, queue.timer, queue.ranked)
     elseif redis.call('EXISTS', base .. 'scheduled') == 1
       and not (queue.timer and redis.call('ZSCORE', base .. 'interested', queue.timer)) then
-      notify_pass_timer(base, queue.now)
+      consumer_wake_timer(base, queue.now)
     end
   end
   return gone, more

@@ -1,9 +1,9 @@
---- @include "order/levels"
+--- @include "order/waiting"
 --- @include "consumer/notify"
 
 --- Work that waits for somebody: elements in the lists, or due jobs not yet promoted.
 local function notify_next_work_waits(base, queue)
-  if levels_waiting(base, queue.levels) > 0 then return true end
+  if waiting_count(base, queue.levels) > 0 then return true end
   local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
   return first[2] ~= nil and tonumber(first[2]) <= queue.now
 end
@@ -17,6 +17,6 @@ local function notify_next(base, queue)
     consumer_notify(base, queue.now, 1, queue.timer, queue.ranked)
   elseif redis.call('EXISTS', base .. 'scheduled') == 1 and redis.call('EXISTS', base .. 'notified') == 0
     and not (queue.timer and redis.call('ZSCORE', base .. 'interested', queue.timer)) then
-    notify_pass_timer(base, queue.now)
+    consumer_wake_timer(base, queue.now)
   end
 end

@@ -15,7 +15,7 @@ local function consumer_remove_slice(base, queue, consumer, charged, most)
   local ids = redis.call('LRANGE', held, -(most or REMOVE_SLICE), -1)
   if #ids == 0 then return 0, 0 end
   local left = redis.call('LLEN', held) - #ids
-  local jobs = release_read(base, ids)
+  local jobs = unfinished_read(base, ids)
   if type(charged) == 'function' then charged = charged(jobs, left) end
   -- first write: frees (README)
   redis.call('LTRIM', held, 0, -#ids - 1)

@@ -1,4 +1,5 @@
---- @include "consumer/notify"
+--- @include "consumer/highest"
+--- @include "consumer/wake"
 --- @include "deliver/assign"
 
 --- A job that arrives while nothing waits is delivered straight to a waiting consumer with credit for it.
@@ -15,7 +16,7 @@ local function deliver_direct_consumer(base, now, levels, ranked, waiters, size)
     local first = redis.call('ZRANGE', base .. 'scheduled', '0', '0', 'WITHSCORES')
     if there > 1 or not first[2] or tonumber(first[2]) <= now then return nil end
   end
-  local floor = notify_highest(base, ranked)
+  local floor = consumer_highest(base, ranked)
   for _, name in ipairs(waiters) do
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs', 'bytes', 'held_bytes')
     if floor and (tonumber(row[1]) or 0) < floor then return nil end
@@ -34,5 +35,5 @@ local function deliver_direct(base, now, taker, timer, id, value)
   local account
   if taker.bytes > 0 then account = string.format('%d', (taker.held > 0 and taker.held_bytes or 0) + #value) end
   deliver_assign(base, now, taker.name, taker.priority, taker.jobs, account, id, value)
-  if taker.name == timer then notify_pass_timer(base, now) end
+  if taker.name == timer then consumer_wake_timer(base, now) end
 end

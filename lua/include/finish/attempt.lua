@@ -29,6 +29,19 @@ local function attempt_most(limits, job, which, own, queue)
   return tonumber(queue) or 0
 end
 
+--- Whether the attempt that is counted now is the last one: at the limit a job is dead-lettered. `crash`: it cost a
+--- worker its process, which has a limit of its own. `asked` = {base=, consumer=, queue=}; what the consumer's tasks
+--- say is read once, into it.
+local function attempt_last(asked, job, crash)
+  asked.limits = asked.limits or attempt_limits(asked.base, asked.consumer)
+  local most = attempt_most(asked.limits, job, 1, job.max, asked.queue.max)
+  if most > 0 and job.attempts + 1 >= most then return true end
+  if not crash then return false end
+  asked.max_crashes = asked.max_crashes or redis.call('HGET', asked.base .. 'meta', 'max_crashes') or CRASHES
+  most = attempt_most(asked.limits, job, 2, job.max_crashes, asked.max_crashes)
+  return most > 0 and job.crashes + 1 >= most
+end
+
 --- ms that a job waits after this crash, the `turn`-th of those that were charged together: they come back one after
 --- the other, so that the next crash shows which of them it was.
 local function attempt_crash_delay(job, turn)

@@ -32,8 +32,8 @@ local function unfinished_open(base, queue, consumer, worker)
     scheduled = {}, records = {}, lines = {}, retried = 0, rejected = 0, released = 0 }
 end
 
---- It lives on: `place` = old, head, tail, or park: nobody here knows its task, so it waits aside. `delay`: ms that it
---- waits. `keeps`: its place is the old one also after that.
+--- It lives on: `place` = old, head, tail, aside, or park: nobody here knows its task. `delay`: ms that it waits.
+--- `keeps`: its place is the old one also after that.
 local function unfinished_live(batch, job, place, delay, keeps)
   local base, queue, id = batch.base, batch.queue, job.id
   if place == 'tail' and delay <= 0 then
@@ -44,7 +44,9 @@ local function unfinished_live(batch, job, place, delay, keeps)
     browsers_tell(base)
   elseif delay > 0 then
     local due = queue.now + math.ceil(delay)
-    if keeps or place == 'tail' then redis.call('HSET', base .. 'returns_to', id, place) end
+    if keeps or place == 'tail' then
+      redis.call('HSET', base .. 'returns_to', id, place == 'aside' and 'old' or place)
+    end
     if not keeps then job.due = due end
     batch.scheduled[#batch.scheduled + 1] = { due = due, level = job.level, position = job.position, id = id }
     batch.soonest = math.min(batch.soonest or due, due)
@@ -81,16 +83,20 @@ local function unfinished_add(batch, job, fate)
   if last then
     batch.records[#batch.records + 1] = job.id
     batch.records[#batch.records + 1] = dead_letter_store(batch.base, queue.now, job, error_)
+    if outcome and crash and queue.died then
+      for _, said in ipairs({ job.id, value_task(job.envelope), error_ }) do queue.died[#queue.died + 1] = said end
+    end
     if verb == 'retry' or verb == 'reject' then batch.rejected = batch.rejected + 1 end
     return
   end
+  local aside = fate.place == 'park' or fate.place == 'aside'
   if fate.place == 'park' then
     redis.call('HSET', batch.base .. 'parked', job.id, error_)
-  elseif counts or verb == 'release' then
+  elseif not aside and (counts or verb == 'release') then
     errors_note(batch.base, job.id, error_)
   end
   local delay = crash and attempt_crash_delay(job, fate.turn) or fate.delay or 0
-  unfinished_live(batch, job, fate.place or 'old', delay, crash or fate.place == 'park')
+  unfinished_live(batch, job, fate.place or 'old', delay, crash or aside)
   if verb == 'retry' then batch.retried = batch.retried + 1 else batch.released = batch.released + 1 end
 end
 

@@ -32,10 +32,16 @@ local function history_batch_trim(base, rows, max)
   end
 end
 
---- `queue.rows` is the count of rows with these in it.
-local function history_batch(base, queue, batch, count, refused)
-  if refused ~= '' then
-    redis.call('XADD', base .. 'history', '*', 'n', count, 'b', batch, 'r', refused)
+--- The rows of a settle call, `count` as text, and its jobs that are done. `said.refused`: indices of rows of stale
+--- jobs.
+local function history_batch(base, queue, batch, count, said)
+  if said.gone == 0 and count == '0' then return end
+  queue.rows = queue.rows + count
+  redis.call('HSET', base .. 'meta', 'acked', string.format('%d', queue.acked + said.gone), 'history_rows',
+    string.format('%d', queue.rows))
+  if count == '0' then return end
+  if said.refused ~= '' then
+    redis.call('XADD', base .. 'history', '*', 'n', count, 'b', batch, 'r', said.refused)
   else
     redis.call('XADD', base .. 'history', '*', 'n', count, 'b', batch)
   end

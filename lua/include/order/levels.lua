@@ -25,12 +25,3 @@ local function levels_use(meta, levels, used)
   redis.call('HSET', meta, 'levels', text)
   return text
 end
-
---- Elements in the waiting lists, cancelled ones that no head has passed yet included.
-local function levels_waiting(base, levels)
-  local total = 0
-  for _, level in ipairs(levels_list(levels)) do
-    total = total + redis.call('LLEN', base .. 'ready:' .. level) + redis.call('LLEN', base .. 'due:' .. level)
-  end
-  return total
-end

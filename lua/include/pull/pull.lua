@@ -23,25 +23,30 @@ local function pull_timer(base, queue, consumer)
   return math.max(0, tonumber(first[2]) - queue.now)
 end
 
---- The consumer takes nothing more now: it goes to that list, and what it knew is passed on.
-local function pull_leave(base, queue, consumer, to)
-  consumer_state_set(base, queue, consumer, to)
-  consumer_state_drop_timer(base, queue, consumer)
+--- What this consumer knew is passed on.
+local function pull_pass_on(base, queue)
   if queue.paused or queue.quiet then return end
   --- @include "consumer/notify_next"
   notify_next(base, queue)
 end
 
+--- The consumer takes nothing more now: it goes to that list.
+local function pull_leave(base, queue, consumer, to)
+  consumer_state_set(base, queue, consumer, to)
+  consumer_state_drop_timer(base, queue, consumer)
+  pull_pass_on(base, queue)
+end
+
 --- In a queue with consumer priorities a lower one takes nothing that a higher one waits for with credit (Q-45).
 local function pull_outranked(base, queue, consumer)
-  --- @include "consumer/notify"
+  --- @include "consumer/highest"
   local mine = tonumber(consumer.priority) or 0
   local first = redis.call('ZRANGE', base .. 'interested', 0, 0)[1]
   if first and first ~= consumer.name then
     local priority = tonumber(redis.call('HGET', base .. 'consumer:' .. first, 'priority')) or 0
     if priority > mine then return true end
   end
-  local told = notify_highest(base, queue.ranked, consumer.name)
+  local told = consumer_highest(base, queue.ranked, consumer.name)
   return told ~= nil and told > mine
 end
 
@@ -64,9 +69,8 @@ local function pull_jobs(base, queue, consumer)
     promote_due(base, queue, want)
   end
   if queue.ranked and pull_outranked(base, queue, consumer) then
-    --- @include "consumer/notify_next"
     consumer_state_set(base, queue, consumer, 'interested')
-    notify_next(base, queue)
+    pull_pass_on(base, queue)
     -- with the timer passed on, this consumer may be the one that was told
     consumer.state = redis.call('HGET', base .. 'consumer:' .. consumer.name, 'state')
     return {}, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1, ''

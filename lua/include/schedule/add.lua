@@ -1,5 +1,5 @@
 --- @include "schedule/member"
---- @include "consumer/notify"
+--- @include "consumer/wake"
 
 --- How many were added in this call, by due time.
 local ADDED = {}
@@ -24,9 +24,9 @@ local function schedule_add_watch(base, now, soonest, timer)
   if timer and redis.call('ZSCORE', base .. 'interested', timer) then
     -- it watches for the later time: until it has pulled, nobody watches
     redis.call('HDEL', base .. 'meta', 'timer')
-    notify_one(base, now, timer)
+    consumer_wake(base, now, timer)
   elseif redis.call('EXISTS', base .. 'notified') == 0 then
     -- else somebody who was told is still to come, and will learn of it
-    notify_pass_timer(base, now)
+    consumer_wake_timer(base, now)
   end
 end

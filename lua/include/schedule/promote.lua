@@ -18,7 +18,7 @@ local function promote_due(base, queue, want)
   local count = #members
   if count == 0 then return 0 end
   --- @include "order/levels"
-  --- @include "consumer/notify"
+  --- @include "consumer/browsers"
   redis.call('ZREMRANGEBYRANK', schedule, '0', string.format('%d', count - 1))
   if redis.call('EXISTS', base .. 'returns_to') == 1 then
     --- @include "schedule/promote_special"
@@ -53,6 +53,6 @@ local function promote_due(base, queue, want)
     redis.call('HSET', base .. 'meta', 'promoted', '1')
     queue.promoted = '1'
   end
-  notify_browsers(base)
+  browsers_tell(base)
   return count
 end

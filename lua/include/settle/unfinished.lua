@@ -15,7 +15,8 @@ local function settle_unfinished_read(base, said, arguments, at, retry, reject, 
   end
   for _ = 1, retry do
     local delay, place, before = tonumber(arguments[at + 1]), arguments[at + 2], arguments[at + 4]
-    if not delay or not (place == 'old' or place == 'head' or place == 'tail' or (place == 'park' and delay > 0))
+    if not delay or not (place == 'old' or place == 'head' or place == 'tail' 
+      or (place == 'park' or place == 'aside') and delay > 0)
       or before ~= '' and not tonumber(before) then
       return redis.error_reply('BADARGS settle: a retry needs a delay in ms, a place and a number of deliveries')
     end

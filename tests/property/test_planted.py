@@ -125,9 +125,9 @@ FAULTS = [
     ),
     Fault(
         "a released job goes to the tail",
-        "include/finish/release.lua",
-        "reinsert_jobs(base, returned)",
-        "for _, job in ipairs(returned) do"
+        "include/finish/unfinished.lua",
+        "reinsert_jobs(base, batch.returned)",
+        "for _, job in ipairs(batch.returned) do"
         " redis.call('RPUSH', base .. 'ready:' .. job.level, job.id) end",
     ),
     Fault(
@@ -239,9 +239,9 @@ FAULTS = [
     ),
     Fault(
         "a job that crashed again loses its place",
-        "include/finish/release.lua",
-        "redis.call('HSET', base .. 'returns_to', id, 'old')",
-        "",
+        "include/finish/unfinished.lua",
+        "if keeps or place == 'tail' then",
+        "if place == 'park' or place == 'tail' then",
         (begin((3, 0)), enqueue(), HEAR, crash(0), JOIN, PULL, crash(0)),
     ),
     Fault(
@@ -253,15 +253,21 @@ FAULTS = [
     ),
     Fault(
         "crashes have no limit",
-        "include/finish/release.lua",
-        "or crashes > 0 and cause.crash >= crashes",
-        "",
+        "include/finish/attempt.lua",
+        "return most > 0 and job.crashes + 1 >= most",
+        "return false",
         (begin((3, 0)), enqueue(limit=-1), HEAR, crash(0)),
     ),
     Fault(
+        "counted jobs are counted twice",
+        "include/finish/unfinished.lua",
+        "batch.released = batch.released + 1",
+        "batch.released = batch.released + 2",
+    ),
+    Fault(
         "nobody watches for a job that crashed again",
-        "include/finish/release.lua",
-        "schedule_add_watch(base, state.now, soonest, state.timer)",
+        "include/finish/unfinished.lua",
+        "schedule_add_watch(base, queue.now, batch.soonest, queue.timer)",
         "",
         (begin((1, 0), (1, 0)), enqueue(), HEAR, crash(0), OBEY, JOIN, crash(0)),
     ),
@@ -293,20 +299,20 @@ FAULTS = [
     Fault(
         "nobody is told of a job that was given back",
         "settle.lua",
-        "if back > 0 and not queue.paused then",
+        "if ready > 0 and not queue.paused then",
         "if false then",
     ),
     Fault(
         "an outcome of an earlier delivery counts",
-        "settle.lua",
-        "value_parse(value).deliveries ~= tonumber(before) then",
+        "include/settle/unfinished.lua",
+        "fate.job.deliveries ~= fate.before then",
         "false then",
         (begin((1, 0)), enqueue(), HEAR, settle("retry before")),
     ),
     Fault(
         "a retry at the tail is no arrival",
-        "settle.lua",
-        "            back = back + 1\n",
+        "include/finish/unfinished.lua",
+        "    batch.ready = batch.ready + 1\n",
         "",
         (begin((1, 0), (1, 0)), enqueue(), HEAR, settle("retry", "tail")),
     ),
@@ -385,7 +391,7 @@ FAULTS = [
     Fault(
         "a lone settle in an old term counts",
         "include/settle/fast_path.lua",
-        "mine[1] ~= arguments[2] or",
+        "its_term ~= term or ",
         "",
         (
             *(begin((1, 0)), enqueue(), HEAR, NEXT, enqueue(), HEAR),
@@ -443,11 +449,9 @@ FAULTS = [
     ),
     Fault(
         "a release is charged",
-        "include/finish/release.lua",
-        "    job.deliveries = job.deliveries + 1\n    if last then",
-        "    job.deliveries = job.deliveries + 1\n"
-        "    if not charge then job.attempts = job.attempts + 1 end\n"
-        "    if last then",
+        "include/finish/unfinished.lua",
+        "if last or counts then",
+        "if last or counts or verb == 'release' then",
     ),
     Fault(
         "a refused settle has written already",
@@ -477,8 +481,8 @@ FAULTS = [
     ),
     Fault(
         "bytes of a settle that was refused are freed",
-        "settle.lua",
-        "if me.bytes > 0 and #stale > 0 then",
+        "include/settle/out_of_order.lua",
+        "if me.bytes > 0 and #rows > 0 then",
         "if false then",
         (
             begin((10, 300)),
@@ -518,7 +522,7 @@ FAULTS = [
     Fault(
         "after a pause nobody watches the schedule",
         "resume.lua",
-        "\nnotify_pass_timer(base, queue.now)\n",
+        "\nconsumer_wake_timer(base, queue.now)\n",
         "\n",
     ),
     Fault(

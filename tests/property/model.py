@@ -7,6 +7,7 @@ scripts bound their work (slices, caps) the model does not: tests stay below the
 from __future__ import annotations
 
 from bisect import bisect
+from collections import Counter
 from dataclasses import dataclass, field
 
 from rqueue.model.job import EPOCH_MS
@@ -111,6 +112,8 @@ class Model:
     byte_waiters: dict[str, list[str]] = field(default_factory=dict)
     history: list[tuple[str, str]] = field(default_factory=list)
     accepted: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    """What `meta` counts, but for cancelled, purged and requeued jobs."""
     behind: str = ""
     """The job after which the last pull put what it took, "" where there was none."""
     lapsed: dict[str, list[tuple[str, int, bool]]] = field(default_factory=dict)
@@ -303,6 +306,7 @@ class Model:
             else:
                 self.place(job)
                 back += 1
+            self.counts["released"] += id not in dead
             if id in charged:
                 self.history.append((id, "dead" if id in dead else "crash"))
         self.crashed_until += later
@@ -498,6 +502,7 @@ class Model:
             if id in mine:
                 c.held.remove(id)
                 del self.jobs[id]
+                self.counts["acked"] += 1
                 self.history.append((id, "ack"))
         dead: list[str] = []
         lines: list[tuple[str, str]] = []
@@ -506,6 +511,7 @@ class Model:
         for id, delay, return_to, charge, _ in retry:
             if id not in c.held:
                 continue
+            self.counts["retried"] += 1
             job = self.jobs[id]
             c.held.remove(id)
             self.history.append((id, "retry"))
@@ -537,6 +543,8 @@ class Model:
                 self.jobs[id].attempts += 1
                 dead.append(id)
         self.dead += dead
+        self.counts["retried"] -= len(lines)
+        self.counts["rejected"] += len(dead)
         if later and not self.paused:
             self.watch(later)
         self.record([id for id in ack if id in mine] + dead, "")

@@ -12,7 +12,7 @@ local function consumer_notify(base, now, jobs, timer, ranked)
     if covered >= jobs then break end
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs')
     if floor and (tonumber(row[1]) or 0) < floor then break end
-    if notify_one(base, now, name) then woken = woken + 1 end
+    if consumer_wake(base, now, name) then woken = woken + 1 end
     if name == timer then consumer_wake_timer(base, now) end
     covered = covered + math.max(1, (tonumber(row[2]) or 0) - redis.call('LLEN', base .. 'held:' .. name))
   end

@@ -1,7 +1,7 @@
 --- @include "consumer/lists"
 
 --- Tell one interested consumer: it becomes notified and must pull. False if it was told already.
-local function notify_one(base, now, consumer)
+local function consumer_wake(base, now, consumer)
   if redis.call('ZREM', base .. 'interested', consumer) == 0 then return false end
   consumer_lists_move(base, now, consumer, nil, 'notified')
   redis.call('RPUSH', base .. 'wake:' .. consumer, 'w')
@@ -14,5 +14,5 @@ local function consumer_wake_timer(base, now)
   redis.call('HDEL', base .. 'meta', 'timer')
   if redis.call('EXISTS', base .. 'scheduled') == 0 then return end
   local last = redis.call('ZREVRANGE', base .. 'interested', 0, 0)[1]
-  if last then notify_one(base, now, last) end
+  if last then consumer_wake(base, now, last) end
 end

@@ -83,7 +83,7 @@ local function unfinished_add(batch, job, fate)
   if last then
     batch.records[#batch.records + 1] = job.id
     batch.records[#batch.records + 1] = dead_letter_store(batch.base, queue.now, job, error_)
-    if outcome and crash and queue.died then
+    if crash and not job.damaged and queue.died then
       for _, said in ipairs({ job.id, value_task(job.envelope), error_ }) do queue.died[#queue.died + 1] = said end
     end
     if verb == 'retry' or verb == 'reject' then batch.rejected = batch.rejected + 1 end

@@ -24,7 +24,7 @@ local function pull_timer(base, queue, consumer)
 end
 
 --- What this consumer knew is passed on.
-local function notify_next(base, queue)
+local function pull_pass_on(base, queue)
   if queue.paused or queue.quiet then return end
   --- @include "consumer/notify_next"
   notify_next(base, queue)
@@ -34,7 +34,7 @@ end
 local function pull_leave(base, queue, consumer, to)
   consumer_state_set(base, queue, consumer, to)
   consumer_state_drop_timer(base, queue, consumer)
-  notify_next(base, queue)
+  pull_pass_on(base, queue)
 end
 
 --- In a queue with consumer priorities a lower one takes nothing that a higher one waits for with credit (Q-45).
@@ -70,7 +70,7 @@ local function pull_jobs(base, queue, consumer)
   end
   if queue.ranked and pull_outranked(base, queue, consumer) then
     consumer_state_set(base, queue, consumer, 'interested')
-    notify_next(base, queue)
+    pull_pass_on(base, queue)
     -- with the timer passed on, this consumer may be the one that was told
     consumer.state = redis.call('HGET', base .. 'consumer:' .. consumer.name, 'state')
     return {}, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1, ''

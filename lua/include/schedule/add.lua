@@ -24,7 +24,7 @@ local function schedule_add_watch(base, now, soonest, timer)
   if timer and redis.call('ZSCORE', base .. 'interested', timer) then
     -- it watches for the later time: until it has pulled, nobody watches
     redis.call('HDEL', base .. 'meta', 'timer')
-    notify_one(base, now, timer)
+    consumer_wake(base, now, timer)
   elseif redis.call('EXISTS', base .. 'notified') == 0 then
     -- else somebody who was told is still to come, and will learn of it
     consumer_wake_timer(base, now)

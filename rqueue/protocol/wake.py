@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rqueue.model.job import Delivery
 
-__all__ = ["RECONNECTED", "Wake", "handed_over"]
+__all__ = ["RECONNECTED", "Wake", "delivered_job"]
 
 RECONNECTED = b"R"
 """Stands for an element where the connection was lost."""
@@ -23,15 +23,15 @@ class Wake(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What it says: "pull" (work waits), "job" (one was handed over), "revoked" (`id` was
-        cancelled in its hands), "reconnected" (wake-ups may be lost: pull, with recall)."""
+        """What it says: "pull" (work waits), "job" (one was delivered), "revoked" (`id` was
+        cancelled while it held it), "reconnected" (wake-ups may be lost: pull, with recall)."""
         return _KINDS.get(self.element[:1], "pull")
 
     @property
     def job(self) -> Delivery | None:
-        """The job that was handed over."""
-        handed = handed_over(self.element)
-        return None if handed is None else Delivery(*handed)
+        """The job that was delivered."""
+        delivered = delivered_job(self.element)
+        return None if delivered is None else Delivery(*delivered)
 
     @property
     def id(self) -> str:
@@ -39,7 +39,7 @@ class Wake(NamedTuple):
         return self.element[1:].decode() if self.element[:1] == _REVOKED else ""
 
 
-def handed_over(element: bytes) -> tuple[bytes, bytes] | None:
+def delivered_job(element: bytes) -> tuple[bytes, bytes] | None:
     """Id and value of the job in an element of a wake list, None where there is none."""
     if element[:1] != _JOB:
         return None

@@ -62,7 +62,7 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
         row = snapshot.consumers.get(name, {})
         yield f"state of {name}", row.get("state"), c.state
         yield f"window of {name}", (row.get("jobs"), row.get("bytes")), (str(c.jobs), str(c.room))
-        yield f"hands of {name}", snapshot.held.get(name, []), c.held
+        yield f"held by {name}", snapshot.held.get(name, []), c.held
         yield f"notes of {name}", _running(snapshot.hash(f"running:{name}")), c.running
         yield f"wake-ups of {name}", snapshot.wakes.get(name, []), c.wake
 

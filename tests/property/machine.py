@@ -62,7 +62,7 @@ class Machine(RuleBasedStateMachine):
         self.before = take_snapshot(self.client, self.keys)
         self.names = 0
         self.mine: dict[str, dict[str, int]] = {}
-        """What each consumer knows to be in its hands: id -> bytes."""
+        """The jobs that each consumer knows it holds: id -> bytes."""
         self.watch: dict[str, int] = {}
         """When each consumer means to pull by itself, ms."""
         self.left: list[Consumer] = []
@@ -334,7 +334,7 @@ class Machine(RuleBasedStateMachine):
         if c is None:
             return
         mine = self.mine[c.name]
-        # of what was handed over and not heard of yet it cannot speak
+        # of jobs delivered and not read yet it cannot speak
         strangers = [id for id in self.model.accepted if id not in mine and id not in c.held]
         foreign = strangers[-others:] if others else []
         ack, done, retry, reject, release, freed = [], [], [], [], [], 0
@@ -356,7 +356,7 @@ class Machine(RuleBasedStateMachine):
                 job = self.model.jobs.get(id)
                 before = job.deliveries if job else 0
                 if outcome == "retry before":
-                    # the reply to this was lost, and the job came back into these hands meanwhile
+                    # the reply to this was lost, and the job came back to this consumer meanwhile
                     before += 1
                     if size:
                         stays[id] = size

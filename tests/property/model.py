@@ -76,7 +76,7 @@ class Consumer:
 
     @property
     def unread(self) -> set[str]:
-        """Jobs that were handed over and whose messages it has not read."""
+        """Jobs that were delivered and whose messages it has not read."""
         words = [word for word in self.wake if word[:1] == b"J"]
         return {word[5 : 5 + int.from_bytes(word[1:5], "big")].decode() for word in words}
 
@@ -285,7 +285,7 @@ class Model:
         too_many = job.crashes >= (job.max_crashes or DEFAULT_CRASHES)
         return job.attempts >= (job.max or DEFAULT_MAX) or too_many
 
-    def give_back(self, c: Consumer, ids: list[str], charged: list[str]) -> int:
+    def release(self, c: Consumer, ids: list[str], charged: list[str]) -> int:
         """To their old positions; a crash that was the last one kills, one that was not the first
         puts off, the more the later it was charged. Returns how many wait."""
         back, dead, later = 0, [], []
@@ -550,7 +550,7 @@ class Model:
         self.record([id for id in ack if id in mine] + dead, "")
         self.ended.update({id: "D" for id in ack if id in mine} | dict.fromkeys(dead, "F"))
         self.history += lines
-        back += self.give_back(c, [id for id in release if id in c.held], [])
+        back += self.release(c, [id for id in release if id in c.held], [])
         if window is None:
             if back and not self.paused:
                 self.notify(back)
@@ -564,7 +564,7 @@ class Model:
 
     def leave(self, c: Consumer, charged: list[str]) -> None:
         """Unregistered, dead, or out of lease: what it held goes back."""
-        back = self.give_back(c, list(c.held), charged)
+        back = self.release(c, list(c.held), charged)
         if back and not self.paused:
             self.notify(back)
         state = c.state

@@ -239,7 +239,7 @@ class WorkerReading(Reading):
 
     @rule()
     def attend(self) -> None:
-        """A job runs long: the stand-by thread gives back what waits behind it."""
+        """A job runs long: the stand-by thread releases what waits behind it."""
         self.dispatcher.guarded(self.dispatcher.clear, self.subscription)
         if self.subscription.pending:
             self.dispatcher.guarded(self.dispatcher._step, self.subscription, True)

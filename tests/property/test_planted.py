@@ -285,7 +285,7 @@ FAULTS = [
         ),
     ),
     Fault(
-        "what leaves the middle of the hands takes its neighbours along",
+        "what leaves the middle of the held jobs takes its neighbours along",
         "include/held/remove.lua",
         "if not gone[some[i]] then rest[#rest + 1] = some[i] end",
         "",
@@ -297,7 +297,7 @@ FAULTS = [
         "if false then",
     ),
     Fault(
-        "nobody is told of a job that was given back",
+        "no consumer is notified of a job that was released",
         "settle.lua",
         "if ready > 0 and not queue.paused then",
         "if false then",
@@ -329,13 +329,13 @@ FAULTS = [
         "if false then",
     ),
     Fault(
-        "a job handed over is in nobody's hands",
+        "a job delivered directly is held by no consumer",
         "include/deliver/assign.lua",
         "redis.call('RPUSH', base .. 'held:' .. consumer, id) >=",
         "1 >=",
     ),
     Fault(
-        "a job handed over goes past one that waits",
+        "a job delivered directly goes past one that waits",
         "include/deliver/direct.lua",
         "if there > 0 then",
         "if false then",
@@ -349,21 +349,21 @@ FAULTS = [
         (begin((1, 0), (1, 0)), PAUSE, enqueue(), RESUME, enqueue()),
     ),
     Fault(
-        "a lone job is handed over and its bytes are not counted",
+        "a lone job is delivered and its bytes are not counted",
         "include/enqueue/fast_path.lua",
         "window[2] ~= '0' and string.format('%d', #value), id, value)",
         "nil, id, value)",
         (begin((3, 100)), enqueue(), HEAR, NEXT, enqueue(60), HEAR, enqueue(60), PULL),
     ),
     Fault(
-        "a lone job is handed over and the bytes in hand before are forgotten",
+        "a lone job is delivered and the bytes held before are forgotten",
         "include/enqueue/fast_path.lua",
         "or window[2] ~= '0' and (window[4] or '0') ~= '0' then return nil",
         "then return nil",
         (begin((3, 500)), enqueue(), HEAR, PULL, enqueue()),
     ),
     Fault(
-        "a lone job is handed over twice",
+        "a lone job is delivered twice",
         "include/enqueue/fast_path.lua",
         "HEXISTS', base .. 'ended', id)",
         "HEXISTS', base .. 'ended', '')",
@@ -591,7 +591,7 @@ FAULTS = [
         (begin((3, 0), ready=2), OBEY, LEASE_OVER, renew()),
     ),
     Fault(
-        "a cancelled job stays in the hands it was in",
+        "a cancelled job stays held",
         "cancel.lua",
         "    redis.call('LREM', base .. 'held:' .. holder, 1, id)\n",
         "",

@@ -1,4 +1,5 @@
-"""Hand-over and pull interleaved, read in any order, with losses; and faults that must be found."""
+"""Direct delivery and pull interleaved, read in any order, with losses; and faults that must be
+found."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -51,7 +51,7 @@ def test_window_credit_comes_back_and_never_below_zero() -> None:
 
 def test_window_credit_fits_strictly_but_for_the_first() -> None:
     credit = WindowCredit(10, 100)
-    assert credit.use(300)  # with nothing in hand
+    assert credit.use(300)  # with nothing held
     assert not credit.use(1)
     credit.restore(1, 300)
     assert credit.use(60)
@@ -148,7 +148,7 @@ def pulls(credit: Credit, held: int, *sizes: int) -> int:
 def test_shared_credit_is_one_window() -> None:
     shared = SharedCredit(10)
     a, b = shared.join(), shared.join()
-    assert pulls(a, 0, *[1] * 20) == 9  # a seat is left for b
+    assert pulls(a, 0, *[1] * 20) == 9  # a job's credit is left for b
     assert pulls(b, 0, *[1] * 20) == 1
     assert (shared.jobs_used, shared.has_credit) == (10, False)
     a.restore(9, 9)
@@ -167,7 +167,7 @@ def test_shared_credit_evens_out_when_both_are_busy() -> None:
     assert shared.jobs_used == 10
 
 
-def test_shared_credit_that_waits_keeps_one_seat() -> None:
+def test_shared_credit_that_waits_keeps_credit_for_one() -> None:
     shared = SharedCredit(10)
     a, b = shared.join(), shared.join()
     assert a.window(0, 0) == Window(9, 0)
@@ -198,7 +198,7 @@ def test_shared_bytes() -> None:
     assert a.window(0, 0) == Window(9, 1000)
     a.take(900)
     assert a.window(1, 900) == Window(9, 1000)
-    assert b.window(0, 0).bytes == 1  # room for one job of any size, with nothing in hand
+    assert b.window(0, 0).bytes == 1  # room for one job of any size, with nothing held
     a.restore(1, 900)
     assert a.idle(0, 0) == Window(1, 1)
     assert b.window(0, 0) == Window(9, 999)
@@ -219,4 +219,4 @@ def test_shared_credit_when_consumers_come_and_go() -> None:
     b.clear()
     assert b.window(0, 0).jobs == 0
     c = shared.join()
-    assert c.window(0, 0).jobs == 2  # who stopped keeps no seat
+    assert c.window(0, 0).jobs == 2  # who stopped keeps none

@@ -15,13 +15,13 @@ STATUS = {"returns": 0, "returns nothing": 0, "exits": 7, "raises": 1}
 
 
 @pytest.fixture(params=["main", "threads", "loop"])
-def lane(request: pytest.FixtureRequest) -> str:
+def executor(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_the_child_ends_where_the_job_does(make_pool: Make, queue: Queue, lane: str) -> None:
-    pool = make_pool(app=APP, threads=2 if lane == "threads" else 0)
-    task = "afork" if lane == "loop" else "fork"
+def test_the_child_ends_where_the_job_does(make_pool: Make, queue: Queue, executor: str) -> None:
+    pool = make_pool(app=APP, threads=2 if executor == "threads" else 0)
+    task = "afork" if executor == "loop" else "fork"
     jobs = {how: queue.enqueue(task, how) for how in STATUS}
     told = {how: job.result(PATIENCE) for how, job in jobs.items()}
     assert told == STATUS

@@ -17,7 +17,7 @@ def test_a_long_job_keeps_nobody_waiting(workers: WorkerFixture) -> None:
     short = [workers.send("c.echo", i) for i in range(5)]
     workers.child()
     workers.hear(key)
-    # they were in the same hands: they went back, uncounted, to where they stood
+    # the same worker held them: they went back, uncounted, to where they stood
     eventually(lambda: workers.counts().ready == 5, "the give-back")
     assert workers.counts().held == 1
     assert workers.counts().not_interested == 1
@@ -93,7 +93,7 @@ def test_prefetch_fixes_the_window(workers: WorkerFixture, prefetch: int) -> Non
     with monitoring(workers.url) as monitor:
         workers.queue.resume()
         assert workers.hear(key) == "0"
-        # seen as it comes: while the first one runs, the others are given back soon
+        # seen as it comes: while the first one runs, the others are released soon
         _, _, *ids = monitor.wait_for("rpush", held).split()
         assert len(ids) == prefetch
     for i in range(1, 6):

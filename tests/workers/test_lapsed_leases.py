@@ -23,7 +23,7 @@ def somebody_takes_back(queue: Queue) -> None:
     eventually(lambda: execute(queue.redis, commands.renew(queue.keys, 1000, [])).reclaimed > 0)
 
 
-def test_outages_that_end_leases_bury_nobody(
+def test_outages_that_end_leases_make_no_dead_letters(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:
     """X-24: four times the supervisor cannot renew for longer than a lease, and others take the job

@@ -13,7 +13,7 @@ def test_an_idle_worker_leaves_at_once(workers: WorkerFixture) -> None:
     assert counts.interested + counts.notified + counts.not_interested == 0
 
 
-def test_running_jobs_are_finished_and_unstarted_ones_given_back(workers: WorkerFixture) -> None:
+def test_running_jobs_are_finished_and_unstarted_ones_released(workers: WorkerFixture) -> None:
     key = f"{workers.name}:k"
     child = workers.child(threads=1, prefetch=5)
     jobs = [workers.send("c.gate", key, i) for i in range(4)]

@@ -83,7 +83,7 @@ def test_a_cancelled_async_job_stops(workers: WorkerFixture) -> None:
 def test_a_cancelled_job_that_had_not_begun_never_does(workers: WorkerFixture) -> None:
     workers.child(prefetch=4, async_slots=0)
     key = f"{workers.name}:k"
-    # both in one hand: the second waits behind the first until it is given back
+    # both in one subscription: the second waits behind the first until it is released
     gate, job = workers.send("c.gate", key), workers.send("c.push", key, "ran")
     workers.hear(key)
     assert job.cancel()

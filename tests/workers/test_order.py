@@ -17,7 +17,8 @@ JOBS = 10_000
 
 
 def publish(queue: Queue, notes: Path) -> None:
-    """In singles and batches: the first of an idle while is handed over, the rest is pulled."""
+    """In singles and batches: the first of an idle while is delivered directly, the rest is
+    pulled."""
     sent = 0
     while sent < JOBS:
         for size in (1, 1, 2, 1, 1, 1, 30, *[1] * 50):

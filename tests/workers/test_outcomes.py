@@ -60,7 +60,7 @@ def test_the_last_attempt_is_followed_by_death_and_says_why(workers: WorkerFixtu
     assert cause["kind"] == "exception"
     assert cause["worker"] == worker.base
     assert "raise OddError(message)" in str(cause["traceback"])
-    assert "main_lane" not in str(cause["traceback"])
+    assert "main_thread" not in str(cause["traceback"])
     rows = [row for row in rows_of(workers, job.id) if row["worker"]]
     assert [row["outcome"] for row in rows] == ["retry", "retry", "dead"]
 
@@ -324,4 +324,4 @@ def test_the_log_of_a_failure_has_its_type_and_its_traceback(
     said = "failed for good after 1 attempt: tests.workers.child_app.OddError: once\nTraceback "
     eventually(lambda: said in child.log, "the log")
     assert 'raise OddError("once")' in child.log
-    assert "main_lane.py" not in child.log and "threads.py" not in child.log
+    assert "main_thread.py" not in child.log and "threads.py" not in child.log

@@ -66,7 +66,7 @@ def test_poison_jobs_in_front_do_not_stop_a_queue(
 
 
 @pytest.mark.parametrize("threads", [0, 8])
-def test_a_job_that_takes_the_whole_pool_with_it_buries_nobody_else(
+def test_a_job_that_takes_the_whole_pool_with_it_kills_no_other_job(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str, threads: int
 ) -> None:
     """X-24: a container that dies again and again, with a hundred slots and sixty jobs behind."""
@@ -91,7 +91,7 @@ def test_a_job_that_takes_the_whole_pool_with_it_buries_nobody_else(
     assert {row["id"] for row in rows(queue, "crash", "dead")} == {poison.id}
 
 
-def test_a_short_job_before_one_that_takes_the_pool_with_it_is_not_buried(
+def test_a_short_job_before_one_that_takes_the_pool_with_it_is_no_dead_letter(
     queue: Queue, make_pool: MakePool, queue_name: str
 ) -> None:
     """It ends, and its process dies before that is told. When it comes again it is settled before
@@ -151,7 +151,7 @@ def test_killed_attempts_have_times(
     (first,) = [row for row in rows(queue, "dead") if row["id"] == crashed.id]
     again, last = [row for row in rows(queue, "crash", "dead") if row["id"] == slow.id]
     assert (again["outcome"], last["outcome"]) == ("crash", "dead")
-    # it had been in the hands of the worker that died before
+    # the worker that died before had held it
     assert [(row["attempts"], row["deliveries"]) for row in (again, last)] == [(0, 1), (1, 2)]
     for row in (first, again, last):
         assert row["enqueued"] <= row["acquired"] <= row["started"] <= row["finished"]

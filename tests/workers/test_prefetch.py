@@ -1,4 +1,4 @@
-"""PrefetchWindow: about 50 ms of work in hand, whatever a job takes."""
+"""PrefetchWindow: about 50 ms of work is held, however long a job takes."""
 
 import pytest
 

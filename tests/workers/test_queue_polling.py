@@ -41,7 +41,7 @@ def test_strictly_the_first_queue_goes_first(workers: WorkerFixture) -> None:
     assert order[-300:].count("1") == 300
 
 
-def test_a_later_queue_does_not_starve_in_a_hand_that_does_not_come_to_it(
+def test_a_later_queue_does_not_starve_in_a_subscription_whose_turn_does_not_come(
     workers: WorkerFixture,
 ) -> None:
     names = [f"{workers.name}-{i}" for i in range(2)]

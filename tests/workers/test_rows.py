@@ -1,4 +1,4 @@
-"""History rows from what the lanes leave."""
+"""History rows from what the executors leave."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How long unstarted jobs wait for a slot of a lane before they go back."""
+"""How long unstarted jobs wait for a slot of an executor before they go back."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import pytest
 from rqueue_workers.worker.executors.base import Executor, Job
 
 
-def lane(slots: int, seconds: float) -> Executor:
-    """A lane whose slots are taken, whose jobs last so long, and where one job waits."""
+def busy_executor(slots: int, seconds: float) -> Executor:
+    """An executor whose slots are taken, whose jobs last so long, and where one job waits."""
     made = Executor(slots, 1, None, None, lambda: None)  # type: ignore[arg-type]
     for _ in range(40):
         made.credit.sample(1, seconds)
@@ -19,8 +19,8 @@ def lane(slots: int, seconds: float) -> Executor:
 
 
 def waiting() -> Job:
-    hand: Any = type("Hand", (), {"back": []})()
-    return Job(hand, b"id", b"1,2;x", 0, b"1,2", None, [], {})  # type: ignore[arg-type]
+    subscription: Any = type("Subscription", (), {"back": []})()
+    return Job(subscription, b"id", b"1,2;x", 0, b"1,2", None, [], {})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ def waiting() -> Job:
     ],
 )
 def test_patience_is_a_wave_of_short_jobs(slots: int, seconds: float, patience: float) -> None:
-    full = lane(slots, seconds)
+    full = busy_executor(slots, seconds)
     since = full.todo[0].since
-    again, gave_back = full.stall(since + 0.9 * patience)
-    assert again == pytest.approx(0.1 * patience, rel=0.01) and not gave_back
+    again, released = full.stall(since + 0.9 * patience)
+    assert again == pytest.approx(0.1 * patience, rel=0.01) and not released
     assert len(full.todo) == 1
     (job,) = full.todo
-    again, gave_back = full.stall(since + 1.01 * patience)
-    assert (again, gave_back) == (0.0, {job.subscription})
+    again, released = full.stall(since + 1.01 * patience)
+    assert (again, released) == (0.0, {job.subscription})
     assert (list(full.todo), full.blocked, full.room) == ([], True, 0)

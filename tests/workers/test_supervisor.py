@@ -38,7 +38,7 @@ def test_jobs_run_in_order_and_a_drained_pool_leaves_nothing_behind(
     assert client.zcard(queue.keys.consumers) == 0
 
 
-def test_a_drain_lets_running_jobs_finish_and_gives_back_the_others_uncounted(
+def test_a_drain_lets_running_jobs_finish_and_releases_the_others_uncounted(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:
     running = queue.enqueue("hold", queue_name)
@@ -104,9 +104,9 @@ def test_a_worker_that_hears_nothing_is_killed_after_the_deadline_and_charges_no
     started(client, queue_name)
     assert pool.drained() == Exit.UNFINISHED
     assert "did not leave in time" in pool.log
-    for given_back in (job, behind):
-        assert given_back.state() is JobState.READY
-        assert header(queue, given_back.id).attempts == 0
+    for released in (job, behind):
+        assert released.state() is JobState.READY
+        assert header(queue, released.id).attempts == 0
 
 
 def test_a_job_past_its_hard_limit_is_killed_and_it_alone_is_charged(

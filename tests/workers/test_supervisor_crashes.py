@@ -53,7 +53,7 @@ def test_a_killed_worker_loses_nothing_and_only_the_running_job_is_charged(
     pool = make_pool()
     worker = Watched(started(client, queue_name))
     worker.kill()
-    # the lease is 30 s long: it is the supervisor that gives back
+    # the lease is 30 s long: it is the supervisor that reclaims
     assert started(client, queue_name) != worker.pid
     assert causes(queue, running.id) == [("crash", "SIGKILL")]
     assert header(queue, running.id).attempts == 1
@@ -65,7 +65,7 @@ def test_a_killed_worker_loses_nothing_and_only_the_running_job_is_charged(
     assert pool.drained() == Exit.OK
 
 
-def test_a_worker_of_several_queues_gives_back_in_each_of_them(
+def test_a_worker_of_several_queues_is_reclaimed_in_each_of_them(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:
     first, second = queue.at(f"{queue_name}-1"), queue.at(f"{queue_name}-2")

@@ -15,7 +15,7 @@ class Exit(IntEnum):
     USAGE = 2
     """The command line is wrong."""
     UNFINISHED = 3
-    """Drained, but jobs that were running had to be given back, to be run again elsewhere."""
+    """Drained, but jobs that were running had to be released, to be run again elsewhere."""
     REDIS = 4
     """Redis cannot be used: not reachable at start, too old, evicts keys, refuses the login."""
     BROKEN = 71

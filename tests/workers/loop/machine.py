@@ -298,7 +298,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(pick=some)
     def kill(self, pick: int) -> None:
-        """A worker dies from one moment to the next; its supervisor gives back what it held."""
+        """A worker dies from one moment to the next; its supervisor reclaims what it held."""
         self.step()
         if worker := self.one(pick):
             self._kill(worker)

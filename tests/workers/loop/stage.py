@@ -1,8 +1,9 @@
 """Threads that run one at a time, in an order that the test chooses, in a time that it makes.
 
-A worker is a main thread, a courier, threads and an event loop, that wait for sockets, tokens and
-the clock. On the stage each is an actor: where it would wait it is parked, and goes on when the
-test lets it and what it waits for is there. The same choices give the same course of events.
+A worker is a main thread, a stand-by thread, threads and an event loop, that wait for sockets,
+tokens and the clock. On the stage each is an actor: where it would wait it is parked, and goes on
+when the test lets it and what it waits for is there. The same choices give the same course of
+events.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def test_a_worker_does_what_it_must(machine: type[Machine]) -> None:
 
 
 def test_what_comes_while_it_leaves_is_not_begun(machine: type[Machine]) -> None:
-    """Handed over after its last look and before its good-bye, and heard of while it waits for the
+    """Delivered after its last look and before its good-bye, and heard of while it waits for the
     end of a job: another thread stands ready to begin."""
     played = machine()
     try:

@@ -137,7 +137,7 @@ def test_nothing_begins_while_redis_is_gone_before_a_crashed_job_is_settled(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is in the main thread's hands may run during an outage, but not behind such a job."""
+    """Jobs that the main thread has may run during an outage, but not behind such a job."""
     if planted:
         monkeypatch.setattr(main_thread, "has_crashed", lambda value: False)
     parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}

@@ -251,14 +251,14 @@ class World:
             if not worker.ended:
                 worker.die()
             worker.dead = True
-            self.bury(worker)
+            self.mourn(worker)
         self._patches.close()
         for queue in self.queues:
             found = list(self.client.scan_iter(queue.keys.base + "*", count=10_000))
             if found:
                 self.client.delete(*found)
 
-    def bury(self, worker: Worker) -> None:
+    def mourn(self, worker: Worker) -> None:
         """What the kernel does when a process dies: everything that it had open is closed."""
         for job in self.jobs:
             job.runs = [one for one in job.runs if one is not worker]
@@ -364,7 +364,7 @@ class World:
         self.stage.settle()
         for worker in self.workers:
             if worker.dead and self.stage.of(worker):
-                self.bury(worker)
+                self.mourn(worker)
 
     # -- jobs --------------------------------------------------------------------------------------
 
@@ -411,7 +411,7 @@ class World:
             owner.alone = job, owner.consumer, context.delivery
 
     def _holds(self, job: Truth, consumer: str, delivery: int) -> bool:
-        """Whether a job is still in these hands by this delivery."""
+        """Whether a job is still held here by this delivery."""
         keys = next(queue.keys for queue in self.queues if queue.name == job.queue)
         if job.id.encode() not in self.client.lrange(keys.held(consumer), 0, -1):
             return False

@@ -40,14 +40,14 @@ class PendingCommand(Protocol):
 
 
 class PendingCommands:
-    """The list of what is to be done, and the one wire that it goes through.
+    """The list of what is to be done, and the one connection that it goes through.
 
     answer_within: seconds until a call without an answer counts as lost. The supervisor calls
     `step` whenever `socket` is readable or `wake_at` has come.
     """
 
-    def __init__(self, wire: Connection, answer_within: float) -> None:
-        self._wire = wire
+    def __init__(self, connection: Connection, answer_within: float) -> None:
+        self._connection = connection
         self._answer_within = answer_within
         self._todo: deque[PendingCommand] = deque()
         self._sent: tuple[PendingCommand, Exchange[Any]] | None = None
@@ -78,7 +78,7 @@ class PendingCommands:
     @property
     def socket(self) -> Any:
         """What to watch for an answer; None when none is on its way."""
-        return self._wire.socket if self._sent is not None else None
+        return self._connection.socket if self._sent is not None else None
 
     @property
     def wake_at(self) -> float | None:
@@ -89,7 +89,7 @@ class PendingCommands:
 
     def close(self) -> None:
         """Drop the connection. In a forked child too: the supervisor's own stays as it is."""
-        self._wire.close()
+        self._connection.close()
 
     def step(self, now: float, readable: bool) -> None:
         """Read the answer if there is one, and send the next call."""
@@ -97,7 +97,7 @@ class PendingCommands:
             if readable:
                 self._read(now)
             elif now >= self._sent_at + self._answer_within:
-                self._wire.close()
+                self._connection.close()
                 self._lost(RedisTimeout(f"no answer in {self._answer_within:g} s"), now)
         while self._sent is None and self._todo and now >= self._retry_at:
             pending = self._todo.popleft()
@@ -108,7 +108,7 @@ class PendingCommands:
     def _send(self, pending: PendingCommand, exchange: Exchange[Any], now: float) -> None:
         self._sent, self._sent_at = (pending, exchange), now
         try:
-            self._wire.send(*exchange.command())
+            self._connection.send(*exchange.command())
         except ServerError as error:
             self._lost(error, now)
 
@@ -116,9 +116,9 @@ class PendingCommands:
         assert self._sent is not None
         pending, exchange = self._sent
         try:
-            reply = self._wire.read()
+            reply = self._connection.read()
         except rx.ResponseError as said:
-            error = self._wire.refused(exchange, said)
+            error = self._connection.refused(exchange, said)
             if error is None:
                 self._send(pending, exchange, now)
                 return

@@ -89,23 +89,23 @@ def pass_through(settings: Settings, queues: Sequence[str], patience: float, inb
 def check_rights(client: redis.Redis, settings: Settings, queues: Sequence[str]) -> None:
     """Try what workers do. Raises AuthenticationFailed, which names the rights that are missing:
     one that is noticed later would leave a script half done."""
-    wire = Connection(client, settings.connect_timeout)
+    connection = Connection(client, settings.connect_timeout)
     places = [QueueKeys(queue, settings.namespace) for queue in queues]
     try:
         for keys in places:
-            if refused := wire.run(commands.check_rights(keys), queue=keys.queue):
+            if refused := connection.run(commands.check_rights(keys), queue=keys.queue):
                 user = client.connection_pool.connection_kwargs.get("username") or "default"
                 rights = " ".join(f"+{command}" for command in refused)
                 raise AuthenticationFailed(
                     f"the login '{user}' lacks rights in queue '{keys.queue}': ACL SETUSER {user} "
                     f"{rights}",
-                    url=wire.url,
+                    url=connection.url,
                 )
         try:
-            wire.command("BLPOP", *(keys.wake("nobody") for keys in places), SHORTEST_WAIT_S)
+            connection.command("BLPOP", *(keys.wake("nobody") for keys in places), SHORTEST_WAIT_S)
         except rx.ResponseError as error:
-            raise translate(error, url=wire.url) from error
+            raise translate(error, url=connection.url) from error
     except (RedisOutOfMemory, ScriptError) as error:
         log.info("cannot try the rights of the login: %s", error)
     finally:
-        wire.close()
+        connection.close()

@@ -1,6 +1,6 @@
 """The supervisor of a pool: it runs no user code, forks the workers, and keeps their promises.
 
-It renews their leases (also while a job holds the interpreter for an hour), gives back at once what
+It renews their leases (also while a job holds the interpreter for an hour), reclaims at once what
 a dead one held, enforces hard limits, replaces the dead, and lets the pool leave in good order.
 One thread, one select: a signal, an answer of Redis, or the next thing that is due.
 """
@@ -225,7 +225,7 @@ class Supervisor:
             self._drain(why)
         elif self._stage == DRAINING:
             self._stage = STOPPING
-            log.info("%s: stopping now, what runs is given back", why)
+            log.info("%s: stopping now, running jobs are released", why)
             for process in self._processes:
                 process.ask(STOP, now + self._spec.grace)
         else:

@@ -1,9 +1,9 @@
 """In which order jobs come into a subscription: as the queue put them there, over whichever
 connection.
 
-A job that is handed over comes with a wake-up, one that is pulled with a reply, on another
+A job that is delivered directly comes with a wake-up, one that is pulled with a reply, on another
 connection: either may be read first. A reply says behind which job its jobs stand (X-25), so what
-was handed over before it comes before them, and what was handed over after it behind them.
+was delivered before them comes first, and what was delivered after them behind them.
 """
 
 from __future__ import annotations

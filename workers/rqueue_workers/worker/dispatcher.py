@@ -14,7 +14,7 @@ from rqueue.errors import ConnectionLost, RedisTimeout, RegistrationLost, Server
 from rqueue.logs import logger
 from rqueue.model.job import Delivery, has_crashed
 from rqueue.model.job_order import came_back, overtakers
-from rqueue.protocol.wake import Wake, handed_over
+from rqueue.protocol.wake import Wake, delivered_job
 from rqueue.transport.wake_listener import WakeListener
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.arrivals import Unstarted
@@ -149,7 +149,7 @@ class Dispatcher:
         errors."""
         # what is under way comes behind what is here: apart from each other they would overtake
         self.land()
-        if subscription.give_back():
+        if subscription.release_unstarted():
             # other executors may still have room, but not for these: look again later
             subscription.hold(monotonic())
 
@@ -322,20 +322,20 @@ class Dispatcher:
         subscription = self._by_name.get(wake.consumer)
         if subscription is None:
             return
-        handed = handed_over(wake.element)
-        if handed is not None:
+        delivered = delivered_job(wake.element)
+        if delivered is not None:
             arrivals = subscription.arrivals
-            if handed[0] in subscription.ids or arrivals.is_old(*handed):
+            if delivered[0] in subscription.ids or arrivals.is_old(*delivered):
                 return
-            subscription.ids.add(handed[0])
+            subscription.ids.add(delivered[0])
             if subscription.state == "interested":
                 subscription.state = "notified"
             if subscription.flight is not None or subscription.lost_reply or arrivals.held_up:
-                arrivals.aside += handed  # a reply that is not read yet may stand before it
-            elif subscription.gave_back:
-                subscription.back.append((handed[0], len(handed[1])))
+                arrivals.aside += delivered  # a reply that is not read yet may stand before it
+            elif subscription.released:
+                subscription.back.append((delivered[0], len(delivered[1])))
             else:
-                self.deal(subscription, handed, subscription.ms(monotonic()))
+                self.deal(subscription, delivered, subscription.ms(monotonic()))
         elif wake.kind == "revoked":
             subscription.ids.discard(wake.id.encode())
             self._revoke(subscription, wake.id.encode())
@@ -374,8 +374,9 @@ class Dispatcher:
     # -- in their order ----------------------------------------------------------------------------
 
     def _take_in(self, subscription: Subscription, jobs: list[bytes], blocked: bool) -> None:
-        """Put what a reply brought where it will run: behind what was handed over before it, also
-        where that is not heard of yet, before what was handed over after it (X-25)."""
+        """Put the jobs of a reply where they will run: behind those that were delivered before
+        them, also where these are not read yet, before those that were delivered after them
+        (X-25)."""
         arrivals = subscription.arrivals
         if not jobs and not arrivals.aside:
             return
@@ -408,7 +409,7 @@ class Dispatcher:
             self.deal(subscription, jobs, subscription.now)
 
     def _deal_in_order(self, subscription: Subscription, taken: list[Unstarted]) -> None:
-        """Deal jobs, in the order of taking. One that was handed over before an earlier one came
+        """Deal jobs, in the order of taking. One that was delivered before an earlier one came
         back goes back itself: others may wait between the two (Q-01)."""
         early = overtakers([Delivery(id_, value) for id_, value, _ in taken])
         for id_, value, acquired in taken:
@@ -427,7 +428,7 @@ class Dispatcher:
         subscription.ids.difference_update(subscription.arrivals.aside[::2])
         # not by a look at what waits and runs: jobs move between them meanwhile
         known = set(subscription.ids)
-        gave_back = subscription.gave_back
+        released = subscription.released
         flat = subscription.recall(self.window(subscription, blocked))
         named = set(flat[::2])
         waiting = [(flat[i], flat[i + 1], subscription.now) for i in range(0, len(flat), 2)]
@@ -441,7 +442,7 @@ class Dispatcher:
                 subscription.ids.discard(job[0])
         waiting.sort(key=lambda job: place[job[0]])
         later: list[Unstarted] = []
-        if gave_back:  # what was handed over then is behind what went back
+        if released:  # jobs delivered then are behind those that went back
             later = [job for job in waiting if not came_back(Delivery(job[0], job[1]))]
             waiting = [job for job in waiting if job not in later]
         self._deal_in_order(subscription, waiting)
@@ -495,10 +496,10 @@ class Dispatcher:
         if until := self.isolation.until:
             times.append(until - now)
         for executor in self.executors.values():
-            again, gave_back = executor.stall(now)
+            again, released = executor.stall(now)
             if again:
                 times.append(again)
-            for subscription in gave_back:
+            for subscription in released:
                 subscription.hold(now)
             if isinstance(executor, ThreadExecutor) and (again := executor.limits(now)):
                 times.append(again)

@@ -42,5 +42,5 @@ class PrefetchWindow:
 
     @property
     def patience(self) -> float:
-        """Seconds that a job may run before those behind it are given back."""
+        """Seconds that a job may run before those behind it are released."""
         return max(0.005, min(3 * self.mean, 5.0))

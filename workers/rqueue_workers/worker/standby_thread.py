@@ -1,7 +1,7 @@
 """The stand-by thread: a thread that works at the dispatcher while the main thread is in a long
 job.
 
-It settles what ended before that job, gives back what waits behind it, hears that the job was
+It settles what ended before that job, releases what waits behind it, hears that the job was
 cancelled, and ends the process when the job outlasts the drain. It sleeps for as long as a job is
 not long, and while the worker idles it is parked and costs nothing.
 """

@@ -45,18 +45,19 @@ class Flight(NamedTuple):
 
 
 class Subscription:
-    """One queue's consumer. Lanes append to its deques (atomic) and take from `todo`; everything
-    else is done under the dispatcher's lock. ended: told how many jobs ended, once that is settled.
+    """One queue's consumer. Executors append to its deques (atomic) and take from `todo`;
+    everything else is done under the dispatcher's lock. ended: told how many jobs ended, once that
+    is settled.
 
     todo: jobs not begun. acks, dones, others: rows of ended jobs, to be settled: without a result,
-    with one, and failed or put off. back: (id, size) of jobs to give back unstarted.
+    with one, and failed or put off. back: (id, size) of jobs to release unstarted.
     """
 
     def __init__(
         self,
         index: int,
         keys: QueueKeys,
-        wire: Connection,
+        connection: Connection,
         worker: str,
         ended: Callable[[int], None],
         prefetch: int = 0,
@@ -80,8 +81,9 @@ class Subscription:
         self.credit = PrefetchWindow(1, prefetch)
         """Of the main thread's executor."""
         self.arrivals = Arrivals()
-        self.gave_back = False
-        """Jobs went back, and nothing was pulled since: they wait before what is handed over."""
+        self.released = False
+        """Jobs went back, and nothing was pulled since: they wait before jobs that are delivered
+        now."""
         self.settle_first = False
         """What ended last in the main thread is to be settled before the next job begins."""
         self.passing: deque[tuple[bytes, int]] = deque()
@@ -112,7 +114,7 @@ class Subscription:
         """When the last reply was made, ms, Redis's clock: its jobs were acquired then."""
         self.offset = 0.0
         """Redis's clock in ms, less this host's monotonic one."""
-        self._wire = wire
+        self._connection = connection
         self._ended = ended
         self._token = token_hex(8)
         """Says that it was this one which registered, where the reply was lost."""
@@ -164,11 +166,11 @@ class Subscription:
             limits=limits,
             token=self._token,
         )
-        registered = self._wire.run(call, queue=self.queue, consumer=name)
+        registered = self._connection.run(call, queue=self.queue, consumer=name)
         self.name, self.term, self.state = name, registered.term, registered.state
         self.ids.clear()
         self.timer_at = 0.0
-        self.tight = self.lost_reply = self.gave_back = False
+        self.tight = self.lost_reply = self.released = False
         self._read_clock(registered.now)
 
     def unregister(self) -> None:
@@ -177,7 +179,7 @@ class Subscription:
             return
         call = commands.unregister(self.keys, self.name, self.term)
         try:
-            while self._wire.run(call, queue=self.queue, consumer=self.name).held:
+            while self._connection.run(call, queue=self.queue, consumer=self.name).held:
                 pass
         except RegistrationLost:
             log.debug("the lease of %s had ended before it left", self.name)
@@ -232,10 +234,10 @@ class Subscription:
 
     def send(self, window: int) -> None:
         """`settle` without waiting for the reply: `receive` reads it, before any other call on this
-        wire. Raises as `settle` does."""
+        connection. Raises as `settle` does."""
         flight = self._prepare(window)
         try:
-            self._wire.begin(flight.call)
+            self._connection.begin(flight.call)
         except ServerError:
             self._restore(flight)
             self.lost_reply = True
@@ -331,7 +333,7 @@ class Subscription:
         return Flight(call, window, acks, dones, others, back)
 
     def _told(self, flight: Flight, begun: bool = False) -> list[bytes]:
-        run = self._wire.finish if begun else self._wire.run
+        run = self._connection.finish if begun else self._connection.run
         call, window, acks, dones, others, back = flight
         try:
             pulled = run(call, queue=self.queue, consumer=self.name)
@@ -346,7 +348,7 @@ class Subscription:
         if dones or others or back:
             acks = [*acks, *dones, *others]
             self.ids.difference_update([id_ for id_, _ in back])
-            self.gave_back = self.gave_back or bool(back)
+            self.released = self.released or bool(back)
         if acks:
             self.ids.difference_update([row[0] for row in acks])
             self._ended(len(acks))
@@ -391,7 +393,7 @@ class Subscription:
         if window is not None:
             self.state = state
             if jobs or state == "interested":
-                self.gave_back = False
+                self.released = False
             self.timer_at = self._due_at(now + timer, timer) if timer >= 0 else 0.0
             self.tight = state == "not_interested" and len(self.ids) < window
         return jobs
@@ -418,7 +420,7 @@ class Subscription:
             call = commands.pull(
                 self.keys, self.name, self.term, Window(window, BYTES_WINDOW), recall=recall.start
             )
-            pulled = self._wire.run(call, queue=self.queue, consumer=self.name)
+            pulled = self._connection.run(call, queue=self.queue, consumer=self.name)
             if recall.read(pulled):
                 break
         jobs = self._read(pulled._replace(jobs=recall.jobs), window)
@@ -443,8 +445,8 @@ class Subscription:
         flat = iter(jobs)
         self.todo.extend(zip(flat, flat, repeat(acquired), strict=False))
 
-    def give_back(self) -> int:
-        """Unstarted jobs are to go back; returns how many. Whoever runs jobs may take some too."""
+    def release_unstarted(self) -> int:
+        """Unstarted jobs are to go back; returns how many. The executor may take some meanwhile."""
         count = 0
         todo = self.todo
         while todo:

@@ -14,7 +14,8 @@ from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.app_import import import_app
 
 MAIN, THREAD, ASYNC = range(3)
-"""Lanes: where a job runs. Sync tasks in the main thread or in threads, async ones on the loop."""
+"""Executors: where a job runs. Sync tasks in the main thread or in threads, async ones on the
+loop."""
 
 
 @dataclass(frozen=True, slots=True)

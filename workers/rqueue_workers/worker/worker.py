@@ -101,12 +101,12 @@ class Worker:
             settings.url or "",
             socket_connect_timeout=settings.connect_timeout,
         )
-        self.wire = Connection(self.client, timeout=settings.command_timeout)
+        self.connection = Connection(self.client, timeout=settings.command_timeout)
         self.subscriptions = [
             Subscription(
                 i,
                 QueueKeys(queue, settings.namespace),
-                self.wire,
+                self.connection,
                 base,
                 page.add_done,
                 spec.prefetch,
@@ -139,7 +139,7 @@ class Worker:
                 self.forks,
             )
         listening = Connection(self.client, timeout=None)
-        self.wires = (self.wire, listening)
+        self.connections = (self.connection, listening)
         self.listener = WakeListener(listening)
         self.dispatcher = Dispatcher(
             spec,
@@ -281,13 +281,15 @@ class Worker:
 
     def _prepare(self, subscription: Subscription) -> None:
         """Learn the queue's options; jobs that were parked for the lack of a task come back."""
-        counts = self.wire.run(
+        counts = self.connection.run(
             commands.counts(subscription.keys, oldest=False), queue=subscription.queue
         )
         subscription.most = int(counts.meta.get("max_deliveries", "10"))
         cursor = "0"
         while self.plans:
-            cursor, _ = self.wire.run(commands.unpark(subscription.keys, cursor, list(self.plans)))
+            cursor, _ = self.connection.run(
+                commands.unpark(subscription.keys, cursor, list(self.plans))
+            )
             if cursor == "0":
                 break
 
@@ -317,7 +319,7 @@ class Worker:
                     if job.subscription is subscription:
                         job.cancelled = True
         for executor in self.executors.values():
-            executor.give_back()
+            executor.release_unstarted()
         self.dispatcher.isolation.give_up()
         for subscription in self.subscriptions:
             subscription.back.clear()
@@ -355,7 +357,7 @@ class Worker:
             rest = dispatcher.rest(monotonic())
             stop.pause(min(left, 0.2 if rest is None else max(0.005, min(rest, 0.2))))
             stop.look()
-            self._give_back()  # what was handed over while it said good-bye
+            self._release_unstarted()  # jobs that were delivered while it left
         return self._part()
 
     def _time_left(self) -> float:
@@ -391,12 +393,12 @@ class Worker:
             for running in list(executor.running.values()):
                 if running.context is not None:
                     running.context.stopping = True
-        self._give_back(job)
+        self._release_unstarted(job)
         for subscription in self.subscriptions:
             if subscription.term and subscription.state != "not_interested":
                 self.dispatcher.step(subscription, job)
 
-    def _give_back(self, job: Now | None = None) -> None:
+    def _release_unstarted(self, job: Now | None = None) -> None:
         """Everything unstarted goes back."""
         # told to leave before it had joined, it has nothing to listen to
         if not self.dispatcher.outage.since and any(
@@ -405,9 +407,9 @@ class Worker:
             self.dispatcher.guarded(self.dispatcher.land, job=job)
             self.dispatcher.guarded(self.dispatcher.poll, job=job)
         for executor in self.executors.values():
-            executor.give_back()
+            executor.release_unstarted()
         for subscription in self.subscriptions:
-            subscription.give_back()
+            subscription.release_unstarted()
             subscription.back.extend(
                 (id_, len(value)) for id_, value, _ in self.dispatcher.isolation.take(subscription)
             )
@@ -427,7 +429,7 @@ class Worker:
         except ServerError as error:
             log.warning("could not leave in order, the lease will end: %s", error)
         if unfinished:
-            log.warning("gave back %s that still ran", many(unfinished, "job"))
+            log.warning("released %s that still ran", many(unfinished, "job"))
         if lost:
             log.warning(
                 "%s could not be told: Redis is gone; where the lease ends first, %s again",
@@ -439,7 +441,7 @@ class Worker:
                 executor.close()
             self.standby.close()
             self.listener.close()
-            self.wire.close()
+            self.connection.close()
         log.debug("worker %s left", self.base)
         return Exit.UNFINISHED if unfinished or lost else Exit.OK
 
@@ -478,9 +480,9 @@ class Worker:
             subscription.todo.clear()
         for executor in self.executors.values():
             executor.strip()
-        for wire in self.wires:
-            if wire.socket is not None:
-                wire.socket.close()
+        for connection in self.connections:
+            if connection.socket is not None:
+                connection.socket.close()
 
     def _overdue(self, job: Now) -> None:
         """By the stand-by thread, while the main thread is in a long job: drain, and at the

@@ -85,7 +85,7 @@ class Executor:
     """A number of slots that run jobs beside the main thread.
 
     `todo` is filled by the dispatcher and emptied by the slots, from the left, or by the dispatcher
-    again, from the right, when it gives jobs back. `running`: by slot.
+    again, from the right, when it releases jobs. `running`: by slot.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Executor:
         self.running: dict[int, Job] = {}
         self.credit = PrefetchWindow(slots, fixed)
         self.stalled = 0.0
-        """Seconds that unstarted jobs may wait for a slot, once some had to be given back; 0.0 =
+        """Seconds that unstarted jobs may wait for a slot, once some had to be released; 0.0 =
         none had."""
         self.stopping = False
         self._first_row = first_row
@@ -148,12 +148,12 @@ class Executor:
 
     @property
     def blocked(self) -> bool:
-        """Whether unstarted jobs had to be given back, and no slot was free since."""
+        """Whether unstarted jobs had to be released, and no slot was free since."""
         if self.stalled and len(self.running) < self.slots:
             self.stalled = 0.0
         return self.stalled > 0
 
-    def give_back(self) -> set[Subscription]:
+    def release_unstarted(self) -> set[Subscription]:
         """Unstarted jobs are to go back to their queues; returns their subscriptions."""
         subscriptions = set()
         while self.todo:
@@ -188,7 +188,7 @@ class Executor:
         if waited < patience:
             return max(0.002, patience - waited), set()
         self.stalled = min(2.0, 2 * patience)
-        return 0.0, self.give_back()
+        return 0.0, self.release_unstarted()
 
     # -- in the executor
     # -------------------------------------------------------------------------------

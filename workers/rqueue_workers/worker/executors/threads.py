@@ -82,7 +82,7 @@ class ThreadExecutor(Executor):
                 job = self.todo.popleft()
             except IndexError:
                 taking[slot] = False
-                continue  # it was given back
+                continue  # it was released
             error: BaseException | None = None
             result: Any = None
             current.set(self._begin(slot, job))

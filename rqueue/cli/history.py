@@ -54,7 +54,7 @@ def history(
 
     One row for each time that a job was settled, or ended otherwise: its outcome, how long it
     waited and ran, and the error. A job that failed for good is 'dead', whichever way it failed;
-    'rqueue dead list' says whether its attempts were exhausted or somebody gave up. With --json a
+    'rqueue dead list' says whether its attempts were exhausted or it was given up. With --json a
     line per row, with all columns. How far it goes back is the queue's setting (200,000 rows unless
     set).
 

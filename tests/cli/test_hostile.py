@@ -1,7 +1,7 @@
 """Every command over a queue full of texts that take over a terminal: none reaches it raw.
 
 Such ids and names cannot be enqueued by a client of ours; here they stand in Redis all the same, as
-written by somebody else.
+written by another program.
 """
 
 import json

@@ -186,9 +186,9 @@ def test_show(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert "2 before it" in run("show", "j002").stdout
     facts = read("show", "j002", "-q", queue.name)
     assert (facts["state"], facts["before"], facts["args"]) == ("ready", 2, [2])
-    one = consumer(name="somebody", jobs=1)
+    one = consumer(name="another", jobs=1)
     one.pull()
-    assert "held by somebody" in run("show", "j000").stdout
+    assert "held by another" in run("show", "j000").stdout
     error = {"type": "app.Boom", "message": "it broke", "traceback": "Trace\n  x\napp.Boom: it"}
     one.retry("j000", error={**error, "at": one.now, "attempt": 1, "worker": "w1"})
     said = run("show", "j000").stdout
@@ -205,7 +205,7 @@ def test_show_tells_a_suspicion_from_an_attempt(run: Run, queue: Queue, consumer
     consumer(name="vanished", jobs=1).pull()
     move_time(queue, 60_000)
     execute(queue.redis, commands.renew(queue.keys, 1000, []))
-    one = consumer(name="somebody", jobs=1)
+    one = consumer(name="another", jobs=1)
     one.pull()
     one.retry("j000", error={"type": "app.Boom", "message": "it broke"})
     said = run("show", "j000").stdout

@@ -10,7 +10,7 @@ from benchmarks.__main__ import profile
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-PLACES = ("rqueue", "lua", "workers", "tests", "docs", "benchmarks", "examples")
+PLACES = ("rqueue", "lua", "workers", "tests", "docs", "benchmarks", "examples", "tools")
 PATHS = sorted(
     set(re.findall(rf"(?<![\w/])(?:{'|'.join(PLACES)})/[\w/.]*(?<![.])", PAGE))
     | set(re.findall(r"\]\((?!http)([^)#]+)", PAGE))

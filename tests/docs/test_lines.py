@@ -9,7 +9,10 @@ from tests.docs.wrap import LIMIT, too_long, wrap
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     *sorted(ROOT.glob("docs/*.md")),
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "workers/README.md")),
+    *(
+        ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "lua/README.md", "workers/README.md")
+    ),
 ]
 
 

@@ -27,7 +27,7 @@ CHECKED := tests/text tests/model tests/tasks tests/protocol tests/lua tests/sha
   $(wildcard tests/test_*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-spark check test test-all soak fuzz java lint format bench bench-peers build clean
+.PHONY: help setup demo demo-spark check test test-all soak fuzz java lint format generate bench bench-peers build clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,9 @@ lint: setup ## ruff (rules and format) and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
+
+generate: setup ## make the sync client from the asyncio one (rqueue/client, tests/client)
+	@$(BIN)/python tools/unasync.py
 
 format: setup ## let ruff repair and format the code
 	$(BIN)/ruff check --fix .

@@ -52,14 +52,15 @@ from rqueue.tasks.task import Task
 if TYPE_CHECKING:
     from rqueue.client._async.consumer import AsyncConsumer
     from rqueue.client._async.job_handle import AsyncJobHandle
+    from rqueue.client._async.put_handle import AsyncPutHandle
     from rqueue.client._async.putter import AsyncBackgroundPuts
     from rqueue.client._async.queue import AsyncQueue
     from rqueue.client._sync.consumer import Consumer
     from rqueue.client._sync.job_handle import JobHandle
+    from rqueue.client._sync.put_handle import PutHandle
     from rqueue.client._sync.putter import BackgroundPuts
     from rqueue.client._sync.queue import Queue
     from rqueue.client.default_queues import aqueue, configure, connect, disconnect, queue
-    from rqueue.client.put_handle import AsyncPutHandle, PutHandle
     from rqueue.inspector import Inspector
     from rqueue.model.envelope import Envelope
     from rqueue.protocol.commands import Put, Retried, Window
@@ -136,7 +137,7 @@ _LAZY = {
     "AsyncBackgroundPuts": "rqueue.client._async.putter",
     "AsyncConsumer": "rqueue.client._async.consumer",
     "AsyncJobHandle": "rqueue.client._async.job_handle",
-    "AsyncPutHandle": "rqueue.client.put_handle",
+    "AsyncPutHandle": "rqueue.client._async.put_handle",
     "AsyncQueue": "rqueue.client._async.queue",
     "BackgroundPuts": "rqueue.client._sync.putter",
     "Call": "rqueue.protocol.job_packer",
@@ -146,7 +147,7 @@ _LAZY = {
     "Inspector": "rqueue.inspector",
     "JobHandle": "rqueue.client._sync.job_handle",
     "Put": "rqueue.protocol.commands",
-    "PutHandle": "rqueue.client.put_handle",
+    "PutHandle": "rqueue.client._sync.put_handle",
     "Queue": "rqueue.client._sync.queue",
     "Retried": "rqueue.protocol.commands",
     "SharedCredit": "rqueue.protocol.credit",
@@ -174,17 +175,17 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _default_enqueuer() -> _enqueuer.Enqueuer:
-    from rqueue.client.default_queues import SENDER
+def _default_queue(name: str) -> _enqueuer.Enqueuer:
+    from rqueue.client.default_queues import queue
 
-    return SENDER
-
-
-def _default_async_enqueuer() -> _enqueuer.AsyncEnqueuer:
-    from rqueue.client.default_queues import ASYNC_SENDER
-
-    return ASYNC_SENDER
+    return queue(name)
 
 
-_enqueuer.set_default_enqueuer(_default_enqueuer)
-_enqueuer.set_default_async_enqueuer(_default_async_enqueuer)
+def _default_async_queue(name: str) -> _enqueuer.AsyncEnqueuer:
+    from rqueue.client.default_queues import aqueue
+
+    return aqueue(name)
+
+
+_enqueuer.set_default_enqueuer(_default_queue)
+_enqueuer.set_default_async_enqueuer(_default_async_queue)

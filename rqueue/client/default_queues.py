@@ -1,6 +1,6 @@
 """The process's own queues: where tasks go that name no sender, and what `rqueue.queue` returns.
 
-With RQUEUE_URL set nothing else is needed. `configure` says otherwise, without connecting;
+With RQUEUE_URL set nothing else is needed. `configure` sets another place, without connecting;
 `connect` does too and looks at the server. There is one connection pool for the process, and one
 for each event loop; queues are made once per name.
 """
@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import redis
 
-from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError, EvictionPolicy
 from rqueue.settings import Settings
-from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import require_bytes
 from rqueue.transport.server_check import server_facts
 
 if TYPE_CHECKING:
     import redis.asyncio
 
-    from rqueue.client._async.job_handle import AsyncJobHandle
     from rqueue.client._async.queue import AsyncQueue
 
 __all__ = ["aqueue", "configure", "connect", "disconnect", "queue"]
@@ -150,45 +147,3 @@ def disconnect() -> None:
         _async_roots.clear()
     if root is not None:
         root.close()
-
-
-class DefaultSender:
-    """What tasks enqueue through where they name no sender."""
-
-    target = ""
-
-    def enqueue_task(
-        self,
-        queue: str,
-        task: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        options: Options,
-        parameters: Sequence[str],
-    ) -> JobHandle[Any]:
-        """Store one job in the process's queue of this name."""
-        return _queue(queue).enqueue_task(queue, task, args, kwargs, options, parameters)
-
-
-class DefaultAsyncSender:
-    """The same for asyncio."""
-
-    target = ""
-
-    async def enqueue_task(
-        self,
-        queue: str,
-        task: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        options: Options,
-        parameters: Sequence[str],
-    ) -> AsyncJobHandle[Any]:
-        """Store one job in the running loop's queue of this name."""
-        target = aqueue(queue)
-        return await target.enqueue_task(queue, task, args, kwargs, options, parameters)
-
-
-_queue = queue
-SENDER = DefaultSender()
-ASYNC_SENDER = DefaultAsyncSender()

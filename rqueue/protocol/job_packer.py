@@ -20,12 +20,12 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
+from rqueue.tasks.request import JobRequest
 
 __all__ = [
     "Call",
+    "JobPacker",
     "Packed",
-    "Packer",
-    "Resolved",
     "another_id",
     "as_put",
     "by_name",
@@ -62,7 +62,7 @@ class Call(NamedTuple):
     kwargs: dict[str, Any] | None = None
     options: Options | None = None
 
-    def resolve(self) -> Resolved:
+    def resolve(self) -> JobRequest:
         """The name, arguments and options that go into the job. Raises BadArguments."""
         task, args, kwargs, options = self
         # looked at once more only where something is not of the usual types
@@ -76,10 +76,10 @@ class Call(NamedTuple):
             check = task.check
             check(tuple(args), kwargs or {})
             options = options or task.defaults
-            return _new(Resolved, (task.name, args, kwargs or {}, options, check.positional))
+            return _new(JobRequest, (task.name, args, kwargs or {}, options, check.positional, ""))
         if type(task) is not str or not 0 < len(task) <= MAX_NAME or not task.isprintable():
             return by_name(task, args, kwargs, options)
-        return _new(Resolved, (task, args, kwargs or {}, options or NO_OPTIONS, ()))
+        return _new(JobRequest, (task, args, kwargs or {}, options or NO_OPTIONS, (), ""))
 
 
 def by_name(
@@ -87,7 +87,7 @@ def by_name(
     args: Sequence[Any] = (),
     kwargs: dict[str, Any] | None = None,
     options: Options | None = None,
-) -> Resolved:
+) -> JobRequest:
     """A call of a task by its name. Raises ConfigError and InvalidName for anything else."""
     if isinstance(task, str):
         check_task(task)
@@ -99,7 +99,7 @@ def by_name(
     else:
         raise ConfigError("task", f"{shown(task)} is neither a task nor a task's name")
     check_arguments(args, kwargs, options)
-    return Resolved(task, args, kwargs or {}, options or NO_OPTIONS, ())
+    return JobRequest(task, args, kwargs or {}, options or NO_OPTIONS)
 
 
 def check_arguments(args: object, kwargs: object, options: object) -> None:
@@ -121,16 +121,6 @@ def call_of(value: object) -> Call:
     raise ConfigError("call", f"{shown(value)} is not a Call; pass Call(task, args, kwargs)")
 
 
-class Resolved(NamedTuple):
-    """A call whose task is a name. `parameters` names the positional arguments, for errors."""
-
-    task: str
-    args: Sequence[Any]
-    kwargs: dict[str, Any]
-    options: Options
-    parameters: Sequence[str]
-
-
 class Packed(NamedTuple):
     """A job's id and envelope. `own`: the id was made here, so that nobody can have used it."""
 
@@ -139,7 +129,7 @@ class Packed(NamedTuple):
     own: bool
 
 
-class Packer:
+class JobPacker:
     """Packs the jobs of one queue, and signs them where the settings have keys.
 
     Signing is a step of its own, to be made when a job is sent: a signature holds for an enqueue
@@ -186,15 +176,9 @@ class Packer:
             return puts
         return [put._replace(envelope=self.signed(put.id, put.envelope, put.terms)) for put in puts]
 
-    def pack(
-        self,
-        task: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        options: Options,
-        parameters: Sequence[str],
-    ) -> Packed:
+    def pack(self, request: JobRequest) -> Packed:
         """The id and envelope, not signed yet, of one job. Raises NotEncodable, InvalidName."""
+        task, args, kwargs, options, parameters, _ = request
         id_ = options.id
         own = id_ is None
         id_ = new_id() if id_ is None else check_id(id_)
@@ -211,9 +195,9 @@ class Packer:
             raise ConfigError("calls", f"{shown(calls)} is one text; pass a list of Call")
         batch: list[tuple[Put, bool]] = []
         for call in calls:
-            resolved = call_of(call).resolve()
-            id_, body, own = self.pack(*resolved)
-            put = as_put(id_, body, resolved.options)
+            request = call_of(call).resolve()
+            id_, body, own = self.pack(request)
+            put = as_put(id_, body, request.options)
             if self._signer is not None:
                 put = put._replace(envelope=self.signed(id_, body, put.terms))
             batch.append((put, own))

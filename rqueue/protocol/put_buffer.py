@@ -7,7 +7,7 @@ refused, so that it can be sent again after an outage: with the same ids, so not
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from rqueue.errors import ConfigError, ServerError
@@ -18,9 +18,10 @@ from rqueue.protocol import commands
 from rqueue.protocol.call import Arg
 from rqueue.protocol.commands.enqueue import BATCH_MAX, Accepted, Put
 from rqueue.protocol.error_mapping import unsure
-from rqueue.protocol.job_packer import Packer, another_id, terms_of
+from rqueue.protocol.job_packer import JobPacker, another_id, terms_of
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.options import Options
+from rqueue.tasks.request import JobRequest
 from rqueue.text.numbers import many
 
 __all__ = ["ErrorListener", "Item", "PutBuffer", "PutListeners", "PutTarget", "backoff"]
@@ -102,7 +103,7 @@ class PutBuffer:
     """Jobs that wait to be stored: `added` so far, `finished` of them (stored or refused)."""
 
     def __init__(
-        self, keys: QueueKeys, packer: Packer, *, batch: int, limit: int, limit_bytes: int
+        self, keys: QueueKeys, packer: JobPacker, *, batch: int, limit: int, limit_bytes: int
     ) -> None:
         for setting, value in (("batch", batch), ("limit", limit), ("limit_bytes", limit_bytes)):
             expect_number(setting, value, "a whole number", whole=True)
@@ -130,17 +131,10 @@ class PutBuffer:
         """Jobs that are neither stored nor refused."""
         return self.added - self.finished
 
-    def item(
-        self,
-        handle: PutTarget,
-        task: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        options: Options,
-        parameters: Sequence[str],
-    ) -> Item:
+    def item(self, handle: PutTarget, request: JobRequest) -> Item:
         """Pack one job; the arguments may change afterwards. Raises NotEncodable."""
-        id_, body, own = self._packer.pack(task, args, kwargs, options, parameters)
+        id_, body, own = self._packer.pack(request)
+        options = request.options
         handle.id = id_
         known, terms = self._memo  # read at once: threads share it
         if options is not known:

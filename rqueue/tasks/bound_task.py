@@ -18,6 +18,7 @@ from rqueue.tasks.enqueuer import (
     default_enqueuer,
 )
 from rqueue.tasks.options import Options
+from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy, check_retry
 from rqueue.tasks.signature import CallChecker
 
@@ -138,15 +139,17 @@ class BoundTask(Generic[P, R]):
     def _send(self, options: Options, args: Any, kwargs: Any) -> JobHandle[R]:
         check = self.check
         check(args, kwargs)
-        sender = self._enqueuer or default_enqueuer(self.name)
-        return sender.enqueue_task(self.queue, self.name, args, kwargs, options, check.positional)
+        enqueuer = self._enqueuer or default_enqueuer(self.name, self.queue)
+        return enqueuer.enqueue_request(
+            JobRequest(self.name, args, kwargs, options, check.positional, self.queue)
+        )
 
     async def _asend(self, options: Options, args: Any, kwargs: Any) -> AsyncJobHandle[R]:
         check = self.check
         check(args, kwargs)
-        sender = self._async_enqueuer or default_async_enqueuer(self.name)
-        return await sender.enqueue_task(
-            self.queue, self.name, args, kwargs, options, check.positional
+        enqueuer = self._async_enqueuer or default_async_enqueuer(self.name, self.queue)
+        return await enqueuer.enqueue_request(
+            JobRequest(self.name, args, kwargs, options, check.positional, self.queue)
         )
 
 
@@ -168,7 +171,7 @@ def _delay(seconds: float) -> timedelta:
 def goes_to(queue: str | None, sender: object, async_sender: object) -> str | None:
     """The queue that these options name, or None. Raises ConfigError and InvalidName."""
     for name, who in (("sender", sender), ("async_sender", async_sender)):
-        if who is not None and not hasattr(who, "enqueue_task"):
+        if who is not None and not hasattr(who, "enqueue_request"):
             kind = "a Queue or a putter" if name == "sender" else "an AsyncQueue or its putter"
             raise ConfigError(name, f"{shown(who)} is not {kind}")
     if queue is not None:

@@ -10,6 +10,7 @@ from rqueue.errors import ConnectionLost, RedisTimeout, ServerError
 from rqueue.protocol.error_mapping import translate
 from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue.transport.async_connection import AsyncConnection, end
+from rqueue.transport.async_lease_renewer import AsyncLeaseRenewer
 from rqueue.transport.wake_listener import LISTEN_S, SLACK_S, unblocked
 
 
@@ -49,12 +50,14 @@ class AsyncWakeListener:
             await end(reader)
         await self._connection.close()
 
-    async def wait(self, timeout: float | None) -> list[Wake]:
+    async def wait(
+        self, timeout: float | None, interrupt: AsyncLeaseRenewer | None = None
+    ) -> list[Wake]:
         """Wait for the next wake-up, at most `timeout` seconds (None: for ever); [] at the end.
 
-        A lost connection is one "reconnected" per consumer, once it is back; while Redis cannot be
-        reached, or refuses, the error of `rqueue.errors` is raised: it is for the caller to pause
-        before the next try.
+        interrupt: a renewer; the wait ends when it does. A lost connection is one "reconnected" per
+        consumer, once it is back; while Redis cannot be reached, or refuses, the error of
+        `rqueue.errors` is raised: it is for the caller to pause before the next try.
         """
         if not self._keys:
             raise ValueError("nothing to listen to")
@@ -73,8 +76,11 @@ class AsyncWakeListener:
             self._stale = False
             return [Wake(consumer, RECONNECTED) for consumer in self._keys.values()]
         reader, poke = self._reader, asyncio.ensure_future(self._poked.wait())
+        ends = {reader, poke}
+        if interrupt is not None and interrupt.task is not None:
+            ends.add(interrupt.task)
         try:
-            await asyncio.wait({reader, poke}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         finally:
             poke.cancel()
         self._poked.clear()

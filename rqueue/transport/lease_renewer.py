@@ -39,8 +39,7 @@ class RenewalPace:
         self._failures = 0
 
     def answered(self, renewed: Renewed) -> float:
-        """Seconds to wait: what others left behind goes back in steps, one at once after the
-        other."""
+        """Seconds to wait; none while there is more to reclaim, which is done in steps."""
         self._failures = 0
         return 0.0 if renewed.more else self.interval
 
@@ -56,14 +55,15 @@ class RenewalPace:
         return self._failures > 0
 
 
-class Renewer:
+class LeaseRenewer:
     """Renews the leases of some consumers of one queue from a daemon thread of this process.
 
     A job that holds the interpreter lock for longer than a lease stops this thread too: the lease
-    ends, the job is given to somebody else, and its settle is refused. Workers of a pool do not
-    have that weakness: their supervisor renews, and runs no user code (H-14).
+    ends, the job is delivered to another consumer, and its settle is refused. Workers of a pool do
+    not have that weakness: their supervisor renews, and runs no user code (H-14).
 
-    `ended`: no lease is left to renew. Its file descriptor is readable then, for whoever waits.
+    `ended`: no lease is left to renew. Its file descriptor is readable then, which ends the wait of
+    a `WakeListener`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Renewer:
         self._told.close()
 
     def _loop(self) -> None:
-        with self._tell:  # its end is what the other end hears of
+        with self._tell:  # closing it makes the other end readable
             self._renew()
         self._connection.close()
 

@@ -2,7 +2,7 @@
 
 A pool costs more per command than the command itself. A thread's calls come one after the other,
 so a connection of its own serves it in half the time. A call whose connection broke is sent again a
-few times, see `repeats`.
+few times, see `repeats`. `rqueue.transport.task_connections` is the same for asyncio.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ class ThreadConnections:
     def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str
     ) -> tuple[R, Any]:
-        """Run a call and a command that waits for what the call has announced: both replies. The
-        command is to wait for less than `patience`. Nothing is repeated: after a failure another
-        time is left to wait. Raises the tree of `rqueue.errors`."""
+        """Send a call and, in the same packet, a command that blocks until what the call prepared
+        happens. Returns both replies. The command must block for less than `patience`. Nothing is
+        repeated: after a failure the time left is another. Raises the tree of `rqueue.errors`."""
         connection = self._connection()
         try:
             return connection.run_then(call, command, queue=queue)
         except RQueueError:
             raise
         except BaseException:
-            # interrupted in the middle: a reply that nobody waits for may still come
+            # interrupted in the middle: the reply may still come, as that of the next call
             connection.close()
             raise
 
@@ -92,7 +92,7 @@ class ThreadConnections:
             except RQueueError:
                 raise
             except BaseException:
-                # interrupted in the middle: a reply that nobody waits for may still come
+                # interrupted in the middle: the reply may still come, as that of the next call
                 connection.close()
                 raise
             else:

@@ -10,13 +10,14 @@ import pytest
 
 from rqueue.client._async.consumer import AsyncConsumer
 from rqueue.client._async.job_handle import AsyncJobHandle
+from rqueue.client._async.put_handle import AsyncPutHandle
 from rqueue.client._async.putter import AsyncBackgroundPuts
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.put_handle import PutHandle
 from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue import Call, Queue
-from rqueue.client.put_handle import AsyncPutHandle, PutHandle
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     BadArguments,
@@ -44,6 +45,7 @@ from rqueue.protocol.credit import GrantCredit, SharedCredit
 from rqueue.tasks.decorator import task
 from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry
+from rqueue.tasks.request import JobRequest
 from rqueue.testing import move_time
 from rqueue.transport.async_connection import AsyncConnection, end
 from rqueue.transport.async_wake_listener import AsyncWakeListener
@@ -197,7 +199,9 @@ def test_admin(arun: Runs) -> None:
         assert (await queue.counts()).meta["keep_ms"] == "3600000"
         other = queue.at("b")
         assert other is queue.at("b")
-        assert (await queue.enqueue_task("b", "t", (), {}, Options(), ())).queue == "b"
+        assert (
+            await queue.enqueue_request(JobRequest("t", (), {}, Options(), (), "b"))
+        ).queue == "b"
         await other.job("x").state()
         assert "AsyncQueue" in repr(queue)
 
@@ -438,7 +442,7 @@ def test_puts(arun: Runs, queue: Queue) -> None:
             with pytest.raises(NotEncodable):
                 await putter.put("t", {1})
             assert await putter.flush(20)
-            assert (putter._task, putter.pending, putter.failed) == (None, 0, 0)
+            assert (putter._engine._task, putter.pending, putter.failed) == (None, 0, 0)
         with pytest.raises(BufferClosed):
             await putter.put("t")
         assert await putter.close() == []

@@ -21,6 +21,7 @@ from rqueue.model.envelope import unpack
 from rqueue.tasks.decorator import task
 from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry
+from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.transport import server_check
 from tests.support.proxy import Proxy
@@ -127,7 +128,7 @@ def test_other_queues_over_one_connection(queue: Queue, consumer: Consumer) -> N
     assert other is queue.at(f"{queue.name}-b")
     assert other.at(queue.name) is queue
     assert other.redis is queue.redis
-    handle = queue.enqueue_task(other.name, "t", (), {}, Options(), ())
+    handle = queue.enqueue_request(JobRequest("t", (), {}, Options(), (), other.name))
     assert handle.queue == other.name
     assert (queue.counts().ready, other.counts().ready) == (0, 1)
 

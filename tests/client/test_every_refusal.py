@@ -12,13 +12,14 @@ import rqueue
 from rqueue import errors
 from rqueue.client._async.consumer import AsyncConsumer
 from rqueue.client._async.job_handle import AsyncJobHandle
+from rqueue.client._async.put_handle import AsyncPutHandle
 from rqueue.client._async.putter import AsyncBackgroundPuts
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.put_handle import PutHandle
 from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue import Queue
-from rqueue.client.put_handle import AsyncPutHandle, PutHandle
 from rqueue.inspector import Inspector
 from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.model.job import Delivery
@@ -66,7 +67,7 @@ JOB = Delivery(b"x", b"1,0;{}")
 QUEUE: dict[str, Callable[[Queue], object]] = {
     "send": lambda q: q.send("t"),
     "enqueue": lambda q: q.enqueue("t"),
-    "enqueue_task": lambda q: rqueue.task(name="t", sender=q, registry=rqueue.Registry())(
+    "enqueue_request": lambda q: rqueue.task(name="t", sender=q, registry=rqueue.Registry())(
         _nothing
     ).enqueue(),
     "enqueue_many": lambda q: q.enqueue_many([Call("t"), Call("t")]),
@@ -135,9 +136,9 @@ QUIET = {
     AsyncJobHandle: set(),
     PutHandle: {"wait_stored"},
     AsyncPutHandle: {"wait_stored"},
-    BackgroundPuts: {"add_error_listener", "add_listener", "close", "enqueue_task", "flush", "put"}
-    | {"put_call"},
-    AsyncBackgroundPuts: {"add_error_listener", "add_listener", "close", "enqueue_task", "flush"}
+    BackgroundPuts: {"add_error_listener", "add_listener", "close", "enqueue_request", "flush"}
+    | {"put", "put_call"},
+    AsyncBackgroundPuts: {"add_error_listener", "add_listener", "close", "enqueue_request", "flush"}
     | {"put", "put_call"},
     Inspector: {"close", "doctor", "keys"},
     Doctor: {"repair"},
@@ -232,7 +233,7 @@ def test_the_asyncio_client(refusing: StubServer, expected: type[errors.RQueueEr
         async with AsyncQueue("q", refusing.url) as queue:
             found = {}
             for name, call in QUEUE.items():
-                if name != "enqueue_task":  # it is what `enqueue` calls
+                if name != "enqueue_request":  # it is what `enqueue` calls
                     found[name] = await akind_of(lambda call=call: call(queue))  # type: ignore[misc]
             for name, handled in HANDLE.items():
                 job = queue.job("x")
@@ -401,7 +402,7 @@ def test_the_same_of_the_asyncio_client(forgetful: StubServer) -> None:
     async def work() -> None:
         async with AsyncQueue("q", forgetful.url) as queue:
             for name, call in QUEUE.items():
-                if name != "enqueue_task":
+                if name != "enqueue_request":
                     forgetful.lose = 1
                     with pytest.raises(errors.ConnectionLost) as caught:
                         await call(queue)  # type: ignore[arg-type, misc]

@@ -343,15 +343,15 @@ def test_close_lets_go_of_who_waits_for_room(far: Queue, proxy: Proxy) -> None:
 def test_an_idle_putter_costs_nothing(
     queue: Queue, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rqueue.client._sync.putter.IDLE_S", 0.05)
+    monkeypatch.setattr("rqueue.transport.put_thread.IDLE_S", 0.05)
     with queue.putter() as putter:
         putter.put("t")
         assert putter.flush(20)
-        thread = putter._thread
+        thread = putter._engine._thread
         assert thread is not None
         thread.join(20)  # it ends by itself
-        assert putter._thread is None
-        assert putter._connection is None
+        assert putter._engine._thread is None
+        assert putter._engine._connection is None
         putter.put("t")  # and another one is started
         assert putter.flush(20)
     assert len(waiting(queue)) == 2
@@ -503,7 +503,7 @@ def test_a_process_that_ends_stores_what_it_put(queue: Queue, server: EmbeddedRe
 def test_a_put_at_the_very_end(queue: Queue, server: EmbeddedRedis) -> None:
     """Where no thread can be started any more the jobs are stored all the same."""
     putter = queue.putter()
-    putter._start = lambda: False  # type: ignore[method-assign]
+    putter._engine._start = lambda: False  # type: ignore[method-assign]
     handles = [putter.put("t") for _ in range(700)]
     assert putter.close() == []
     assert waiting(queue) == [handle.id for handle in handles]

@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -14,7 +13,7 @@ import pytest
 import redis
 
 from rqueue.client._sync.consumer import Consumer
-from rqueue.client._sync.queue import Queue, when
+from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     InvalidName,
@@ -301,11 +300,6 @@ def test_a_client_of_the_users_with_little_patience(
             monitor.wait_for("BLMOVE", times=3)
             consumer.ack(pull_one(consumer), 7)
             assert waiting.result(30) == 7
-
-
-def test_when() -> None:
-    assert when(timedelta(seconds=2)) == {"delay_ms": 2000}
-    assert when(2_000_000_000) == {"at_ms": 2_000_000_000_000}
 
 
 def test_handles_say_what_they_are(queue: Queue, make_server: Callable[..., EmbeddedRedis]) -> None:

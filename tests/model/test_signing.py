@@ -15,11 +15,12 @@ from rqueue.model.envelope import unpack
 from rqueue.model.job import EPOCH_MS, Header
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer, key_id_of, split_signature
 from rqueue.model.terms import NORMAL_TERMS, Terms
-from rqueue.protocol.job_packer import Packer
+from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import PutBuffer
 from rqueue.settings import Settings
 from rqueue.tasks.options import NO_OPTIONS
+from rqueue.tasks.request import JobRequest
 
 OLD = "an old secret of enough bytes"
 NEW = "a new secret of enough bytes!"
@@ -187,8 +188,8 @@ def test_a_put_that_waited_is_signed_when_it_is_sent(monkeypatch: pytest.MonkeyP
 
     keys = QueueKeys("q")
     settings = Settings(signing_keys={"k1": OLD})
-    box = PutBuffer(keys, Packer(keys, settings), batch=10, limit=10, limit_bytes=1000)
-    box.add(box.item(Handle(), "t", (1,), {}, NO_OPTIONS, ()))
+    box = PutBuffer(keys, JobPacker(keys, settings), batch=10, limit=10, limit_bytes=1000)
+    box.add(box.item(Handle(), JobRequest("t", (1,), {}, NO_OPTIONS)))
     assert box.next_batch()
     now = time.time_ns()
     for minutes in (20, 40):

@@ -17,10 +17,11 @@ from rqueue.inspector.jobs import all_jobs
 from rqueue.model.history_batch import pack
 from rqueue.pipeline.lake import lake as lakes
 from rqueue.protocol import commands
-from rqueue.protocol.job_packer import Packer
+from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.tasks.options import NO_OPTIONS
+from rqueue.tasks.request import JobRequest
 from rqueue.transport.redis_client import execute
 from tests.support.command_line import invoke
 from tests.support.history import T0, columns_of
@@ -107,7 +108,7 @@ def test_load_and_replay(
 
 def reject_one(cluster: SmallCluster, keys: QueueKeys) -> None:
     """Make a dead letter of a job."""
-    _, body, _ = Packer(keys, Settings()).pack("doomed", (), {}, NO_OPTIONS, ())
+    _, body, _ = JobPacker(keys, Settings()).pack(JobRequest("doomed", (), {}, NO_OPTIONS))
     with cluster.client() as cluster_client:
         client = cast("redis.Redis", cluster_client)
         execute(client, commands.enqueue_one(keys, f"doomed-{keys.queue}", body))

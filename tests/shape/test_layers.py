@@ -144,8 +144,7 @@ def test_nothing_imports_in_circles() -> None:
         m: {
             f.imported
             for f in imports(m)
-            if f.imported in MODULES
-            and not (f.typing and (owner(m) != owner(f.imported) or owner(m) == "rqueue.client"))
+            if f.imported in MODULES and not (f.typing and owner(m) != owner(f.imported))
         }
         - {m}
         for m in MODULES

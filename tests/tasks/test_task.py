@@ -19,6 +19,7 @@ from rqueue.tasks.decorator import task
 from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.registry import Registry
+from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.signature import OPTIONS
 from rqueue.tasks.task import AsyncTask, SyncTask
@@ -47,16 +48,16 @@ class Calls:
 
     def __init__(self, target: str = "") -> None:
         self.target = target
-        self.calls: list[tuple[Any, ...]] = []
+        self.calls: list[JobRequest] = []
 
-    def enqueue_task(self, *call: Any) -> Sent:
-        self.calls.append(call)
+    def enqueue_request(self, request: JobRequest) -> Sent:
+        self.calls.append(request)
         return Sent()
 
 
 class AsyncCalls(Calls):
-    async def enqueue_task(self, *call: Any) -> AsyncSent:  # type: ignore[override]
-        self.calls.append(call)
+    async def enqueue_request(self, request: JobRequest) -> AsyncSent:  # type: ignore[override]
+        self.calls.append(request)
         return AsyncSent()
 
 
@@ -69,7 +70,7 @@ def registry() -> Registry:
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     calls = Calls()
     monkeypatch.setattr("rqueue.tasks.enqueuer._enqueuer_factory", None)  # to be put back
-    set_default_enqueuer(lambda: calls)
+    set_default_enqueuer(lambda queue: calls)
     return calls
 
 
@@ -105,7 +106,7 @@ def test_enqueue_goes_to_the_enqueuer(registry: Registry, calls: Calls) -> None:
     handle = add.enqueue(1, b=2)
     assert handle.result(1.0) == 3
     expected = Options(priority=7, max_deliveries=3)
-    assert calls.calls == [("sums", "add", (1,), {"b": 2}, expected, ("a", "b"))]
+    assert calls.calls == [JobRequest("add", (1,), {"b": 2}, expected, ("a", "b"), "sums")]
 
 
 def test_later(registry: Registry, calls: Calls) -> None:
@@ -117,7 +118,7 @@ def test_later(registry: Registry, calls: Calls) -> None:
     add.enqueue_at(datetime(2030, 1, 1, tzinfo=UTC), 2)
     add.enqueue_at(timedelta(minutes=1), a=3)
     add.options(at=timedelta(seconds=2)).enqueue(4)
-    assert [(call[2:4], call[4].at_ms, call[4].delay_ms) for call in calls.calls] == [
+    assert [(call[1:3], call.options.at_ms, call.options.delay_ms) for call in calls.calls] == [
         (((1,), {}), None, 1500),
         (((2,), {}), 1893456000000, None),
         (((), {"a": 3}), None, 60_000),
@@ -144,7 +145,7 @@ def test_calls_go_to_the_sender_s_queue_unless_another_is_named(registry: Regist
     assert add.options(async_sender=AsyncCalls("post")).queue == "post"
     assert sub.queue == "mail"
     sub.enqueue(1)
-    assert mail.calls[0][:2] == ("mail", "sub")
+    assert (mail.calls[0].queue, mail.calls[0].task) == ("mail", "sub")
 
 
 def test_options_bind_a_variant(registry: Registry, calls: Calls) -> None:
@@ -158,11 +159,11 @@ def test_options_bind_a_variant(registry: Registry, calls: Calls) -> None:
     urgent.enqueue(2)
     add.enqueue(3)
     both = {"app": "shop", "trace": "1"}
-    assert other.calls[0][4] == Options(priority=9, id="one", headers=both)
-    assert calls.calls[0][0] == "fast"
-    assert calls.calls[0][4] == Options(priority=9, headers=both)
-    assert calls.calls[1][0] == "default"
-    assert calls.calls[1][4] == Options(headers={"app": "shop"})
+    assert other.calls[0].options == Options(priority=9, id="one", headers=both)
+    assert calls.calls[0].queue == "fast"
+    assert calls.calls[0].options == Options(priority=9, headers=both)
+    assert calls.calls[1].queue == "default"
+    assert calls.calls[1].options == Options(headers={"app": "shop"})
 
 
 def test_what_is_decided_where_it_runs_does_not_travel(registry: Registry, calls: Calls) -> None:
@@ -173,9 +174,9 @@ def test_what_is_decided_where_it_runs_does_not_travel(registry: Registry, calls
 
     add.enqueue()
     add.options(retry=RetryPolicy(max_deliveries=2), limit=3).enqueue()
-    assert calls.calls[0][4] == Options(max_deliveries=4)
-    assert calls.calls[1][4].max_deliveries == 2
-    assert calls.calls[1][4].to_opts() == {"retry": {"max_deliveries": 2}, "limit": 3}
+    assert calls.calls[0].options == Options(max_deliveries=4)
+    assert calls.calls[1].options.max_deliveries == 2
+    assert calls.calls[1].options.to_opts() == {"retry": {"max_deliveries": 2}, "limit": 3}
     assert add.runs == Options(max_deliveries=4, retry=policy, limit=9, soft_limit=8, keep=7)
 
 
@@ -196,9 +197,9 @@ def test_asyncio(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
         return [await handle.result() for handle in handles]
 
     monkeypatch.setattr("rqueue.tasks.enqueuer._async_enqueuer_factory", None)  # to be put back
-    set_default_async_enqueuer(lambda: calls)
+    set_default_async_enqueuer(lambda queue: calls)
     assert asyncio.run(enqueue()) == [3, 3, 3, 3]
-    assert [call[4].delay_ms for call in calls.calls] == [None, 2000, 3000, None]
+    assert [call.options.delay_ms for call in calls.calls] == [None, 2000, 3000, None]
 
 
 def test_a_wrong_call_fails_where_it_is_made(registry: Registry, calls: Calls) -> None:

@@ -1,4 +1,8 @@
-"""The consumer protocol for asyncio, one step at a time; see `rqueue.client._sync.consumer`."""
+"""The consumer protocol, one step at a time: register, wait, pull, settle, interest, close.
+
+One consumer belongs to one thread, or to the tasks of one event loop. Q-32 to Q-54 describe the
+protocol; `docs/protocol.md` draws it.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +24,36 @@ log = logger("rqueue")
 
 
 class AsyncConsumer(AsyncConsumerSteps):
-    """One subscription to one queue. Made by `AsyncQueue.consumer(...)`; all of its options and
-    attributes are those of `rqueue.client._sync.consumer.Consumer`.
+    """One subscription to one queue. Made by `AsyncQueue.consumer(...)`.
 
-    renew: keep the lease from a task of this loop. A job that blocks the loop for longer than the
-    lease stops that too: the lease ends, and the settle is refused.
+    jobs, bytes: its window, that is what it may hold at once, all in all (bytes 0: no limit; Q-50).
+    credit: a manager that computes the window instead (`rqueue.protocol.credit`).
+    priority: higher ones are served first while they have credit (Q-45). mode: "acquire", or
+    "browse" to look without taking. lease_ms: how long it may stay silent. slots: jobs it can run
+    at once; a consumer whose lease ends is charged for as many. renew: keep the lease from a thread
+    of this process, or from a task of its loop, which a job that blocks the loop for longer than
+    the lease stops (a pool's supervisor renews for its workers instead). history: write a row for
+    each job that it settles, unless the call brings rows of its own.
+
+    `state` is the list it is in: interested, notified, not_interested, browsers. `timer_ms`: until
+    the next due job, where this consumer is the one to pull then, else -1. `refused`: ids of the
+    last settle that it did not hold any more. `now`: ms, Redis's clock at the last reply.
     """
 
     # -- one job after the other -------------------------------------------------------------------
 
     async def receive(self, timeout: float | None = None) -> Delivery | None:
-        """The next job, waited for at most `timeout` seconds; as `Consumer.receive`, but where the
-        window is full of unsettled jobs it waits until another task settles one. One task receives;
-        others may settle. Cancelling it loses nothing."""
+        """The next job, waited for at most `timeout` seconds (None: for ever); None when none came.
+
+        After a lost connection the call is repeated once, and the queue is asked what this consumer
+        holds; only while Redis cannot be reached are the server errors raised, and the next call
+        goes on. A consumer whose lease ended joins again, logs it and counts it in `rejoined`: what
+        it held was released, and its `ack` raises RegistrationLost. Without credit (after `stop`,
+        or a grant that is used up) it returns None at once. Where the window is full of unsettled
+        jobs, none can come: in asyncio it waits until another task settles one (one task receives,
+        others may settle), in a thread it raises LifecycleError. A receive that is cancelled loses
+        nothing.
+        """
         until = None if timeout is None else monotonic() + max(0.0, timeout)
         tries = looks = 0
         while not self._unread:
@@ -43,9 +64,11 @@ class AsyncConsumer(AsyncConsumerSteps):
                 step = self._next_step()
                 if step == "over":
                     return None
+                # sync: if step == "full":
+                # sync:     raise self._full()
                 left = None if until is None else until - monotonic()
-                if step == "full" and left is not None and left <= 0:
-                    return None
+                if step == "full" and left is not None and left <= 0:  # async
+                    return None  # async: another task did not settle in time
                 if step == "wait" and left is not None and left <= 0:
                     if looks:
                         return None
@@ -66,7 +89,8 @@ class AsyncConsumer(AsyncConsumerSteps):
         return self._unread.popleft()
 
     async def __aiter__(self) -> AsyncIterator[Delivery]:
-        """The next job, again and again, until its credit is given up or it is closed."""
+        """The next job, again and again (`receive`), until its credit is given up or it is closed.
+        Settle each before the next is asked for, as far as the window is not larger."""
         while self.term or self._lost:
             job = await self.receive()
             if job is None:
@@ -84,7 +108,7 @@ class AsyncConsumer(AsyncConsumerSteps):
             else:
                 jobs = await self._fetch()
         except BaseException:
-            # some may have come that nobody was given
+            # some may have come that were not returned
             for id_ in self._held.keys() - given:
                 self._drop(id_)
             self._doubtful = True
@@ -103,7 +127,7 @@ class AsyncConsumer(AsyncConsumerSteps):
     # -- one job at a time -------------------------------------------------------------------------
 
     async def ack(self, job: Delivery | str, result: Any = None) -> bool:
-        """Done. False if it was not in these hands any more: nothing changed."""
+        """Done. False if this consumer did not hold it any more: nothing changed."""
         await self.settle(done=[(job, result)])
         return not self.refused
 
@@ -116,12 +140,13 @@ class AsyncConsumer(AsyncConsumerSteps):
         place: str = "",
         charge: bool = True,
     ) -> bool:
-        """Failed, again in `delay` seconds; as `Consumer.retry`."""
+        """Failed, again in `delay` seconds; counted unless `charge` is False. place: "old" (the
+        default without a delay), "head" (the default with one), "tail" (X-05)."""
         await self.settle(retry=[retried(job, delay, error, place, charge)])
         return not self.refused
 
     async def release(self, job: Delivery | str) -> bool:
-        """Give it back unstarted: its old position, not counted (Q-03)."""
+        """Release it unstarted: its old position, not counted (Q-03)."""
         await self.settle(release=[job])
         return not self.refused
 

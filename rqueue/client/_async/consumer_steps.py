@@ -1,13 +1,12 @@
-"""The steps of the consumer protocol for asyncio: register, wait, pull, settle, interest, close."""
+"""The steps of the consumer protocol: register, wait, pull, settle, interest, close."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rqueue.errors import ConnectionLost, ConsumerGone, RegistrationLost, ServerError
+from rqueue.errors import ConnectionLost, ConsumerGone, RegistrationLost
 from rqueue.logs import logger
 from rqueue.model.expect import expect
 from rqueue.model.job import Delivery
@@ -16,15 +15,14 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Mode
 from rqueue.protocol.commands.settle import Pulled, Retried, Window
 from rqueue.protocol.consumer_state import DEFAULT_LEASE_MS, ConsumerState, consumer_name
-from rqueue.protocol.crash_report import log_died
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.protocol.wake import Wake
-from rqueue.transport.async_connection import AsyncConnection, end
+from rqueue.transport.async_connection import AsyncConnection
+from rqueue.transport.async_lease_renewer import AsyncLeaseRenewer
 from rqueue.transport.async_wake_listener import AsyncWakeListener
-from rqueue.transport.lease_renewer import RenewalPace
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -71,9 +69,7 @@ class AsyncConsumerSteps(ConsumerState):
         expect("renew", renew, bool, "True or False")
         expect("history", history, bool, "True or False")
         self._renews = renew
-        self._renewer: asyncio.Task[None] | None = None
-        self._ended = False
-        """The lease ended, says who renews it."""
+        self._renewer: AsyncLeaseRenewer | None = None
         self._own_connection = connection is None
         self._connection = connection if connection is not None else AsyncConnection(client)
         self._own_listener = listener is None
@@ -86,23 +82,24 @@ class AsyncConsumerSteps(ConsumerState):
         call = self._register_call()
         registered = await self._connection.run(call, queue=self.keys.queue, consumer=self.name)
         self.now, self.term, self.state = registered
-        self._lost = self._ended = False
+        self._lost = False
         if self._listener is None:
             self._listener = AsyncWakeListener(AsyncConnection(self._client, timeout=None))
         self._listener.add(self.name, self.keys.wake(self.name))
         if self._renews:
-            self._renewer = asyncio.create_task(self._renew(self.name))
+            self._renewer = AsyncLeaseRenewer(self._client, self.keys, [self.name], self.lease_ms)
+            self._renewer.start()
         return self
 
     async def rejoin(self) -> None:
-        """After the registration was lost: join again, under a new name and with empty hands."""
+        """After the registration was lost: join again, under a new name, holding nothing."""
         await self._leave()
         self.name = consumer_name(self.name.rsplit(":", 2)[0])
         await self.register()
 
     async def close(self) -> None:
-        """Leave the queue: what is held goes back uncounted, in its place (X-21). A second close,
-        or one after the lease ended, does nothing."""
+        """Leave the queue: what is held is released, uncounted, to its place (X-21). A second
+        close, or one after the lease ended, does nothing."""
         self._lost = False
         try:
             if self.term:
@@ -121,7 +118,7 @@ class AsyncConsumerSteps(ConsumerState):
             try:
                 await self._unregister(term)
             except ConnectionLost:
-                await self._unregister(term)  # over a new connection: it may be said twice
+                await self._unregister(term)  # over a new connection: it may be sent twice
         except RegistrationLost:
             pass  # everything went back already
         finally:
@@ -136,7 +133,7 @@ class AsyncConsumerSteps(ConsumerState):
         self._forget()
         renewer, self._renewer = self._renewer, None
         if renewer is not None:
-            await end(renewer)
+            await renewer.stop()
         if self._listener is not None:
             self._listener.remove(self.keys.wake(self.name))
 
@@ -154,7 +151,11 @@ class AsyncConsumerSteps(ConsumerState):
     # -- protocol ----------------------------------------------------------------------------------
 
     async def pull(self, *, recall: bool = False) -> list[Delivery]:
-        """Acquire what the window allows; as `Consumer.pull`."""
+        """Acquire what the window allows, oldest of the highest level first (Q-40).
+
+        recall: also return all that the queue says this consumer holds (after a lost reply, H-18).
+        A browser gets the next jobs behind its cursor, and acquires none. Raises RegistrationLost.
+        """
         self._joined()
         unread = self._take_unread()
         if self.mode == "browse":
@@ -181,10 +182,17 @@ class AsyncConsumerSteps(ConsumerState):
         batch: bytes = b"",
         rows: int = 0,
     ) -> list[Delivery]:
-        """Say what became of jobs; as `Consumer.settle`."""
+        """Settle jobs; with `pull`, acquire the next ones in the same step.
+
+        ack: done. done: (job, result), the result is kept. retry: failed, again later. reject:
+        (job, cause), to the dead letters. release: given back unstarted. Jobs that this consumer
+        does not hold any more change nothing and are named in `refused` (H-08). batch, rows: packed
+        history rows of ack, done, retry, reject, in this order. Raises RegistrationLost and
+        NotEncodable.
+        """
         self._joined()
         settling = self._settled(ack, done, retry, reject, release, batch, rows)
-        assert self._listener is not None
+        assert self._listener is not None  # async
         if pull:
             jobs = await self._in_turn(await self._run(self._settle_call(settling, self._window())))
             await self._idle()
@@ -192,30 +200,34 @@ class AsyncConsumerSteps(ConsumerState):
         if (narrow := self._narrow_window()) is not None:
             self.state = await self._run(self._interest_call(narrow))
         self._take(await self._run(self._settle_call(settling, None)), settled_only=True)
-        self._listener.poke()  # another task may wait for room
+        self._listener.poke()  # async: another task may wait for room
         if (again := self._reopen_window()) is not None:
             self.state = await self._run(self._interest_call(again))
         return []
 
     async def interest(self, jobs: int, bytes: int = 0) -> str:
-        """Set the window without pulling; as `Consumer.interest`."""
+        """Set the window without pulling; none: not interested (drain, Q-54). Returns the state:
+        "notified" means work waits, pull. With a credit manager use `grant`, which adds."""
         self._joined()
         self.state = await self._run(self._interest_call(self._set_window(jobs, bytes)))
         return self.state
 
     async def grant(self, jobs: int = 0, bytes: int = 0) -> str:
-        """Add to the credit, without pulling; as `Consumer.grant`."""
+        """Add to the credit, without pulling; returns the state, as `interest` (Q-50, Q-51)."""
         self._joined()
         self.state = await self._run(self._interest_call(self._grant(jobs, bytes)))
         return self.state
 
     async def wait(self, timeout: float | None = None) -> list[Wake]:
-        """Wait for a wake-up, at most `timeout` seconds; as `Consumer.wait`. Cancelling it loses
-        nothing."""
+        """Wait for a wake-up, at most `timeout` seconds; [] when nothing came.
+
+        A job delivered directly comes with it and is held. When `timer_ms` is set the wait ends by
+        then: pull. A wait that is cancelled loses nothing. Raises the server errors.
+        """
         self._joined()
         assert self._listener is not None
-        wakes = await self._listener.wait(self._wait_s(timeout))
-        if self._ended:
+        wakes = await self._listener.wait(self._wait_s(timeout), self._renewer)
+        if self._renewer is not None and self._renewer.ended:
             self._lost = True
             await self._leave()
             raise ConsumerGone(self.name, queue=self.keys.queue)
@@ -224,7 +236,8 @@ class AsyncConsumerSteps(ConsumerState):
     # -- the end of credit (Q-54) ------------------------------------------------------------------
 
     async def stop(self) -> list[Delivery]:
-        """Give up the credit; as `Consumer.stop`."""
+        """Give up the credit: nothing more is delivered. What is held stays held, and what was
+        delivered and not returned yet is returned. `interest` or `grant` begins again."""
         self._joined()
         unread = self._take_unread()
         self._no_credit()
@@ -232,17 +245,21 @@ class AsyncConsumerSteps(ConsumerState):
             self.state = await self._run(self._interest_call(NO_CREDIT))
             return unread
         jobs = await self._in_turn(await self._run(self._pull_call(NO_CREDIT)), NO_CREDIT)
-        if self._listener is not None:
-            self._listener.poke()  # another task may wait for what does not come any more
+        if self._listener is not None:  # async
+            self._listener.poke()  # async: another task may wait for what does not come any more
         return unread + jobs
 
     async def flush(self) -> list[Delivery]:
-        """Acquire all that the present credit allows, then give up what is left of it; as
-        `Consumer.flush`."""
+        """Acquire all that the present credit allows, then give up what is left of it. Returns the
+        jobs in the queue's order, with what was delivered and not returned yet."""
         return sorted([job async for jobs in self.drain() for job in jobs], key=in_order)
 
     async def drain(self) -> AsyncIterator[list[Delivery]]:
-        """Acquire until nothing is left, then give up the credit; as `Consumer.drain`."""
+        """Acquire until nothing is left, then give up the credit.
+
+        Yields batches; settle each before the next is asked for, or the window is full and the
+        drain ends with it. Jobs that come back later (a retry with a delay) are not waited for.
+        """
         while (jobs := await self.pull()) or self.more:
             if jobs:
                 yield jobs
@@ -251,35 +268,11 @@ class AsyncConsumerSteps(ConsumerState):
 
     # -- inside ------------------------------------------------------------------------------------
 
-    async def _renew(self, name: str) -> None:
-        pace = RenewalPace(self.lease_ms)
-        connection, pause = AsyncConnection(self._client, pace.answer_within), pace.interval
-        try:
-            while True:
-                await asyncio.sleep(pause)
-                try:
-                    renewed = await connection.run(commands.renew(self.keys, self.lease_ms, [name]))
-                except ServerError as error:
-                    if not pace.failing:
-                        log.warning("cannot renew leases in queue %s: %s", self.keys.queue, error)
-                    pause = pace.failed()
-                    continue
-                pause = pace.answered(renewed)
-                log_died(log, self.keys.queue, renewed.died)
-                if renewed.gone:
-                    log.warning("the lease of consumer %s in %s ended", name, self.keys.queue)
-                    self._ended = True
-                    if self._listener is not None:
-                        self._listener.poke()
-                    return
-        finally:
-            await connection.close()
-
     async def _in_turn(self, pulled: Pulled, window: Window | None = None) -> list[Delivery]:
-        """The jobs of a reply, behind what was handed over before them and not heard of yet."""
+        """The jobs of a reply, behind what was delivered directly before them and not read yet."""
         if not self._overtakes(pulled):
             return self._take(pulled)
-        # what nobody was given yet is named again, in its turn
+        # what was not returned yet is named again, in its turn
         known = self._held.keys() - {job.id for job in self._unread}
         self._take(pulled)
         jobs = await self._recall(self._window() if window is None else window)
@@ -287,8 +280,8 @@ class AsyncConsumerSteps(ConsumerState):
         return in_turn([job for job in jobs if job.id not in known])
 
     async def _recall(self, window: Window) -> list[Delivery]:
-        """All that is in these hands, in the order in which it was taken, and what the window still
-        allows."""
+        """All that this consumer holds, in the order in which it was taken, and what the window
+        still allows."""
         recall = Recall()
         while not recall.read(pulled := await self._run(self._pull_call(window, recall))):
             pass

@@ -1,11 +1,12 @@
-"""What `aenqueue` returns: the job's id, and its result when it has one, for asyncio."""
+"""What enqueue returns: the job's id, and its result when it has one."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from rqueue.client._async.queue_calls import AsyncQueueCalls
 from rqueue.errors import ServerError
 from rqueue.model.job import JobState, Record
 from rqueue.protocol import commands
@@ -13,23 +14,19 @@ from rqueue.protocol.result_wait import ResultWait, read_result, read_state, sli
 from rqueue.text.escape import escaped
 from rqueue.transport.redis_client import url_of
 
-if TYPE_CHECKING:
-    from rqueue.client._async.queue import AsyncQueue
-
 R_co = TypeVar("R_co", covariant=True)
 
 
 class AsyncJobHandle(Generic[R_co]):
     """One job. `created` is False when a job of its id was known before: nothing was stored then.
 
-    `handed_to`: the consumer that got it at once, "" if none. See
-    `rqueue.client._sync.job_handle.JobHandle`.
+    `handed_to`: the consumer that it was delivered to at once, "" if none.
     """
 
     __slots__ = ("_queue", "created", "handed_to", "id")
 
     def __init__(
-        self, queue: AsyncQueue, id: str, *, created: bool = True, handed_to: str = ""
+        self, queue: AsyncQueueCalls, id: str, *, created: bool = True, handed_to: str = ""
     ) -> None:
         self._queue = queue
         self.id = id
@@ -47,15 +44,18 @@ class AsyncJobHandle(Generic[R_co]):
         return read_state(await self._queue._run(call))
 
     async def result(self, timeout: float | None = None) -> R_co:
-        """Wait for the result, at most `timeout` seconds; as `JobHandle.result`, same errors.
+        """Wait for the result, at most `timeout` seconds (None: for ever; 0: do not wait).
 
-        Cancelling the wait (asyncio.timeout, a client that hung up) changes nothing for the job.
+        Waits without polling and consumes nothing: any number of callers may ask, again and again,
+        while the record lasts. It goes on while Redis is gone, starts or is busy, until the time is
+        over: then that error is raised. Raises ResultTimeout (or ResultNotReady, where timeout is
+        0) with the job's state, JobFailed with the remote traceback, JobCancelled, JobPurged,
+        JobExpired, ResultExpired, UnknownJob, and the server errors. A wait that is broken off (a
+        time-out around it, a client that hung up) changes nothing for the job.
         """
         queue = self._queue
-        patience = queue._connections.patience
-        wait = ResultWait(
-            queue.keys, self.id, timeout, slice_for(patience), partial(url_of, queue.redis)
-        )
+        patience = slice_for(queue._transport.patience)
+        wait = ResultWait(queue.keys, self.id, timeout, patience, partial(url_of, queue.redis))
         while True:
             try:
                 record = await self._asked(wait)
@@ -71,12 +71,12 @@ class AsyncJobHandle(Generic[R_co]):
         queue = self._queue
         if wait.left <= 0:
             return wait.heard(await queue._run(wait.ask()))
-        connections = queue._connections
-        seen, moved = await connections.run_then(wait.ask(), wait.block(), queue=queue.name)
+        seen, moved = await queue._transport.run_then(wait.ask(), wait.block(), queue=queue.name)
         return wait.heard(seen) or wait.moved(moved)
 
     async def cancel(self, *, held: bool = True) -> bool:
-        """Cancel the job; True if it had not ended."""
+        """Cancel the job; True if it had not ended. Where a worker runs it already (`held`), the
+        worker is told and the outcome does not count any more."""
         return await self._queue.cancel(self.id, held=held)
 
     def __repr__(self) -> str:

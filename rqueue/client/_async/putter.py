@@ -1,19 +1,28 @@
-"""Background puts for asyncio; see `rqueue.client._sync.putter`."""
+"""Background puts: enqueue at once, stored in batches in the background (C-10 to C-14).
+
+::
+
+    async with queue.putter() as putter:
+        for row in rows:
+            await putter.put(import_row, row)     # goes on at once, with the job's handle
+        await putter.flush()                      # True: every one of them is stored
+
+A process that dies without warning loses what it had not stored yet: use `enqueue` where the
+caller must know before it goes on.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
-from time import monotonic
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from typing import Any, ParamSpec, Self, TypeVar, overload
 
-from rqueue.client.put_handle import AsyncPutHandle
-from rqueue.errors import BufferClosed, BufferFull, LifecycleError, RedisUnavailable
-from rqueue.logs import logger
+from rqueue.client._async.put_handle import AsyncPutHandle
+from rqueue.client._async.queue_calls import AsyncQueueCalls
+from rqueue.errors import LifecycleError
 from rqueue.model.expect import expect_number
 from rqueue.protocol.commands.enqueue import Put
-from rqueue.protocol.job_packer import Call, Packer, call_of
+from rqueue.protocol.job_packer import Call, JobPacker, by_name, call_of
 from rqueue.protocol.put_buffer import (
     BATCH,
     CLOSE_S,
@@ -23,15 +32,11 @@ from rqueue.protocol.put_buffer import (
     ErrorListener,
     PutBuffer,
     PutListeners,
-    backoff,
 )
 from rqueue.tasks.bound_task import BoundTask
-from rqueue.tasks.options import Options
+from rqueue.tasks.request import JobRequest
 from rqueue.text.numbers import many
-from rqueue.transport.async_connection import AsyncConnection, end
-
-if TYPE_CHECKING:
-    from rqueue.client._async.queue import AsyncQueue
+from rqueue.transport.put_task import PutTask
 
 __all__ = ["AsyncBackgroundPuts"]
 
@@ -40,19 +45,27 @@ R = TypeVar("R")
 
 AsyncPutListener = Callable[[AsyncPutHandle[Any]], object]
 
-log = logger("rqueue")
-
 
 class AsyncBackgroundPuts:
-    """Puts jobs into one queue from a task of this loop. Made by `AsyncQueue.putter(...)`.
+    """Puts jobs into one queue from the background. Made by `AsyncQueue.putter(...)`.
 
-    Options as for `rqueue.client._sync.putter.BackgroundPuts`. While nothing is to be stored there
-    is no task. Close it before its loop ends: nobody else can.
+    `batch`: jobs that one call stores at most. `linger`: seconds that the first job of a batch
+    waits for more. `limit`, `limit_bytes`: room of the buffer, in jobs and in bytes of envelopes.
+    `timeout`: seconds that a put may wait in all while the buffer is full (None: as long as it
+    takes), then BufferFull. `on_error`: see `add_error_listener`.
+
+    While Redis cannot be reached the jobs stay here and are sent again, in order, under the same
+    ids.
+
+    In asyncio a task of the loop stores them: close the putter before its loop ends, for nothing
+    else does. In threads a thread does, and all threads may put: a forked child begins with an
+    empty buffer (the parent stores what was there), and at the end of the interpreter (not of
+    `os._exit`) the putter is closed.
     """
 
     def __init__(
         self,
-        queue: AsyncQueue,
+        queue: AsyncQueueCalls,
         *,
         batch: int = BATCH,
         linger: float = LINGER_S,
@@ -67,15 +80,19 @@ class AsyncBackgroundPuts:
             expect_number("timeout", timeout, "a number of seconds, or None")
         self.linger = linger
         self.timeout = timeout
-        packer = Packer(queue.keys, queue.settings)
-        self._box = PutBuffer(queue.keys, packer, batch=batch, limit=limit, limit_bytes=limit_bytes)
+        packer = JobPacker(queue.keys, queue.settings)
+        self._buffer = PutBuffer(
+            queue.keys, packer, batch=batch, limit=limit, limit_bytes=limit_bytes
+        )
         self._listeners = PutListeners(queue.name, on_error)
-        self._connection: AsyncConnection | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._moved = asyncio.Event()  # replaced each time that jobs are stored, or refused
-        self._urgent = asyncio.Event()  # do not linger
-        self._hurry = 0
-        self._last_error: Exception | None = None
+        self._engine = PutTask(
+            queue.redis,
+            self._buffer,
+            self._listeners,
+            queue=queue.name,
+            linger=linger,
+            patience=queue.settings.command_timeout,
+        )
 
     # -- put ---------------------------------------------------------------------------------------
 
@@ -90,12 +107,18 @@ class AsyncBackgroundPuts:
     ) -> AsyncPutHandle[Any]:
         """Put one call of a task, given as the task or by name; goes on at once unless the buffer
         is full. Raises BadArguments, NotEncodable, BufferFull, BufferClosed."""
-        return await self.put_call(Call(task, args, kwargs))
+        if not isinstance(task, BoundTask):
+            return await self._put(by_name(task, args, kwargs), self.timeout)
+        check = task.check
+        check(args, kwargs)
+        return await self._put(
+            JobRequest(task.name, args, kwargs, task.defaults, check.positional), self.timeout
+        )
 
     async def put_call(self, call: Call, *, timeout: float | None = None) -> AsyncPutHandle[Any]:
         """Put one call; with `timeout`, wait at most so many seconds in all (0: not at all)."""
         return await self._put(
-            *call_of(call).resolve(), self.timeout if timeout is None else timeout
+            call_of(call).resolve(), self.timeout if timeout is None else timeout
         )
 
     @property
@@ -103,68 +126,37 @@ class AsyncBackgroundPuts:
         """The queue's name: where a task's jobs go with `task.options(async_sender=...)`."""
         return self.queue.name
 
-    async def enqueue_task(
-        self,
-        queue: str,
-        task: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        options: Options,
-        parameters: Sequence[str],
-    ) -> AsyncPutHandle[Any]:
-        """Put what a task enqueues: `task.options(async_sender=putter).aenqueue(...)`."""
-        if queue != self.queue.name:
+    async def enqueue_request(self, request: JobRequest) -> AsyncPutHandle[Any]:
+        """Put what a task enqueues: `task.options(async_sender=putter).aenqueue(...)`. Raises
+        LifecycleError for a task of another queue."""
+        if request.queue not in ("", self.queue.name):
             raise LifecycleError(
-                f"task '{task}' goes to queue '{queue}', this putter to '{self.queue.name}'"
+                f"task '{request.task}' goes to queue '{request.queue}', this putter to "
+                f"'{self.queue.name}'"
             )
-        return await self._put(task, args, kwargs, options, parameters, self.timeout)
+        return await self._put(request, self.timeout)
 
-    async def _put(
-        self,
-        task: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        options: Options,
-        parameters: Sequence[str],
-        timeout: float | None,
-    ) -> AsyncPutHandle[Any]:
-        box = self._box
-        handle: AsyncPutHandle[Any] = AsyncPutHandle(self.queue, self)
-        item = box.item(handle, task, args, kwargs, options, parameters)
-        if box.closed:
-            raise BufferClosed(self.queue.name)
-        if not box.has_room(len(item.body)):
-            await self._block(len(item.body), timeout)
-        if box.add(item) >= box.batch:
-            self._urgent.set()
-        self._start()
+    async def _put(self, request: JobRequest, timeout: float | None) -> AsyncPutHandle[Any]:
+        handle: AsyncPutHandle[Any] = AsyncPutHandle(self.queue, self._engine)
+        await self._engine.put(self._buffer.item(handle, request), timeout)
         return handle
-
-    def _start(self) -> None:
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="rqueue-puts")
-
-    async def _block(self, size: int, timeout: float | None) -> None:
-        if asyncio.current_task() is self._task:
-            return
-        box = self._box
-        deadline = None if timeout is None else monotonic() + timeout
-        while not box.has_room(size):
-            self._hurry_to(box.added)
-            if not await self._move(deadline):
-                raise BufferFull(self.queue.name, box.limit, timeout or 0.0)
-            if box.closed:
-                raise BufferClosed(self.queue.name)
 
     # -- listeners ---------------------------------------------------------------------------------
 
     def add_listener(self, listener: AsyncPutListener) -> None:
         """Call `listener(handle)` once for each job that is stored, in order, after it is (C-14).
-        It is a plain function, called in the loop; an exception is logged."""
+
+        It is a plain function, called in the loop, or in the putter's thread outside its locks; an
+        exception is logged. `flush` may return before the listeners of the last batch were called,
+        `close` does not.
+        """
         self._listeners.stored.append(listener)
 
     def add_error_listener(self, listener: ErrorListener) -> None:
-        """Call `listener(error, puts)` with jobs that could not be stored, now or later."""
+        """Call `listener(error, puts)` with jobs that could not be stored, now or later.
+
+        `AsyncQueue.enqueue_puts` takes such jobs. Without a listener they are logged.
+        """
         self._listeners.failed.append(listener)
 
     # -- waiting -----------------------------------------------------------------------------------
@@ -172,73 +164,27 @@ class AsyncBackgroundPuts:
     @property
     def pending(self) -> int:
         """Jobs that are neither stored nor refused."""
-        return self._box.pending
+        return self._buffer.pending
 
     @property
     def failed(self) -> int:
         """Jobs that could not be stored so far."""
-        return self._box.failed
-
-    def _finished(self, number: int) -> bool:
-        return number <= self._box.finished
-
-    async def _await(self, number: int, timeout: float | None) -> bool:
-        deadline = None if timeout is None else monotonic() + timeout
-        self._hurry_to(number)
-        while not self._finished(number):
-            if not await self._move(deadline):
-                return False
-        return True
-
-    async def _move(self, deadline: float | None) -> bool:
-        """Wait until something is stored or refused; False when it is too late."""
-        moved = self._moved
-        left = None if deadline is None else deadline - monotonic()
-        if left is not None and left <= 0:
-            return False
-        try:
-            async with asyncio.timeout(left):
-                await moved.wait()
-        except TimeoutError:
-            return False
-        return True
-
-    def _hurry_to(self, number: int) -> None:
-        if number > self._hurry:
-            self._hurry = number
-            self._urgent.set()
-        if self._box.pending:
-            self._start()
-
-    def _tell_moved(self) -> None:
-        self._moved.set()
-        self._moved = asyncio.Event()
+        return self._buffer.failed
 
     async def flush(self, timeout: float | None = None) -> bool:
-        """Send now, and wait until every job put before is stored; as `BackgroundPuts.flush`."""
-        return await self._await(self._box.added, timeout)
+        """Send now, and wait until every job put before is stored; False when `timeout` seconds
+        passed (C-13). A job that was refused for good counts as finished: its handle and the error
+        listeners have the reason."""
+        return await self._engine.wait(self._buffer.added, timeout)
 
     async def close(self, timeout: float = CLOSE_S) -> list[Put]:
-        """Take no more puts, and flush for at most `timeout` seconds; returns what could not be
-        stored, as `BackgroundPuts.close`."""
-        box = self._box
-        if box.closed:
-            return []
-        box.closed = True
-        self._tell_moved()
-        done = await self._await(box.added, timeout)
-        task = self._task
-        if task is not None:
-            if done:
-                await asyncio.wait({task})
-            else:
-                await end(task)
-        error = self._last_error or BufferClosed(self.queue.name)
-        left = [] if done else box.give_up(error)
-        self._tell_moved()
-        if self._connection is not None:
-            await self._connection.close()
-        return self._listeners.tell_failed(error, left)
+        """Take no more puts, and flush for at most `timeout` seconds.
+
+        Returns the jobs that could not be stored in this time, which the error listeners get too:
+        whether the last batch of them was stored may be unknown, so enqueue them under the ids that
+        they have. A second close does nothing (C-02).
+        """
+        return await self._engine.close(timeout)
 
     async def __aenter__(self) -> Self:
         return self
@@ -253,62 +199,8 @@ class AsyncBackgroundPuts:
         if left and error is None:
             raise LifecycleError(
                 f"{many(len(left), 'job')} for queue '{self.queue.name}' could not be stored: "
-                f"{self._last_error}"
+                f"{self._engine.last_error}"
             )
 
     def __repr__(self) -> str:
         return f"<AsyncBackgroundPuts into {self.queue.name!r}: {self.pending} pending>"
-
-    # -- the task ----------------------------------------------------------------------------------
-
-    async def _run(self) -> None:
-        box = self._box
-        try:
-            while box.waiting or box.sending:
-                if not box.closed and len(box.waiting) < box.batch and self._hurry <= box.finished:
-                    await self._linger()
-                self._urgent.clear()
-                box.next_batch()
-                await self._store()
-        finally:
-            self._task = None
-
-    async def _linger(self) -> None:
-        try:
-            async with asyncio.timeout(self.linger):
-                await self._urgent.wait()
-        except TimeoutError:
-            pass  # no more jobs came: send what is there
-
-    async def _store(self) -> None:
-        """Store the batch, however long that takes; refuse what cannot be stored."""
-        box, attempt = self._box, 0
-        if self._connection is None:
-            self._connection = AsyncConnection(
-                self.queue.redis, self.queue.settings.command_timeout
-            )
-        call = box.call()
-        while True:
-            try:
-                accepted = await self._connection.run(call, queue=self.queue.name)
-            except RedisUnavailable as error:
-                attempt += 1
-                if attempt == 1:
-                    log.warning("puts into queue %s wait for Redis: %s", self.queue.name, error)
-                self._last_error = error
-                box.interrupted(error)
-                await asyncio.sleep(backoff(attempt))
-            except Exception as error:
-                self._last_error = reason = box.reason(error)
-                refused = box.refuse(reason)
-                self._tell_moved()
-                self._listeners.tell_failed(reason, refused)
-                return
-            else:
-                break
-        if attempt:
-            log.warning("puts into queue %s go on", self.queue.name)
-        stored = box.confirm(accepted)
-        self._last_error = None
-        self._tell_moved()
-        self._listeners.tell(stored)

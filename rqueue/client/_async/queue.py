@@ -1,4 +1,4 @@
-"""The client of one queue for asyncio: `Queue`, to be awaited."""
+"""The client of one queue: what a web app uses to enqueue, and every program to reach a job."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 from rqueue.client._async.consumer import AsyncConsumer
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.putter import AsyncBackgroundPuts
+from rqueue.client._async.queue_calls import AsyncQueueCalls
 from rqueue.model.envelope import Envelope
-from rqueue.model.expect import expect
 from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
-from rqueue.model.names import check_queue
 from rqueue.protocol import commands, put_buffer
 from rqueue.protocol.commands.consumers import Mode
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.job_packer import (
     Call,
-    Packer,
     another_id,
     by_name,
     configuration,
@@ -29,35 +27,34 @@ from rqueue.protocol.job_packer import (
     renamed,
     terms_of,
 )
-from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import ErrorListener
 from rqueue.settings import Settings, redact
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
-from rqueue.transport.async_connections import AsyncConnections
-from rqueue.transport.discovery import with_url
-from rqueue.transport.redis_client import open_async_client, patience_of, require_bytes
-from rqueue.transport.server_check import afirst_look
+from rqueue.tasks.request import JobRequest
+from rqueue.transport.task_connections import AsyncFlight
 
 if TYPE_CHECKING:
     import redis.asyncio
 
-__all__ = ["AsyncQueue"]
+__all__ = ["AsyncQueue", "Call"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 SIBLINGS_MAX = 1000
 """Queues over one connection that are remembered."""
 
 
-class AsyncQueue:
+class AsyncQueue(AsyncQueueCalls):
     """A queue, by name. Making one costs nothing: it connects at its first command.
 
     url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an
-    open `redis.asyncio` client instead. namespace, signing_keys, settings: as for
-    `rqueue.client._sync.queue.Queue`. Of one event loop.
+    open `redis.asyncio` client instead. namespace: a prefix that keeps several applications apart
+    in one Redis. signing_keys: sign what is enqueued. settings: all of them at once.
+
+    In asyncio it belongs to one event loop, whose tasks may share it. In threads it may be shared
+    by all of them, and is safe to use after a fork.
     """
 
     def __init__(
@@ -70,27 +67,15 @@ class AsyncQueue:
         signing_keys: dict[str, str] | None = None,
         settings: Settings | None = None,
     ) -> None:
-        given = Settings.of(settings, url=url, namespace=namespace, signing_keys=signing_keys)
-        self.settings = given
-        self.keys = QueueKeys(check_queue(name), given.namespace)
-        self.name = name
-        self._packer = Packer(self.keys, given)
+        super().__init__(
+            name,
+            url,
+            redis=redis,
+            namespace=namespace,
+            signing_keys=signing_keys,
+            settings=settings,
+        )
         self._siblings: dict[str, AsyncQueue] = {name: self}
-        self._looked = False
-        self._owns = redis is None
-        if redis is not None:
-            require_bytes(redis)
-            self.redis = redis
-            patience = patience_of(redis)
-        else:
-            self.settings = given = with_url(given)
-            self.redis = open_async_client(
-                str(given.url),
-                socket_connect_timeout=given.connect_timeout,
-                socket_timeout=given.command_timeout + 20,
-            )
-            patience = given.command_timeout
-        self._connections = AsyncConnections(self.redis, patience)
 
     # -- enqueue -----------------------------------------------------------------------------------
 
@@ -103,16 +88,20 @@ class AsyncQueue:
     async def enqueue(
         self, task: BoundTask[..., Any] | str, /, *args: Any, **kwargs: Any
     ) -> AsyncJobHandle[Any]:
-        """Enqueue one call of a task, given as the task or by name; as `Queue.enqueue`.
+        """Enqueue one call of a task, given as the task or by name (its code need not be here).
 
-        Cancelled while it waits for the answer, it may have stored the job.
+        For other options than the task's: `queue.enqueue(task.options(priority=9), ...)`, or
+        `queue.send(name, args, kwargs, Options(...))`. Raises BadArguments, NotEncodable, and the
+        server errors; what raises has stored nothing, but for RedisTimeout and ConnectionLost:
+        then it is not known, and enqueueing again under the same id is safe.
+        One that is interrupted while it waits for the answer may have stored the job.
         """
         if not isinstance(task, BoundTask):
-            return await self.send(task, args, kwargs)
+            return await self.enqueue_request(by_name(task, args, kwargs))
         check = task.check
         check(args, kwargs)
-        return await self.enqueue_task(
-            self.name, task.name, args, kwargs, task.defaults, check.positional
+        return await self.enqueue_request(
+            JobRequest(task.name, args, kwargs, task.defaults, check.positional)
         )
 
     async def send(
@@ -123,26 +112,19 @@ class AsyncQueue:
         options: Options = NO_OPTIONS,
     ) -> AsyncJobHandle[Any]:
         """Enqueue one call of a task by name, with options."""
-        return await self.enqueue_task(self.name, *by_name(task, args, kwargs, options))
+        return await self.enqueue_request(by_name(task, args, kwargs, options))
 
     @property
     def target(self) -> str:
         """The queue's name: where a task's jobs go with `task.options(async_sender=...)`."""
         return self.name
 
-    async def enqueue_task(
-        self,
-        queue: str,
-        task: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        options: Options,
-        parameters: Sequence[str],
-    ) -> AsyncJobHandle[Any]:
-        """What tasks call (`rqueue.tasks.enqueuer.AsyncEnqueuer`). `queue` may be another than this
-        one."""
-        target = self if queue == self.name else self.at(queue)
-        id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
+    async def enqueue_request(self, request: JobRequest) -> AsyncJobHandle[Any]:
+        """Enqueue what a task asks for (`rqueue.tasks.enqueuer.AsyncEnqueuer`). Its queue may be
+        another than this one."""
+        queue, options = request.queue, request.options
+        target = self if not queue or queue == self.name else self.at(queue)
+        id_, body, own = target._packer.pack(request)
         terms = terms_of(options)
         while True:
             signed = target._packer.signed(id_, body, terms)
@@ -158,22 +140,40 @@ class AsyncQueue:
         return AsyncJobHandle(target, id_, created=created, handed_to=answer.handed_to)
 
     async def enqueue_many(self, calls: Iterable[Call]) -> list[AsyncJobHandle[Any]]:
-        """Enqueue many calls, in order, hundreds in one step; as `Queue.enqueue_many`."""
+        """Enqueue many calls, in order, hundreds in one step (C-20 without its shared fate: each
+        is a job of its own). A step is atomic: all its jobs or, on an error, none."""
         handles: list[AsyncJobHandle[Any]] = []
-        for batch in self._packer.batches(calls):
-            accepted = await self.enqueue_puts([put for put, _ in batch])
-            known = set(accepted.known)
-            while twins := renamed(batch, accepted, self.name):
-                answer = await self.enqueue_puts([batch[index][0] for index in twins])
-                accepted = answer.of(twins)
-            handles += [
-                AsyncJobHandle(self, put.id, created=own or index not in known)
-                for index, (put, own) in enumerate(batch)
-            ]
+        sent: tuple[list[tuple[Put, bool]], AsyncFlight[Accepted]] | None = None
+        try:
+            for batch in self._packer.batches(calls):  # packed while the one before is under way
+                if sent is not None:
+                    earlier, sent = sent, None
+                    handles += await self._stored(*earlier)
+                call = commands.enqueue(self.keys, [put for put, _ in batch])
+                sent = batch, await self._transport.begin(call)
+        finally:
+            if sent is not None:
+                handles += await self._stored(*sent)
         return handles
 
+    async def _stored(
+        self, batch: list[tuple[Put, bool]], flight: AsyncFlight[Accepted]
+    ) -> list[AsyncJobHandle[Any]]:
+        accepted = await self._transport.finish(flight, queue=self.name)
+        if not self._looked:
+            await self._look_once()
+        known = set(accepted.known)
+        while twins := renamed(batch, accepted, self.name):
+            answer = await self.enqueue_puts([batch[index][0] for index in twins])
+            accepted = answer.of(twins)
+        return [
+            AsyncJobHandle(self, put.id, created=own or index not in known)
+            for index, (put, own) in enumerate(batch)
+        ]
+
     async def enqueue_puts(self, puts: Sequence[Put]) -> Accepted:
-        """Enqueue jobs that are packed already, at most 1000."""
+        """Enqueue jobs that are packed already, at most 1000: for pipelines, and for what
+        background puts could not store."""
         return await self._run(commands.enqueue(self.keys, self._packer.signed_puts(puts)))
 
     def putter(
@@ -197,13 +197,6 @@ class AsyncQueue:
             on_error=on_error,
         )
 
-    async def _run(self, call: commands.ScriptCall[T]) -> T:
-        answer = await self._connections.run(call, queue=self.name)
-        if not self._looked:
-            self._looked = True
-            await afirst_look(self.redis)
-        return answer
-
     # -- jobs --------------------------------------------------------------------------------------
 
     def job(self, id: str) -> AsyncJobHandle[Any]:
@@ -211,19 +204,12 @@ class AsyncQueue:
         return AsyncJobHandle(self, check_id(id))
 
     def envelope(self, job: Delivery) -> Envelope:
-        """What a job in a consumer's hands carries: its task, arguments and options.
+        """What a delivered job carries: its task, arguments and options.
 
         Where the settings have signing keys, the signature is verified, and that the job is what
         was signed. Raises Undecodable, Unsigned, Forged.
         """
         return self._packer.envelope(job)
-
-    async def cancel(self, id: str, *, held: bool = True) -> bool:
-        """Cancel a job; True if it had not ended; as `Queue.cancel`."""
-        expect("id", id, str, "a job's id")
-        expect("held", held, bool, "True or False")
-        was = await self._run(commands.cancel(self.keys, id, held=held))
-        return was in ("ready", "scheduled", "held")
 
     async def promote(self, *ids: str) -> int:
         """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many.
@@ -243,23 +229,23 @@ class AsyncQueue:
     # -- the queue ---------------------------------------------------------------------------------
 
     def at(self, name: str) -> AsyncQueue:
-        """Another queue over the same connection."""
+        """Another queue over the same connections."""
         found = self._siblings.get(name)
         if found is None:
             found = type(self)(name, redis=self.redis, settings=self.settings)
             found._looked = self._looked
-            found._connections = self._connections
+            found._transport = self._transport
             if len(self._siblings) < SIBLINGS_MAX:
                 found._siblings = self._siblings
                 self._siblings[name] = found
         return found
 
     async def pause(self) -> bool:
-        """Hand nothing out from now on; True if that is a change. Jobs are still accepted."""
+        """Deliver nothing from now on; True if that is a change. Jobs are still accepted."""
         return await self._run(commands.pause(self.keys))
 
     async def resume(self) -> bool:
-        """Hand out again; True if that is a change."""
+        """Deliver again; True if that is a change."""
         return await self._run(commands.resume(self.keys))
 
     async def configure(
@@ -271,7 +257,14 @@ class AsyncQueue:
         keep: float | str | timedelta | None = None,
         history_rows_max: int | None = None,
     ) -> None:
-        """Set the queue's own options, for all its clients and workers; as `Queue.configure`."""
+        """Set the queue's own options, for all its clients and workers.
+
+        priorities: how many levels (1 to 10, the default; Q-11), not to be changed once jobs are
+        there. max_deliveries: attempts of a job that says nothing else (default 10; 0: no limit).
+        max_crashes: how many of them may cost a worker its process (default 3; 0: no limit).
+        keep: how long records and results of ended jobs last (default 10 minutes).
+        history_rows_max: rows that the history keeps (default 200,000). Raises ConfigError.
+        """
         options = configuration(priorities, max_deliveries, max_crashes, keep, history_rows_max)
         await self._run(commands.configure(self.keys, options))
 
@@ -293,7 +286,7 @@ class AsyncQueue:
         history: bool = True,
         renew: bool = True,
     ) -> AsyncConsumer:
-        """A consumer of this queue: the protocol one step at a time; see `Consumer`."""
+        """A consumer of this queue: the protocol one step at a time; see `AsyncConsumer`."""
         return AsyncConsumer(
             self.redis,
             self.keys,
@@ -308,12 +301,6 @@ class AsyncQueue:
             history=history,
             renew=renew,
         )
-
-    async def close(self) -> None:
-        """Close the connections that this queue opened."""
-        await self._connections.close()
-        if self._owns:
-            await self.redis.aclose()
 
     async def __aenter__(self) -> Self:
         return self

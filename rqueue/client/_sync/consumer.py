@@ -1,7 +1,8 @@
+# Generated from rqueue/client/_async/consumer.py (`make generate`): do not edit.
 """The consumer protocol, one step at a time: register, wait, pull, settle, interest, close.
 
-The workers of `rqueue_workers` are built on it; so may be others. One consumer belongs to one
-thread. Rows Q-32 to Q-54 describe the protocol; `docs/protocol.md` draws it.
+One consumer belongs to one thread, or to the tasks of one event loop. Q-32 to Q-54 describe the
+protocol; `docs/protocol.md` draws it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Consumer(ConsumerSteps):
     priority: higher ones are served first while they have credit (Q-45). mode: "acquire", or
     "browse" to look without taking. lease_ms: how long it may stay silent. slots: jobs it can run
     at once; a consumer whose lease ends is charged for as many. renew: keep the lease from a thread
-    of this process (a pool's supervisor does it for its workers instead). history: write a row for
+    of this process, or from a task of its loop, which a job that blocks the loop for longer than
+    the lease stops (a pool's supervisor renews for its workers instead). history: write a row for
     each job that it settles, unless the call brings rows of its own.
 
     `state` is the list it is in: interested, notified, not_interested, browsers. `timer_ms`: until
@@ -44,12 +46,14 @@ class Consumer(ConsumerSteps):
     def receive(self, timeout: float | None = None) -> Delivery | None:
         """The next job, waited for at most `timeout` seconds (None: for ever); None when none came.
 
-        A lost connection is made good: the call is repeated once, and what these hands hold is
-        asked for; only while Redis cannot be reached are the server errors raised, and the next
-        call goes on. A consumer whose lease ended joins again, says so in the log and in
-        `rejoined`: what it held was given back, and its `ack` raises RegistrationLost. Without
-        credit (after `stop`, or a grant that is used up) it returns None at once. Raises
-        LifecycleError where the window is full of unsettled jobs, for then none can come.
+        After a lost connection the call is repeated once, and the queue is asked what this consumer
+        holds; only while Redis cannot be reached are the server errors raised, and the next call
+        goes on. A consumer whose lease ended joins again, logs it and counts it in `rejoined`: what
+        it held was released, and its `ack` raises RegistrationLost. Without credit (after `stop`,
+        or a grant that is used up) it returns None at once. Where the window is full of unsettled
+        jobs, none can come: in asyncio it waits until another task settles one (one task receives,
+        others may settle), in a thread it raises LifecycleError. A receive that is cancelled loses
+        nothing.
         """
         until = None if timeout is None else monotonic() + max(0.0, timeout)
         tries = looks = 0
@@ -103,7 +107,7 @@ class Consumer(ConsumerSteps):
             else:
                 jobs = self._fetch()
         except BaseException:
-            # some may have come that nobody was given
+            # some may have come that were not returned
             for id_ in self._held.keys() - given:
                 self._drop(id_)
             self._doubtful = True
@@ -122,7 +126,7 @@ class Consumer(ConsumerSteps):
     # -- one job at a time -------------------------------------------------------------------------
 
     def ack(self, job: Delivery | str, result: Any = None) -> bool:
-        """Done. False if it was not in these hands any more: nothing changed."""
+        """Done. False if this consumer did not hold it any more: nothing changed."""
         self.settle(done=[(job, result)])
         return not self.refused
 
@@ -141,7 +145,7 @@ class Consumer(ConsumerSteps):
         return not self.refused
 
     def release(self, job: Delivery | str) -> bool:
-        """Give it back unstarted: its old position, not counted (Q-03)."""
+        """Release it unstarted: its old position, not counted (Q-03)."""
         self.settle(release=[job])
         return not self.refused
 

@@ -1,12 +1,11 @@
+# Generated from rqueue/client/_async/consumer_steps.py (`make generate`): do not edit.
 """The steps of the consumer protocol: register, wait, pull, settle, interest, close."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, Self
-
-import redis
+from typing import TYPE_CHECKING, Any, Self
 
 from rqueue.errors import ConnectionLost, ConsumerGone, RegistrationLost
 from rqueue.logs import logger
@@ -23,8 +22,11 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.protocol.wake import Wake
 from rqueue.transport.connection import Connection
-from rqueue.transport.lease_renewer import Renewer
+from rqueue.transport.lease_renewer import LeaseRenewer
 from rqueue.transport.wake_listener import WakeListener
+
+if TYPE_CHECKING:
+    import redis
 
 log = logger("rqueue")
 
@@ -68,7 +70,7 @@ class ConsumerSteps(ConsumerState):
         expect("renew", renew, bool, "True or False")
         expect("history", history, bool, "True or False")
         self._renews = renew
-        self._renewer: Renewer | None = None
+        self._renewer: LeaseRenewer | None = None
         self._own_connection = connection is None
         self._connection = connection if connection is not None else Connection(client)
         self._own_listener = listener is None
@@ -86,20 +88,19 @@ class ConsumerSteps(ConsumerState):
             self._listener = WakeListener(Connection(self._client, timeout=None))
         self._listener.add(self.name, self.keys.wake(self.name))
         if self._renews:
-            self._renewer = Renewer(self._client, self.keys, [self.name], self.lease_ms)
+            self._renewer = LeaseRenewer(self._client, self.keys, [self.name], self.lease_ms)
             self._renewer.start()
         return self
 
     def rejoin(self) -> None:
-        """After the registration was lost: join again, under a new name and with empty hands."""
+        """After the registration was lost: join again, under a new name, holding nothing."""
         self._leave()
-        prefix = self.name.rsplit(":", 2)[0]
-        self.name = consumer_name(prefix)
+        self.name = consumer_name(self.name.rsplit(":", 2)[0])
         self.register()
 
     def close(self) -> None:
-        """Leave the queue: what is held goes back uncounted, in its place (X-21). A second close,
-        or one after the lease ended, does nothing."""
+        """Leave the queue: what is held is released, uncounted, to its place (X-21). A second
+        close, or one after the lease ended, does nothing."""
         self._lost = False
         try:
             if self.term:
@@ -118,7 +119,7 @@ class ConsumerSteps(ConsumerState):
             try:
                 self._unregister(term)
             except ConnectionLost:
-                self._unregister(term)  # over a new connection: it may be said twice
+                self._unregister(term)  # over a new connection: it may be sent twice
         except RegistrationLost:
             pass  # everything went back already
         finally:
@@ -131,9 +132,9 @@ class ConsumerSteps(ConsumerState):
 
     def _leave(self) -> None:
         self._forget()
-        if self._renewer is not None:
-            self._renewer.stop()
-            self._renewer = None
+        renewer, self._renewer = self._renewer, None
+        if renewer is not None:
+            renewer.stop()
         if self._listener is not None:
             self._listener.remove(self.keys.wake(self.name))
 
@@ -153,8 +154,8 @@ class ConsumerSteps(ConsumerState):
     def pull(self, *, recall: bool = False) -> list[Delivery]:
         """Acquire what the window allows, oldest of the highest level first (Q-40).
 
-        recall: also return what the queue says is in these hands (after a lost reply, H-18). A
-        browser gets the next jobs behind its cursor, and acquires none. Raises RegistrationLost.
+        recall: also return all that the queue says this consumer holds (after a lost reply, H-18).
+        A browser gets the next jobs behind its cursor, and acquires none. Raises RegistrationLost.
         """
         self._joined()
         unread = self._take_unread()
@@ -182,12 +183,13 @@ class ConsumerSteps(ConsumerState):
         batch: bytes = b"",
         rows: int = 0,
     ) -> list[Delivery]:
-        """Say what became of jobs; with `pull`, acquire the next ones in the same step.
+        """Settle jobs; with `pull`, acquire the next ones in the same step.
 
         ack: done. done: (job, result), the result is kept. retry: failed, again later. reject:
-        (job, cause), to the dead letters. release: given back unstarted. Jobs that are not in these
-        hands any more change nothing and are named in `refused` (H-08). batch, rows: packed history
-        rows of ack, done, retry, reject, in this order. Raises RegistrationLost, NotEncodable.
+        (job, cause), to the dead letters. release: given back unstarted. Jobs that this consumer
+        does not hold any more change nothing and are named in `refused` (H-08). batch, rows: packed
+        history rows of ack, done, retry, reject, in this order. Raises RegistrationLost and
+        NotEncodable.
         """
         self._joined()
         settling = self._settled(ack, done, retry, reject, release, batch, rows)
@@ -218,8 +220,8 @@ class ConsumerSteps(ConsumerState):
     def wait(self, timeout: float | None = None) -> list[Wake]:
         """Wait for a wake-up, at most `timeout` seconds; [] when nothing came.
 
-        A job handed over directly comes with it and is in these hands. When `timer_ms` is set the
-        wait ends by then: pull. Raises the server errors of `rqueue.errors`.
+        A job delivered directly comes with it and is held. When `timer_ms` is set the wait ends by
+        then: pull. A wait that is cancelled loses nothing. Raises the server errors.
         """
         self._joined()
         assert self._listener is not None
@@ -233,20 +235,21 @@ class ConsumerSteps(ConsumerState):
     # -- the end of credit (Q-54) ------------------------------------------------------------------
 
     def stop(self) -> list[Delivery]:
-        """Give up the credit: nothing more is handed over. What is held stays held, and what was
-        handed over and not heard of yet is returned. `interest` or `grant` begins again."""
+        """Give up the credit: nothing more is delivered. What is held stays held, and what was
+        delivered and not returned yet is returned. `interest` or `grant` begins again."""
         self._joined()
         unread = self._take_unread()
         self._no_credit()
         if self.mode == "browse":
             self.state = self._run(self._interest_call(NO_CREDIT))
             return unread
-        return unread + self._in_turn(self._run(self._pull_call(NO_CREDIT)), NO_CREDIT)
+        jobs = self._in_turn(self._run(self._pull_call(NO_CREDIT)), NO_CREDIT)
+        return unread + jobs
 
     def flush(self) -> list[Delivery]:
         """Acquire all that the present credit allows, then give up what is left of it. Returns the
-        jobs in the queue's order, with what was handed over and not heard of yet."""
-        return sorted((job for jobs in self.drain() for job in jobs), key=in_order)
+        jobs in the queue's order, with what was delivered and not returned yet."""
+        return sorted([job for jobs in self.drain() for job in jobs], key=in_order)
 
     def drain(self) -> Iterator[list[Delivery]]:
         """Acquire until nothing is left, then give up the credit.
@@ -263,10 +266,10 @@ class ConsumerSteps(ConsumerState):
     # -- inside ------------------------------------------------------------------------------------
 
     def _in_turn(self, pulled: Pulled, window: Window | None = None) -> list[Delivery]:
-        """The jobs of a reply, behind what was handed over before them and not heard of yet."""
+        """The jobs of a reply, behind what was delivered directly before them and not read yet."""
         if not self._overtakes(pulled):
             return self._take(pulled)
-        # what nobody was given yet is named again, in its turn
+        # what was not returned yet is named again, in its turn
         known = self._held.keys() - {job.id for job in self._unread}
         self._take(pulled)
         jobs = self._recall(self._window() if window is None else window)
@@ -274,8 +277,8 @@ class ConsumerSteps(ConsumerState):
         return in_turn([job for job in jobs if job.id not in known])
 
     def _recall(self, window: Window) -> list[Delivery]:
-        """All that is in these hands, in the order in which it was taken, and what the window still
-        allows."""
+        """All that this consumer holds, in the order in which it was taken, and what the window
+        still allows."""
         recall = Recall()
         while not recall.read(pulled := self._run(self._pull_call(window, recall))):
             pass

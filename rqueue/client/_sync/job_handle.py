@@ -1,11 +1,13 @@
+# Generated from rqueue/client/_async/job_handle.py (`make generate`): do not edit.
 """What enqueue returns: the job's id, and its result when it has one."""
 
 from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.errors import ServerError
 from rqueue.model.job import JobState, Record
 from rqueue.protocol import commands
@@ -13,22 +15,20 @@ from rqueue.protocol.result_wait import ResultWait, read_result, read_state, sli
 from rqueue.text.escape import escaped
 from rqueue.transport.redis_client import url_of
 
-if TYPE_CHECKING:
-    from rqueue.client._sync.queue import Queue
-
-
 R_co = TypeVar("R_co", covariant=True)
 
 
 class JobHandle(Generic[R_co]):
     """One job. `created` is False when a job of its id was known before: nothing was stored then.
 
-    `handed_to`: the consumer that got it at once, "" if none.
+    `handed_to`: the consumer that it was delivered to at once, "" if none.
     """
 
     __slots__ = ("_queue", "created", "handed_to", "id")
 
-    def __init__(self, queue: Queue, id: str, *, created: bool = True, handed_to: str = "") -> None:
+    def __init__(
+        self, queue: QueueCalls, id: str, *, created: bool = True, handed_to: str = ""
+    ) -> None:
         self._queue = queue
         self.id = id
         self.created = created
@@ -51,10 +51,29 @@ class JobHandle(Generic[R_co]):
         while the record lasts. It goes on while Redis is gone, starts or is busy, until the time is
         over: then that error is raised. Raises ResultTimeout (or ResultNotReady, where timeout is
         0) with the job's state, JobFailed with the remote traceback, JobCancelled, JobPurged,
-        JobExpired, ResultExpired, UnknownJob, and the server errors.
+        JobExpired, ResultExpired, UnknownJob, and the server errors. A wait that is broken off (a
+        time-out around it, a client that hung up) changes nothing for the job.
         """
-        value: R_co = await_record(self._queue, self.id, timeout)
-        return value
+        queue = self._queue
+        patience = slice_for(queue._transport.patience)
+        wait = ResultWait(queue.keys, self.id, timeout, patience, partial(url_of, queue.redis))
+        while True:
+            try:
+                record = self._asked(wait)
+            except ServerError as error:
+                time.sleep(wait.pause(error))
+            else:
+                if record is not None:
+                    value: R_co = read_result(self.id, record)
+                    return value
+
+    def _asked(self, wait: ResultWait) -> Record | None:
+        """The record, or None: go on waiting."""
+        queue = self._queue
+        if wait.left <= 0:
+            return wait.heard(queue._run(wait.ask()))
+        seen, moved = queue._transport.run_then(wait.ask(), wait.block(), queue=queue.name)
+        return wait.heard(seen) or wait.moved(moved)
 
     def cancel(self, *, held: bool = True) -> bool:
         """Cancel the job; True if it had not ended. Where a worker runs it already (`held`), the
@@ -63,30 +82,3 @@ class JobHandle(Generic[R_co]):
 
     def __repr__(self) -> str:
         return f"<job {escaped(self.id)} of queue {self.queue!r}>"
-
-
-def await_record(queue: Queue, id: str, timeout: float | None) -> Any:
-    """Wait for a job's record and return the result in it; see `JobHandle.result`."""
-    wait = ResultWait(
-        queue.keys,
-        id,
-        timeout,
-        slice_for(queue._connections.patience),
-        partial(url_of, queue.redis),
-    )
-    while True:
-        try:
-            record = _asked(queue, wait)
-        except ServerError as error:
-            time.sleep(wait.pause(error))
-        else:
-            if record is not None:
-                return read_result(id, record)
-
-
-def _asked(queue: Queue, wait: ResultWait) -> Record | None:
-    """The record, or None: go on waiting."""
-    if wait.left <= 0:
-        return wait.heard(queue._run(wait.ask()))
-    seen, moved = queue._connections.run_then(wait.ask(), wait.block(), queue=queue.name)
-    return wait.heard(seen) or wait.moved(moved)

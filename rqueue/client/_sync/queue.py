@@ -1,30 +1,26 @@
-"""The client of one queue: what a web app uses to enqueue, and everybody to reach a job."""
+# Generated from rqueue/client/_async/queue.py (`make generate`): do not edit.
+"""The client of one queue: what a web app uses to enqueue, and every program to reach a job."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar, overload
-
-import redis
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.putter import BackgroundPuts
+from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.model.envelope import Envelope
-from rqueue.model.expect import expect
 from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
-from rqueue.model.names import check_queue
-from rqueue.model.times import parse_when
 from rqueue.protocol import commands, put_buffer
 from rqueue.protocol.commands.consumers import Mode
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.job_packer import (
     Call,
-    Packer,
     another_id,
     by_name,
     configuration,
@@ -32,33 +28,34 @@ from rqueue.protocol.job_packer import (
     renamed,
     terms_of,
 )
-from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import ErrorListener
 from rqueue.settings import Settings, redact
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
-from rqueue.transport.discovery import with_url
-from rqueue.transport.redis_client import open_client, patience_of, require_bytes
-from rqueue.transport.server_check import first_look
-from rqueue.transport.thread_connections import Flight, ThreadConnections
+from rqueue.tasks.request import JobRequest
+from rqueue.transport.thread_connections import Flight
 
-__all__ = ["Call", "Queue", "when"]
+if TYPE_CHECKING:
+    import redis
+
+__all__ = ["Call", "Queue"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 SIBLINGS_MAX = 1000
 """Queues over one connection that are remembered."""
 
 
-class Queue:
+class Queue(QueueCalls):
     """A queue, by name. Making one costs nothing: it connects at its first command.
 
     url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an
-    open redis-py client instead. namespace: a prefix that keeps several applications apart in one
-    Redis. signing_keys: sign what is enqueued.
-    Thread-safe, and safe to use after a fork, as redis-py's pool is.
+    open `redis` client instead. namespace: a prefix that keeps several applications apart
+    in one Redis. signing_keys: sign what is enqueued. settings: all of them at once.
+
+    In asyncio it belongs to one event loop, whose tasks may share it. In threads it may be shared
+    by all of them, and is safe to use after a fork.
     """
 
     def __init__(
@@ -71,27 +68,15 @@ class Queue:
         signing_keys: dict[str, str] | None = None,
         settings: Settings | None = None,
     ) -> None:
-        given = Settings.of(settings, url=url, namespace=namespace, signing_keys=signing_keys)
-        self.settings = given
-        self.keys = QueueKeys(check_queue(name), given.namespace)
-        self.name = name
-        self._packer = Packer(self.keys, given)
+        super().__init__(
+            name,
+            url,
+            redis=redis,
+            namespace=namespace,
+            signing_keys=signing_keys,
+            settings=settings,
+        )
         self._siblings: dict[str, Queue] = {name: self}
-        self._looked = False
-        self._owns = redis is None
-        if redis is not None:
-            require_bytes(redis)
-            self.redis = redis
-            patience = patience_of(redis)
-        else:
-            self.settings = given = with_url(given)
-            self.redis = open_client(
-                str(given.url),
-                socket_connect_timeout=given.connect_timeout,
-                socket_timeout=given.command_timeout + 20,
-            )
-            patience = given.command_timeout
-        self._connections = ThreadConnections(self.redis, patience)
 
     # -- enqueue -----------------------------------------------------------------------------------
 
@@ -110,13 +95,14 @@ class Queue:
         `queue.send(name, args, kwargs, Options(...))`. Raises BadArguments, NotEncodable, and the
         server errors; what raises has stored nothing, but for RedisTimeout and ConnectionLost:
         then it is not known, and enqueueing again under the same id is safe.
+        One that is interrupted while it waits for the answer may have stored the job.
         """
         if not isinstance(task, BoundTask):
-            return self.send(task, args, kwargs)
+            return self.enqueue_request(by_name(task, args, kwargs))
         check = task.check
         check(args, kwargs)
-        return self.enqueue_task(
-            self.name, task.name, args, kwargs, task.defaults, check.positional
+        return self.enqueue_request(
+            JobRequest(task.name, args, kwargs, task.defaults, check.positional)
         )
 
     def send(
@@ -127,26 +113,19 @@ class Queue:
         options: Options = NO_OPTIONS,
     ) -> JobHandle[Any]:
         """Enqueue one call of a task by name, with options."""
-        return self.enqueue_task(self.name, *by_name(task, args, kwargs, options))
+        return self.enqueue_request(by_name(task, args, kwargs, options))
 
     @property
     def target(self) -> str:
         """The queue's name: where a task's jobs go with `task.options(sender=...)`."""
         return self.name
 
-    def enqueue_task(
-        self,
-        queue: str,
-        task: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        options: Options,
-        parameters: Sequence[str],
-    ) -> JobHandle[Any]:
-        """What tasks call (`rqueue.tasks.enqueuer.Enqueuer`). `queue` may be another than this
-        one."""
-        target = self if queue == self.name else self.at(queue)
-        id_, body, own = target._packer.pack(task, args, kwargs, options, parameters)
+    def enqueue_request(self, request: JobRequest) -> JobHandle[Any]:
+        """Enqueue what a task asks for (`rqueue.tasks.enqueuer.Enqueuer`). Its queue may be
+        another than this one."""
+        queue, options = request.queue, request.options
+        target = self if not queue or queue == self.name else self.at(queue)
+        id_, body, own = target._packer.pack(request)
         terms = terms_of(options)
         while True:
             signed = target._packer.signed(id_, body, terms)
@@ -172,7 +151,7 @@ class Queue:
                     earlier, sent = sent, None
                     handles += self._stored(*earlier)
                 call = commands.enqueue(self.keys, [put for put, _ in batch])
-                sent = batch, self._connections.begin(call)
+                sent = batch, self._transport.begin(call)
         finally:
             if sent is not None:
                 handles += self._stored(*sent)
@@ -181,12 +160,13 @@ class Queue:
     def _stored(
         self, batch: list[tuple[Put, bool]], flight: Flight[Accepted]
     ) -> list[JobHandle[Any]]:
-        accepted = self._connections.finish(flight, queue=self.name)
+        accepted = self._transport.finish(flight, queue=self.name)
         if not self._looked:
             self._look_once()
         known = set(accepted.known)
         while twins := renamed(batch, accepted, self.name):
-            accepted = self.enqueue_puts([batch[index][0] for index in twins]).of(twins)
+            answer = self.enqueue_puts([batch[index][0] for index in twins])
+            accepted = answer.of(twins)
         return [
             JobHandle(self, put.id, created=own or index not in known)
             for index, (put, own) in enumerate(batch)
@@ -218,16 +198,6 @@ class Queue:
             on_error=on_error,
         )
 
-    def _run(self, call: commands.ScriptCall[T]) -> T:
-        answer = self._connections.run(call, queue=self.name)
-        if not self._looked:
-            self._look_once()
-        return answer
-
-    def _look_once(self) -> None:
-        self._looked = True
-        first_look(self.redis)
-
     # -- jobs --------------------------------------------------------------------------------------
 
     def job(self, id: str) -> JobHandle[Any]:
@@ -235,20 +205,12 @@ class Queue:
         return JobHandle(self, check_id(id))
 
     def envelope(self, job: Delivery) -> Envelope:
-        """What a job in a consumer's hands carries: its task, arguments and options.
+        """What a delivered job carries: its task, arguments and options.
 
         Where the settings have signing keys, the signature is verified, and that the job is what
         was signed. Raises Undecodable, Unsigned, Forged.
         """
         return self._packer.envelope(job)
-
-    def cancel(self, id: str, *, held: bool = True) -> bool:
-        """Cancel a job; True if it had not ended. held=False leaves a job alone that a worker has
-        in its hands (C-25)."""
-        expect("id", id, str, "a job's id")
-        expect("held", held, bool, "True or False")
-        was = self._run(commands.cancel(self.keys, id, held=held))
-        return was in ("ready", "scheduled", "held")
 
     def promote(self, *ids: str) -> int:
         """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many.
@@ -268,23 +230,23 @@ class Queue:
     # -- the queue ---------------------------------------------------------------------------------
 
     def at(self, name: str) -> Queue:
-        """Another queue over the same connection."""
+        """Another queue over the same connections."""
         found = self._siblings.get(name)
         if found is None:
             found = type(self)(name, redis=self.redis, settings=self.settings)
             found._looked = self._looked
-            found._connections = self._connections
+            found._transport = self._transport
             if len(self._siblings) < SIBLINGS_MAX:
                 found._siblings = self._siblings
                 self._siblings[name] = found
         return found
 
     def pause(self) -> bool:
-        """Hand nothing out from now on; True if that is a change. Jobs are still accepted."""
+        """Deliver nothing from now on; True if that is a change. Jobs are still accepted."""
         return self._run(commands.pause(self.keys))
 
     def resume(self) -> bool:
-        """Hand out again; True if that is a change."""
+        """Deliver again; True if that is a change."""
         return self._run(commands.resume(self.keys))
 
     def configure(
@@ -341,12 +303,6 @@ class Queue:
             renew=renew,
         )
 
-    def close(self) -> None:
-        """Close the connections that this queue opened."""
-        self._connections.close()
-        if self._owns:
-            self.redis.close()
-
     def __enter__(self) -> Self:
         return self
 
@@ -361,9 +317,3 @@ class Queue:
     def __repr__(self) -> str:
         where = redact(self.settings.url) if self.settings.url else "an open connection"
         return f"<Queue {self.name!r} at {where}>"
-
-
-def when(value: datetime | timedelta | float) -> dict[str, int]:
-    """The due time of an `Options`, from a datetime, Unix seconds or a timedelta from now."""
-    at_ms, delay_ms = parse_when(value)
-    return {"at_ms": at_ms} if at_ms is not None else {"delay_ms": delay_ms or 0}

@@ -1,0 +1,82 @@
+"""A queue by name, and the script calls on it: what handles, putters and the queue itself share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from rqueue.model.expect import expect
+from rqueue.model.names import check_queue
+from rqueue.protocol import commands
+from rqueue.protocol.job_packer import JobPacker
+from rqueue.protocol.keys import QueueKeys
+from rqueue.settings import Settings
+from rqueue.transport.discovery import with_url
+from rqueue.transport.redis_client import open_async_client, patience_of, require_bytes
+from rqueue.transport.server_check import afirst_look
+from rqueue.transport.task_connections import TaskConnections
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+__all__ = ["AsyncQueueCalls"]
+
+T = TypeVar("T")
+
+
+class AsyncQueueCalls:
+    """A queue, by name, over connections that it opens at its first command."""
+
+    def __init__(
+        self,
+        name: str = "default",
+        url: str | None = None,
+        *,
+        redis: redis.asyncio.Redis | None = None,
+        namespace: str | None = None,
+        signing_keys: dict[str, str] | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        given = Settings.of(settings, url=url, namespace=namespace, signing_keys=signing_keys)
+        self.settings = given
+        self.keys = QueueKeys(check_queue(name), given.namespace)
+        self.name = name
+        self._packer = JobPacker(self.keys, given)
+        self._looked = False
+        self._owns = redis is None
+        if redis is not None:
+            require_bytes(redis)
+            self.redis = redis
+            patience = patience_of(redis)
+        else:
+            self.settings = given = with_url(given)
+            self.redis = open_async_client(
+                str(given.url),
+                socket_connect_timeout=given.connect_timeout,
+                socket_timeout=given.command_timeout + 20,
+            )
+            patience = given.command_timeout
+        self._transport = TaskConnections(self.redis, patience)
+
+    async def _run(self, call: commands.ScriptCall[T]) -> T:
+        answer = await self._transport.run(call, queue=self.name)
+        if not self._looked:
+            await self._look_once()
+        return answer
+
+    async def _look_once(self) -> None:
+        self._looked = True
+        await afirst_look(self.redis)
+
+    async def cancel(self, id: str, *, held: bool = True) -> bool:
+        """Cancel a job; True if it had not ended. held=False leaves a job alone that a worker holds
+        (C-25)."""
+        expect("id", id, str, "a job's id")
+        expect("held", held, bool, "True or False")
+        was = await self._run(commands.cancel(self.keys, id, held=held))
+        return was in ("ready", "scheduled", "held")
+
+    async def close(self) -> None:
+        """Close the connections that this queue opened."""
+        await self._transport.close()
+        if self._owns:
+            await self.redis.aclose()

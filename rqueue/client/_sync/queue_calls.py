@@ -1,0 +1,83 @@
+# Generated from rqueue/client/_async/queue_calls.py (`make generate`): do not edit.
+"""A queue by name, and the script calls on it: what handles, putters and the queue itself share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from rqueue.model.expect import expect
+from rqueue.model.names import check_queue
+from rqueue.protocol import commands
+from rqueue.protocol.job_packer import JobPacker
+from rqueue.protocol.keys import QueueKeys
+from rqueue.settings import Settings
+from rqueue.transport.discovery import with_url
+from rqueue.transport.redis_client import open_client, patience_of, require_bytes
+from rqueue.transport.server_check import first_look
+from rqueue.transport.thread_connections import ThreadConnections
+
+if TYPE_CHECKING:
+    import redis
+
+__all__ = ["QueueCalls"]
+
+T = TypeVar("T")
+
+
+class QueueCalls:
+    """A queue, by name, over connections that it opens at its first command."""
+
+    def __init__(
+        self,
+        name: str = "default",
+        url: str | None = None,
+        *,
+        redis: redis.Redis | None = None,
+        namespace: str | None = None,
+        signing_keys: dict[str, str] | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        given = Settings.of(settings, url=url, namespace=namespace, signing_keys=signing_keys)
+        self.settings = given
+        self.keys = QueueKeys(check_queue(name), given.namespace)
+        self.name = name
+        self._packer = JobPacker(self.keys, given)
+        self._looked = False
+        self._owns = redis is None
+        if redis is not None:
+            require_bytes(redis)
+            self.redis = redis
+            patience = patience_of(redis)
+        else:
+            self.settings = given = with_url(given)
+            self.redis = open_client(
+                str(given.url),
+                socket_connect_timeout=given.connect_timeout,
+                socket_timeout=given.command_timeout + 20,
+            )
+            patience = given.command_timeout
+        self._transport = ThreadConnections(self.redis, patience)
+
+    def _run(self, call: commands.ScriptCall[T]) -> T:
+        answer = self._transport.run(call, queue=self.name)
+        if not self._looked:
+            self._look_once()
+        return answer
+
+    def _look_once(self) -> None:
+        self._looked = True
+        first_look(self.redis)
+
+    def cancel(self, id: str, *, held: bool = True) -> bool:
+        """Cancel a job; True if it had not ended. held=False leaves a job alone that a worker holds
+        (C-25)."""
+        expect("id", id, str, "a job's id")
+        expect("held", held, bool, "True or False")
+        was = self._run(commands.cancel(self.keys, id, held=held))
+        return was in ("ready", "scheduled", "held")
+
+    def close(self) -> None:
+        """Close the connections that this queue opened."""
+        self._transport.close()
+        if self._owns:
+            self.redis.close()

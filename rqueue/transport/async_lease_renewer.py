@@ -1,0 +1,75 @@
+"""Renewing the lease of a consumer from a task of its event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rqueue.errors import ServerError
+from rqueue.logs import logger
+from rqueue.protocol import commands
+from rqueue.protocol.crash_report import log_died
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.async_connection import AsyncConnection, end
+from rqueue.transport.lease_renewer import RenewalPace
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+log = logger("rqueue")
+
+
+class AsyncLeaseRenewer:
+    """Renews the leases of some consumers of one queue from a task of this loop.
+
+    A job that blocks the loop for longer than a lease stops this task too: the lease ends, and the
+    settle is refused. `ended`: no lease is left to renew. `task` is done then.
+    """
+
+    def __init__(
+        self, client: redis.asyncio.Redis, keys: QueueKeys, consumers: Sequence[str], lease_ms: int
+    ) -> None:
+        self._pace = RenewalPace(lease_ms)
+        self._connection = AsyncConnection(client, self._pace.answer_within)
+        self._keys = keys
+        self._consumers = list(consumers)
+        self._lease_ms = lease_ms
+        self.ended = False
+        self.task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to renew."""
+        self.task = asyncio.create_task(self._renew(), name="rqueue-renew")
+
+    async def stop(self) -> None:
+        """Renew no more; the leases end by themselves unless the consumers leave."""
+        if self.task is not None:
+            await end(self.task)
+
+    async def _renew(self) -> None:
+        pause = self._pace.interval
+        try:
+            while True:
+                await asyncio.sleep(pause)
+                try:
+                    renewed = await self._connection.run(
+                        commands.renew(self._keys, self._lease_ms, self._consumers)
+                    )
+                except ServerError as error:
+                    if not self._pace.failing:
+                        log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
+                    pause = self._pace.failed()
+                    continue
+                pause = self._pace.answered(renewed)
+                log_died(log, self._keys.queue, renewed.died)
+                for name in renewed.gone:
+                    self._consumers.remove(name)
+                    log.warning(
+                        "the lease of consumer %s in queue %s ended", name, self._keys.queue
+                    )
+                if not self._consumers:
+                    self.ended = True
+                    return
+        finally:
+            await self._connection.close()

@@ -1,0 +1,193 @@
+"""The engine of background puts for asyncio: a task of the loop that stores what is put.
+
+`rqueue.transport.put_thread` is the same with a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from rqueue.errors import BufferClosed, BufferFull, RedisUnavailable
+from rqueue.logs import logger
+from rqueue.protocol.commands.enqueue import Put
+from rqueue.protocol.put_buffer import Item, PutBuffer, PutListeners, backoff
+from rqueue.transport.async_connection import AsyncConnection, end
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+log = logger("rqueue")
+
+
+class PutTask:
+    """Stores what is put into `buffer`, in batches, over one connection like those of `client`.
+
+    queue: for messages. linger: seconds that the first job of a batch waits for more. patience:
+    seconds that a reply may take. While nothing is to be stored there is no task.
+    """
+
+    def __init__(
+        self,
+        client: redis.asyncio.Redis,
+        buffer: PutBuffer,
+        listeners: PutListeners,
+        *,
+        queue: str,
+        linger: float,
+        patience: float | None,
+    ) -> None:
+        self._client = client
+        self._buffer = buffer
+        self._listeners = listeners
+        self._queue = queue
+        self._linger_s = linger
+        self._patience = patience
+        self._connection: AsyncConnection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._moved = asyncio.Event()  # replaced each time that jobs are stored, or refused
+        self._urgent = asyncio.Event()  # do not linger
+        self._hurry = 0  # send without lingering, up to this number
+        self.last_error: Exception | None = None
+
+    async def put(self, item: Item, timeout: float | None) -> None:
+        """Add a job; while the buffer is full, wait at most `timeout` seconds in all. Raises
+        BufferFull, BufferClosed."""
+        buffer = self._buffer
+        if buffer.closed:
+            raise BufferClosed(self._queue)
+        if not buffer.has_room(len(item.body)):
+            await self._block(len(item.body), timeout)
+        if buffer.add(item) >= buffer.batch:
+            self._urgent.set()
+        if self._task is None:
+            self._start()
+
+    def _start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="rqueue-puts")
+
+    async def _block(self, size: int, timeout: float | None) -> None:
+        if asyncio.current_task() is self._task:
+            return  # a put listener that puts: it cannot wait for itself
+        buffer = self._buffer
+        deadline = None if timeout is None else monotonic() + timeout
+        while not buffer.has_room(size):
+            self._hurry_to(buffer.added)
+            if not await self._wait_moved(deadline):
+                raise BufferFull(self._queue, buffer.limit, timeout or 0.0)
+            if buffer.closed:
+                raise BufferClosed(self._queue)
+
+    def finished(self, number: int) -> bool:
+        """Whether the job of this number is stored or refused."""
+        return number <= self._buffer.finished
+
+    async def wait(self, number: int, timeout: float | None) -> bool:
+        """Send now, and wait until so many jobs are stored or refused; False when `timeout` seconds
+        passed."""
+        deadline = None if timeout is None else monotonic() + timeout
+        self._hurry_to(number)
+        while not self.finished(number):
+            if not await self._wait_moved(deadline):
+                return False
+        return True
+
+    async def _wait_moved(self, deadline: float | None) -> bool:
+        """Wait until something is stored or refused; False when it is too late."""
+        moved = self._moved
+        left = None if deadline is None else deadline - monotonic()
+        if left is not None and left <= 0:
+            return False
+        try:
+            async with asyncio.timeout(left):
+                await moved.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _hurry_to(self, number: int) -> None:
+        if number > self._hurry:
+            self._hurry = number
+            self._urgent.set()
+        if self._buffer.pending and self._task is None:
+            self._start()
+
+    def _notify_moved(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def close(self, timeout: float) -> list[Put]:
+        """Take no more jobs, store what is there for at most `timeout` seconds, and end the task;
+        returns what could not be stored."""
+        buffer = self._buffer
+        if buffer.closed:
+            return []
+        buffer.closed = True
+        self._notify_moved()
+        done = await self.wait(buffer.added, timeout)
+        task = self._task
+        if task is not None:
+            if done:
+                await asyncio.wait({task})
+            else:
+                await end(task)
+        error = self.last_error or BufferClosed(self._queue)
+        left = [] if done else buffer.give_up(error)
+        self._notify_moved()
+        if self._connection is not None:
+            await self._connection.close()
+        return self._listeners.tell_failed(error, left)
+
+    # -- the task ----------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        buffer = self._buffer
+        try:
+            while buffer.waiting or buffer.sending:
+                few = len(buffer.waiting) < buffer.batch
+                if few and not buffer.closed and self._hurry <= buffer.finished:
+                    await self._linger()
+                self._urgent.clear()
+                buffer.next_batch()
+                await self._store()
+        finally:
+            self._task = None
+
+    async def _linger(self) -> None:
+        try:
+            async with asyncio.timeout(self._linger_s):
+                await self._urgent.wait()
+        except TimeoutError:
+            pass  # no more jobs came: send what is there
+
+    async def _store(self) -> None:
+        """Store the batch, however long that takes; refuse what cannot be stored."""
+        buffer, attempt = self._buffer, 0
+        if self._connection is None:
+            self._connection = AsyncConnection(self._client, self._patience)
+        call = buffer.call()
+        while True:
+            try:
+                accepted = await self._connection.run(call, queue=self._queue)
+            except RedisUnavailable as error:
+                attempt += 1
+                if attempt == 1:
+                    log.warning("puts into queue %s wait for Redis: %s", self._queue, error)
+                self.last_error = error
+                buffer.interrupted(error)
+                await asyncio.sleep(backoff(attempt))
+            except Exception as error:
+                self.last_error = reason = buffer.reason(error)
+                refused = buffer.refuse(reason)
+                self._notify_moved()
+                self._listeners.tell_failed(reason, refused)
+                return
+            else:
+                break
+        if attempt:
+            log.warning("puts into queue %s go on", self._queue)
+        stored = buffer.confirm(accepted)
+        self.last_error = None
+        self._notify_moved()
+        self._listeners.tell(stored)

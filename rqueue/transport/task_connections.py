@@ -1,0 +1,131 @@
+"""The asyncio client's script calls, over connections that the tasks of one event loop share.
+
+A call takes a free connection, or opens one, and returns it. A batch under way and a wait for a
+result keep theirs meanwhile. A call whose connection broke is sent again a few times, see
+`repeats`. `rqueue.transport.thread_connections` is the same for threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from rqueue.errors import ServerError
+from rqueue.protocol.call import Arg, ScriptCall
+from rqueue.protocol.commands.enqueue import said_again
+from rqueue.protocol.repeats import Repeats
+from rqueue.transport.async_connection import AsyncConnection
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+FREE_MAX = 100
+"""Connections that are kept open while no call needs them."""
+
+
+class AsyncFlight(NamedTuple, Generic[R]):
+    """A call under way. Its connection carries nothing else until `TaskConnections.finish`."""
+
+    call: ScriptCall[R]
+    connection: AsyncConnection | None
+    lost: ServerError | None = None
+    """The error with which sending failed: then there is no connection."""
+
+
+class TaskConnections:
+    """Connections made like those of `client`; of one event loop.
+
+    `timeout`: seconds that a reply may take; None waits for ever.
+    """
+
+    def __init__(self, client: redis.asyncio.Redis, timeout: float | None) -> None:
+        self._client = client
+        self._timeout = timeout
+        self._free: list[AsyncConnection] = []
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds that a reply may take; None: for ever."""
+        return self._timeout
+
+    async def run(self, call: ScriptCall[R], *, queue: str) -> R:
+        """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
+        return await self._tried(lambda connection: connection.run(call, queue=queue))
+
+    async def run_then(
+        self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str
+    ) -> tuple[R, Any]:
+        """Send a call and, in the same packet, a command that blocks until what the call prepared
+        happens. Returns both replies. The command must block for less than `patience`. Nothing is
+        repeated: after a failure the time left is another. Raises the tree of `rqueue.errors`."""
+        connection = self._take()
+        try:
+            return await connection.run_then(call, command, queue=queue)
+        finally:
+            self._return(connection)
+
+    async def begin(self, call: ScriptCall[R]) -> AsyncFlight[R]:
+        """Send a call and do not wait: `finish` has the reply. Where that fails, `finish` repeats
+        the call."""
+        connection = self._take()
+        try:
+            await connection.begin(call)
+        except ServerError as error:
+            self._return(connection)
+            return AsyncFlight(call, None, error)
+        except BaseException:
+            self._return(connection)
+            raise
+        return AsyncFlight(call, connection)
+
+    async def finish(self, flight: AsyncFlight[R], *, queue: str) -> R:
+        """The reply of a call that was begun. Raises the tree of `rqueue.errors`."""
+        call, connection, lost = flight
+        if connection is not None:
+            try:
+                return await connection.finish(call, queue=queue)
+            except ServerError as error:
+                Repeats().pause(error)  # raises what is not to be sent again
+                lost = error
+            finally:
+                self._return(connection)
+        return await self._tried(lambda connection: connection.run(call, queue=queue), lost)
+
+    async def _tried(
+        self,
+        action: Callable[[AsyncConnection], Awaitable[T]],
+        lost: ServerError | None = None,
+    ) -> T:
+        repeats = None
+        while True:
+            connection = self._take()
+            try:
+                answer = await action(connection)
+            except ServerError as error:
+                repeats = repeats or Repeats(lost)
+                pause = repeats.pause(error)
+            else:
+                return answer if repeats is None and lost is None else said_again(answer)
+            finally:
+                self._return(connection)
+            if pause:
+                await asyncio.sleep(pause)
+
+    def _take(self) -> AsyncConnection:
+        return self._free.pop() if self._free else AsyncConnection(self._client, self._timeout)
+
+    def _return(self, connection: AsyncConnection) -> None:
+        if len(self._free) < FREE_MAX:
+            self._free.append(connection)
+        else:
+            connection.abort()
+
+    async def close(self) -> None:
+        """Close the connections that no call uses; the next call opens a new one."""
+        free, self._free = self._free, []
+        for connection in free:
+            await connection.close()

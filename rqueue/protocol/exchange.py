@@ -55,8 +55,8 @@ class Exchange(Generic[R]):
             if isinstance(error, rx.NoScriptError):
                 self._forgotten = error
                 return None
-        elif error.__context__ is None:
-            error.__context__ = self._forgotten  # this one is the repeat of that one
+        elif error.__context__ is None and hasattr(self._forgotten, "earlier"):
+            error.__context__ = self._forgotten  # a repeat, as that one was: see `translate`
         if (
             isinstance(error, rx.ResponseError)
             and (place := scripts.script(self.call.script).locate(str(error))) is not None

@@ -38,3 +38,7 @@ async def apull(consumer: AsyncConsumer, count: int) -> list[Delivery]:
         jobs += [wake.job for wake in wakes if wake.job]
         if len(jobs) == count:
             return sorted(jobs, key=in_order)
+
+
+async def apull_one(consumer: AsyncConsumer) -> Delivery:
+    return (await apull(consumer, 1))[0]

@@ -1,11 +1,10 @@
+# Generated from tests/client/_async/test_results.py (`make generate`): do not edit.
 """Results: every state is told apart, nobody polls, nothing is consumed."""
 
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import orjson
@@ -27,11 +26,10 @@ from rqueue.errors import (
     ScriptError,
     UnknownJob,
 )
-from rqueue.inspector.queues import server_now
 from rqueue.model.job import JobState
 from rqueue.protocol.commands import Ran, Retried, note_running, purge
 from rqueue.tasks.options import Options
-from rqueue.transport.redis_client import execute
+from tests.support.both import Together, outside
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
 from tests.support.pulling import pull, pull_one
@@ -106,7 +104,7 @@ def test_a_job_that_failed_shows_the_remote_traceback(queue: Queue, consumer: Co
 def test_purged_and_not_kept(queue: Queue, consumer: Consumer) -> None:
     queue.pause()
     handle = queue.send("t")
-    execute(queue.redis, purge(queue.keys))
+    queue._run(purge(queue.keys))
     assert handle.state() is JobState.PURGED
     with pytest.raises(JobPurged):
         handle.result()
@@ -147,13 +145,14 @@ def test_a_time_out_says_what_the_job_does(queue: Queue, consumer: Consumer) -> 
 
     job = pull_one(consumer)
     assert said() == f"consumer '{consumer.name}' has it"
-    now = server_now(queue.redis, queue.keys)
-    execute(queue.redis, note_running(queue.keys, consumer.name, [Ran(job.id, 1, now)]))
-    assert said().startswith(f"consumer '{consumer.name}' has it, and has been running it for ")
+    now = (queue.counts()).now
+    queue._run(note_running(queue.keys, consumer.name, [Ran(job.id, 1, now)]))
+    assert (said()).startswith(f"consumer '{consumer.name}' has it, and has been running it for ")
     boom = orjson.dumps({"type": "ValueError", "message": "boom\n  there", "traceback": "x\ny"})
     consumer.settle(retry=[Retried(job.id, 60_000, "head", True, boom)])
     assert re.fullmatch(
-        r"attempt 1 failed \(ValueError: boom there\); it is tried again in (60|59\.\d) s", said()
+        r"attempt 1 failed \(ValueError: boom there\); it is tried again in (60|59\.\d) s",
+        said(),
     )
     queue.promote(job.id)
     assert said() == "attempt 1 failed (ValueError: boom there)"
@@ -190,11 +189,12 @@ def test_a_wait_teaches_a_server_the_script_that_it_forgot(
     handle = queue.send("t")
     job = pull_one(consumer)
     queue.redis.script_flush()
-    with ThreadPoolExecutor() as threads, monitoring(server.url) as monitor:
-        waiting = threads.submit(handle.result)
-        monitor.wait_for("BLMOVE", handle.id)
-        consumer.ack(job, 7)
-        assert waiting.result(30) == 7
+    with Together() as together:
+        with monitoring(server.url) as monitor:
+            waiting = together.start(handle.result)
+            outside(monitor.wait_for, "BLMOVE", handle.id)
+            consumer.ack(job, 7)
+            assert waiting.result(30) == 7
     queue.redis.script_flush()
     assert handle.result() == 7
 
@@ -203,7 +203,10 @@ def test_a_result_can_be_waited_for_while_memory_is_short(
     make_server: Callable[..., EmbeddedRedis],
 ) -> None:
     server = make_server()
-    with Queue("q", server.url) as queue, queue.consumer(jobs=2, renew=False) as consumer:
+    with (
+        Queue("q", server.url) as queue,
+        queue.consumer(jobs=2, renew=False) as consumer,
+    ):
         early, late = queue.send("t"), queue.send("t")
         jobs = pull(consumer, 2)
         consumer.ack(jobs[0], 1)
@@ -218,18 +221,20 @@ def test_several_waiters_wait_without_polling(
 ) -> None:
     handle = queue.send("t")
     job = pull_one(consumer)
-    before = _blocked_so_far(queue.redis)
-    with ThreadPoolExecutor(5) as threads, monitoring(server.url) as monitor:
-        waiting = [threads.submit(handle.result, 30) for _ in range(5)]
-        monitor.wait_for("BLMOVE", handle.id, times=5)
-        consumer.ack(job, "tea")
-        assert [future.result(30) for future in waiting] == ["tea"] * 5
-    assert _blocked_so_far(queue.redis) == before + 5  # each waited once, and asked no more
+    before = _blocked_so_far(queue)
+    with Together() as together:
+        with monitoring(server.url) as monitor:
+            waiting = [together.start(handle.result, 30) for _ in range(5)]
+            outside(monitor.wait_for, "BLMOVE", handle.id, times=5)
+            consumer.ack(job, "tea")
+            assert [started.result(30) for started in waiting] == ["tea"] * 5
+    assert _blocked_so_far(queue) == before + 5  # each waited once, and asked no more
     assert handle.result(0) == "tea"
 
 
-def _blocked_so_far(client: redis.Redis) -> int:
-    return int(client.info("commandstats").get("cmdstat_blmove", {}).get("calls", 0))
+def _blocked_so_far(queue: Queue) -> int:
+    stats = queue.redis.info("commandstats")
+    return int(stats.get("cmdstat_blmove", {}).get("calls", 0))
 
 
 def test_the_end_of_a_failed_a_cancelled_and_a_late_job_wakes_who_waits(
@@ -237,19 +242,23 @@ def test_the_end_of_a_failed_a_cancelled_and_a_late_job_wakes_who_waits(
 ) -> None:
     failing, cancelled = queue.send("t"), queue.send("t")
     jobs = pull(consumer, 2)
-    with ThreadPoolExecutor(2) as threads, monitoring(server.url) as monitor:
-        waiting = [threads.submit(handle.result, 30) for handle in (failing, cancelled)]
-        monitor.wait_for("BLMOVE", times=2)
-        consumer.reject(jobs[0], "broken")
-        cancelled.cancel()
-        with pytest.raises(JobFailed, match="broken"):
-            waiting[0].result(30)
-        with pytest.raises(JobCancelled):
-            waiting[1].result(30)
+    with Together() as together:
+        with monitoring(server.url) as monitor:
+            waiting = [together.start(handle.result, 30) for handle in (failing, cancelled)]
+            outside(monitor.wait_for, "BLMOVE", times=2)
+            consumer.reject(jobs[0], "broken")
+            cancelled.cancel()
+            with pytest.raises(JobFailed, match="broken"):
+                waiting[0].result(30)
+            with pytest.raises(JobCancelled):
+                waiting[1].result(30)
 
 
 def test_a_waiter_in_another_process(
-    queue: Queue, consumer: Consumer, server: EmbeddedRedis, request: pytest.FixtureRequest
+    queue: Queue,
+    consumer: Consumer,
+    server: EmbeddedRedis,
+    request: pytest.FixtureRequest,
 ) -> None:
     handle = queue.send("t")
     program = (
@@ -263,9 +272,9 @@ def test_a_waiter_in_another_process(
             text=True,
         )
         request.addfinalizer(process.kill)
-        monitor.wait_for("BLMOVE", handle.id)
+        outside(monitor.wait_for, "BLMOVE", handle.id)
         consumer.ack(pull_one(consumer), [1, 2])
-        said, _ = process.communicate(timeout=30)
+        said, _ = outside(process.communicate, timeout=30)
     assert said == "[1, 2]\n"
 
 
@@ -273,19 +282,16 @@ def test_a_wait_survives_a_cut_connection_and_a_restart(
     far: Queue, near: Queue, proxy: Proxy, private_server: EmbeddedRedis
 ) -> None:
     handle = far.send("t")
-    got: list[Any] = []
-    waiter = threading.Thread(target=lambda: got.append(handle.result(30)))
-    with near.consumer(jobs=1, renew=False) as consumer:
+    with near.consumer(jobs=1, renew=False) as consumer, Together() as together:
         (job,) = consumer.pull()
         with monitoring(private_server.url) as monitor:
-            waiter.start()
-            monitor.wait_for("BLMOVE")
+            waiting = together.start(handle.result, 30)
+            outside(monitor.wait_for, "BLMOVE")
             proxy.cut()
-            monitor.wait_for("BLMOVE")  # it came back by itself
+            outside(monitor.wait_for, "BLMOVE")  # it came back by itself
             proxy.cut_reply(7)  # in the middle of the answer
             consumer.ack(job, {"a": 1})
-            waiter.join(30)
-    assert got == [{"a": 1}]
+            assert waiting.result(30) == {"a": 1}
 
 
 def test_a_client_of_the_users_with_little_patience(
@@ -295,11 +301,13 @@ def test_a_client_of_the_users_with_little_patience(
     handle = queue.send("t")
     with redis.Redis.from_url(server.url, socket_timeout=0.5) as client:
         impatient = Queue(queue.name, redis=client)
-        with ThreadPoolExecutor(1) as threads, monitoring(server.url) as monitor:
-            waiting = threads.submit(impatient.job(handle.id).result, 30)
-            monitor.wait_for("BLMOVE", times=3)
-            consumer.ack(pull_one(consumer), 7)
-            assert waiting.result(30) == 7
+        with Together() as together:
+            with monitoring(server.url) as monitor:
+                waiting = together.start(impatient.job(handle.id).result, 30)
+                outside(monitor.wait_for, "BLMOVE", times=3)
+                consumer.ack(pull_one(consumer), 7)
+                assert waiting.result(30) == 7
+        impatient.close()
 
 
 def test_handles_say_what_they_are(queue: Queue, make_server: Callable[..., EmbeddedRedis]) -> None:

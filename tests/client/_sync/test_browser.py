@@ -1,17 +1,12 @@
+# Generated from tests/client/_async/test_browser.py (`make generate`): do not edit.
 """A browser's credit: what it is shown is not in its hands, and still counts."""
 
-import asyncio
-
-import pytest
-
-from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
-from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.credit import GrantCredit, WindowCredit
 
 
 def fill(queue: Queue, count: int, size: int = 1) -> list[str]:
-    return [queue.send("t", ["x" * size]).id for _ in range(count)]
+    return [(queue.send("t", ["x" * size])).id for _ in range(count)]
 
 
 def ids(jobs: list) -> list[str]:  # type: ignore[type-arg]
@@ -22,7 +17,11 @@ def test_without_credit_it_is_shown_nothing(queue: Queue) -> None:
     """Q-34, X-22: and that is no end."""
     sent = fill(queue, 3)
     with queue.consumer(jobs=0, mode="browse", renew=False) as browser:
-        assert (browser.pull(), browser.receive(5), list(browser.drain())) == ([], None, [])
+        assert (
+            browser.pull(),
+            browser.receive(5),
+            [jobs for jobs in browser.drain()],
+        ) == ([], None, [])
         assert browser.interest(2) == "browsers"
         assert ids(browser.pull()) == sent[:2]
 
@@ -32,7 +31,12 @@ def test_a_window_is_free_again_at_once(queue: Queue) -> None:
     sent = fill(queue, 5)
     for options in ({"jobs": 2}, {"credit": WindowCredit(2)}):
         with queue.consumer(mode="browse", renew=False, **options) as browser:  # type: ignore[arg-type]
-            assert [ids(browser.pull()) for _ in range(4)] == [sent[:2], sent[2:4], sent[4:], []]
+            assert [ids(browser.pull()) for _ in range(4)] == [
+                sent[:2],
+                sent[2:4],
+                sent[4:],
+                [],
+            ]
             assert browser.held == 0
 
 
@@ -84,24 +88,4 @@ def test_it_receives_what_is_there_and_what_comes(queue: Queue) -> None:
             if len(seen) == 5:
                 browser.stop()
         assert seen == sent
-    assert queue.counts().ready == 5
-
-
-@pytest.mark.parametrize("grant", [0, 3])
-def test_it_is_the_same_for_asyncio(
-    queue: Queue, server: EmbeddedRedis, queue_name: str, grant: int
-) -> None:
-    sent = fill(queue, 5)
-
-    async def main() -> None:
-        async with AsyncQueue(queue_name, server.url) as other:
-            credit = GrantCredit(grant)
-            async with other.consumer(mode="browse", credit=credit, renew=False) as browser:
-                assert ids(await browser.pull()) == sent[:grant]
-                assert (await browser.pull(), await browser.receive(5)) == ([], None)
-                assert browser.state == "not_interested"
-                assert await browser.grant(1) == "browsers"
-                job = await browser.receive(5)
-                assert job is not None and job.id == sent[grant]
-
-    asyncio.run(main())
+    assert (queue.counts()).ready == 5

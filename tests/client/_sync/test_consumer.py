@@ -1,7 +1,5 @@
+# Generated from tests/client/_async/test_consumer.py (`make generate`): do not edit.
 """The consumer from Python: credit that the queue honours, the end of credit, lost connections."""
-
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -19,15 +17,14 @@ from rqueue.model.job import Delivery
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Window
 from rqueue.protocol.credit import GrantCredit, SharedCredit, WindowCredit
-from rqueue.testing import move_time
-from rqueue.transport.redis_client import execute
+from tests.support.both import Together, move_time, outside
 from tests.support.monitor import monitoring
 from tests.support.proxy import Proxy
 from tests.support.pulling import pull, pull_one
 
 
 def fill(queue: Queue, count: int) -> list[str]:
-    return [queue.send("t", [i]).id for i in range(count)]
+    return [(queue.send("t", [i])).id for i in range(count)]
 
 
 def ids(jobs: list[Delivery]) -> list[str]:
@@ -72,7 +69,11 @@ def test_a_window_comes_back_when_jobs_are_settled(queue: Queue) -> None:
     sent = fill(queue, 6)
     with queue.consumer(credit=WindowCredit(2), renew=False) as consumer:
         jobs = consumer.pull()
-        assert (ids(jobs), consumer.state, consumer.pull()) == (sent[:2], "not_interested", [])
+        assert (ids(jobs), consumer.state, consumer.pull()) == (
+            sent[:2],
+            "not_interested",
+            [],
+        )
         assert ids(consumer.settle(ack=jobs[:1], pull=True)) == sent[2:3]
         assert consumer.grant(2) == "notified"
         assert ids(consumer.pull()) == sent[3:5]
@@ -119,8 +120,8 @@ def test_a_grant_that_is_full_in_hand_opens_again(queue: Queue) -> None:
         assert (consumer.state, credit.jobs) == ("interested", 1)
         consumer.settle(ack=jobs)
         assert consumer.state == "interested"
-        assert queue.send("t").handed_to == consumer.name
-        assert queue.send("t").handed_to == ""
+        assert (queue.send("t")).handed_to == consumer.name
+        assert (queue.send("t")).handed_to == ""
         assert len(sent) == 3
 
 
@@ -177,7 +178,7 @@ def test_credit_follows_a_recall(queue: Queue) -> None:
     credit = WindowCredit(3)
     with queue.consumer(credit=credit, renew=False) as consumer:
         jobs = consumer.pull()
-        execute(queue.redis, commands.cancel(queue.keys, sent[1]))
+        queue._run(commands.cancel(queue.keys, sent[1]))
         # what it counted as settled was not: the reply, or the call, was lost
         consumer._settled(jobs[:1], (), (), (), (), b"", 0)
         assert credit.jobs_used == 2
@@ -193,7 +194,7 @@ def test_credit_is_free_again_when_the_registration_is_lost(queue: Queue) -> Non
     assert len(consumer.pull()) == 2
     move_time(queue, 5000)
     with queue.consumer(jobs=5, renew=False) as other:
-        execute(queue.redis, commands.renew(queue.keys, 1000, []))
+        queue._run(commands.renew(queue.keys, 1000, []))
         assert len(other.pull()) == 2
         with pytest.raises(RegistrationLost, match="lease"):
             consumer.pull()
@@ -214,7 +215,7 @@ def test_stop_keeps_what_is_held_and_tells_what_was_handed_over(queue: Queue) ->
         assert (first.handed_to, second.handed_to) == (consumer.name, "")
         assert ids(consumer.stop()) == [first.id]
         assert (consumer.state, consumer.held, consumer.stop()) == ("not_interested", 1, [])
-        assert queue.send("t").handed_to == ""
+        assert (queue.send("t")).handed_to == ""
         assert consumer.pull() == []
         assert consumer.ack(first.id)
         assert consumer.interest(1) == "notified"
@@ -240,7 +241,7 @@ def test_drain_goes_on_until_nothing_is_left(queue: Queue) -> None:
             seen += ids(jobs)
             consumer.settle(ack=jobs)
         assert (seen, consumer.state) == (sent, "not_interested")
-        assert queue.send("t").handed_to == ""
+        assert (queue.send("t")).handed_to == ""
 
 
 def test_drain_passes_over_many_cancelled_jobs(queue: Queue) -> None:
@@ -257,7 +258,7 @@ def test_a_browser_flushes_pages(queue: Queue) -> None:
         assert ids(browser.pull()) == sent[:2]
         assert ids(browser.flush()) == sent[2:]
         assert browser.stop() == []
-    assert queue.counts().ready == 5
+    assert (queue.counts()).ready == 5
 
 
 # -- connections -----------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ def test_a_reply_that_is_lost_loses_no_job(far: Queue, near: Queue, proxy: Proxy
         proxy.cut_reply(10)
         with pytest.raises(ConnectionLost):
             consumer.pull()
-        assert near.counts().held == 3  # it has them, and does not know
+        assert (near.counts()).held == 3  # it has them, and does not know
         assert ids(consumer.pull(recall=True)) == sent[:3]
         proxy.swallow_reply()
         with pytest.raises(ConnectionLost):
@@ -280,23 +281,20 @@ def test_a_reply_that_is_lost_loses_no_job(far: Queue, near: Queue, proxy: Proxy
         assert ids(consumer.pull(recall=True)) == sent[3:]
         consumer.settle(ack=sent)
         assert consumer.refused == sent[:3]  # the first settle had counted
-    assert near.counts().meta["acked"] == "5"
+    assert (near.counts()).meta["acked"] == "5"
 
 
 def test_a_wait_says_that_wake_ups_may_be_lost(far: Queue, near: Queue, proxy: Proxy) -> None:
-    with (
-        far.consumer(jobs=3, renew=False) as consumer,
-        monitoring(near.settings.url or "") as monitor,
-    ):
-        with ThreadPoolExecutor(1) as thread:
-            waiting = thread.submit(consumer.wait, 20)
-            monitor.wait_for("BLPOP")
+    with far.consumer(jobs=3, renew=False) as consumer, Together() as together:
+        with monitoring(near.settings.url or "") as monitor:
+            waiting = together.start(consumer.wait, 20)
+            outside(monitor.wait_for, "BLPOP")
             proxy.cut()
             assert waiting.result(20) == []
         sent = fill(near, 1)
         assert [wake.kind for wake in consumer.wait(20)] == ["reconnected"]
         with pytest.raises(ConnectionLost):
-            consumer.pull(recall=True)  # its other connection was cut too, which nobody saw yet
+            consumer.pull(recall=True)  # its other connection was cut too, unnoticed so far
         assert ids(consumer.pull(recall=True)) == sent
 
 
@@ -314,11 +312,9 @@ def test_a_wait_while_redis_is_away(far: Queue, proxy: Proxy, near: Queue) -> No
 
 
 def test_a_lease_is_renewed_beside_the_work(queue: Queue, server: EmbeddedRedis) -> None:
-    with monitoring(server.url) as monitor, queue.consumer(lease=1.2) as consumer:
-        monitor.wait_for("EVALSHA", "1200", consumer.name, times=2)
-        threads = [thread.name for thread in threading.enumerate()]
-        assert "rqueue-renew" in threads
-    assert "rqueue-renew" not in [thread.name for thread in threading.enumerate()]
+    with monitoring(server.url) as monitor:
+        with queue.consumer(lease=1.2) as consumer:
+            outside(monitor.wait_for, "EVALSHA", "1200", consumer.name, times=2)
 
 
 def test_a_cancelled_job_is_revoked(queue: Queue, consumer: Consumer) -> None:
@@ -336,4 +332,4 @@ def test_closing_over_a_cut_connection(far: Queue, near: Queue, proxy: Proxy) ->
     with far.consumer(jobs=1, renew=False) as consumer:
         assert ids(consumer.pull()) == sent
         proxy.cut()
-    assert near.counts().ready == 1
+    assert (near.counts()).ready == 1

@@ -1,3 +1,4 @@
+# Generated from tests/client/_async/test_enqueue.py (`make generate`): do not edit.
 """Enqueue: options, one job per id whatever happens to the connection, errors of the server."""
 
 import logging
@@ -48,7 +49,7 @@ def test_a_task_and_a_name(queue: Queue, consumer: Consumer) -> None:
 
 def test_a_parameter_may_have_any_name(queue: Queue, consumer: Consumer) -> None:
     queue.enqueue("t", task="a", self="b", args=1)
-    assert unpack(pull_one(consumer).body)[2] == {"task": "a", "self": "b", "args": 1}
+    assert unpack((pull_one(consumer)).body)[2] == {"task": "a", "self": "b", "args": 1}
 
 
 def test_options_of_one_job(queue: Queue, consumer: Consumer) -> None:
@@ -79,8 +80,8 @@ def test_due_times(queue: Queue) -> None:
 
 def test_one_id_is_one_job(queue: Queue, consumer: Consumer) -> None:
     bound = add.options(id="order-7")
-    assert queue.enqueue(bound, 1).created
-    assert not queue.enqueue(bound, 2).created
+    assert (queue.enqueue(bound, 1)).created
+    assert not (queue.enqueue(bound, 2)).created
     job = pull_one(consumer)
     assert unpack(job.body)[1] == [1]
     consumer.ack(job, 1)
@@ -113,7 +114,7 @@ def test_what_raises_stores_nothing(queue: Queue) -> None:
         queue.enqueue_many([Call(add, (1,)), Call(add, ())])
     with pytest.raises(NoConsumer):
         queue.send("t", options=Options(immediate=True))
-    assert queue.counts().ready == 0
+    assert (queue.counts()).ready == 0
 
 
 def test_immediate_is_handed_to_who_waits(queue: Queue, consumer: Consumer) -> None:
@@ -130,13 +131,13 @@ def test_other_queues_over_one_connection(queue: Queue, consumer: Consumer) -> N
     assert other.redis is queue.redis
     handle = queue.enqueue_request(JobRequest("t", (), {}, Options(), (), other.name))
     assert handle.queue == other.name
-    assert (queue.counts().ready, other.counts().ready) == (0, 1)
+    assert ((queue.counts()).ready, (other.counts()).ready) == (0, 1)
 
 
 def test_namespaces_are_apart(queue: Queue, server: EmbeddedRedis) -> None:
     with Queue(queue.name, server.url, namespace="other") as other:
         other.send("t")
-        assert (queue.counts().ready, other.counts().ready) == (0, 1)
+        assert ((queue.counts()).ready, (other.counts()).ready) == (0, 1)
 
 
 @pytest.mark.parametrize("after", [0, 1, 4, 9])
@@ -148,16 +149,16 @@ def test_a_reply_that_is_cut_makes_no_second_job(
     handle = far.send("t", [1])
     assert proxy.wait_cut()
     assert handle.created  # it was sent twice, but this call made the job
-    assert near.counts().ready == 2
+    assert (near.counts()).ready == 2
 
     proxy.cut_reply(after)
     mine = far.send("t", options=Options(id="mine"))
-    assert (mine.id, near.counts().ready) == ("mine", 3)
+    assert (mine.id, (near.counts()).ready) == ("mine", 3)
 
     proxy.cut_reply(after)
     handles = far.enqueue_many([Call("t", (i,)) for i in range(300)])
     assert all(handle.created for handle in handles)
-    assert near.counts().ready == 303
+    assert (near.counts()).ready == 303
 
 
 def test_a_server_that_is_away_and_comes_back(far: Queue, proxy: Proxy) -> None:
@@ -167,7 +168,7 @@ def test_a_server_that_is_away_and_comes_back(far: Queue, proxy: Proxy) -> None:
     assert isinstance(error.value, RedisUnavailable)
     assert f"127.0.0.1:{proxy.port}" in str(error.value)
     proxy.accept()
-    assert far.send("t").created
+    assert (far.send("t")).created
 
 
 def test_scripts_survive_a_flush_and_a_restart(near: Queue, private_server: EmbeddedRedis) -> None:
@@ -176,7 +177,7 @@ def test_scripts_survive_a_flush_and_a_restart(near: Queue, private_server: Embe
     near.send("t")
     private_server.restart()
     near.send("t")
-    assert near.counts().ready == 3
+    assert (near.counts()).ready == 3
 
 
 def test_a_server_without_memory_stores_nothing(
@@ -187,10 +188,10 @@ def test_a_server_without_memory_stores_nothing(
         with pytest.raises(RedisOutOfMemory):
             for _ in range(100):
                 queue.send("t", ["x" * 100_000])
-        before = queue.counts().ready
+        before = (queue.counts()).ready
         with pytest.raises(RedisOutOfMemory):
             queue.send("t", ["x" * 100_000])
-        assert queue.counts().ready == before
+        assert (queue.counts()).ready == before
 
 
 def test_a_policy_that_evicts_is_warned_of_once(
@@ -224,7 +225,8 @@ def test_a_server_that_hides_itself_is_no_trouble(
         )
     url = private_server.tcp_url.replace("redis://", "redis://app:pw@")
     server_check._seen.discard(url)
-    with caplog.at_level(logging.INFO, "rqueue"), Queue(queue_name, url) as queue:
-        assert queue.send("t").created
+    with caplog.at_level(logging.INFO, "rqueue"):
+        with Queue(queue_name, url) as queue:
+            assert (queue.send("t")).created
     assert "cannot look at the settings" in caplog.text
     assert "pw@" not in caplog.text

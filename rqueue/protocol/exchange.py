@@ -12,34 +12,65 @@ from typing import Any, Generic, TypeVar
 
 from redis import exceptions as rx
 
+from rqueue.errors import WrongServer
 from rqueue.protocol import scripts
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import translate
+from rqueue.protocol.policies import PLAIN, Kind, UnknownPolicy
 
 __all__ = ["Exchange"]
 
 R = TypeVar("R")
 
+KNOWN: dict[str, Kind] = {}
+"""Meta key -> the kind of that queue, where it is not a plain one, as a server said last. A process
+asks once for each queue; where the same name is a queue of another kind on another server, or was
+made anew, each script says so before it writes, and the other one is sent."""
+
+_KINDS_MOST = 3
+"""How often one call is sent again because the queue is of another kind: it may be changed just
+then."""
+
 
 class Exchange(Generic[R]):
     """A script call under way. queue, consumer: for the messages of errors."""
 
-    __slots__ = ("_forgotten", "call", "consumer", "queue")
+    __slots__ = ("_forgotten", "_told", "call", "consumer", "queue")
 
     def __init__(self, call: ScriptCall[R], queue: str = "", consumer: str = "") -> None:
         self.call = call
         self.queue = queue
         self.consumer = consumer
         self._forgotten: Exception | None = None
+        self._told = 0
 
     def command(self) -> tuple[Arg, ...]:
         """What to send now: the script by its hash, and its source once the server said that it
-        does not know it (a restart, a flush, a new primary)."""
+        does not know it (a restart, a flush, a new primary); that of the queue's kind, once a
+        script said which it is."""
         call = self.call
-        script = scripts.script(call.script)
+        script = self._script()
         if self._forgotten is None:
             return ("EVALSHA", script.sha, 2, *call.keys, *call.args)
         return ("EVAL", script.source, 2, *call.keys, *call.args)
+
+    def _script(self) -> scripts.Script:
+        kind = KNOWN.get(self.call.key, PLAIN) if KNOWN else PLAIN
+        return scripts.script(self.call.script, kind)
+
+    def _of_kind(self, stamp: str, url: str) -> Exception | None:
+        """The queue is of the kind with this stamp."""
+        try:
+            kind = Kind.parse(stamp)
+        except UnknownPolicy as error:
+            return WrongServer(f"{error}: this rqueue is too old for the queue", url=url)
+        self._told += 1
+        self._forgotten = None
+        if kind == PLAIN:
+            KNOWN.pop(self.call.key, None)
+        else:
+            KNOWN[self.call.key] = kind
+        return None
 
     def answered(self, reply: Any) -> R:
         """What a reply means, read by the call's own reader."""
@@ -48,9 +79,13 @@ class Exchange(Generic[R]):
     def refused(self, error: Exception, url: str) -> Exception | None:
         """What an error means: None where `command` is to be sent again, else the error to raise.
 
-        Nothing runs twice: a server says that it does not know a script before it begins. url:
-        where it was sent to. An error of the script itself names the line of its Lua file.
+        Nothing runs twice: a server says that it does not know a script before it begins, and a
+        script that the queue is of another kind before it writes. url: where it was sent to. An
+        error of the script itself names the line of its Lua file.
         """
+        said = str(error) if isinstance(error, rx.ResponseError) else ""
+        if said.startswith("KIND ") and self._told < _KINDS_MOST:
+            return self._of_kind(said.removeprefix("KIND "), url)
         if self._forgotten is None:
             if isinstance(error, rx.NoScriptError):
                 self._forgotten = error
@@ -59,7 +94,7 @@ class Exchange(Generic[R]):
             error.__context__ = self._forgotten  # a repeat, as that one was: see `translate`
         if (
             isinstance(error, rx.ResponseError)
-            and (place := scripts.script(self.call.script).locate(str(error))) is not None
+            and (place := self._script().locate(said)) is not None
         ):
             error.add_note(f"at {place}")
         return translate(

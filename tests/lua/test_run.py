@@ -2,6 +2,7 @@
 an error."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +12,12 @@ import redis.asyncio
 from redis.exceptions import NoScriptError, ResponseError
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import RedisBusy, ScriptError
+from rqueue.errors import RedisBusy, ScriptError, WrongServer
+from rqueue.protocol import exchange
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.exchange import Exchange
-from rqueue.protocol.scripts import SCRIPTS, Scripts
+from rqueue.protocol.policies import POLICIES, Policy
+from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
 from rqueue.transport.async_connection import AsyncConnection
 from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import execute
@@ -34,6 +37,34 @@ local step = ARGV[1]
 return redis.call('INCRBY', meta, step)
 """
 )
+
+WHICH = """\
+--- Whether the policy is part of the queue's kind.
+--- KEYS: meta
+--- ARGV: none
+--- REPLY: 1 or 0
+--- ERRORS: SCHEMA
+--- @include "queue/schema"
+local meta = KEYS[1]
+local fault = schema_fault(redis.call('HGET', meta, 'v'))
+if fault then return fault end
+local left = 0
+--- @each left = left(left)
+return left
+"""
+OTHER = """\
+--- Another one.
+--- HOOKS: left
+--- META: none
+--- JOB: none
+--- KEYS: none
+--- STORE: list
+--- ORDER: 90
+--- FAST: no
+--- STRUCTURE: none
+--- EXCLUDES: none
+local function other_left(left) return left + 1 end
+"""
 
 pytestmark = pytest.mark.each_server
 
@@ -168,11 +199,11 @@ def test_a_restarted_server_is_taught_again(private_server: EmbeddedRedis) -> No
 
 
 def test_a_server_that_never_learns_is_no_endless_loop() -> None:
-    exchange = Exchange(ONE)
-    assert exchange.command()[0] == "EVALSHA"
-    assert exchange.refused(NoScriptError("No matching script."), "redis://here") is None
-    assert exchange.command()[0] == "EVAL"
-    again = exchange.refused(NoScriptError("No matching script."), "redis://here")
+    sent = Exchange(ONE)
+    assert sent.command()[0] == "EVALSHA"
+    assert sent.refused(NoScriptError("No matching script."), "redis://here") is None
+    assert sent.command()[0] == "EVAL"
+    again = sent.refused(NoScriptError("No matching script."), "redis://here")
     assert isinstance(again, RedisBusy)
 
 
@@ -182,3 +213,63 @@ def test_every_shipped_script_compiles(client: redis.Redis, name: str) -> None:
         client.script_load(SCRIPTS.script(name).source)
     except ResponseError as error:
         pytest.fail(f"{name}: {error}")
+
+
+class TestKinds:
+    """A queue of another kind says so; its kind is remembered, once for each process and queue."""
+
+    @pytest.fixture
+    def other(
+        self, monkeypatch: pytest.MonkeyPatch, scripts: Scripts, tmp_path: Path
+    ) -> ScriptCall[int]:
+        """A script that asks policies, and a release that knows one more of them."""
+        lua = Path(str(find_lua()))
+        shutil.copytree(lua / "policies", tmp_path / "policies")
+        (tmp_path / "policies" / "other.lua").write_text(OTHER)
+        (tmp_path / "include" / "queue").mkdir()
+        shutil.copy(lua / "include/queue/schema.lua", tmp_path / "include/queue/schema.lua")
+        (tmp_path / "which.lua").write_text(WHICH)
+        monkeypatch.setitem(POLICIES, "other", Policy("other"))
+        monkeypatch.setattr(exchange, "KNOWN", {})
+        return ScriptCall("which", "rq:{which}:meta", (), int)
+
+    @each_driver
+    def test_it_is_learnt_once(
+        self, run: Run, private_server: EmbeddedRedis, other: ScriptCall[int]
+    ) -> None:
+        with redis.Redis.from_url(private_server.url) as client:
+
+            def asked() -> int:
+                stats = client.info("commandstats")
+                return sum(
+                    stats.get(f"cmdstat_{w}", {"calls": 0})["calls"] for w in ("eval", "evalsha")
+                )
+
+            assert run(private_server.url, other) == 0  # nothing is there: a plain queue
+            client.hset(other.key, "v", "1 levels other")
+            assert run(private_server.url, other) == 1
+            before = asked()
+            assert run(private_server.url, other) == 1
+            assert asked() == before + 1
+            client.hset(other.key, "v", "1")
+            assert run(private_server.url, other) == 0
+            assert exchange.KNOWN == {}
+
+    @each_driver
+    def test_what_this_release_does_not_know_is_an_error(
+        self, run: Run, private_server: EmbeddedRedis, other: ScriptCall[int]
+    ) -> None:
+        with redis.Redis.from_url(private_server.url) as client:
+            client.hset(other.key, "v", "1 levels other.2")
+            with pytest.raises(WrongServer, match=r"needs policy 'other\.2'.*too old"):
+                run(private_server.url, other)
+            client.delete(other.key)
+
+    def test_a_queue_that_changes_all_the_time_is_no_endless_loop(
+        self, other: ScriptCall[int]
+    ) -> None:
+        sent = Exchange(other)
+        stamps = ["KIND 1 levels other", "KIND 1"] * 2
+        ends = [sent.refused(ResponseError(stamp), "redis://here") for stamp in stamps]
+        assert ends[:3] == [None] * 3
+        assert isinstance(ends[3], ScriptError)

@@ -8,7 +8,6 @@ the stamp, before it writes anything; whoever sent it sends that kind's script f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
 from rqueue.protocol.policies import levels
@@ -46,7 +45,14 @@ class Kind(NamedTuple):
     @classmethod
     def parse(cls, stamp: str) -> Kind:
         """The kind of a queue with this stamp. Raises `UnknownPolicy`."""
-        return _parse(stamp)
+        schema, *words = stamp.split(" ")
+        if schema != SCHEMA:
+            raise UnknownPolicy(f"schema {schema!r}, where this release knows {SCHEMA!r}")
+        known = {policy.word: policy.name for policy in POLICIES.values()}
+        for word in words:
+            if word not in known:
+                raise UnknownPolicy(f"this queue needs policy {word!r}")
+        return cls.of(known[word] for word in words)
 
     @property
     def stamp(self) -> str:
@@ -58,18 +64,6 @@ class Kind(NamedTuple):
 
     def __str__(self) -> str:
         return "+".join(self.policies)
-
-
-@lru_cache
-def _parse(stamp: str) -> Kind:
-    schema, *words = stamp.split(" ")
-    if schema != SCHEMA:
-        raise UnknownPolicy(f"schema {schema!r}, where this release knows {SCHEMA!r}")
-    known = {policy.word: policy.name for policy in POLICIES.values()}
-    for word in words:
-        if word not in known:
-            raise UnknownPolicy(f"this queue needs policy {word!r}, which this release has not")
-    return Kind.of(known[word] for word in words)
 
 
 PLAIN = Kind((levels.POLICY.name,))

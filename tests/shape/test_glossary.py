@@ -55,13 +55,11 @@ RETIRED = {
 
 OPEN: dict[str, tuple[str, ...]] = {
     "hand": (
-        "rqueue/client",
         "rqueue/protocol",
         "tests/client",
         "tests/conformance",
     ),
     "hand over": (
-        "rqueue/client",
         "rqueue/protocol",
         "tests/client",
         "tests/soak",
@@ -69,12 +67,10 @@ OPEN: dict[str, tuple[str, ...]] = {
     "lane": ("rqueue/protocol",),
     "seat": ("rqueue/protocol",),
     "bury": ("rqueue/protocol",),
-    "wire": ("tests/client",),
     "outbox": ("rqueue/protocol",),
     "give back": (
         "rqueue/client",
         "rqueue/protocol",
-        "rqueue/transport",
         "tests/client",
     ),
     "whoever": (

@@ -120,8 +120,8 @@ def aqueue(name: str = "default") -> AsyncQueue:
 async def _close_with_loop(
     loop: asyncio.AbstractEventLoop, root: AsyncQueue
 ) -> AsyncGenerator[None, None]:
-    # asyncio.run and its like finish a loop's open asynchronous generators: nothing else tells
-    # that the loop is about to end
+    # asyncio.run and its like finish a loop's open asynchronous generators: no other event
+    # comes before a loop ends
     try:
         yield
     finally:

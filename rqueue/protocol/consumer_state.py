@@ -41,7 +41,7 @@ BROWSE_MAX = 500
 
 
 def consumer_name(prefix: str = "") -> str:
-    """A name nobody had before: host, process, and chance (H-12)."""
+    """A name that no consumer had before: host, process, and chance (H-12)."""
     host = socket.gethostname().split(".")[0]
     return f"{prefix or host}:{os.getpid()}:{token_hex(4)}"
 
@@ -91,7 +91,7 @@ class ConsumerState(CreditWindow):
         self._held: dict[str, int] = {}
         self._rows = SettledRows(keys.queue, self.worker) if history else None
         self._unread: deque[Delivery] = deque()
-        """In these hands, and given to nobody yet: what comes next."""
+        """Held, and not returned to the caller yet: what comes next."""
         self._doubtful = False
         """A reply or a wake-up may be lost: what is held has to be asked for."""
         self._lost = False
@@ -99,9 +99,9 @@ class ConsumerState(CreditWindow):
         self.rejoined = 0
         """How often its lease had ended and it joined again."""
         self._tight = False
-        """The next job does not fit into the bytes left: told when it is gone."""
+        """The next job does not fit into the bytes left: a wake-up follows when it is gone."""
         self._recalled_to = 0
-        """Last position that a recall named: a hand-over up to it that is heard later is old."""
+        """Last position that a recall named: a direct delivery up to it, if read later, is old."""
         self._asked = b""
         """The last job a recall was made for."""
         self._look = True
@@ -114,7 +114,7 @@ class ConsumerState(CreditWindow):
 
     @property
     def held(self) -> int:
-        """Jobs in its hands, as far as it knows."""
+        """Jobs that it holds, as far as it knows."""
         return len(self._held)
 
     @property
@@ -145,7 +145,7 @@ class ConsumerState(CreditWindow):
         )
 
     def _forget(self) -> None:
-        """Its registration is over: nothing is in these hands any more."""
+        """Its registration is over: it holds nothing any more."""
         self.term = self.state = ""
         self._unread.clear()
         self._doubtful = self._tight = False
@@ -156,7 +156,7 @@ class ConsumerState(CreditWindow):
         if self._rows is not None:
             self._rows.clear()
 
-    # -- what comes into these hands, and what leaves them -----------------------------------------
+    # -- what is held, and what is not any more ----------------------------------------------------
 
     def _keep(self, id_: str, size: int) -> None:
         self._held[id_] = size
@@ -175,7 +175,7 @@ class ConsumerState(CreditWindow):
     def _take(self, pulled: Pulled, *, settled_only: bool = False) -> list[Delivery]:
         self.now, self.state, timer_ms, refused, _, flat = pulled
         if not settled_only:
-            # a settle without a pull says nothing of the schedule: who watches it goes on
+            # a settle without a pull says nothing of the schedule: its watcher goes on
             self.timer_ms, self._timer_from = timer_ms, monotonic()
             self._tight = self.state == "not_interested"
         self.refused = [id_.decode() for id_ in refused]
@@ -194,7 +194,7 @@ class ConsumerState(CreditWindow):
         return jobs
 
     def _hear(self, wakes: Iterable[Wake]) -> None:
-        """Keep what was handed over for the next `receive`."""
+        """Keep what was delivered directly for the next `receive`."""
         self._unread.extend(job for wake in wakes if (job := wake.job) is not None)
 
     def _take_unread(self) -> list[Delivery]:
@@ -203,13 +203,13 @@ class ConsumerState(CreditWindow):
         return jobs
 
     def _overtakes(self, pulled: Pulled) -> bool:
-        """Whether these jobs come behind one that was handed over and is not heard of yet: then
+        """Whether these jobs come behind one that was delivered directly and not read yet: then
         what is held has to be asked for, or they would be begun before it (X-25)."""
         behind = pulled.behind
         return bool(behind) and behind != self._asked and behind.decode() not in self._held
 
     def _take_recalled(self, pulled: Pulled, recall: Recall) -> list[Delivery]:
-        """The queue said all that is in these hands: what it did not name is not. Returns what it
+        """The queue named all that this consumer holds, and nothing else is held. Returns what it
         named, in the order in which it was taken."""
         pulled = pulled._replace(jobs=recall.jobs)
         named = set(map(bytes.decode, pulled.jobs[::2]))
@@ -218,7 +218,7 @@ class ConsumerState(CreditWindow):
         self._doubtful = False
         self._unread.clear()
         jobs = self._take(pulled)
-        # whoever is handed a job after this has a later position
+        # a job that is delivered after this has a later position
         self._recalled_to = max([self._recalled_to, *map(position_of, jobs)])
         return jobs
 
@@ -332,7 +332,7 @@ class ConsumerState(CreditWindow):
     def _interest_call(self, window: Window) -> commands.ScriptCall[str]:
         return commands.interest(self.keys, self.name, self.term, window)
 
-    # -- a browser: what it sees is not in its hands, so its credit comes back at once, but for that
+    # -- a browser: it does not hold what it sees, so its credit comes back at once, but for that
     # of a grant, which is used up --
 
     def _browse_call(self, most: int = BROWSE_MAX) -> commands.ScriptCall[Page]:

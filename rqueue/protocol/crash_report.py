@@ -1,4 +1,4 @@
-"""What whoever takes back a dead worker's jobs logs of those that are dead now themselves."""
+"""The log lines about jobs that are dead letters now, for the client that reclaims them."""
 
 from __future__ import annotations
 

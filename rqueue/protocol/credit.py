@@ -1,6 +1,6 @@
 """Credit: how much a consumer may still hold, in jobs and in bytes (Q-48 to Q-51).
 
-The queue checks credit itself, in the step that hands jobs over, so nothing is ever taken back: a
+The queue checks credit itself, in the step that delivers jobs, so nothing is ever taken back: a
 consumer says its window (all that it may hold) before it pulls, and a manager computes that window.
 `queue.consumer(jobs=10, bytes=...)` needs none of this; a manager is for what a fixed window cannot
 say: credit that grows and shrinks, grants that are used up, one window for several consumers.
@@ -11,7 +11,7 @@ say: credit that grows and shrinks, grants that are used up, one window for seve
 | `GrantCredit` | never: grant more | Q-51 |
 | `SharedCredit` | when a job is settled, to all consumers that share it | Q-49 |
 
-Sizes are those of the stored values, in bytes. In all of them a consumer with nothing in its hands
+Sizes are those of the stored values, in bytes. In all of them a consumer that holds nothing
 may take one job that is larger than its bytes, or it would wait for ever (X-11, X-12).
 
 Nothing here does I/O. Managers belong to the thread of their consumer; a `SharedCredit` may be
@@ -31,14 +31,14 @@ __all__ = ["UNLIMITED", "Credit", "GrantCredit", "SharedCredit", "WindowCredit"]
 UNLIMITED = -1
 """No limit, for jobs or for bytes. Added to a limit it makes it unlimited."""
 
-_MANY = 2**31 - 1  # a window of jobs is a number; this one is beyond what anybody holds
+_MANY = 2**31 - 1  # a window of jobs is a number; this one is beyond what any consumer holds
 
 
 class Credit(Protocol):
     """What a consumer asks of its credit manager."""
 
     narrows: bool
-    """Whether the window shrinks when jobs are settled, so that the queue must be told."""
+    """Whether the window shrinks when jobs are settled, so that the queue must learn of it."""
 
     def window(self, held: int, held_bytes: int) -> Window:
         """All that the consumer may hold now, given what it holds."""
@@ -49,11 +49,11 @@ class Credit(Protocol):
         ...
 
     def take(self, size: int) -> None:
-        """A job of `size` bytes came into the consumer's hands."""
+        """The consumer got a job of `size` bytes."""
         ...
 
     def restore(self, jobs: int, bytes: int) -> None:
-        """So many jobs left its hands."""
+        """It holds so many jobs less."""
         ...
 
     def add(self, jobs: int = 0, bytes: int = 0) -> None:
@@ -127,7 +127,7 @@ class WindowCredit:
         return True
 
     def take(self, size: int) -> None:
-        """Count a job that the queue handed over."""
+        """Count a job that the queue delivered."""
         self.jobs_used += 1
         self.bytes_used += size
 
@@ -151,7 +151,7 @@ class WindowCredit:
         return _window(self.jobs_limit, self.bytes_limit, held, held_bytes)
 
     def idle(self, held: int, held_bytes: int) -> Window | None:
-        """Waiting costs nobody anything: the window stays."""
+        """Waiting takes no credit from others: the window stays."""
         return None
 
     def leave(self) -> None:
@@ -162,7 +162,7 @@ class WindowCredit:
 class GrantCredit:
     """A grant that is used up by taking jobs; settling gives nothing back (Q-51).
 
-    Credit is counted when a job is in the consumer's hands, not when it is asked for: a pull that
+    Credit is counted when a job is delivered, not when it is asked for: a pull that
     finds nothing costs nothing.
     """
 
@@ -187,7 +187,7 @@ class GrantCredit:
         return True
 
     def take(self, size: int) -> None:
-        """Count a job that the queue handed over."""
+        """Count a job that the queue delivered."""
         self._held += 1
         if self.jobs > 0:
             self.jobs -= 1

@@ -1,4 +1,4 @@
-"""The window that a consumer tells its queue: its own, or what its credit manager computes."""
+"""The window that a consumer sends to its queue: its own, or what its credit manager computes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CreditWindow:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the stored values of the jobs in its hands."""
+        """Bytes of the stored values of the jobs that it holds."""
         return sum(self._held.values())
 
     def _window(self) -> Window:
@@ -39,7 +39,7 @@ class CreditWindow:
 
     def _narrow_window(self) -> Window | None:
         """Before jobs are settled without a pull: the window that the queue must know of first, or
-        it could hand over what was not granted."""
+        it could deliver more than was granted."""
         if self.credit is None or not self.credit.narrows or self.state == "not_interested":
             return None
         return self._window()

@@ -1,7 +1,7 @@
 """What an error reply of Redis means, and the loss of a connection: one table for every caller.
 
 Three things are to be known of each: which error of `rqueue.errors` it is; whether it passes by
-itself (`RedisUnavailable`: wait, and try again) or stays until somebody changes something
+itself (`RedisUnavailable`: wait, and try again) or stays until an operator changes something
 (`UnusableServer`); and whether the command may have been carried out all the same (the error's
 `outcome_unknown`). A command that Redis answered with an error was not carried out. One whose
 answer was lost may have been, and stays so when a repeat of it is refused: see `unsure`.
@@ -49,7 +49,7 @@ REPLIES: dict[str, Meaning] = {
     "TRYAGAIN": Meaning(errors.RedisBusy, "a slot of the cluster is being moved: {said}"),
     "ASK": Meaning(errors.RedisBusy, "a slot of the cluster is being moved: {said}"),
     "CLUSTERDOWN": Meaning(errors.RedisBusy, "the cluster is down: {said}"),
-    # these stay until somebody changes something
+    # these stay until an operator changes something
     "NOAUTH": Meaning(errors.AuthenticationFailed, "Redis refuses the login: {said}"),
     "WRONGPASS": Meaning(errors.AuthenticationFailed, "Redis refuses the login: {said}"),
     "DENIED": Meaning(errors.AuthenticationFailed, "Redis refuses the connection: {said}"),

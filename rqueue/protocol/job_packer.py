@@ -122,7 +122,7 @@ def call_of(value: object) -> Call:
 
 
 class Packed(NamedTuple):
-    """A job's id and envelope. `own`: the id was made here, so that nobody can have used it."""
+    """A job's id and envelope. `own`: the id was made here, so that no other job can have it."""
 
     id: str
     body: bytes

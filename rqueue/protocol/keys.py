@@ -53,7 +53,7 @@ class QueueKeys:
         return self.base + "scheduled"
 
     def held(self, consumer: str) -> str:
-        """list: ids in a consumer's hands, in the order it acquired them."""
+        """list: ids that a consumer holds, in the order it acquired them."""
         return f"{self.base}held:{consumer}"
 
     def running(self, consumer: str) -> str:
@@ -92,7 +92,7 @@ class QueueKeys:
 
     @property
     def notified(self) -> str:
-        """zset: consumers that were told of work, by the time they are to have pulled."""
+        """zset: consumers that were notified, by the time they are to have pulled."""
         return self.base + "notified"
 
     @property
@@ -106,7 +106,7 @@ class QueueKeys:
         return self.base + "browsers"
 
     def wake(self, consumer: str) -> str:
-        """list: what a consumer is told: "w" (pull), "J..." (a job), "X<id>" (revoked)."""
+        """list: messages to a consumer: "w" (pull), "J..." (a job), "X<id>" (revoked)."""
         return f"{self.base}wake:{consumer}"
 
     @property
@@ -136,11 +136,11 @@ class QueueKeys:
 
     @property
     def awaited(self) -> str:
-        """hash: ids whose result somebody waits for."""
+        """hash: ids whose result a client waits for."""
         return self.base + "awaited"
 
     def result(self, id: str) -> str:
-        """list of one record, with a lifetime: whoever waits moves it onto itself."""
+        """list of one record, with a lifetime: each waiter moves it onto itself."""
         return f"{self.base}result:{id}"
 
     def write(self, run: str) -> str:

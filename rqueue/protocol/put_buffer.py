@@ -69,7 +69,7 @@ def backoff(attempt: int) -> float:
 
 
 class PutListeners:
-    """Who is told what became of puts. Exceptions of theirs are logged: nobody waits for them."""
+    """The listeners of one putter. Their exceptions are logged: no caller waits for them."""
 
     def __init__(self, queue: str, on_error: ErrorListener | None) -> None:
         self._queue = queue
@@ -86,7 +86,7 @@ class PutListeners:
                     log.exception("put listener %s failed for job %s", listener, item.handle.id)
 
     def tell_failed(self, error: Exception, batch: list[Item]) -> list[Put]:
-        """These cannot be stored; returns them as they are told."""
+        """These cannot be stored; returns them as the error listeners get them."""
         puts = [item.put() for item in batch]
         if puts and not self.failed:
             text = "%s for queue %s could not be stored (the first is %s): %s"

@@ -1,7 +1,7 @@
 """What a consumer holds, asked for page by page: after a lost reply, or a wake-up not heard (H-18).
 
-A page names what is in these hands in the order in which it came there. The last page is the pull
-itself: what that takes follows.
+A page names the jobs that the consumer holds, in the order in which it got them. The last page is
+the pull itself: what that takes follows.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 All that the clients send may be repeated (an enqueue by its id). A connection that broke is tried
 again a few times. A server that takes no writes was perhaps demoted: the same call goes out once
-more over a new connection, which may lead to the new primary. Who waits for a result has time: an
+more over a new connection, which may lead to the new primary. A wait for a result has time: an
 outage is waited for.
 """
 
@@ -58,7 +58,7 @@ class Repeats:
         says that the outcome is not known, because an earlier answer was lost."""
         again = isinstance(error, ConnectionLost | RedisTimeout)
         if again:
-            # who could not be connected to in all the time there is, is not tried again
+            # a server that gave no connection in all the time there is, is not tried again
             waited = isinstance(error, RedisTimeout) and not error.outcome_unknown
             self._failures += TRIES if waited else 1
             if error.outcome_unknown and self._lost is None:

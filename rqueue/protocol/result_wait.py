@@ -140,8 +140,8 @@ class ResultWait:
 
     def block(self) -> tuple[str | float, ...]:
         """The command that blocks until the job ends, or for a slice of time. The list gets
-        its one element then; who moves it onto itself leaves it for the next who asks, and Redis
-        wakes every waiter in turn."""
+        its one element then. A waiter moves it onto itself, which leaves it for the next one, and
+        Redis wakes every waiter in turn."""
         pause = max(SHORTEST_WAIT_S, min(self.left, self._slice))
         return "BLMOVE", self._list, self._list, "LEFT", "LEFT", pause
 
@@ -181,7 +181,7 @@ class ResultWait:
 
     def moved(self, reply: Any) -> Record | None:
         """The record, from the answer to `block`, or None: go on waiting. A server that became a
-        replica ends all waits: whoever asks again learns where to go. Raises the server errors."""
+        replica ends all waits: the next call learns where to go. Raises the server errors."""
         if isinstance(reply, Exception):
             if isinstance(reply, RedisReadOnly):
                 return None
@@ -194,6 +194,6 @@ class ResultWait:
         pause = self._patience.pause(error, self.left)
         self._read_only = error if isinstance(error, RedisReadOnly) else None
         if self.timeout is None and not self._told and self._patience.tried:
-            self._told = True  # nobody else would say why it takes so long
+            self._told = True  # else nothing would say why it takes so long
             log.warning("Redis cannot be used: %s; the wait for job %s goes on", error, self.id)
         return pause

@@ -23,7 +23,7 @@ _UNKNOWN = Header(0, 0)
 class SettledRows:
     """Makes the rows of one consumer's settle calls.
 
-    Nobody tells it when the work on a job began, so that it began when the job came; it ended when
+    It does not know when the work on a job began: that counts as when the job came; it ended when
     it is settled. Times are Redis's: of the last reply, and what has passed here since.
     """
 
@@ -46,12 +46,12 @@ class SettledRows:
                 self._got[job.id] = job, now
 
     def gone(self, ids: Iterable[str]) -> None:
-        """These jobs are in other hands, or nowhere."""
+        """These jobs are not held any more."""
         for id_ in ids:
             self._got.pop(id_, None)
 
     def clear(self) -> None:
-        """Nothing is in these hands."""
+        """Nothing is held."""
         self._got.clear()
 
     def pack(
@@ -61,7 +61,7 @@ class SettledRows:
         retry: Sequence[Retried],
         reject: Sequence[tuple[str, bytes]],
     ) -> tuple[bytes, int]:
-        """The packed rows of a settle call, and how many; they are in no hands any more. None where
+        """The packed rows of a settle call, and how many; they are not held any more. None where
         none of the jobs is known."""
         ids: list[str] = [*ack, *(id_ for id_, _, _ in done)]
         outcomes, errors = ["ack"] * len(ids), [""] * len(ids)

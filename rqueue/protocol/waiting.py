@@ -1,4 +1,4 @@
-"""Why a job has not ended, in words: for errors of those who wait for it, and people who look."""
+"""Why a job has not ended, in words: for errors of waits, and for people who look."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _KINDS = {_JOB: "job", _REVOKED: "revoked", RECONNECTED: "reconnected"}
 
 
 class Wake(NamedTuple):
-    """What a consumer is told: an element of its wake list, taken apart when it is asked."""
+    """A message to a consumer: an element of its wake list, read when it is asked."""
 
     consumer: str
     element: bytes

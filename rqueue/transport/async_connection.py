@@ -68,7 +68,7 @@ class AsyncConnection:
         self._inner._close()
 
     async def connect(self) -> None:
-        """Connect, log in and see who answers, if not connected. Raises the tree of
+        """Connect, log in and check what answers, if not connected. Raises the tree of
         `rqueue.errors`."""
         inner = self._inner
         if inner.is_connected:

@@ -85,7 +85,7 @@ class AsyncWakeListener:
             poke.cancel()
         self._poked.clear()
         if not reader.done() or reader is not self._reader:
-            return []  # poked, or taken back meanwhile: somebody left
+            return []  # poked, or taken back meanwhile: another consumer left
         self._reader = None
         return reader.result()
 

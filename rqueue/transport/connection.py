@@ -49,7 +49,7 @@ class Connection:
         self._resp: RespSocket | None = None
 
     def connect(self) -> None:
-        """Connect, log in and see who answers, if not connected. Raises the tree of
+        """Connect, log in and check what answers, if not connected. Raises the tree of
         `rqueue.errors`."""
         inner = self._inner
         if self.connected:

@@ -1,4 +1,4 @@
-"""The server that somebody keeps running in a directory: found, and verified to be alive.
+"""The server that another program keeps running in a directory: found, and verified to be alive.
 
 `rqueue dev` keeps one in `.rqueue/` of a project's folder. Programs that are started there and are
 given no URL use it, so that development needs no settings.

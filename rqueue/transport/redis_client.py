@@ -27,8 +27,8 @@ R = TypeVar("R")
 
 
 class NotingRetry(Retry):
-    """Repeats what broke, and where it then fails otherwise tells of the first failure too: a
-    command whose answer was lost may have been carried out, whatever its repeat was told."""
+    """Repeats what broke, and where it then fails otherwise names the first failure too: a
+    command whose answer was lost may have been carried out, whatever the answer to its repeat."""
 
     def call_with_retry(
         self, do: Callable[[], R], fail: Callable[..., Any], *args: Any, **kwargs: Any
@@ -98,7 +98,7 @@ def _opened(
 
 
 def _fit(url: str, options: dict[str, Any]) -> None:
-    # whoever waits for a result has a connection meanwhile
+    # a wait for a result keeps its connection meanwhile
     options.setdefault("max_connections", 10_000)
     if url.startswith("unix"):
         options.pop("socket_connect_timeout", None)

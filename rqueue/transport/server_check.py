@@ -59,7 +59,7 @@ def check_greeting(greeting: Any, url: str) -> None:
 
 def check_refusal(refusal: rx.ResponseError, url: str) -> None:
     """Look at an error instead of a greeting: a login that is missing, or a server that is not
-    ready, is told at once. One that may not say HELLO, or does not know it, may do all the same."""
+    ready, raises at once. One that may not say HELLO, or does not know it, may do all the same."""
     said = translate(refusal, url=url)
     if isinstance(said, errors.RedisUnavailable) or "NOAUTH" in (
         getattr(refusal, "status_code", None) or str(refusal)

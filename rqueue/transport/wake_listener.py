@@ -1,7 +1,7 @@
 """Waiting for wake-ups on the wake lists of one or many consumers, with one blocked command.
 
 A wake-up is a hint (H-07): the truth is in the queue. After a lost connection the listener says so
-with an event `reconnected`, and whoever hears it pulls.
+with an event `reconnected`, after which its consumer pulls.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ SLACK_S = 10.0
 
 
 def unblocked(error: Exception) -> bool:
-    """Whether an error reply only says that the wait is over: the server became a replica. Whoever
-    waits again, over a new connection, learns where to go."""
+    """Whether an error reply only says that the wait is over: the server became a replica. The
+    next wait, over a new connection, learns where to go."""
     return str(error).startswith("UNBLOCKED")
 
 

@@ -76,7 +76,7 @@ class AsyncJobHandle(Generic[R_co]):
 
     async def cancel(self, *, held: bool = True) -> bool:
         """Cancel the job; True if it had not ended. Where a worker runs it already (`held`), the
-        worker is told and the outcome does not count any more."""
+        worker gets a wake-up and the outcome does not count any more."""
         return await self._queue.cancel(self.id, held=held)
 
     def __repr__(self) -> str:

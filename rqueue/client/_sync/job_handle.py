@@ -77,7 +77,7 @@ class JobHandle(Generic[R_co]):
 
     def cancel(self, *, held: bool = True) -> bool:
         """Cancel the job; True if it had not ended. Where a worker runs it already (`held`), the
-        worker is told and the outcome does not count any more."""
+        worker gets a wake-up and the outcome does not count any more."""
         return self._queue.cancel(self.id, held=held)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Build the calls of people who steer a queue."""
+"""Build the calls with which an operator steers a queue."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def check_rights(keys: QueueKeys) -> ScriptCall[list[str]]:
 
 
 def pause(keys: QueueKeys) -> ScriptCall[bool]:
-    """Hand out nothing (A-32); True if that is a change."""
+    """Deliver nothing (A-32); True if that is a change."""
     return ScriptCall("pause", keys.meta, (), _read_flag)
 
 
 def resume(keys: QueueKeys) -> ScriptCall[bool]:
-    """Hand out again; True if that is a change."""
+    """Deliver again; True if that is a change."""
     return ScriptCall("resume", keys.meta, (), _read_flag)
 
 
@@ -74,8 +74,8 @@ def unpark(keys: QueueKeys, cursor: str, tasks: Sequence[str]) -> ScriptCall[tup
 
 def cancel(keys: QueueKeys, id: str, *, held: bool = True, purge: bool = False) -> ScriptCall[str]:
     """Cancel a job; answers what it was (ready, scheduled, held), or why it was not cancelled
-    (holds: it is in a consumer's hands and `held` is False; dead, ended, unknown). purge: it ends
-    as purged, in whoever's hands it is."""
+    (holds: a consumer holds it and `held` is False; dead, ended, unknown). purge: it ends
+    as purged, whichever consumer holds it."""
     return ScriptCall(
         "cancel", keys.meta, [id, "purge" if purge else "1" if held else "0"], _read_word
     )
@@ -96,8 +96,8 @@ def purge(
 def purge_held(
     keys: QueueKeys, consumer: str, ids: Sequence[str]
 ) -> ScriptCall[tuple[int, list[str]]]:
-    """End jobs in this consumer's hands, which is told (X-04): how many, and the ids of those that
-    are live elsewhere by now."""
+    """End jobs that this consumer holds, with a wake-up to it (X-04): how many, and the ids
+    of those that are live elsewhere by now."""
 
     def read(reply: Any) -> tuple[int, list[str]]:
         return int(reply[1]), [text(id) for id in reply[2]]

@@ -108,8 +108,8 @@ def register(
 
     limits: attempts and crashes that a task's jobs may have, by its name; 0 where the task says
     nothing, "*" for all tasks. What a job says itself wins, what the queue says does not. token: of
-    whoever registers; with it the call may be repeated where its reply was lost, and answers the
-    same.
+    the client that registers; with it the call may be repeated where its reply was lost, and
+    answers the same.
     """
     args: list[Arg] = [consumer, mode, priority, window.jobs, window.bytes, lease_ms, slots, worker]
     args += (dumps(limits) if limits else "", token)

@@ -75,7 +75,7 @@ class Note:
 
 class Accepted(NamedTuple):
     """The queue's answer: how many jobs it took, which ids it knew already, and which consumer the
-    job was handed to directly ("" if none). `now`: ms, Redis's clock. `again`: the answer to an
+    job was delivered to directly ("" if none). `now`: ms, Redis's clock. `again`: the answer to an
     earlier try was lost, so that what is known now may be known from then."""
 
     now: int
@@ -106,7 +106,7 @@ def enqueue(
 ) -> ScriptCall[Accepted]:
     """Enqueue up to `BATCH_MAX` jobs in one step, in order (Q-01).
 
-    `immediate` (one job only): hand it to a consumer that waits, or store nothing (X-01).
+    `immediate` (one job only): deliver it to a consumer that waits, or store nothing (X-01).
     """
     if len(puts) == 1:
         put = puts[0]

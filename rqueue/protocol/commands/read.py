@@ -22,7 +22,7 @@ class Page(NamedTuple):
 
 class Entry(NamedTuple):
     """A job in the schedule (score: due ms), the dead letters (score: ms of its death; cause JSON)
-    or a consumer's hands (score: its place in them)."""
+    or what a consumer holds (score: its place there)."""
 
     job: Delivery
     score: float
@@ -75,8 +75,8 @@ class Shown(NamedTuple):
 
 
 class Awaited(NamedTuple):
-    """state: ended (with the record), ready, scheduled, parked, held, unknown; to who waits only
-    "live". Of a job that has not ended, for who does not wait: when it is due (ms; 0 = not
+    """state: ended (with the record), ready, scheduled, parked, held, unknown; with `wait` only
+    "live". Of a job that has not ended, without it: when it is due (ms; 0 = not
     scheduled), whether its queue is paused, how many consumers the queue has, browsers apart; who
     holds it, and since when it runs there (ms; 0 = not known); how many of its attempts failed, and
     the error of the last one as JSON.

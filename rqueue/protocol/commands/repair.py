@@ -1,4 +1,4 @@
-"""Build the calls of who checks a live queue, and repairs it."""
+"""Build the calls that check a live queue, and repair it."""
 
 from __future__ import annotations
 
@@ -144,8 +144,8 @@ def _read_count(reply: Any) -> int:
 
 
 def check_page(keys: QueueKeys, which: str, start: int, stop: int) -> ScriptCall[CheckedPage]:
-    """A page of one place (a list of jobs, the schedule, the dead letters, a consumer's hands), by
-    indexes as of LRANGE."""
+    """A page of one place (a list of jobs, the schedule, the dead letters, what a consumer holds),
+    by indexes as of LRANGE."""
     return ScriptCall("check_page", keys.meta, [which, start, stop], _read_page)
 
 

@@ -26,8 +26,8 @@ class Pulled(NamedTuple):
     """What came back. `jobs`: [id, value, ...] as bytes, in order. `timer_ms`: until the next due
     job, where this consumer is the one to watch it, else -1. `refused`: ids this consumer did not
     hold any more (its settle changed nothing for them). `behind`: the id after which these jobs
-    stand in its hands; one that it does not know was handed over before them, and has not been
-    heard of (X-25). Empty where nothing stands before them. `now`: ms, Redis's clock."""
+    stand among what it holds; one that it does not know was delivered directly before them, and is
+    not read yet (X-25). Empty where nothing stands before them. `now`: ms, Redis's clock."""
 
     now: int
     state: str
@@ -42,7 +42,7 @@ class Retried(NamedTuple):
     head of its level when due), "tail", "park" (aside until a worker knows its task or the delay is
     over; it keeps its place; error says why), "aside" (until the delay is over; it keeps its
     place). charge: whether it counts as an attempt. error: JSON.
-    deliveries: how often the job had been handed out before this time (`Header.deliveries`): an
+    deliveries: how often the job had been delivered before this time (`Header.deliveries`): an
     outcome of an earlier time, said again because its reply was lost, is refused; None: any time.
     """
 
@@ -111,7 +111,7 @@ def pull(
     keys: QueueKeys, consumer: str, term: str, window: Window, *, recall: int | None = None
 ) -> ScriptCall[Pulled]:
     """Acquire what the window allows (Q-40). `recall`: also return, first, what is held already,
-    from this place in the hands on: after a reconnect a reply may have been lost (H-18). Where
+    from this place of the list on: after a reconnect a reply may have been lost (H-18). Where
     there is more than a page of it, nothing is acquired (`rqueue.protocol.recall`)."""
     args: list[Arg] = [consumer, term, window.jobs, window.bytes, "" if recall is None else recall]
     return ScriptCall("pull", keys.meta, args, read_pulled)

@@ -106,12 +106,12 @@ def test_a_lost_job_that_is_not_due_goes_back_to_the_schedule(
 def test_a_lost_job_that_was_due_goes_back_among_those(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:
-    now = queue.counts().now
+    due = queue.counts().now + 60_000
     fill(queue, 1)
     queue.enqueue_puts(
-        [commands.Put(id_, b'["t"]', at_ms=now + ms) for id_, ms in (("x", 9), ("y", 7), ("z", 9))]
+        [commands.Put(id_, b'["t"]', at_ms=due + ms) for id_, ms in (("x", 9), ("y", 7), ("z", 9))]
     )
-    move_time(queue, 1000)
+    move_time(queue, 61_000)
     execute(client, commands.promote(queue.keys))
     ids = client.lrange(base + "due:4", 0, -1)
     assert ids == [b"y", b"x", b"z"]

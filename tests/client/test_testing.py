@@ -39,7 +39,7 @@ def test_it_stops_now_unless_told(queue: Queue) -> None:
         pass
 
 
-def test_housekeeping_gives_back_what_a_dead_consumer_held(queue: Queue) -> None:
+def test_housekeeping_returns_what_a_dead_consumer_held(queue: Queue) -> None:
     queue.send("t")
     with frozen_time(queue) as time:
         dead = queue.consumer(jobs=600, lease="5s", renew=False).register()

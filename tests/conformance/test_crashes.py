@@ -442,7 +442,7 @@ def test_a_suspicion_goes_where_the_consumer_lives(q: QueueFixture) -> None:
 
 
 def test_a_charge_is_taken_back_while_another_one_holds_the_job(q: QueueFixture) -> None:
-    """Its value keeps its length: the bytes in those hands are counted."""
+    """Its value keeps its length: the bytes that its holder counts depend on it."""
     q.put("A")
     consumer = lapse(q)
     other = q.join(10, bytes=10_000)

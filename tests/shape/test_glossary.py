@@ -54,16 +54,6 @@ RETIRED = {
 }
 
 OPEN: dict[str, tuple[str, ...]] = {
-    "hand": (
-        "rqueue/protocol",
-        "tests/client",
-        "tests/conformance",
-    ),
-    "hand over": (
-        "rqueue/protocol",
-        "tests/client",
-        "tests/soak",
-    ),
     "lane": ("rqueue/protocol",),
     "seat": ("rqueue/protocol",),
     "bury": ("rqueue/protocol",),
@@ -79,7 +69,6 @@ OPEN: dict[str, tuple[str, ...]] = {
         "rqueue",
         "rqueue/model",
         "rqueue/protocol",
-        "rqueue/transport",
         "tests/client",
         "tests/conformance",
         "tests/lua",
@@ -87,9 +76,6 @@ OPEN: dict[str, tuple[str, ...]] = {
         "tests/soak",
         "tests/support",
         "tests/workers",
-        "workers/rqueue_workers",
-        "workers/rqueue_workers/pool",
-        "workers/rqueue_workers/worker",
     ),
     "somebody": (
         "lua",
@@ -98,7 +84,6 @@ OPEN: dict[str, tuple[str, ...]] = {
         "rqueue/model",
         "rqueue/protocol",
         "rqueue/tasks",
-        "rqueue/transport",
         "tests/client",
         "tests/conformance",
         "tests/damage",
@@ -108,17 +93,11 @@ OPEN: dict[str, tuple[str, ...]] = {
         "tests/support",
         "tests/transport",
         "tests/workers",
-        "workers/rqueue_workers",
-        "workers/rqueue_workers/pool",
-        "workers/rqueue_workers/worker",
     ),
     "told": (
         "lua",
         "lua/include",
-        "rqueue/client",
         "rqueue/model",
-        "rqueue/protocol",
-        "rqueue/transport",
         "tests/client",
         "tests/conformance",
         "tests/damage",
@@ -130,8 +109,6 @@ OPEN: dict[str, tuple[str, ...]] = {
         "tests/soak",
         "tests/support",
         "tests/workers",
-        "workers/rqueue_workers",
-        "workers/rqueue_workers/pool",
         "workers/rqueue_workers/worker",
     ),
 }

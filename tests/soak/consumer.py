@@ -44,7 +44,7 @@ class Work:
         self.recorder = Recorder(role="job")
 
     def hear(self, wakes: Iterable[Wake]) -> None:
-        """Take what was handed over."""
+        """Take the jobs that were delivered."""
         for wake in wakes:
             if wake.kind == "reconnected":
                 self.lost = True

@@ -12,7 +12,7 @@ def run_pool(spec: PoolSpec) -> int:
     """Run a pool in this process until a signal ends it; returns its exit code (`exits.Exit`).
 
     Call it from the main thread: it takes over the signals. It logs to the logger `rqueue`, to
-    stderr unless somebody configured logging.
+    stderr unless logging is configured.
     """
     from rqueue_workers.pool.supervisor import Supervisor
 

@@ -6,7 +6,7 @@ side writes its own fields only, one writer per field, so there is no lock. A ro
 with the same number: where the two differ it is being written.
 
 The other way round there is one field: what the supervisor asks of the worker. SIGTERM is only a
-knock that says "look at the page": however often it comes, and whoever sends it (a terminal, an
+knock that says "look at the page": however often it comes, and from wherever (a terminal, an
 init system that signals the whole group), it means what stands there; with nothing there it means
 DRAIN.
 """
@@ -80,7 +80,7 @@ class StatusPage:
 
     def set_phase(self, phase: int) -> None:
         """STARTING, READY (registered, pulls), DRAINING, LEAVING (recycled: replace it), WAITING
-        (drained, but for outcomes to be told to a Redis that is gone)."""
+        (drained, but for outcomes to be reported to a Redis that is gone)."""
         struct.pack_into("<q", self._map, 8, phase)
 
     def rejoined(self) -> int:

@@ -1,4 +1,4 @@
-"""A browser's credit: what it is shown is not in its hands, and still counts."""
+"""A browser's credit: it does not hold the jobs it is shown, and they still count."""
 
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.protocol.credit import GrantCredit, WindowCredit
@@ -26,7 +26,7 @@ async def test_without_credit_it_is_shown_nothing(queue: AsyncQueue) -> None:
 
 
 async def test_a_window_is_free_again_at_once(queue: AsyncQueue) -> None:
-    """Nothing is in its hands: the window bounds what one pull shows."""
+    """It holds nothing: the window bounds what one pull shows."""
     sent = await fill(queue, 5)
     for options in ({"jobs": 2}, {"credit": WindowCredit(2)}):
         async with queue.consumer(mode="browse", renew=False, **options) as browser:  # type: ignore[arg-type]

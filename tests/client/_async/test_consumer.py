@@ -50,7 +50,7 @@ async def test_life_cycle(queue: AsyncQueue) -> None:
         await consumer.pull()
 
 
-async def test_closing_gives_back_in_place(queue: AsyncQueue) -> None:
+async def test_closing_releases_in_place(queue: AsyncQueue) -> None:
     sent = await fill(queue, 4)
     async with queue.consumer(jobs=3, renew=False) as first:
         jobs = await first.pull()
@@ -110,7 +110,7 @@ async def test_a_grant_holds_for_jobs_that_are_handed_over(queue: AsyncQueue) ->
         assert consumer.state == "not_interested"
 
 
-async def test_a_grant_that_is_full_in_hand_opens_again(queue: AsyncQueue) -> None:
+async def test_a_grant_that_is_held_in_full_opens_again(queue: AsyncQueue) -> None:
     """More is held than is still granted: the queue is told before and after the settle."""
     credit = GrantCredit(4)
     sent = await fill(queue, 3)
@@ -268,7 +268,7 @@ async def test_a_reply_that_is_lost_loses_no_job(
 ) -> None:
     async with far.consumer(jobs=3, renew=False) as consumer:
         await consumer.settle(pull=True)
-        await consumer.stop()  # the scripts are known, and nothing is handed over
+        await consumer.stop()  # the scripts are known, and nothing is delivered
         consumer.window = Window(3)
         sent = await fill(near, 5)
         proxy.cut_reply(10)

@@ -1,5 +1,5 @@
 # Generated from tests/client/_async/test_browser.py (`make generate`): do not edit.
-"""A browser's credit: what it is shown is not in its hands, and still counts."""
+"""A browser's credit: it does not hold the jobs it is shown, and they still count."""
 
 from rqueue.client._sync.queue import Queue
 from rqueue.protocol.credit import GrantCredit, WindowCredit
@@ -27,7 +27,7 @@ def test_without_credit_it_is_shown_nothing(queue: Queue) -> None:
 
 
 def test_a_window_is_free_again_at_once(queue: Queue) -> None:
-    """Nothing is in its hands: the window bounds what one pull shows."""
+    """It holds nothing: the window bounds what one pull shows."""
     sent = fill(queue, 5)
     for options in ({"jobs": 2}, {"credit": WindowCredit(2)}):
         with queue.consumer(mode="browse", renew=False, **options) as browser:  # type: ignore[arg-type]

@@ -51,7 +51,7 @@ def test_life_cycle(queue: Queue) -> None:
         consumer.pull()
 
 
-def test_closing_gives_back_in_place(queue: Queue) -> None:
+def test_closing_releases_in_place(queue: Queue) -> None:
     sent = fill(queue, 4)
     with queue.consumer(jobs=3, renew=False) as first:
         jobs = first.pull()
@@ -111,7 +111,7 @@ def test_a_grant_holds_for_jobs_that_are_handed_over(queue: Queue) -> None:
         assert consumer.state == "not_interested"
 
 
-def test_a_grant_that_is_full_in_hand_opens_again(queue: Queue) -> None:
+def test_a_grant_that_is_held_in_full_opens_again(queue: Queue) -> None:
     """More is held than is still granted: the queue is told before and after the settle."""
     credit = GrantCredit(4)
     sent = fill(queue, 3)
@@ -267,7 +267,7 @@ def test_a_browser_flushes_pages(queue: Queue) -> None:
 def test_a_reply_that_is_lost_loses_no_job(far: Queue, near: Queue, proxy: Proxy) -> None:
     with far.consumer(jobs=3, renew=False) as consumer:
         consumer.settle(pull=True)
-        consumer.stop()  # the scripts are known, and nothing is handed over
+        consumer.stop()  # the scripts are known, and nothing is delivered
         consumer.window = Window(3)
         sent = fill(near, 5)
         proxy.cut_reply(10)

@@ -67,7 +67,7 @@ class Pidfile:
         try:
             os.kill(pid, 0)
         except PermissionError:
-            return pid  # it runs, as somebody else
+            return pid  # it runs, as another user
         except (OSError, OverflowError):
             return 0  # left behind by a crash
         return pid

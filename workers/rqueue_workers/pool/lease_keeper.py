@@ -38,15 +38,15 @@ class RedisClock:
         return round((self._ahead + moment) * 1000)
 
     def ran(self, job: Running) -> Ran:
-        """What is told of a job that was running: it began no earlier than it was acquired."""
+        """The report on a job that was running: it began no earlier than it was acquired."""
         return Ran(job.id, job.acquired, max(job.acquired, self.at(job.started)))
 
 
 class Renewal:
     """Renews the leases of all our consumers in one queue (and looks after what others left).
 
-    living: the consumer names of now, and whether each worker is at work. lost: told the names that
-    were not registered at two renewals in a row although their workers are at work.
+    living: the consumer names of now, and whether each worker is at work. lost: called with the
+    names that were not registered at two renewals in a row although their workers are at work.
     """
 
     def __init__(
@@ -207,6 +207,6 @@ class Reclaim:
         return reply.held > 0
 
     def refused(self, error: RQueueError) -> None:
-        """Take it that it had left, or that its lease ended first: somebody did this already."""
+        """Take it that it had left, or that its lease ended first: this was done already."""
         if not isinstance(error, RegistrationLost):
             log.error("cannot take back what %s held in %s: %s", self._consumer, self.queue, error)

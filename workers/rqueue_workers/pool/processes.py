@@ -1,4 +1,4 @@
-"""The worker processes of a pool: forked, watched, told to leave, and mourned."""
+"""The worker processes of a pool: forked, watched, asked to leave, and reaped."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class WorkerProcess:
 
     @property
     def asked(self) -> bool:
-        """Whether it was told to leave."""
+        """Whether it was asked to leave."""
         return self.page.asked != CONTINUE
 
     @property
@@ -153,7 +153,7 @@ class WorkerProcesses:
             if pid == 0:
                 self._live(base, page, parent, close)
         process = WorkerProcess(index, pid, base, page, time.monotonic())
-        with suppress(OSError):  # the child does it too; whoever comes first
+        with suppress(OSError):  # the child does it too; either may come first
             os.setpgid(pid, pid)
         self._by_pid[pid] = process
         return process

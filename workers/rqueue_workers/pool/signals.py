@@ -44,7 +44,7 @@ class Inbox:
         self._wakeup_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
 
     def close(self) -> None:
-        """Give the signals back to whoever had them."""
+        """Restore the handlers that were there before."""
         signal.set_wakeup_fd(self._wakeup_before)
         for number, handler in self._before.items():
             # None: a handler that was not installed from Python, which cannot be put back

@@ -393,7 +393,8 @@ class Supervisor:
                 log.log(level, "%s", line)
 
     def _lease_ended(self, queue: str, consumers: Sequence[str]) -> None:
-        """Somebody thought us dead: Redis was gone, or the host asleep, for longer than a lease.
+        """Another pool took us for dead: Redis was gone, or the host asleep, for longer than a
+        lease.
 
         A worker that is busy learns it when it settles, and registers again. An idle one waits on a
         list that nobody writes to any more, so another one takes its place.

@@ -23,10 +23,11 @@ REMEMBERED = 5000
 class Verdict(NamedTuple):
     """How a worker died.
 
-    ordered: it left when it was told to, or when it was to be recycled. crashed: it died by itself.
-    no_start: the application or Redis kept it from starting. ours: by a fault of rqueue's own, for
-    which no job is charged but those that ran at such a fault before (`OwnFaults`). oom: the kernel
-    ran out of memory. charged: the jobs that cost the process, in the order in which they began.
+    ordered: it left when it was asked to, or when it was to be recycled. crashed: it died by
+    itself. no_start: the application or Redis kept it from starting. ours: by a fault of rqueue's
+    own, for which no job is charged but those that ran at such a fault before (`OwnFaults`). oom:
+    the kernel ran out of memory. charged: the jobs that cost the process, in the order in which
+    they began.
     """
 
     process: WorkerProcess

@@ -31,8 +31,8 @@ class Arrivals:
         self._asked = b""
 
     def is_old(self, id: bytes, value: bytes) -> bool:
-        """Whether a recall covered this subscription-over: it was on its way when the queue said
-        all that is in this subscription. Whoever is handed a job later has a later position."""
+        """Whether a recall covered this delivery: it was on its way when the queue named all that
+        this subscription holds. A job that is delivered later has a later position."""
         last = self._recalled_to
         return last > 0 and position_of(Delivery(id, value)) <= last
 

@@ -122,7 +122,7 @@ class Dispatcher:
             )
         if self.outage.since:
             self.outage.over()
-        self.poll()  # last: somebody may wait for what was settled
+        self.poll()  # last: a client may wait for an outcome that was settled
 
     def post(self, subscription: Subscription) -> None:
         """`step` for a subscription that has more to run: its jobs run meanwhile, and the reply is
@@ -238,7 +238,7 @@ class Dispatcher:
     def deal(self, subscription: Subscription, jobs: Sequence[bytes], acquired: int) -> None:
         """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
         if self.closing or subscription.back or self.isolation.active:
-            # a executor would begin them at once, and before those that are about to go back
+            # an executor would begin them at once, and before those that are about to go back
             subscription.back.extend((jobs[i], len(jobs[i + 1])) for i in range(0, len(jobs), 2))
             return
         if not self.executors:
@@ -482,7 +482,7 @@ class Dispatcher:
     # -- waiting -----------------------------------------------------------------------------------
 
     def rest(self, now: float) -> float | None:
-        """Seconds until something has to be looked at without being told; None = nothing has."""
+        """Seconds until something has to be looked at without a wake-up; None = nothing has."""
         times = [
             subscription.timer_at - now
             for subscription in self.subscriptions

@@ -45,7 +45,7 @@ class Forks:
 
     def _born(self) -> None:
         self.child = True
-        # whoever forks may end it with SIGTERM, as multiprocessing does
+        # the job that forked may end it with SIGTERM, as multiprocessing does
         with suppress(ValueError):  # not the main thread, by what this interpreter knows
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -96,7 +96,7 @@ class Isolation:
             self.active = False
 
     def _quiet(self) -> bool:
-        """Whether nothing waits, begins, runs or is to be told in this process."""
+        """Whether nothing waits, begins, runs or is to be reported in this process."""
         # looked at in the order in which a job goes from one to the next
         if self._slot.busy or not all(executor.idle for executor in self._executors.values()):
             return False

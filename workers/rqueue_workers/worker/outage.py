@@ -16,8 +16,8 @@ FIRST_S, LONGEST_S = 0.05, 0.5
 """Seconds between two tries, at first and at most."""
 
 AGAIN_S = 0.5
-"""An outage for the same reason so soon after the last one is the same: not told, and no beginning
-of short delays."""
+"""An outage for the same reason so soon after the last one is the same: not logged, and no
+beginning of short delays."""
 
 
 class DescriptorsClosed(Exception):

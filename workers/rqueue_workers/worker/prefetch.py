@@ -1,4 +1,4 @@
-"""Credit that adapts: how many jobs of a executor to hold, so that it is about 50 ms of work."""
+"""Credit that adapts: how many jobs of an executor to hold, so that it is about 50 ms of work."""
 
 from __future__ import annotations
 

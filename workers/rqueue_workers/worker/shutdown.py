@@ -84,7 +84,7 @@ class Stop:
         self.wake()
 
     def wake(self) -> None:
-        """End the wait of whoever waits on `fd`. From any thread."""
+        """End a wait on `fd`. From any thread."""
         if self._write < 0:
             return
         try:

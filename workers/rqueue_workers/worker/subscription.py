@@ -46,8 +46,8 @@ class Flight(NamedTuple):
 
 class Subscription:
     """One queue's consumer. Executors append to its deques (atomic) and take from `todo`;
-    everything else is done under the dispatcher's lock. ended: told how many jobs ended, once that
-    is settled.
+    everything else is done under the dispatcher's lock. ended: called with how many jobs ended,
+    once that is settled.
 
     todo: jobs not begun. acks, dones, others: rows of ended jobs, to be settled: without a result,
     with one, and failed or put off. back: (id, size) of jobs to release unstarted.
@@ -91,7 +91,7 @@ class Subscription:
         self.executors: set[int] = set()
         """Of the jobs that came so far: what to expect of the next ones."""
         self.hold_until = 0.0
-        """While a executor is blocked, pull nothing before this time."""
+        """While an executor is blocked, pull nothing before this time."""
         self.hold_s = 0.0
         self.ids: set[bytes] = set()
         """What it holds, by its own count: every job from the reply that brought it to the reply
@@ -99,7 +99,7 @@ class Subscription:
         self.most = 10
         """Attempts that the queue allows a job that says nothing else; 0 = any number."""
         self.timer_at = 0.0
-        """When to pull for the next due job, by monotonic time; 0.0 = somebody else watches."""
+        """When to pull for the next due job, by monotonic time; 0.0 = another consumer watches."""
         self.tight = False
         """The next job did not fit into the bytes left: something has to go first."""
         self.lost_reply = False
@@ -211,7 +211,7 @@ class Subscription:
 
     @property
     def pending(self) -> int:
-        """Jobs whose end is to be told."""
+        """Jobs whose end is to be reported."""
         rows = len(self.acks) + len(self.dones) + len(self.others)
         return rows + len(self.back) + len(self.passing)
 
@@ -223,10 +223,10 @@ class Subscription:
         return rows if flight is None else [*flight.acks, *flight.dones, *flight.others, *rows]
 
     def settle(self, window: int | None) -> list[bytes]:
-        """Tell what ended and, unless `window` is None, pull: [id, value, ...] of the new jobs.
+        """Report what ended and, unless `window` is None, pull: [id, value, ...] of the new jobs.
 
-        What could not be told, because Redis is gone, is told next time. Raises the server errors
-        and RegistrationLost.
+        Outcomes that could not be reported, because Redis is gone, are reported next time. Raises
+        the server errors and RegistrationLost.
         """
         while self.pending > CHUNK:
             self._told(self._prepare(None))

@@ -50,7 +50,7 @@ log = logger("rqueue.worker")
 
 
 def run(spec: WorkerSpec, page: StatusPage, base: str, parent_pid: int) -> int:
-    """Be a worker process until it is told to leave; returns its exit code (see `exits`).
+    """Be a worker process until it is asked to leave; returns its exit code (see `exits`).
 
     base: the worker's name, the first part of its consumers' names. parent_pid: of the supervisor,
     0 = there is none. The caller ends the process with the code: threads may still be in jobs.
@@ -296,7 +296,7 @@ class Worker:
     def _rejoin(self) -> None:
         """A registration was lost, because the lease ended. All queues are joined anew: the
         supervisor knows one name for all of them. Where that was under way when a reply was lost,
-        it goes on under the same name: who is registered already is told so."""
+        it goes on under the same name: a consumer that is registered already learns so."""
         if all(subscription.term for subscription in self.subscriptions):
             self._drop_all()
             self.page.rejoined()
@@ -385,7 +385,7 @@ class Worker:
         return sum(len(subscription.untold) for subscription in self.subscriptions)
 
     def _announce(self, job: Now | None = None) -> None:
-        """Nothing new is begun; who runs is told."""
+        """Nothing new is begun; running jobs learn of it."""
         self.dispatcher.closing = True
         self.slot.stop()
         for executor in self.executors.values():
@@ -400,7 +400,7 @@ class Worker:
 
     def _release_unstarted(self, job: Now | None = None) -> None:
         """Everything unstarted goes back."""
-        # told to leave before it had joined, it has nothing to listen to
+        # asked to leave before it had joined, it has nothing to listen to
         if not self.dispatcher.outage.since and any(
             subscription.term for subscription in self.subscriptions
         ):
@@ -462,10 +462,11 @@ class Worker:
         )
         self.page.start(0, subscription.index, row[0], row[5], 0.0, row[4])
 
-    # -- told by others ----------------------------------------------------------------------------
+    # -- news from others
+    # ---------------------------------------------------------------------------
 
     def _kick(self) -> None:
-        """A executor has news: whoever is at the dispatcher is to look."""
+        """An executor has news: the thread at the dispatcher is to look."""
         if not self.dispatcher.kicked:
             self.dispatcher.kicked = True
             if self.slot.busy:

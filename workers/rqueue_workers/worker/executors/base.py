@@ -36,7 +36,7 @@ def fail_hard(page: StatusPage) -> NoReturn:
 
 
 class Job:
-    """A job in a executor: decoded, waiting or running."""
+    """A job in an executor: decoded, waiting or running."""
 
     __slots__ = (
         "acquired",

@@ -38,7 +38,7 @@ def delivered_before(head: bytes) -> bool:
 
 
 class CurrentJob:
-    """The job in the main thread. Its context is made when somebody asks for it."""
+    """The job in the main thread. Its context is made when the job asks for it."""
 
     def __init__(self, worker: str) -> None:
         self.job: Now | None = None

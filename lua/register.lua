@@ -28,7 +28,7 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 jobs, bytes, lease, priority = tonumber(jobs), tonumber(bytes), tonumber(lease), tonumber(priority)
-if not (jobs and bytes and lease and priority and tonumber(slots) and worker) or lease <= 0
+if not (jobs and bytes and lease and priority and tonumber(slots) and worker and token) or lease <= 0
   or math.abs(priority) > 10000 or (mode ~= 'acquire' and mode ~= 'browse') then
   return redis.error_reply('BADARGS register: mode acquire or browse, priority within 10000, numbers for the rest')
 end

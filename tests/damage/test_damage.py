@@ -56,7 +56,10 @@ def wrong(world: World, call: Any, some: list[Damage], lua: Scripts = SCRIPTS) -
     except redis.ResponseError as error:
         after = take_snapshot(world.client, KEYS)
         return [f"{error}: {one}" for one in invariants.unchanged(damaged, after)]
-    taken = {call.args[0].decode()} if "take" in call.args else set()  # the caller is to place it
+    taken = set()
+    if "take" in call.args:  # the caller is to place it; a change may have put text in front
+        first = call.args[0]
+        taken = {first.decode() if isinstance(first, bytes) else str(first)}
     return missing(before, take_snapshot(world.client, KEYS), some, taken)
 
 

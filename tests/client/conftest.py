@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from rqueue.client._sync.consumer import Consumer
+from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from tests.support.proxy import Proxy
@@ -20,6 +21,12 @@ def consumer(queue: Queue) -> Iterator[Consumer]:
     """A registered consumer of `queue` with a wide window, which renews no lease."""
     with queue.consumer(jobs=100, renew=False) as consumer:
         yield consumer
+
+
+@pytest.fixture
+def putter(queue: Queue) -> Iterator[BackgroundPuts]:
+    with queue.putter() as putter:
+        yield putter
 
 
 @pytest.fixture

@@ -45,6 +45,9 @@ class AsyncStarted:
     def __init__(self, task: "asyncio.Future[Any]") -> None:
         self._task = task
 
+    def done(self) -> bool:
+        return self._task.done()
+
     async def result(self, timeout: float) -> Any:
         async with asyncio.timeout(timeout):
             return await self._task

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from rqueue.client._async.consumer import AsyncConsumer
+from rqueue.client._async.putter import AsyncBackgroundPuts
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.embedded.server import EmbeddedRedis
 from tests.support.proxy import Proxy
@@ -59,3 +60,10 @@ def near(
     queue = AsyncQueue(queue_name, private_server.url)
     yield queue
     runner.run(queue.close())
+
+
+@pytest.fixture
+def putter(queue: AsyncQueue, runner: asyncio.Runner) -> Iterator[AsyncBackgroundPuts]:
+    putter = queue.putter()
+    yield putter
+    runner.run(putter.close())

@@ -11,7 +11,7 @@
     │   │   ├── RedisReadOnly        a replica, or a failover is under way
     │   │   ├── RedisBusy            a script keeps it busy, or a cluster rearranges itself
     │   │   └── RedisOutOfMemory     maxmemory is reached and nothing may be evicted
-    │   └── UnusableServer           ... until somebody changes it
+    │   └── UnusableServer           ... until it is changed
     │       ├── AuthenticationFailed wrong password, or a login without the rights
     │       ├── WrongServer          too old, not a Redis, a Sentinel, a node of a cluster
     │       ├── CommandRefused       a command that rqueue needs is refused
@@ -196,7 +196,7 @@ class RedisOutOfMemory(RedisUnavailable):
 
 
 class UnusableServer(ServerError):
-    """The server cannot be used until somebody changes it, the URL or the password."""
+    """The server cannot be used until it, the URL or the password is changed."""
 
 
 class AuthenticationFailed(UnusableServer):

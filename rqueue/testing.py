@@ -3,7 +3,7 @@
 A queue's clock is Redis's own, unless a test moves or stops it. Moved forward, it makes delayed
 jobs due, ends leases, passes over consumers that do not answer, and ages the records of ended jobs,
 without anybody sleeping. Nobody is woken by it: what a fleet of workers would notice by its timers
-is seen by whoever looks next, and `housekeeping` is a look.
+is seen by the next look, and `housekeeping` is a look.
 
 Lifetimes that Redis itself counts (of result lists, and of records in an idle queue) do not move.
 """

@@ -1,4 +1,4 @@
-"""What callers pass, checked where they pass it: a wrong type is told with what to pass instead."""
+"""Checks of arguments where they are passed: a wrong type is named with what to pass instead."""
 
 from __future__ import annotations
 

@@ -272,7 +272,7 @@ def unpack(data: bytes, refused: Iterable[int] = ()) -> list[dict[str, Any]]:
 
 
 def read_entry(fields: Mapping[bytes, bytes], queue: str) -> list[dict[str, Any]]:
-    """The rows of one stream entry of `queue`, whoever wrote it.
+    """The rows of one stream entry of `queue`, a worker's or a script's.
 
     A row that a script wrote may have one more key, `cause`: a dict that says why the job is dead.
     Raises Undecodable.

@@ -6,7 +6,7 @@ due_ms`, and where it crashed before, or may crash more or less often than other
 `,crashes,max_crashes` behind that; `enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header
 and never look into the envelope.
 
-Nothing here is parsed before somebody asks: a worker builds thousands of deliveries a second.
+Nothing here is parsed before it is asked for: a worker builds thousands of deliveries a second.
 """
 
 from __future__ import annotations

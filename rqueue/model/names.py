@@ -53,8 +53,8 @@ def check_queue(name: str) -> str:
 def check_stored_queue(name: str) -> str:
     """Return `name` when there can be keys of such a queue.
 
-    That is more than `check_queue` lets in: what somebody wrote into Redis by hand has to be looked
-    at and removed too. Raises InvalidName.
+    That is more than `check_queue` lets in: names that were written into Redis by hand have to be
+    looked at and removed too. Raises InvalidName.
     """
     if not isinstance(name, str):
         raise InvalidName("queue name", name, f"must be a str, not {type(name).__name__}")

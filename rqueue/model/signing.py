@@ -7,7 +7,7 @@ is HMAC-SHA256, as unpadded base64url, over namespace NUL queue NUL job id NUL s
 
 So the signature holds for one namespace, one queue, one id, one due time, one priority, and for an
 enqueue that takes place within `SIGNED_WITHIN_MS` of the signing. That is no longer than an id is
-remembered after its job ended, hence an envelope that somebody kept cannot be enqueued again: at
+remembered after its job ended, hence an envelope that was kept cannot be enqueued again: at
 first its id is known, afterwards the signature is too old.
 """
 

@@ -270,12 +270,12 @@ class ConsumerState(CreditWindow):
         kept: list[tuple[str, int | None, bytes]] = [
             (id_of(job), None, encode_result(value)) for job, value in done
         ]
-        buried = [(id_of(job), orjson.dumps({"why": GAVE_UP, **cause})) for job, cause in reject]
+        rejected = [(id_of(job), orjson.dumps({"why": GAVE_UP, **cause})) for job, cause in reject]
         settling = Settling(
             [job if type(job) is str else job.id for job in ack],  # type: ignore[union-attr]
             kept,
             list(retry),
-            buried,
+            rejected,
             [job if type(job) is str else job.id for job in release],  # type: ignore[union-attr]
             batch,
             rows,
@@ -284,7 +284,7 @@ class ConsumerState(CreditWindow):
         if self._rows is not None:
             if not batch:
                 settling.batch, settling.rows = self._rows.pack(
-                    settling.ack, kept, settling.retry, buried
+                    settling.ack, kept, settling.retry, rejected
                 )
             self._rows.gone(settling.release)
         drop = self._drop if self.credit is not None else self._held_pop
@@ -297,7 +297,7 @@ class ConsumerState(CreditWindow):
             freed += drop(id_)
         for retried in settling.retry:
             freed += drop(text_of(retried.id))
-        for id_, _ in buried:
+        for id_, _ in rejected:
             freed += drop(id_)
         settling.freed = freed
         return settling

@@ -287,9 +287,9 @@ class SharedCredit:
             its_jobs, its_bytes = other.jobs, other.bytes
             if not other.stopped:
                 # what it was offered it may get without asking again
-                seats = max(1, self.jobs_limit // count) if other.hungry else 1
+                least = max(1, self.jobs_limit // count) if other.hungry else 1
                 part = self.bytes_limit // count if other.hungry else 0
-                its_jobs = max(its_jobs, other.offered.jobs, seats)
+                its_jobs = max(its_jobs, other.offered.jobs, least)
                 its_bytes = max(its_bytes, other.offered.bytes, part)
             if jobs >= 0:
                 jobs = max(0, jobs - its_jobs)

@@ -41,7 +41,7 @@ BATCH_BYTES = 4 * 1024**2
 
 
 class PutTarget(Protocol):
-    """A handle, as the outbox sees it."""
+    """A handle, as the buffer sees it."""
 
     id: str
     created: bool

@@ -1,7 +1,7 @@
 """A script's text made of its file, its includes and the policies of one kind of queue.
 
 Lines that are replaced (see `lua/README.md`): `@include`, `@each` and `@one`, which ask the
-policies, `@hooks`, `@if` and `@fast`, which keep lines only where somebody answers, and `@stamp`.
+policies, `@hooks`, `@if` and `@fast`, which keep lines only where a policy answers, and `@stamp`.
 What no policy of the kind answers is not there: a plain queue's text has no line about it.
 """
 
@@ -80,8 +80,8 @@ class Expansion:
         self.origins.append((file, number))
 
     def _expand(self, text: str, file: str, stack: Stack, done: set[str]) -> None:
-        # Depth first and in place: what an include needs stands before it, whoever asked first.
-        # What indented ones define is known to the block they open, and not outside.
+        # Depth first and in place: what an include needs stands before it, whichever file asked
+        # first. What indented ones define is known to the block they open, and not outside.
         block: set[str] | None = None
         kept: list[bool] = []  # of the conditions that this line stands in
         opened: list[int] = []

@@ -64,7 +64,8 @@ def find_lua() -> Traversable:
     inside = package / "lua"
     if inside.is_dir():
         return inside
-    # Only a checkout counts: beside an installed package, a folder `lua` would be somebody else's.
+    # Only a checkout counts: beside an installed package, a folder `lua` would be another
+    # project's.
     beside = Path(__file__).resolve().parents[2]
     if (beside / "lua").is_dir() and (beside / "pyproject.toml").is_file():
         return beside / "lua"

@@ -55,7 +55,7 @@ class JobContext:
         self.deadline = deadline
         """When the limit (soft, else hard) ends, by `time.monotonic()`; None without one."""
         self.cancelled = False
-        """Whether somebody cancelled the job meanwhile: its outcome will not count."""
+        """Whether the job was cancelled meanwhile: its outcome will not count."""
         self.stopping = False
         """Whether the worker is about to stop: a long job may save its work and return."""
 
@@ -103,7 +103,7 @@ class JobContext:
 current: ContextVar[JobContext | Callable[[], JobContext | None] | None] = ContextVar(
     "rqueue_current_job", default=None
 )
-"""Set by the worker: the context of the job that runs, or what makes it when somebody asks."""
+"""Set by the worker: the context of the job that runs, or what makes it when it is asked for."""
 
 
 def current_job() -> JobContext | None:

@@ -134,7 +134,7 @@ def _ended_while_redis_is_gone(
     file.touch()
     eventually(lambda: "Redis is gone" in child.log, "a word about it")
     child.ask_to_leave()
-    said = "1 outcome to be told, and Redis is gone: leaving waits for it, at most "
+    said = "1 outcome to be reported, and Redis is gone: leaving waits for it, at most "
     eventually(lambda: said in child.log, "a word about that")
     return child, job
 
@@ -156,7 +156,7 @@ def test_a_worker_that_leaves_waits_for_redis_while_its_lease_may_hold(
 def test_and_no_longer(frail: WorkerFixture, lone: EmbeddedRedis, tmp_path: Path) -> None:
     child, _ = _ended_while_redis_is_gone(frail, lone, tmp_path, 1_500)
     assert child.wait() == 3
-    assert "1 outcome could not be told" in child.log
+    assert "1 outcome could not be reported" in child.log
 
 
 def test_a_pool_that_leaves_waits_too(
@@ -171,7 +171,7 @@ def test_a_pool_that_leaves_waits_too(
         file.touch()
         pool.said("Redis is gone")
         pool.send(signal.SIGTERM)
-        pool.said("1 outcome to be told, and Redis is gone")
+        pool.said("1 outcome to be reported, and Redis is gone")
         until = monotonic() + 1.0
         eventually(lambda: monotonic() > until, "the end of drain and grace")
         lone.start()

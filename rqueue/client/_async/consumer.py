@@ -120,7 +120,7 @@ class AsyncConsumer(AsyncConsumerSteps):
         await self.rejoin()
         self.rejoined += 1
         log.warning(
-            "the lease of consumer %s in queue %s ended, what it held was given back; it joined"
+            "the lease of consumer %s in queue %s ended, what it held was released; it joined"
             " again as %s", before, self.keys.queue, self.name,
         )  # fmt: skip
 

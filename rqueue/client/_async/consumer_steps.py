@@ -185,7 +185,7 @@ class AsyncConsumerSteps(ConsumerState):
         """Settle jobs; with `pull`, acquire the next ones in the same step.
 
         ack: done. done: (job, result), the result is kept. retry: failed, again later. reject:
-        (job, cause), to the dead letters. release: given back unstarted. Jobs that this consumer
+        (job, cause), to the dead letters. release: returned unstarted. Jobs that this consumer
         does not hold any more change nothing and are named in `refused` (H-08). batch, rows: packed
         history rows of ack, done, retry, reject, in this order. Raises RegistrationLost and
         NotEncodable.

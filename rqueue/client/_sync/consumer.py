@@ -119,7 +119,7 @@ class Consumer(ConsumerSteps):
         self.rejoin()
         self.rejoined += 1
         log.warning(
-            "the lease of consumer %s in queue %s ended, what it held was given back; it joined"
+            "the lease of consumer %s in queue %s ended, what it held was released; it joined"
             " again as %s", before, self.keys.queue, self.name,
         )  # fmt: skip
 

@@ -149,7 +149,7 @@ def enqueue_flat(
 def enqueue_alike(
     keys: QueueKeys, flat: Sequence[Arg], terms: str = NORMAL_TERMS, *, note: Note | None = None
 ) -> ScriptCall[Accepted]:
-    """Enqueue jobs that share their terms, given as [id, envelope, ...]: the fast lane of bulk
+    """Enqueue jobs that share their terms, given as [id, envelope, ...]: the fast path of bulk
     enqueues and background puts."""
     how: Arg = note.argument if note else "0"
     args: list[Arg] = [how, f"{terms}{len(flat) // 2}", *flat]

@@ -77,7 +77,7 @@ def settle(
     """Settle jobs and, with a `window`, pull the next ones in the same step.
 
     ack: done, nothing to keep. done: (id, ms to keep the result or None for the queue's, result
-    JSON). reject: (id, cause JSON), to the dead letters. release: given back unstarted, uncounted,
+    JSON). reject: (id, cause JSON), to the dead letters. release: returned unstarted, uncounted,
     at the old position (Q-03). freed: bytes of the values of all these jobs. batch, rows: the
     packed history rows of ack, done, retry and reject, in that order
     (`rqueue.model.history_batch`).

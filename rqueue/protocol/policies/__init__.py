@@ -2,7 +2,7 @@
 
 A kind is written into field `v` of the queue's `meta`: the schema's number and, but for a plain
 queue, its policies in their order, `1 ttl levels`. A script of another kind answers `KIND`, with
-the stamp, before it writes anything; whoever sent it sends that kind's script from then on.
+the stamp, before it writes anything; the client sends that kind's script from then on.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ async def test_one_that_waits_hears_that_its_lease_ended(
             job = await receiving.result(10)
             assert job is not None and job.id == sent
             assert consumer.rejoined >= 1
-    assert "what it held was given back" in caplog.text
+    assert "what it held was released" in caplog.text
 
 
 async def test_a_wait_says_that_the_lease_ended(queue: AsyncQueue, server: EmbeddedRedis) -> None:

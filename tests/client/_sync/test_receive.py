@@ -168,7 +168,7 @@ def test_one_that_waits_hears_that_its_lease_ended(
             job = receiving.result(10)
             assert job is not None and job.id == sent
             assert consumer.rejoined >= 1
-    assert "what it held was given back" in caplog.text
+    assert "what it held was released" in caplog.text
 
 
 def test_a_wait_says_that_the_lease_ended(queue: Queue, server: EmbeddedRedis) -> None:

@@ -375,7 +375,7 @@ class Worker:
             self._patient = True
             self.page.set_phase(WAITING)
             log.warning(
-                "%s to be told, and Redis is gone: leaving waits for it, at most %.1f s",
+                "%s to be reported, and Redis is gone: leaving waits for it, at most %.1f s",
                 many(untold, "outcome"),
                 max(0.0, left),
             )
@@ -432,7 +432,7 @@ class Worker:
             log.warning("released %s that still ran", many(unfinished, "job"))
         if lost:
             log.warning(
-                "%s could not be told: Redis is gone; where the lease ends first, %s again",
+                "%s could not be reported: Redis is gone; where the lease ends first, %s again",
                 many(lost, "outcome"),
                 "that job runs" if lost == 1 else "those jobs run",
             )

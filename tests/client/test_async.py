@@ -8,6 +8,7 @@ import pytest
 
 from rqueue.client._async.consumer import AsyncConsumer
 from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     RedisTimeout,
@@ -67,6 +68,23 @@ def test_a_wait_may_be_cancelled(arun: Runs, server: EmbeddedRedis) -> None:
         assert await queue.resume()
 
     arun(body)
+
+
+def test_a_batch_may_be_cancelled(far_run: Runs, near: Queue, proxy: Proxy) -> None:
+    async def body(queue: AsyncQueue) -> None:
+        await queue.send("t")
+        proxy.hold()
+        with monitoring(near.settings.url or "") as monitor:
+            sending = asyncio.create_task(queue.enqueue_many([Call("t", (i,)) for i in range(600)]))
+            await asyncio.to_thread(monitor.wait_for, "EVALSHA", "4,,0,250")
+        await end(sending)
+        proxy.release()
+        # the reply that is late is not taken for that of another call
+        assert (await queue.send("t")).created
+        assert (await queue.enqueue_many([Call("t"), Call("t")]))[1].created
+        assert (await queue.counts()).ready == 254
+
+    far_run(body)
 
 
 # -- the consumer ----------------------------------------------------------------------------------

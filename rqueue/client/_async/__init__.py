@@ -1,1 +1,1 @@
-"""The client for asyncio. `rqueue` exports its public names."""
+"""The client for asyncio, from which `_sync` is made. `rqueue` exports its public names."""

@@ -1,1 +1,1 @@
-"""The client for threads. `rqueue` exports its public names."""
+"""The client for threads, made from `_async`. `rqueue` exports its public names."""

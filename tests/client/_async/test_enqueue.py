@@ -1,7 +1,7 @@
 """Enqueue: options, one job per id whatever happens to the connection, errors of the server."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -100,6 +100,29 @@ async def test_many(queue: AsyncQueue) -> None:
     again = await queue.enqueue_many([Call("t", options=Options(id="x")), Call("t")])
     assert [handle.created for handle in again] == [False, True]
     assert await queue.enqueue_many([]) == []
+
+
+async def test_the_next_batch_is_packed_while_one_is_under_way(
+    far: AsyncQueue, proxy: Proxy
+) -> None:
+    await far.send("t")
+    proxy.hold()
+
+    def calls() -> Iterator[Call]:
+        for i in range(500):
+            if i == 250:
+                proxy.release()  # the first batch is sent, and its reply is held back until now
+            yield Call("t", (i,))
+
+    assert all(handle.created for handle in await far.enqueue_many(calls()))
+    assert (await far.counts()).ready == 501
+
+
+async def test_a_call_that_is_wrong_leaves_the_batch_before_it_stored(queue: AsyncQueue) -> None:
+    with pytest.raises(BadArguments):
+        await queue.enqueue_many([*(Call(add, (i,)) for i in range(250)), Call(add, ())])
+    assert (await queue.counts()).ready == 250
+    assert (await queue.send("t")).created
 
 
 async def test_what_raises_stores_nothing(queue: AsyncQueue) -> None:

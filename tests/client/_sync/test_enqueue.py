@@ -2,7 +2,7 @@
 """Enqueue: options, one job per id whatever happens to the connection, errors of the server."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -101,6 +101,27 @@ def test_many(queue: Queue) -> None:
     again = queue.enqueue_many([Call("t", options=Options(id="x")), Call("t")])
     assert [handle.created for handle in again] == [False, True]
     assert queue.enqueue_many([]) == []
+
+
+def test_the_next_batch_is_packed_while_one_is_under_way(far: Queue, proxy: Proxy) -> None:
+    far.send("t")
+    proxy.hold()
+
+    def calls() -> Iterator[Call]:
+        for i in range(500):
+            if i == 250:
+                proxy.release()  # the first batch is sent, and its reply is held back until now
+            yield Call("t", (i,))
+
+    assert all(handle.created for handle in far.enqueue_many(calls()))
+    assert (far.counts()).ready == 501
+
+
+def test_a_call_that_is_wrong_leaves_the_batch_before_it_stored(queue: Queue) -> None:
+    with pytest.raises(BadArguments):
+        queue.enqueue_many([*(Call(add, (i,)) for i in range(250)), Call(add, ())])
+    assert (queue.counts()).ready == 250
+    assert (queue.send("t")).created
 
 
 def test_what_raises_stores_nothing(queue: Queue) -> None:

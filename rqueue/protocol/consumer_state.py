@@ -81,7 +81,7 @@ class ConsumerState(CreditWindow):
         self.slots = slots
         self.worker = check_consumer(worker) if worker else self.name
         self._token = token_hex(8)
-        """Says that it was this one which registered, where the reply was lost."""
+        """Proves that this consumer registered, where the reply was lost."""
         self.term = ""
         self.state = ""
         self.timer_ms = -1

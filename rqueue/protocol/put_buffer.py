@@ -76,7 +76,7 @@ class PutListeners:
         self.stored: list[Callable[[Any], object]] = []
         self.failed: list[ErrorListener] = [on_error] if on_error else []
 
-    def tell(self, batch: list[Item]) -> None:
+    def notify_stored(self, batch: list[Item]) -> None:
         """These are stored: each of them, to each listener, in order."""
         for item in batch:
             for listener in tuple(self.stored):
@@ -85,7 +85,7 @@ class PutListeners:
                 except Exception:
                     log.exception("put listener %s failed for job %s", listener, item.handle.id)
 
-    def tell_failed(self, error: Exception, batch: list[Item]) -> list[Put]:
+    def notify_failed(self, error: Exception, batch: list[Item]) -> list[Put]:
         """These cannot be stored; returns them as the error listeners get them."""
         puts = [item.put() for item in batch]
         if puts and not self.failed:

@@ -1,4 +1,4 @@
-"""What a consumer holds, asked for page by page: after a lost reply, or a wake-up not heard (H-18).
+"""What a consumer holds, asked for page by page: after a lost reply or a lost wake-up (H-18).
 
 A page names the jobs that the consumer holds, in the order in which it got them. The last page is
 the pull itself: what that takes follows.

@@ -137,7 +137,7 @@ class PutTask:
         self._notify_moved()
         if self._connection is not None:
             await self._connection.close()
-        return self._listeners.tell_failed(error, left)
+        return self._listeners.notify_failed(error, left)
 
     # -- the task ----------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class PutTask:
                 self.last_error = reason = buffer.reason(error)
                 refused = buffer.refuse(reason)
                 self._notify_moved()
-                self._listeners.tell_failed(reason, refused)
+                self._listeners.notify_failed(reason, refused)
                 return
             else:
                 break
@@ -190,4 +190,4 @@ class PutTask:
         stored = buffer.confirm(accepted)
         self.last_error = None
         self._notify_moved()
-        self._listeners.tell(stored)
+        self._listeners.notify_stored(stored)

@@ -148,7 +148,7 @@ class PutThread:
         if thread is not None:
             thread.join(max(1.0, end - monotonic()))
         _living.discard(self)
-        return self._listeners.tell_failed(error, left) if left else []
+        return self._listeners.notify_failed(error, left) if left else []
 
     # -- the thread --------------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class PutThread:
             self.last_error = error = self._buffer.reason(error)
             refused = self._buffer.refuse(error)
             self._moved.notify_all()
-        self._listeners.tell_failed(error, refused)
+        self._listeners.notify_failed(error, refused)
 
     def _confirmed(self, accepted: Accepted) -> None:
         with self._lock:
@@ -263,7 +263,7 @@ class PutThread:
             stored = self._buffer.confirm(accepted)
             self.last_error = None
             self._moved.notify_all()
-        self._listeners.tell(stored)
+        self._listeners.notify_stored(stored)
 
 
 _living: weakref.WeakSet[PutThread] = weakref.WeakSet()

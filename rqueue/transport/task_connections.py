@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from rqueue.errors import ServerError
 from rqueue.protocol.call import Arg, ScriptCall
-from rqueue.protocol.commands.enqueue import said_again
+from rqueue.protocol.commands.enqueue import after_repeat
 from rqueue.protocol.repeats import Repeats
 from rqueue.transport.async_connection import AsyncConnection
 
@@ -109,7 +109,7 @@ class TaskConnections:
                 repeats = repeats or Repeats(lost)
                 pause = repeats.pause(error)
             else:
-                return answer if repeats is None and lost is None else said_again(answer)
+                return answer if repeats is None and lost is None else after_repeat(answer)
             finally:
                 self._return(connection)
             if pause:

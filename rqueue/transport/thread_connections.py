@@ -18,7 +18,7 @@ import redis
 
 from rqueue.errors import RQueueError, ServerError
 from rqueue.protocol.call import Arg, ScriptCall
-from rqueue.protocol.commands.enqueue import said_again
+from rqueue.protocol.commands.enqueue import after_repeat
 from rqueue.protocol.repeats import Repeats
 from rqueue.transport.connection import Connection
 
@@ -96,7 +96,7 @@ class ThreadConnections:
                 connection.close()
                 raise
             else:
-                return answer if repeats is None and lost is None else said_again(answer)
+                return answer if repeats is None and lost is None else after_repeat(answer)
 
     def begin(self, call: ScriptCall[R]) -> Flight[R]:
         """Send a call and do not wait: `finish` has the reply. Where that fails, `finish` repeats

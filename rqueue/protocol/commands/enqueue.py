@@ -89,8 +89,8 @@ class Accepted(NamedTuple):
         return self._replace(known=tuple(places[index] for index in self.known))
 
 
-def said_again(answer: T) -> T:
-    """The answer to a call that was sent more than once: an enqueue's says so."""
+def after_repeat(answer: T) -> T:
+    """The answer to a call that was sent more than once: that of an enqueue is marked `again`."""
     if isinstance(answer, Accepted):
         return answer._replace(again=True)
     return answer

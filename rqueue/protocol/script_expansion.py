@@ -66,7 +66,8 @@ class Expansion:
         self._expand(text, file, (), set())
         stamp = repr(self._stamp) if self.composed else "false"
         for at in self._stamps:
-            self.lines[at] = f"local STAMP = {stamp}"
+            within = self.lines[at].partition("-")[0]
+            self.lines[at] = f"{within}local STAMP = {stamp}"
 
     def _answering(self, hook: str, file: str, number: int, stack: Stack) -> list[PolicyHeader]:
         if hook not in HOOKS:

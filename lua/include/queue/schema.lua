@@ -2,23 +2,21 @@
 --- stamped by its first write, another kind by who declares it. A queue with another stamp is left alone: whoever sent
 --- this script is told the stamp, and sends the one of that kind. A script that is the same for all kinds has no STAMP.
 
---- @stamp
-local SCHEMA = '1'
-
---- What `meta` says to whoever finds it in Redis. It is also longer than the 64 bytes up to which Redis keeps a hash as
---- one packed list: as a table, reading a dozen fields costs a fifth.
-local SCHEMA_ABOUT = 'This hash belongs to a queue of rqueue, a worker queue for Python. Its fields: docs/redis_keys.md'
-
 --- An error reply where the queue was written by another version or is of another kind, else nil. `stamp`: field `v` of
 --- meta, or false.
 local function schema_fault(stamp)
-  if stamp == STAMP or not stamp and STAMP == SCHEMA then return nil end
-  if stamp and string.match(stamp, '^%S*') ~= SCHEMA then
+  --- @stamp
+  if stamp == STAMP or not stamp and STAMP == '1' then return nil end
+  if stamp and string.match(stamp, '^%S*') ~= '1' then
     return redis.error_reply('SCHEMA this queue was written by another version of rqueue: schema ' .. stamp)
   end
-  if STAMP then return redis.error_reply('KIND ' .. (stamp or SCHEMA)) end
+  if STAMP then return redis.error_reply('KIND ' .. (stamp or '1')) end
 end
 
+--- `about` is what `meta` says to whoever finds it in Redis. It is also longer than the 64 bytes up to which Redis keeps
+--- a hash as one packed list: as a table, reading a dozen fields costs a fifth.
 local function schema_stamp(meta)
-  redis.call('HSET', meta, 'v', STAMP, 'about', SCHEMA_ABOUT)
+  --- @stamp
+  redis.call('HSET', meta, 'v', STAMP, 'about',
+    'This hash belongs to a queue of rqueue, a worker queue for Python. Its fields: docs/redis_keys.md')
 end

@@ -1,6 +1,5 @@
 --- @include "queue/clock"
 --- @include "queue/constants"
---- @stamp
 
 --- The settle of one job that succeeded and was all that its consumer held: all that workers say whose jobs are not
 --- short, or few. The steps are those of `settle`, without its lists.
@@ -8,6 +7,7 @@
 --- `row`, `mine`: of queue and consumer; the others as in `settle`. Returns whether the job is settled, and the reply
 --- where this way knows the next job too. Where it is not settled, nothing is changed.
 local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, batch, rows, id, result)
+  --- @stamp
   local stamp, offset, levels, paused, timer, ranked, since, keep, most, promoted, acked, before = unpack(row)
   local its_term, state, priority, had_jobs, had_bytes = unpack(mine, 1, 5)
   local window = tonumber(jobs)

@@ -23,7 +23,7 @@ from rqueue.demo.pool import Pool, running_pool
 from rqueue.demo.traffic import Traffic
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import RQueueError
-from rqueue.model.history_batch import read_entry
+from rqueue.inspector.history import read_history
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 FILES = 500
 DONE_S = 300.0
-PAGE = 200
 REPLAY = "storage-is-back"
 SMALL = {"spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": QUICK_START}
 """Settings for data that is small."""
@@ -248,13 +247,8 @@ class Show:
         """Rows by the package's own reader, which knows no Spark."""
         for name in tenants.QUEUES:
             with Queue(name, self.url) as queue:
-                start = "-"
-                while page := queue.redis.xrange(queue.keys.history, start, "+", count=PAGE):
-                    found: Any = page
-                    for entry, fields in found:
-                        for row in read_entry(fields, name):
-                            yield name, entry.decode(), row["id"], row["outcome"]
-                        start = "(" + entry.decode()
+                for row in read_history(queue.redis, queue.keys):
+                    yield name, row["entry"], row["id"], row["outcome"]
 
     def _access(self) -> Access:
         from rqueue.spark.access import Access

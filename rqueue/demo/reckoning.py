@@ -9,12 +9,8 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from rqueue.client._sync.queue import Queue
 from rqueue.demo.modules import COUNTED, LIBRARY, Measure
-from rqueue.model.history_batch import read_entry
 from rqueue.protocol.commands import Counts
-
-PAGE = 200
 
 
 class Kill(NamedTuple):
@@ -24,29 +20,6 @@ class Kill(NamedTuple):
     pid: int
     at_ms: int
     held: dict[str, list[str]]
-
-
-def held_by_consumer(queue: Queue) -> dict[str, list[str]]:
-    """The jobs that each registered consumer holds."""
-    names: Any = queue.redis.zrange(queue.keys.consumers, 0, -1)
-    found = {}
-    for name in names:
-        held: Any = queue.redis.lrange(queue.keys.held(name.decode()), 0, -1)
-        found[name.decode()] = [id_.decode() for id_ in held]
-    return found
-
-
-def read_history(queue: Queue) -> list[dict[str, Any]]:
-    """All rows of the queue's history, in order."""
-    rows: list[dict[str, Any]] = []
-    start = "-"
-    while True:
-        page: Any = queue.redis.xrange(queue.keys.history, start, "+", count=PAGE)
-        for entry, fields in page:
-            rows += read_entry(fields, queue.name)
-            start = "(" + entry.decode()
-        if len(page) < PAGE:
-            return rows
 
 
 def percentile(values: list[int], share: float) -> int:

@@ -15,9 +15,11 @@ from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Call, Queue
 from rqueue.demo import modules
 from rqueue.demo.pool import running_pool
-from rqueue.demo.reckoning import Kill, Reckoning, held_by_consumer, print_reckoning, read_history
+from rqueue.demo.reckoning import Kill, Reckoning, print_reckoning
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import RQueueError
+from rqueue.inspector.consumers import held_by_consumer
+from rqueue.inspector.history import read_history
 
 PROCESSES = 2
 RESULT_TIMEOUT_S = 120.0
@@ -43,7 +45,7 @@ def _work(
 def _kill(queue: Queue, pid: int) -> Kill:
     """Freeze a worker, look what each consumer holds, and kill it."""
     os.kill(pid, signal.SIGSTOP)
-    held = held_by_consumer(queue)
+    held = held_by_consumer(queue.redis, queue.keys)
     at_ms = queue.counts().now
     os.kill(pid, signal.SIGKILL)
     return Kill(pid, at_ms, held)
@@ -81,9 +83,9 @@ def run(console: Console | None = None, limit: int | None = None) -> int:
                     handles = queue.enqueue_many(Call(modules.measure, (path,)) for path in paths)
                     results, kill = _work(queue, handles, progress)
                     took = time.monotonic() - began
-                    history = read_history(queue)
+                    history = list(read_history(queue.redis, queue.keys))
                     counts = queue.counts()
-                    alive = held_by_consumer(queue).keys()
+                    alive = held_by_consumer(queue.redis, queue.keys).keys()
                     held = {
                         job for who, jobs in kill.held.items() if who not in alive for job in jobs
                     }

@@ -69,6 +69,18 @@ def list_consumers(client: redis.Redis, keys: QueueKeys) -> list[ConsumerInfo]:
     return found
 
 
+def held_by_consumer(client: redis.Redis, keys: QueueKeys) -> dict[str, list[str]]:
+    """The ids that each registered consumer holds, in the order in which it acquired them."""
+    with translated(client, queue=keys.queue):
+        names = cast("list[bytes]", client.zrange(keys.consumers, 0, -1))
+        held = [
+            cast("list[bytes]", client.lrange(keys.held(name.decode()), 0, -1)) for name in names
+        ]
+    return {
+        name.decode(): [id_.decode() for id_ in ids] for name, ids in zip(names, held, strict=True)
+    }
+
+
 def _info(
     name: str,
     queue: str,

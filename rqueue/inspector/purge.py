@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 import redis
 
+from rqueue.inspector.consumers import held_by_consumer
 from rqueue.inspector.queues import queue_info
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import SLICE
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.redis_client import execute, translated
+from rqueue.transport.redis_client import execute
 
 Progress = Callable[[int], None]
 
@@ -37,18 +37,10 @@ def purge_held(client: redis.Redis, keys: QueueKeys, *, progress: Progress) -> i
     """End the jobs that consumers hold now (X-04), also those that are released before it is
     their turn; returns how many."""
     done = 0
-    with translated(client, queue=keys.queue):
-        names = [
-            name.decode() for name in cast("list[bytes]", client.zrange(keys.consumers, 0, -1))
-        ]
-        # all of them first: jobs that a consumer acquires later are not pursued
-        held = [
-            (name, cast("list[bytes]", client.lrange(keys.held(name), 0, -1))) for name in names
-        ]
-    for name, ids in held:
+    # all of them first: jobs that a consumer acquires later are not pursued
+    for name, ids in held_by_consumer(client, keys).items():
         for start in range(0, len(ids), SLICE):
-            some = [id.decode() for id in ids[start : start + SLICE]]
-            call = commands.purge_held(keys, name, some)
+            call = commands.purge_held(keys, name, ids[start : start + SLICE])
             ended, elsewhere = execute(client, call, queue=keys.queue)
             done += ended
             for id in elsewhere:

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from rqueue.client._sync.queue import Call, Queue
-from rqueue.demo.reckoning import read_history
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue.inspector.history import read_history
 from tests.support import invariants
 from tests.support.proxy import Proxy
 from tests.support.snapshot import take_snapshot
@@ -108,7 +108,7 @@ class Field:
     def settled(self) -> None:
         """Wait until everything has ended, and judge."""
         eventually(lambda: self._left() == 0, lambda: f"{self.queue.counts()}\n{self.logs()}")
-        rows = read_history(self.queue)
+        rows = list(read_history(self.queue.redis, self.queue.keys))
         acked = Counter(row["id"] for row in rows if row["outcome"] == "ack")
         assert set(acked) == set(self.ids), "a job was lost, or one came from nowhere"
         assert set(acked.values()) == {1}, "a job ended twice"
@@ -150,7 +150,11 @@ def test_workers_killed_again_and_again(field: Field) -> None:
         os.kill(field.someone(), signal.SIGKILL)
         kills += 1
     field.settled()
-    charged = {row["id"] for row in read_history(field.queue) if row["outcome"] == "crash"}
+    charged = {
+        row["id"]
+        for row in read_history(field.queue.redis, field.queue.keys)
+        if row["outcome"] == "crash"
+    }
     assert len(charged) <= kills, "one worker runs one job at a time: no more can be charged"
 
 

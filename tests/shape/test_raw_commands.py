@@ -22,8 +22,6 @@ CLIENTS = {"client", "redis", "pipe", "_client", "_redis", "walk"}
 
 READERS = {
     "rqueue/cli/bench.py",
-    "rqueue/demo/pipeline.py",
-    "rqueue/demo/reckoning.py",
     "rqueue/inspector/consumers.py",
     "rqueue/inspector/doctor/checkup.py",
     "rqueue/inspector/doctor/consumer_checks.py",
@@ -32,7 +30,6 @@ READERS = {
     "rqueue/inspector/doctor/walk.py",
     "rqueue/inspector/history.py",
     "rqueue/inspector/jobs.py",
-    "rqueue/inspector/purge.py",
     "rqueue/inspector/queues.py",
     "rqueue/pipeline/archive/archiver.py",
     "rqueue/pipeline/archive/lag.py",

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rqueue.errors import ServerError
+from rqueue.errors import RQueueError
 from rqueue.logs import logger
 from rqueue.protocol import commands
 from rqueue.protocol.crash_report import log_died
@@ -56,7 +56,7 @@ class AsyncLeaseRenewer:
                     renewed = await self._connection.run(
                         commands.renew(self._keys, self._lease_ms, self._consumers)
                     )
-                except ServerError as error:
+                except RQueueError as error:  # a damaged queue too may be repaired
                     if not self._pace.failing:
                         log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
                     pause = self._pace.failed()

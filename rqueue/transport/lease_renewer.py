@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import redis
 
-from rqueue.errors import ServerError
+from rqueue.errors import RQueueError
 from rqueue.logs import logger
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Renewed
@@ -106,7 +106,7 @@ class LeaseRenewer:
                 renewed = self._connection.run(
                     commands.renew(self._keys, self._lease_ms, self._consumers)
                 )
-            except ServerError as error:
+            except RQueueError as error:  # a damaged queue too may be repaired
                 if not self._pace.failing:
                     log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
                 pause = self._pace.failed()

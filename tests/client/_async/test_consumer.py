@@ -1,5 +1,7 @@
 """The consumer from Python: credit that the queue honours, the end of credit, lost connections."""
 
+from time import monotonic
+
 import pytest
 
 from rqueue.client._async.consumer import AsyncConsumer
@@ -318,6 +320,23 @@ async def test_a_lease_is_renewed_beside_the_work(queue: AsyncQueue, server: Emb
     with monitoring(server.url) as monitor:
         async with queue.consumer(lease=1.2) as consumer:
             await aoutside(monitor.wait_for, "EVALSHA", "1200", consumer.name, times=2)
+
+
+async def test_a_renewal_that_is_refused_is_tried_again(
+    queue: AsyncQueue, server: EmbeddedRedis
+) -> None:
+    """A damaged queue: the renewer lives on, and a wait does not spin."""
+    aside = f"{queue.keys.base}aside"
+    async with queue.consumer(lease=3) as consumer:
+        await queue.redis.rename(queue.keys.consumers, aside)
+        await queue.redis.set(queue.keys.consumers, "not ours")
+        with monitoring(server.url) as monitor:
+            await aoutside(monitor.wait_for, "EVALSHA", "3000", consumer.name, times=3)
+        await queue.redis.rename(aside, queue.keys.consumers)
+        begun = monotonic()
+        assert await consumer.wait(0.05) == []
+        assert monotonic() - begun >= 0.05
+        assert await consumer.pull() == []
 
 
 async def test_a_cancelled_job_is_revoked(queue: AsyncQueue, consumer: AsyncConsumer) -> None:

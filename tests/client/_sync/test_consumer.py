@@ -1,6 +1,8 @@
 # Generated from tests/client/_async/test_consumer.py (`make generate`): do not edit.
 """The consumer from Python: credit that the queue honours, the end of credit, lost connections."""
 
+from time import monotonic
+
 import pytest
 
 from rqueue.client._sync.consumer import Consumer
@@ -315,6 +317,21 @@ def test_a_lease_is_renewed_beside_the_work(queue: Queue, server: EmbeddedRedis)
     with monitoring(server.url) as monitor:
         with queue.consumer(lease=1.2) as consumer:
             outside(monitor.wait_for, "EVALSHA", "1200", consumer.name, times=2)
+
+
+def test_a_renewal_that_is_refused_is_tried_again(queue: Queue, server: EmbeddedRedis) -> None:
+    """A damaged queue: the renewer lives on, and a wait does not spin."""
+    aside = f"{queue.keys.base}aside"
+    with queue.consumer(lease=3) as consumer:
+        queue.redis.rename(queue.keys.consumers, aside)
+        queue.redis.set(queue.keys.consumers, "not ours")
+        with monitoring(server.url) as monitor:
+            outside(monitor.wait_for, "EVALSHA", "3000", consumer.name, times=3)
+        queue.redis.rename(aside, queue.keys.consumers)
+        begun = monotonic()
+        assert consumer.wait(0.05) == []
+        assert monotonic() - begun >= 0.05
+        assert consumer.pull() == []
 
 
 def test_a_cancelled_job_is_revoked(queue: Queue, consumer: Consumer) -> None:

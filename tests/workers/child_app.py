@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import threading
 from typing import Any
 
@@ -180,6 +181,28 @@ def tidy() -> str:
             pass
     except SoftTimeLimit as error:
         return f"tidied up after {error.seconds}"
+
+
+@task(name="c.profile", limit=5, max_deliveries=1)
+def profile(calls: int) -> int:
+    """How many of its calls a profiler sees."""
+    seen = 0
+
+    def look(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal seen
+        seen += event == "call"
+
+    sys.setprofile(look)
+    try:
+        for _ in range(calls):
+            _called()
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+def _called() -> None:
+    pass
 
 
 @task(name="c.aspin", soft_limit=0.05, limit=20, max_deliveries=1)

@@ -91,3 +91,12 @@ def test_a_cancelled_job_that_had_not_begun_never_does(workers: WorkerFixture) -
     assert gate.result(10) == "through"
     workers.settled()
     assert workers.redis.llen(key) == 0
+
+
+def test_a_limit_leaves_nothing_behind_in_the_interpreter(workers: WorkerFixture) -> None:
+    """CPython 3.11 keeps a flag for an exception that another thread is to raise, and where it
+    stays set, each call of the process stops to look for one: a profiler never gets beyond."""
+    workers.child(threads=1)
+    assert workers.send("c.profile", 3).result(20) == 3
+    assert workers.send("c.tidy", soft_limit=0.02).result(20)
+    assert workers.send("c.profile", 3).result(20) == 3

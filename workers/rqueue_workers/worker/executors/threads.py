@@ -100,12 +100,27 @@ class ThreadExecutor(Executor):
                 self._disarm(slot, guard)
             current.set(None)
             self._end(slot, job, result, error)
+            self._warned.discard(slot)
 
     def _disarm(self, slot: int, guard: threading.Lock) -> None:
+        """Let no limit strike any more in this thread's job. What has struck, and is not raised
+        yet, is replaced by an exception that is caught here: taken back, it would leave CPython's
+        flag set that one is due, and every call in the process would stop to look for it (where a
+        profiler or a debugger is at work in 3.11, for ever)."""
         with guard:
-            self._warned.add(slot)
-            _raise_in(threading.get_ident(), ctypes.py_object())
-            self._warned.discard(slot)
+            struck = slot in self._warned
+            self._warned.add(slot)  # until the job has ended
+        if struck:
+            try:
+                _raise_in(threading.get_ident(), _Disarmed)
+                while True:  # it is raised where a loop begins anew
+                    pass
+            except _Disarmed:
+                pass
+
+
+class _Disarmed(BaseException):
+    """Takes the place of a limit that came too late."""
 
 
 def _limit_of(job: Job) -> type[SoftTimeLimit]:

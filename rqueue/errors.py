@@ -25,6 +25,7 @@
     ├── QueueError
     │   ├── UnknownQueue
     │   ├── UnknownJob               never accepted, or its record is gone
+    │   ├── QueueDamaged         a key of it was overwritten by something else
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
     │   ├── BufferFull               background put: the bounded buffer stayed full
     │   └── BufferClosed             background put after close
@@ -91,6 +92,7 @@ __all__ = [
     "NoConsumer",
     "NotEncodable",
     "NotRegistered",
+    "QueueDamaged",
     "QueueError",
     "RQueueError",
     "RedisBusy",
@@ -308,6 +310,40 @@ class UnknownJob(QueueError):
             f"no job '{id}'{where}: never accepted, or ended and its record is gone", queue=queue
         )
         self.id = id
+
+
+class QueueDamaged(QueueError):
+    """A key of the queue is not what rqueue keeps there: something else wrote it. It stays so until
+    the queue is repaired (`rqueue doctor --repair`).
+
+    `key` names it ("" where it was not found again), `found` and `expected` say what is there and
+    what belongs there (types as Redis's TYPE says them; "" where it is a value that is wrong).
+    `outcome_unknown`: the step may have been carried out in part, and what it accepted may be
+    stored; a repair puts that into order, and it may be sent again. False: nothing was changed.
+    """
+
+    def __init__(
+        self,
+        queue: str,
+        key: str = "",
+        found: str = "",
+        expected: str = "",
+        *,
+        problem: str = "",
+        outcome_unknown: bool = False,
+    ) -> None:
+        if found:
+            problem = f"the key {key} is a {found}, where rqueue keeps a {expected}"
+        done = "what was asked may be done in part" if outcome_unknown else "nothing was changed"
+        super().__init__(
+            f"queue '{queue}' is damaged: {problem}; {done}. Something that is not rqueue wrote it:"
+            f" 'rqueue doctor {queue} --repair' moves the key away and mends the queue",
+            queue=queue,
+        )
+        self.key = key
+        self.found = found
+        self.expected = expected
+        self.outcome_unknown = outcome_unknown
 
 
 class NoConsumer(QueueError):

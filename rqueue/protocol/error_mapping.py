@@ -10,13 +10,22 @@ answer was lost may have been, and stays so when a repeat of it is refused: see 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from redis import exceptions as rx
 
 from rqueue import errors
 
-__all__ = ["REPLIES", "Meaning", "moved_on", "translate", "unsure"]
+__all__ = [
+    "REPLIES",
+    "Meaning",
+    "damaged",
+    "is_wrong_type",
+    "moved_on",
+    "translate",
+    "unsure",
+]
 
 
 class Meaning(NamedTuple):
@@ -230,6 +239,10 @@ def _refusal(
         return errors.ConfigError("priorities", said)
     if word == "SCHEMA":
         return errors.WrongServer(said, url=url)
+    if word == "DAMAGED":
+        return _refused_as_damaged(queue, said)
+    if word == "WRONGTYPE" and queue:
+        return damaged(queue, "", ())
     meaning = REPLIES.get(word)
     whole = said if word == "ERR" else f"{word} {said}".strip()
     if meaning is None:
@@ -246,6 +259,37 @@ def _refusal(
     made = meaning.error(meaning.says.format(said=whole), url=url)
     made.outcome_unknown = False
     return made
+
+
+def is_wrong_type(error: Exception) -> bool:
+    """Whether a command met a key that is of another type."""
+    return _said(error)[0] == "WRONGTYPE"
+
+
+def damaged(
+    queue: str, base: str, wrong: Sequence[tuple[str, str, str]], *, half_done: bool = False
+) -> errors.QueueDamaged:
+    """The error of a step that met a key of a wrong type. base: the prefix of the queue's keys;
+    wrong: such keys, without it, with the type that was found and the one that is expected.
+    half_done: whether the step may have written before."""
+    if not wrong:
+        problem = "one of its keys is of another type than rqueue keeps there"
+        return errors.QueueDamaged(queue, problem=problem, outcome_unknown=half_done)
+    key, found, expected = sorted(wrong)[0]
+    return errors.QueueDamaged(queue, base + key, found, expected, outcome_unknown=half_done)
+
+
+_WRONG_TYPE = re.compile(r"the key (.+) is a (\w+), where rqueue keeps a (\w+)\. ", re.DOTALL)
+_WRONG_VALUE = re.compile(r"field .+? of (?:the key )?(.+?) is no number", re.DOTALL)
+
+
+def _refused_as_damaged(queue: str, said: str) -> errors.QueueDamaged:
+    """What a step found that looked before its first write: see `lua/include/queue/sound.lua`."""
+    if (wrong := _WRONG_TYPE.match(said)) is not None:
+        return errors.QueueDamaged(queue, *wrong.groups())
+    value = _WRONG_VALUE.match(said)
+    problem = said.partition(". Nothing was changed")[0]
+    return errors.QueueDamaged(queue, value[1] if value else "", problem=problem)
 
 
 def _login(word: str, said: str, whole: str, meaning: Meaning, queue: str, script: str) -> str:

@@ -4,6 +4,8 @@ Each driver (the sync client, the asyncio client, a worker, the supervisor's loo
 blocks, and commands over redis-py's own client) does the same: it sends `command`, reads the
 answer, and passes a reply to `answered` and an error to `refused`. The driver alone knows how to
 send and to wait.
+
+Where a step met a key of a wrong type, one more command finds out which: the error names it.
 """
 
 from __future__ import annotations
@@ -12,13 +14,15 @@ from typing import Any, Generic, TypeVar
 
 from redis import exceptions as rx
 
-from rqueue.errors import WrongServer
+from rqueue.errors import QueueDamaged, RedisUnavailable, WrongServer
 from rqueue.protocol import scripts
 from rqueue.protocol.call import Arg, ScriptCall
-from rqueue.protocol.error_mapping import translate
+from rqueue.protocol.commands.key_types import types_met_by
+from rqueue.protocol.error_mapping import damaged, is_wrong_type, translate
+from rqueue.protocol.keys import queue_of
 from rqueue.protocol.policies import PLAIN, Kind, UnknownPolicy
 
-__all__ = ["Exchange"]
+__all__ = ["UNCHECKED", "Exchange"]
 
 R = TypeVar("R")
 
@@ -31,11 +35,15 @@ _KINDS_MOST = 3
 """How often one call is sent again because the queue is of another kind: it may be changed just
 then."""
 
+UNCHECKED = frozenset({"enqueue", "pull", "settle"})
+"""What each job takes has no time to ask for the types of keys before its first write: where it
+meets a wrong one it may be half done. All other steps look first."""
+
 
 class Exchange(Generic[R]):
     """A script call under way. queue, consumer: for the messages of errors."""
 
-    __slots__ = ("_forgotten", "_told", "call", "consumer", "queue")
+    __slots__ = ("_forgotten", "_met", "_told", "call", "consumer", "queue")
 
     def __init__(self, call: ScriptCall[R], queue: str = "", consumer: str = "") -> None:
         self.call = call
@@ -43,11 +51,15 @@ class Exchange(Generic[R]):
         self.consumer = consumer
         self._forgotten: Exception | None = None
         self._told = 0
+        self._met: Exception | None = None  # a key of a wrong type
 
     def command(self) -> tuple[Arg, ...]:
         """What to send now: the script by its hash, and its source once the server said that it
         does not know it (a restart, a flush, a new primary); that of the queue's kind, once a
         script said which it is."""
+        if self._met is not None:
+            look = types_met_by(self.call)
+            return ("EVAL", scripts.script(look.script).source, 2, *look.keys, *look.args)
         call = self.call
         script = self._script()
         if self._forgotten is None:
@@ -73,7 +85,10 @@ class Exchange(Generic[R]):
         return None
 
     def answered(self, reply: Any) -> R:
-        """What a reply means, read by the call's own reader."""
+        """What a reply means, read by the call's own reader. Raises QueueDamaged where it says
+        which key is of a wrong type."""
+        if self._met is not None:
+            raise self._damaged(reply) from self._met
         return self.call.read(reply)
 
     def refused(self, error: Exception, url: str) -> Exception | None:
@@ -83,6 +98,12 @@ class Exchange(Generic[R]):
         script that the queue is of another kind before it writes. url: where it was sent to. An
         error of the script itself names the line of its Lua file.
         """
+        if self._met is not None:
+            found = translate(error, url=url)
+            return found if isinstance(found, RedisUnavailable) else self._damaged([])
+        if is_wrong_type(error):
+            self._met = error
+            return None
         said = str(error) if isinstance(error, rx.ResponseError) else ""
         if said.startswith("KIND ") and self._told < _KINDS_MOST:
             return self._of_kind(said.removeprefix("KIND "), url)
@@ -98,5 +119,15 @@ class Exchange(Generic[R]):
         ):
             error.add_note(f"at {place}")
         return translate(
-            error, url=url, script=self.call.script, queue=self.queue, consumer=self.consumer
+            error, url=url, script=self.call.script, queue=self._queue, consumer=self.consumer
+        )
+
+    @property
+    def _queue(self) -> str:
+        return self.queue or queue_of(self.call.key)
+
+    def _damaged(self, reply: Any) -> QueueDamaged:
+        wrong = types_met_by(self.call).read(reply)
+        return damaged(
+            self._queue, self.call.key[:-4], wrong, half_done=self.call.script in UNCHECKED
         )

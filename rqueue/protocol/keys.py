@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rqueue.model.names import check_namespace, check_stored_queue, tag
+from rqueue.model.names import check_namespace, check_stored_queue, tag, untag
 
 SCHEMA = 1
 """Version of the data model; scripts refuse a queue written by another one (H-13)."""
@@ -155,3 +155,9 @@ class QueueKeys:
     def history(self) -> str:
         """stream: what became of jobs, in batches."""
         return self.base + "history"
+
+
+def queue_of(meta: str) -> str:
+    """The name of the queue that a `meta` key belongs to; "" where it is no such key."""
+    _, opened, rest = meta.partition(":{")
+    return untag(rest.removesuffix("}:meta")) if opened else ""

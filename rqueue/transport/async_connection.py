@@ -12,6 +12,7 @@ from redis import exceptions as rx
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from rqueue.errors import QueueDamaged
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
@@ -174,7 +175,11 @@ class AsyncConnection:
                         raise refusal from error
                 else:
                     break
-            seen = exchange.answered(reply)
+            try:
+                seen = exchange.answered(reply)
+            except QueueDamaged:
+                self.abort()  # the second command waits for what nobody has prepared
+                raise
             try:
                 return seen, await self.read()
             except rx.ResponseError as error:

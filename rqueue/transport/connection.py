@@ -15,6 +15,7 @@ from redis import exceptions as rx
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from rqueue.errors import QueueDamaged
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
@@ -174,7 +175,11 @@ class Connection:
                     raise refusal from error
             else:
                 break
-        seen = exchange.answered(reply)
+        try:
+            seen = exchange.answered(reply)
+        except QueueDamaged:
+            self.close()  # the second command waits for what nobody has prepared
+            raise
         try:
             return seen, self.read()
         except rx.ResponseError as error:

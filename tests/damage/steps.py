@@ -111,6 +111,14 @@ MAKERS: dict[str, Maker] = {
     ),
     "check_rights": lambda w, d: commands.check_rights(KEYS),
     "check_scan": lambda w, d: commands.check_scan(KEYS, "0", 100),
+    "check_types": lambda w, d: d(
+        st.sampled_from(
+            [
+                commands.check_types(KEYS, ["meta", "held:c2"]),
+                commands.types_met_by(commands.enqueue(KEYS, [Put("r0", BODY)])),
+            ]
+        )
+    ),
     "commit_write": lambda w, d: commands.commit_write(
         KEYS, "run", d(st.sampled_from([None, 1, 2])), 500
     ),
@@ -159,6 +167,9 @@ MAKERS: dict[str, Maker] = {
     ),
     "repair_meta": lambda w, d: commands.repair_meta(
         KEYS, [4, 9], d(st.sampled_from([None, (2, 1)])), 99
+    ),
+    "repair_type": lambda w, d: commands.repair_type(
+        KEYS, d(st.sampled_from(["meta", "scheduled", "ready:4", "held:c3", "nothing"]))
     ),
     "requeue": lambda w, d: commands.requeue(KEYS, [d(ids), "x0", *d(some)]),
     "resign": lambda w, d: commands.resign(KEYS, d(ids), BODY, b'["u"]'),

@@ -151,6 +151,48 @@ def test_an_id_without_a_job_is_taken_out(
     assert drain(queue, consumer) == ["j1", "j3", "j5", "j0", "j4"]
 
 
+def test_a_key_of_another_type_is_moved_away(
+    doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
+) -> None:
+    fill(queue)
+    queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=60_000)])
+    for _ in range(2):
+        client.set(base + "scheduled", "x")
+        client.set(base + "ready:9", "y")
+        found = doctor.check_queue(queue.name)
+        assert {(f.kind, f.subject) for f in found} == {
+            ("wrong-type", "scheduled"), ("wrong-type", "ready:9"),
+        }  # fmt: skip
+        assert doctor.check_service(queue.name) == []
+        assert set(heals(doctor, queue)) == {"wrong-type", "lost"}
+    assert client.get(base + "foreign:scheduled") == b"x"
+    assert client.get(base + "foreign:ready:9:2") == b"y"
+    assert drain(queue, consumer) == ["j1", "j3", "j5", "j0", "j2", "j4"]
+
+
+def test_a_queue_goes_on_behind_its_jobs_where_meta_was_overwritten(
+    doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
+) -> None:
+    fill(queue)
+    queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=60_000)])
+    client.set(base + "meta", "x")
+    heals(doctor, queue)
+    queue.enqueue_puts([commands.Put("next", b'["t"]')])
+    assert [client.hget(base + "jobs", id_)[:2] for id_ in ("later", "next")] == [b"7,", b"8,"]
+
+
+def test_an_id_of_no_job_among_held_ones_takes_no_room_for_ever(
+    doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
+) -> None:
+    one = consumer(jobs=1)
+    client.rpush(base + f"held:{one.name}", "stranger")
+    fill(queue, 1)
+    assert one.pull() == []
+    assert kinds(doctor.check_queue(queue.name))["no-job"] == "stranger"
+    heals(doctor, queue)
+    assert [job.id for job in one.pull()] == ["j0"]
+
+
 def test_a_job_in_two_lists_stays_in_its_own(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:

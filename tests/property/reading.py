@@ -215,7 +215,14 @@ class WorkerReading(Reading):
         parts: Any = SimpleNamespace(strict=False, prefetch=0, plans={})
         listener: Any = self.listener
         self.dispatcher = Dispatcher(
-            parts, [self.subscription], {}, parts, listener, CurrentJob("w"), lambda: None
+            parts,
+            [self.subscription],
+            {},
+            parts,
+            listener,
+            CurrentJob("w"),
+            lambda: None,
+            lambda _: None,
         )
         self.dispatcher._poll_at = float("inf")  # it hears when the test says so
         self.subscription.register("c", priority=0, lease_ms=600_000, slots=1, jobs=window)

@@ -55,6 +55,21 @@ SAMPLES: dict[str, list[Sample]] = {
     "check_page": [Sample(commands.check_page(K, "which", "start", "stop"))],
     "check_rights": [Sample(commands.check_rights(K))],
     "check_scan": [Sample(commands.check_scan(K, "cursor", "limit"))],
+    "check_types": [
+        Sample(commands.check_types(K, ["k1"]), {"how": "keys"}, rest=[b"k1"]),
+        Sample(
+            commands.types_met_by(commands.settle(K, "c", "1", None, ack=["i1"], batch=b"?" * 600)),
+            {"how": "words"},
+            rest=["c", "1", "i1"],
+        ),
+        Sample(
+            commands.types_met_by(
+                commands.enqueue_alike(K, ["i1", b"e"], note=Note("r", 3, 7, 1, 5, b"?"))
+            ),
+            {"how": "words"},
+            rest=[b"r,3,7,1,5;?", "4,,0,1", "i1", b"e", b"r", b"r:3:7"],
+        ),
+    ],
     "commit_write": [
         Sample(commands.commit_write(K, "run", 3, 5000), {"epoch": 3, "keep": 5000}),
         Sample(commands.commit_write(K, "run", None, 5000), {"epoch": "", "keep": 5000}),
@@ -184,6 +199,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(commands.repair_meta(K, [4]), {"was": "", "marked": "", "highest": 0}, rest=[4]),
         Sample(commands.repair_meta(K, [], (2, 1), 7), {"was": "2", "marked": "1", "highest": 7}),
     ],
+    "repair_type": [Sample(commands.repair_type(K, "key"), {"key": b"key"})],
     "requeue": [Sample(commands.requeue(K, ["i1"]), rest=["i1"])],
     "resume": [Sample(commands.resume(K))],
     "settle": [
@@ -227,7 +243,7 @@ def test_every_script_has_a_sample() -> None:
 
 def test_every_function_of_the_store_has_a_sample() -> None:
     functions = {n for n in commands.__all__ if inspect.isfunction(getattr(commands, n))}
-    aliases = {"enqueue_alike", "enqueue_flat", "enqueue_one"}
+    aliases = {"types_met_by", "enqueue_alike", "enqueue_flat", "enqueue_one"}
     assert functions - aliases == set(SAMPLES)
 
 

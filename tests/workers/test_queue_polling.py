@@ -2,6 +2,8 @@
 
 import pytest
 
+from rqueue.errors import QueueDamaged
+from rqueue_workers.worker.damage import Damage
 from rqueue_workers.worker.queue_polling import QueuePolling
 from tests.workers.children import WorkerFixture, eventually
 
@@ -60,12 +62,15 @@ class _Subscription:
     def __init__(self, todo: str, state: str = "interested") -> None:
         self.todo = todo
         self.state = state
+        self.damage = Damage()
 
 
 def test_turns_go_round() -> None:
     a, b, c = _Subscription("x"), _Subscription(""), _Subscription("x")
     turns = QueuePolling([a, b, c], strict=False)  # type: ignore[list-item]
     assert [turns.next() for _ in range(4)] == [a, c, a, c]
+    a.damage.note(QueueDamaged("a", problem="?"))
+    assert [turns.next() for _ in range(2)] == [c, c]
     a.todo = c.todo = ""
     assert turns.next() is None
 
@@ -75,6 +80,10 @@ def test_strict_turns_begin_at_the_front() -> None:
     turns = QueuePolling([a, b], strict=True)  # type: ignore[list-item]
     assert [turns.next() for _ in range(2)] == [a, a]
     assert not turns.pulls(b)  # type: ignore[arg-type]
+    a.damage.note(QueueDamaged("a", problem="?"))  # it keeps no other one from its turn
+    assert turns.pulls(b)  # type: ignore[arg-type]
+    assert turns.next() is b
+    a.damage.over("a")
     a.todo = ""
     assert turns.next() is b
     assert turns.pulls(b)  # type: ignore[arg-type]

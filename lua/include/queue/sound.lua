@@ -1,15 +1,10 @@
 --- @hooks places
 --- @include "queue/constants"
+--- @include "queue/key_types"
 
 --- Whether a queue's keys are what its scripts take them for: of their types, with numbers where numbers belong. Redis
 --- finds out otherwise only when a command meets them, and what a script has written until then stays. Steps that
 --- people and supervisors take look first, at all that they may touch; those that every job takes have no time for it.
-
-local SOUND_TYPES = {
-  meta = 'hash', jobs = 'hash', causes = 'hash', errors = 'hash', ended = 'hash', ['ended:old'] = 'hash', byte_waiters = 'hash',
-  awaited = 'hash', parked = 'hash', returns_to = 'hash', scheduled = 'zset', dead = 'zset', consumers = 'zset',
-  interested = 'zset', notified = 'zset', not_interested = 'set', browsers = 'set', history = 'stream',
-}
 
 --- Fields of meta that are counted with.
 local SOUND_NUMBERS = { 'clock', 'seq', 'tailed', 'marked', 'turn', 'term', 'ended_since', 'history_rows', 'history_gone',
@@ -44,7 +39,7 @@ end
 --- step is about; those that it may have to tell are looked at too.
 local function sound_fault(base, levels, names)
   local fault
-  for key, meant in pairs(SOUND_TYPES) do
+  for key, meant in pairs(KEY_TYPES) do
     fault = sound_type(base, key, meant)
     if fault then return fault end
   end

@@ -27,6 +27,7 @@ from rqueue.inspector.doctor.note_checks import (
     diagnose_meta,
     sample_records,
 )
+from rqueue.inspector.doctor.type_checks import diagnose_types
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.inspector.queues import server_now
 from rqueue.protocol import commands
@@ -71,6 +72,10 @@ class Checkup:
             return [Finding("counters", "schema", self.keys.queue, "", str(error))]
 
     def _findings(self) -> Iterator[Finding]:
+        wrong = list(diagnose_types(self.client, self.keys))
+        if wrong:
+            yield from wrong
+            return  # what else there is can be read without them only
         self.walk.look_around()
         lists = [
             f"{kind}:{level}" for level in sorted(self.walk.levels) for kind in ("due", "ready")
@@ -151,7 +156,6 @@ class Checkup:
                 elif element.member in self._held:
                     self._glance(element.member)
                 elif order is not None:
-                    self.walk.highest = max(self.walk.highest, order[1])
                     if order == behind:
                         self._suspect(element.member)  # twice in this list
                     elif behind is not None and order > behind:

@@ -13,11 +13,13 @@ from typing import Any
 
 import redis
 
+from rqueue.errors import QueueDamaged
 from rqueue.inspector.doctor.checkup import Checkup
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.server_checks import check_server
 from rqueue.inspector.doctor.service_checks import check_service
 from rqueue.inspector.queues import queue_names, require_queue
+from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
@@ -55,8 +57,12 @@ class Doctor:
         return found
 
     def check_service(self, name: str) -> list[Finding]:
-        """Notes on jobs that no worker will run as things are. Raises UnknownQueue."""
-        return check_service(self._client, QueueKeys(name, self._namespace))
+        """Notes on jobs that no worker will run as things are; none of a queue that is damaged.
+        Raises UnknownQueue."""
+        try:
+            return check_service(self._client, QueueKeys(name, self._namespace))
+        except QueueDamaged:
+            return []  # `check_queue` says what is wrong
 
     def check(self) -> list[Finding]:
         """The server and all its queues."""
@@ -108,6 +114,11 @@ class Doctor:
                     1
                 ]:
                     pass
+        elif action.verb == "type":
+            run(commands.repair_type(keys, action.which))
+            if action.which == "meta":
+                # without it there is no queue to look at; the checks after this one find the rest
+                run(commands.repair_meta(keys, [DEFAULT_LEVEL]))
         elif action.verb == "meta":
             run(commands.repair_meta(keys, action.levels, action.marked, action.highest))
         elif action.verb == "leftovers":

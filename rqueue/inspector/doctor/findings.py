@@ -8,6 +8,7 @@ from typing import Literal
 Severity = Literal["problem", "note"]
 
 INVARIANTS = {
+    "types": "every key is of the type that rqueue keeps there",
     "conservation": "every accepted job is in exactly one place, or has ended",
     "order": "due times and positions only grow along a list, and a job waits in its own list",
     "owner": "only registered consumers hold jobs, each job is held by one",
@@ -26,7 +27,7 @@ INVARIANTS = {
 class Action:
     """The repair of a finding; see `rqueue.inspector.repairs`."""
 
-    verb: Literal["job", "order", "consumer", "meta", "leftovers", "look"]
+    verb: Literal["job", "order", "consumer", "meta", "leftovers", "look", "type"]
     ids: tuple[str, ...] = ()
     member: bytes = b""
     others: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ S = TypeVar("S")
 class Walk:
     """Reads one queue. `jobs`: elements that were read. `levels` and `names` are those that any key
     speaks of, `registered` the names of real consumers, `others` the rest. `highest`: the highest
-    position seen in the lists; `promoted`: whether one of the lists holds jobs that were due."""
+    position seen; `promoted`: whether one of the lists holds jobs that were due."""
 
     def __init__(self, client: redis.Redis, keys: QueueKeys) -> None:
         self.client = client
@@ -72,5 +72,7 @@ class Walk:
             if not elements:
                 return
             self.jobs += len(elements)
+            orders = [element.order for element in elements]
+            self.highest = max([self.highest, *(order[1] for order in orders if order)])
             yield elements
             stop -= CHECK_PAGE

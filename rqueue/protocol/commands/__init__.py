@@ -35,6 +35,12 @@ from rqueue.protocol.commands.enqueue import (
     enqueue_flat,
     enqueue_one,
 )
+from rqueue.protocol.commands.key_types import (
+    WrongType,
+    check_types,
+    repair_type,
+    types_met_by,
+)
 from rqueue.protocol.commands.read import (
     Awaited,
     Counts,
@@ -66,6 +72,7 @@ __all__ = [
     "Retried",
     "ScriptCall",
     "Window",
+    "WrongType",
     "await_result",
     "browse",
     "browse_set",
@@ -74,6 +81,7 @@ __all__ = [
     "check_page",
     "check_rights",
     "check_scan",
+    "check_types",
     "commit_write",
     "configure",
     "counts",
@@ -96,11 +104,13 @@ __all__ = [
     "repair_job",
     "repair_leftovers",
     "repair_meta",
+    "repair_type",
     "requeue",
     "resign",
     "resume",
     "settle",
     "show",
+    "types_met_by",
     "unpark",
     "unregister",
 ]

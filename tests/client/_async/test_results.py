@@ -18,11 +18,11 @@ from rqueue.errors import (
     JobCancelled,
     JobFailed,
     JobPurged,
+    QueueDamaged,
     RedisOutOfMemory,
     ResultExpired,
     ResultNotReady,
     ResultTimeout,
-    ScriptError,
     UnknownJob,
 )
 from rqueue.model.job import JobState
@@ -191,7 +191,7 @@ async def test_a_wait_that_is_refused_leaves_nothing_behind(
     handle = await queue.send("t")
     await consumer.ack(await apull_one(consumer), 7)
     await queue.redis.set(queue.keys.result(handle.id), "not ours")
-    with pytest.raises(ScriptError, match="WRONGTYPE"):
+    with pytest.raises(QueueDamaged, match="is a string"):
         await handle.result()
     await queue.redis.delete(queue.keys.result(handle.id))
     assert await handle.result() == 7

@@ -19,11 +19,11 @@ from rqueue.errors import (
     JobCancelled,
     JobFailed,
     JobPurged,
+    QueueDamaged,
     RedisOutOfMemory,
     ResultExpired,
     ResultNotReady,
     ResultTimeout,
-    ScriptError,
     UnknownJob,
 )
 from rqueue.model.job import JobState
@@ -177,7 +177,7 @@ def test_a_wait_that_is_refused_leaves_nothing_behind(queue: Queue, consumer: Co
     handle = queue.send("t")
     consumer.ack(pull_one(consumer), 7)
     queue.redis.set(queue.keys.result(handle.id), "not ours")
-    with pytest.raises(ScriptError, match="WRONGTYPE"):
+    with pytest.raises(QueueDamaged, match="is a string"):
         handle.result()
     queue.redis.delete(queue.keys.result(handle.id))
     assert handle.result() == 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from rqueue.errors import RegistrationLost, RQueueError
+from rqueue.errors import QueueDamaged, RegistrationLost, RQueueError
 from rqueue.logs import logger
 from rqueue.protocol import commands
 from rqueue.protocol.commands import ScriptCall
@@ -64,6 +64,7 @@ class Renewal:
         self._lost = lost
         self._clock = clock
         self._sent: set[str] = set()
+        self._damaged = False
         self._missing: set[str] = set()
         self._naming: set[str] = set()
         self._named: set[str] = set()
@@ -83,6 +84,9 @@ class Renewal:
         """Tell of leases that ended all the same: Redis was gone, or this process was stopped. What
         the dead held goes back in steps, one at once after the other."""
         self._clock.hear(reply.now)
+        if self._damaged:
+            self._damaged = False
+            log.warning("supervisor: queue '%s' works again", self.queue)
         self._named = self._naming
         # once may mean that it is just registering again: after an outage they all are
         missing = self._sent.intersection(reply.gone)
@@ -100,7 +104,11 @@ class Renewal:
         return reply.more
 
     def refused(self, error: RQueueError) -> None:
-        """Say so: without renewals the leases will end."""
+        """Say so, of a damaged queue once: without renewals the leases will end."""
+        if isinstance(error, QueueDamaged):
+            if self._damaged:
+                return
+            self._damaged = True
         log.error("cannot renew leases in queue %s: %s", self.queue, error)
 
 
@@ -170,7 +178,7 @@ class RunningNotes:
         """Take it that the lease had ended; the worker will have another name."""
         consumer, jobs = self._sent
         self._noted[consumer] = jobs
-        if not isinstance(error, RegistrationLost):
+        if not isinstance(error, RegistrationLost | QueueDamaged):
             log.error("cannot note what runs in queue %s: %s", self.queue, error)
 
 
@@ -208,5 +216,11 @@ class Reclaim:
 
     def refused(self, error: RQueueError) -> None:
         """Take it that it had left, or that its lease ended first: this was done already."""
-        if not isinstance(error, RegistrationLost):
+        if isinstance(error, QueueDamaged):
+            log.warning(
+                "what %s held in %s goes back when its lease has ended and the queue is repaired",
+                self._consumer,
+                self.queue,
+            )
+        elif not isinstance(error, RegistrationLost):
             log.error("cannot take back what %s held in %s: %s", self._consumer, self.queue, error)

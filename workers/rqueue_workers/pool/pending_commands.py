@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from redis import exceptions as rx
 
-from rqueue.errors import RedisTimeout, RQueueError, ServerError
+from rqueue.errors import QueueDamaged, RedisTimeout, RQueueError, ServerError
 from rqueue.logs import logger
 from rqueue.protocol.commands import ScriptCall
 from rqueue.protocol.exchange import Exchange
@@ -135,7 +135,12 @@ class PendingCommands:
             return
         self._sent = None
         self._found(now)
-        if pending.answered(exchange.answered(reply)):
+        try:
+            answer = exchange.answered(reply)
+        except QueueDamaged as error:
+            pending.refused(error)
+            return
+        if pending.answered(answer):
             self._todo.append(pending)
 
     def _lost(self, error: Exception, now: float) -> None:

@@ -6,11 +6,19 @@ does. One lock is taken for each batch, none for a job.
 
 from __future__ import annotations
 
+import select
 from collections.abc import Callable, Sequence
 from threading import Lock
 from time import monotonic
 
-from rqueue.errors import ConnectionLost, RedisTimeout, RegistrationLost, ServerError
+from rqueue.errors import (
+    CommandRefused,
+    ConnectionLost,
+    QueueDamaged,
+    RedisTimeout,
+    RegistrationLost,
+    ServerError,
+)
 from rqueue.logs import logger
 from rqueue.model.job import Delivery, has_crashed
 from rqueue.model.job_order import came_back, overtakers
@@ -43,7 +51,8 @@ POLL_S = 0.004
 class Dispatcher:
     """All that the main thread and the stand-by thread share.
 
-    rejoin: what to do when a subscription has lost its registration; called with the lock held.
+    rejoin: what to do when a subscription has lost its registration; enter: when one has none yet,
+    because its queue was damaged. Both are called with the lock held.
     """
 
     def __init__(
@@ -55,6 +64,7 @@ class Dispatcher:
         listener: WakeListener,
         slot: CurrentJob,
         rejoin: Callable[[], None],
+        enter: Callable[[Subscription], None],
     ) -> None:
         self.spec = spec
         self.subscriptions = list(subscriptions)
@@ -71,6 +81,7 @@ class Dispatcher:
         self._by_name: dict[str, Subscription] = {}
         self._attempts = attempts
         self._rejoin = rejoin
+        self._enter = enter
         self._sorter = TaskKinds(attempts.plans.values())
         self._threaded = THREAD in executors
         self._strict = spec.strict
@@ -99,10 +110,19 @@ class Dispatcher:
                 except RegistrationLost as error:
                     log.warning("%s", error)
                     self._rejoin()
+            except QueueDamaged as error:
+                self.leave_alone(error)
             except ServerError as error:
                 self.outage.note(error)
                 return False
             return True
+
+    def leave_alone(self, error: QueueDamaged) -> None:
+        """A key of one queue is damaged: the others go on."""
+        for subscription in self.subscriptions:
+            if subscription.queue == error.queue:
+                subscription.damage.note(error)
+                subscription.lost_reply = True  # the step may be half done
 
     def step(self, subscription: Subscription, job: Now | None = None) -> None:
         """Settle what ended in a subscription and pull. job: see `guarded`; the main thread is in
@@ -112,6 +132,8 @@ class Dispatcher:
     def _step(self, subscription: Subscription, blocked: bool) -> None:
         if self._flying is not None:
             self.land()
+        if subscription.damage.since:
+            self._return_to(subscription)
         if subscription.lost_reply:
             self._recover(subscription, blocked)
         elif subscription.passing and self._passed_on(subscription):
@@ -122,7 +144,24 @@ class Dispatcher:
             )
         if self.outage.since:
             self.outage.over()
+        subscription.damage.over(subscription.queue)
         self.poll()  # last: a client may wait for an outcome that was settled
+
+    def _return_to(self, subscription: Subscription) -> None:
+        """Ask a queue again that was damaged."""
+        if not subscription.term:
+            self._enter(subscription)
+        elif self._label(subscription) not in self._by_name:
+            self.listen(subscription)
+        else:
+            return
+        self._ask_anew(subscription)
+
+    def _ask_anew(self, but: Subscription) -> None:
+        """What is listened to has changed: a wake-up of another one may be lost just then."""
+        for subscription in self.subscriptions:
+            if subscription is not but and subscription.term:
+                subscription.lost_reply = True
 
     def post(self, subscription: Subscription) -> None:
         """`step` for a subscription that has more to run: its jobs run meanwhile, and the reply is
@@ -203,6 +242,8 @@ class Dispatcher:
 
     def wants(self, subscription: Subscription, now: float, blocked: bool = False) -> bool:
         """Whether there is something to tell or to ask for."""
+        if subscription.damage.since:
+            return now >= subscription.damage.retry_at
         if subscription.lost_reply or subscription.flight is not None:
             return True
         if subscription.pending and not self._lingers(subscription, now):
@@ -291,14 +332,18 @@ class Dispatcher:
 
     def listen(self, subscription: Subscription) -> None:
         """Listen for a subscription that was registered."""
-        label = f"{subscription.name} {subscription.queue}"  # the name is the same in all queues
+        label = self._label(subscription)
         self._by_name[label] = subscription
         self._listener.add(label, subscription.keys.wake(subscription.name))
 
     def unlisten(self, subscription: Subscription) -> None:
         """Hear no more of it."""
-        self._by_name.pop(f"{subscription.name} {subscription.queue}", None)
+        self._by_name.pop(self._label(subscription), None)
         self._listener.remove(subscription.keys.wake(subscription.name))
+
+    @staticmethod
+    def _label(subscription: Subscription) -> str:
+        return f"{subscription.name} {subscription.queue}"  # the name is the same in all queues
 
     def poll(self) -> None:
         """Hear what came meanwhile, if it was not looked for just now. Raises the server errors."""
@@ -316,6 +361,20 @@ class Dispatcher:
             # a connection that died unnoticed says so when it is used: only a fresh one can tell
             # whether Redis is gone
             return self._listener.wait(0)
+        except CommandRefused:
+            self._find_damaged_wake()
+            raise
+
+    def _find_damaged_wake(self) -> None:
+        """One command waits for the wake-ups of all queues: where the list of one is of another
+        type, it is left out. Raises QueueDamaged then."""
+        for subscription in list(self._by_name.values()):
+            try:
+                subscription.check_wake()
+            except QueueDamaged:
+                self.unlisten(subscription)
+                self._ask_anew(subscription)
+                raise
 
     def hear(self, wake: Wake) -> None:
         """Act on a wake-up."""
@@ -486,9 +545,12 @@ class Dispatcher:
         times = [
             subscription.timer_at - now
             for subscription in self.subscriptions
-            if subscription.timer_at
+            if subscription.timer_at and not subscription.damage.since
         ]
         for subscription in self.subscriptions:
+            if subscription.damage.since:
+                times.append(subscription.damage.retry_at - now)
+                continue
             if subscription.hold_until > now and self.executors:
                 times.append(subscription.hold_until - now)
             if subscription.pending and subscription.acks:
@@ -503,14 +565,20 @@ class Dispatcher:
                 subscription.hold(now)
             if isinstance(executor, ThreadExecutor) and (again := executor.limits(now)):
                 times.append(again)
-        if any(subscription.back for subscription in self.subscriptions):
+        if any(one.back and not one.damage.since for one in self.subscriptions):
             return 0.0
         return max(0.0, min(times)) if times else None
 
     def wait(self, timeout: float | None, interrupt: int) -> bool:
         """Wait for a wake-up, or for `interrupt` to become readable; True if there was the one."""
+        if not self._by_name:  # all queues are damaged
+            select.select([interrupt], (), (), timeout)
+            return False
         try:
             wakes = self._listen(timeout, interrupt)
+        except QueueDamaged as error:
+            self.leave_alone(error)
+            return True
         except ServerError as error:
             self.outage.note(error)
             return False

@@ -20,13 +20,13 @@ class QueuePolling:
         subscriptions = self._subscriptions
         if self._strict or len(subscriptions) == 1:
             for subscription in subscriptions:
-                if subscription.todo:
+                if subscription.todo and not subscription.damage.since:
                     return subscription
             return None
         count = len(subscriptions)
         for step in range(count):
             index = (self._next + step) % count
-            if subscriptions[index].todo:
+            if subscriptions[index].todo and not subscriptions[index].damage.since:
                 self._next = (index + 1) % count
                 return subscriptions[index]
         return None
@@ -39,6 +39,8 @@ class QueuePolling:
         for other in self._subscriptions:
             if other is subscription:
                 return True
+            if other.damage.since:
+                continue
             if other.todo or other.state == "notified":
                 return False
         return True

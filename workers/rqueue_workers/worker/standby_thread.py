@@ -105,6 +105,8 @@ class StandbyThread(threading.Thread):
         dispatcher.kicked = False
         if not dispatcher.outage.waiting:
             for subscription in dispatcher.subscriptions:
+                if subscription.damage.waiting:
+                    continue
                 dispatcher.guarded(dispatcher.clear, subscription, job=job)
                 if self._slot.job is not job:
                     return TICK_S

@@ -10,17 +10,19 @@ from secrets import token_hex
 from time import monotonic
 from typing import NamedTuple, TypeVar
 
-from rqueue.errors import RegistrationLost, ServerError
+from rqueue.errors import QueueDamaged, RegistrationLost, ServerError
 from rqueue.logs import logger
 from rqueue.model.job import parse_value
 from rqueue.model.labels import ALL
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Pulled, Retried, Window
+from rqueue.protocol.error_mapping import damaged
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
 from rqueue_workers.worker.arrivals import Arrivals, Unstarted
+from rqueue_workers.worker.damage import Damage
 from rqueue_workers.worker.history_rows import Row, pack_rows
 from rqueue_workers.worker.prefetch import PrefetchWindow
 
@@ -104,6 +106,8 @@ class Subscription:
         """The next job did not fit into the bytes left: something has to go first."""
         self.lost_reply = False
         """A reply was lost: what is held has to be asked for."""
+        self.damage = Damage()
+        """Of the queue: while something has overwritten a key of it, it is left alone."""
         self.cancelled: set[bytes] = set()
         """Jobs that were cancelled here after they began: their outcomes will be refused."""
         self.flight: Flight | None = None
@@ -206,6 +210,13 @@ class Subscription:
         self.flight = None
         self.settle_first = False
         return stale
+
+    def check_wake(self) -> None:
+        """Raises QueueDamaged where the list of its wake-ups is of another type."""
+        name = self.keys.wake(self.name)[len(self.keys.base) :]
+        wrong = self._connection.run(commands.check_types(self.keys, [name]), queue=self.queue)
+        if wrong:
+            raise damaged(self.queue, self.keys.base, wrong)
 
     # -- settle and pull ---------------------------------------------------------------------------
 
@@ -337,7 +348,7 @@ class Subscription:
         call, window, acks, dones, others, back = flight
         try:
             pulled = run(call, queue=self.queue, consumer=self.name)
-        except ServerError:
+        except (ServerError, QueueDamaged):
             # it may have been done all the same: then these ids are refused next time, unheard
             self._restore(flight)
             self.lost_reply = True

@@ -10,7 +10,13 @@ from __future__ import annotations
 import os
 from time import monotonic
 
-from rqueue.errors import RegistrationLost, ScriptError, ServerError, UnusableServer
+from rqueue.errors import (
+    QueueDamaged,
+    RegistrationLost,
+    ScriptError,
+    ServerError,
+    UnusableServer,
+)
 from rqueue.logs import logger
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
@@ -149,6 +155,7 @@ class Worker:
             self.listener,
             self.slot,
             self._rejoin,
+            self._enter_late,
         )
         self.standby = StandbyThread(self.dispatcher, self.slot, page, self._overdue)
         self.main = MainThreadExecutor(
@@ -249,8 +256,17 @@ class Worker:
     def _enter(self) -> None:
         self._register()
         for subscription in self.subscriptions:
-            self._prepare(subscription)
+            try:
+                if subscription.term:
+                    self._prepare(subscription)
+            except QueueDamaged as error:
+                self.dispatcher.leave_alone(error)
         self.dispatcher.outage.over()
+
+    def _enter_late(self, subscription: Subscription) -> None:
+        """Register in a queue that was damaged when the others were joined."""
+        self._register_in(subscription, consumer_of(self.base, self.page.rejoins))
+        self._prepare(subscription)
 
     def _slots(self) -> int:
         """Jobs that can run here at once: without async tasks their slots run nothing."""
@@ -262,15 +278,10 @@ class Worker:
             try:
                 for subscription in self.subscriptions:
                     if not subscription.term:
-                        subscription.register(
-                            name,
-                            priority=self.spec.priority,
-                            lease_ms=self.spec.settings.lease_ms,
-                            slots=self._slots(),
-                            limits=self._limits,
-                            jobs=max(1, self.dispatcher.window(subscription, False)),
-                        )
-                        self.dispatcher.listen(subscription)
+                        try:
+                            self._register_in(subscription, name)
+                        except QueueDamaged as error:
+                            self.dispatcher.leave_alone(error)
                 return
             except ScriptError as error:
                 if "EXISTS" not in error.reply or tries == 4:
@@ -278,6 +289,17 @@ class Worker:
                 # of an earlier try whose reply was lost, and whose lease has ended meanwhile
                 self._drop_all()
                 self.page.rejoined()
+
+    def _register_in(self, subscription: Subscription, name: str) -> None:
+        subscription.register(
+            name,
+            priority=self.spec.priority,
+            lease_ms=self.spec.settings.lease_ms,
+            slots=self._slots(),
+            limits=self._limits,
+            jobs=max(1, self.dispatcher.window(subscription, False)),
+        )
+        self.dispatcher.listen(subscription)
 
     def _prepare(self, subscription: Subscription) -> None:
         """Learn the queue's options; jobs that were parked for the lack of a task come back."""
@@ -312,6 +334,8 @@ class Worker:
                     subscription.unregister()
                 except RegistrationLost:
                     log.debug("queue %s: this registration is lost too", subscription.queue)
+                except QueueDamaged as error:
+                    self.dispatcher.leave_alone(error)
             subscription.doomed |= self.dispatcher.running_in(subscription)
             stale += subscription.forget()
             for executor in self.executors.values():
@@ -344,9 +368,10 @@ class Worker:
                     subscription.term
                     and (subscription.pending or subscription.flight)
                     and not dispatcher.outage.waiting
+                    and not subscription.damage.waiting
                 ):
                     dispatcher.step(subscription)
-            pending = any(subscription.pending for subscription in self.subscriptions)
+            pending = any(one.pending and not one.damage.since for one in self.subscriptions)
             if not dispatcher.running and not pending:
                 break
             left = self._time_left()
@@ -413,7 +438,12 @@ class Worker:
             subscription.back.extend(
                 (id_, len(value)) for id_, value, _ in self.dispatcher.isolation.take(subscription)
             )
-            if subscription.term and subscription.pending and not self.dispatcher.outage.waiting:
+            if (
+                subscription.term
+                and subscription.pending
+                and not self.dispatcher.outage.waiting
+                and not subscription.damage.waiting
+            ):
                 self.dispatcher.step(subscription, job)
 
     def _part(self) -> int:
@@ -421,9 +451,15 @@ class Worker:
         unfinished = self.dispatcher.running + (1 if self.slot.job is not None else 0)
         lost = self._untold()
         try:
-            self.dispatcher.land()
+            try:
+                self.dispatcher.land()
+            except QueueDamaged as error:
+                self.dispatcher.leave_alone(error)
             for subscription in self.subscriptions:
-                subscription.unregister()
+                try:
+                    subscription.unregister()
+                except QueueDamaged as error:
+                    self.dispatcher.leave_alone(error)
         except RegistrationLost as error:
             log.warning("%s", error)
         except ServerError as error:
@@ -432,8 +468,9 @@ class Worker:
             log.warning("released %s that still ran", many(unfinished, "job"))
         if lost:
             log.warning(
-                "%s could not be reported: Redis is gone; where the lease ends first, %s again",
+                "%s could not be reported: %s; where the lease ends first, %s again",
                 many(lost, "outcome"),
+                "Redis is gone" if self.dispatcher.outage.since else "their queue is damaged",
                 "that job runs" if lost == 1 else "those jobs run",
             )
         if not unfinished:

@@ -1,0 +1,19 @@
+--- Of which type each key of a queue is, by what follows the queue's prefix.
+
+local KEY_TYPES = {
+  meta = 'hash', jobs = 'hash', causes = 'hash', errors = 'hash', ended = 'hash', ['ended:old'] = 'hash', byte_waiters = 'hash',
+  awaited = 'hash', parked = 'hash', returns_to = 'hash', scheduled = 'zset', dead = 'zset', consumers = 'zset',
+  interested = 'zset', notified = 'zset', not_interested = 'set', browsers = 'set', history = 'stream',
+}
+
+--- Of keys that are followed by a name.
+local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list',
+  consumer = 'hash', running = 'hash', write = 'hash', written = 'string' }
+
+--- What the key is, and what it should be; nil where it is right, is not there, or is none of rqueue's own.
+local function key_types_wrong(base, key)
+  local meant = KEY_TYPES[key] or KEY_TYPES_NAMED[string.match(key, '^(%a+):') or '']
+  local kind = meant and redis.call('TYPE', base .. key).ok
+  if not meant or kind == 'none' or kind == meant then return nil end
+  return kind, meant
+end

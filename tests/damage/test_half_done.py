@@ -29,7 +29,7 @@ from tests.support import invariants
 from tests.support.redis_server import Servers
 from tests.support.snapshot import Snapshot, take_snapshot
 
-EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", "20"))
+EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", "8"))
 """For each key."""
 
 

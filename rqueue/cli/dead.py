@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rqueue.cli.exit_codes import confirm
+from rqueue.cli.exit_codes import NOT_FOUND, Failure, confirm
 from rqueue.cli.output import echo, json_option, print_json, print_line, yes_option
 from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target
@@ -45,10 +45,17 @@ def moment(text: str | None, option: str) -> int:
     return at_ms if at_ms is not None else round(time.time() * 1000) - (ago_ms or 0)
 
 
-def _filter(task: str, error: str, text: str, since: str | None, until: str | None) -> DeadFilter:
+def _filter(
+    task: str,
+    error: str,
+    text: str,
+    since: str | None,
+    until: str | None,
+    ids: tuple[str, ...] = (),
+) -> DeadFilter:
     from rqueue.inspector import DeadFilter
 
-    return DeadFilter(task, error, text, moment(since, "since"), moment(until, "until"))
+    return DeadFilter(task, error, text, moment(since, "since"), moment(until, "until"), ids)
 
 
 @click.group(no_args_is_help=True)
@@ -102,6 +109,7 @@ def list_(
 
 @dead.command()
 @click.argument("queue")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
 @_filter_options
 @click.option("--dry-run", is_flag=True, help="Only say how many jobs that would be.")
 @yes_option
@@ -113,11 +121,12 @@ def requeue(
 ) -> None:
     """Give dead letters another life.
 
-    Each goes to the tail of its level, and its attempts are counted from nothing. Without options
-    all of them do.
+    Each goes to the tail of its level, and its attempts are counted from nothing. Without ids and
+    options all of them do. Where one of the ids is no dead letter, nothing is done.
 
     \b
     Examples:
+      rqueue dead requeue default order-42
       rqueue dead requeue default --error ConnectionError --dry-run
       rqueue dead requeue default --task app.tasks.send --since 1d --yes
     """  # noqa: D301
@@ -126,6 +135,7 @@ def requeue(
 
 @dead.command("purge")
 @click.argument("queue")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
 @_filter_options
 @click.option("--dry-run", is_flag=True, help="Only say how many jobs that would be.")
 @yes_option
@@ -137,11 +147,12 @@ def purge_(
 ) -> None:
     """Drop dead letters for good.
 
-    Their arguments and errors are gone then; a row in history stays. Without options all of them
-    are dropped.
+    Their arguments and errors are gone then; a row in history stays. Without ids and options all
+    of them are dropped. Where one of the ids is no dead letter, nothing is done.
 
     \b
     Examples:
+      rqueue dead purge default order-42 order-43
       rqueue dead purge default --until 30d --dry-run
       rqueue dead purge default --task app.tasks.old --yes
     """  # noqa: D301
@@ -158,7 +169,13 @@ def _steer(
     as_json: bool,
 ) -> None:
     with target.inspector() as inspector:
-        count = sum(1 for _ in inspector.dead(queue, which))
+        found = [job.id if which.ids else "" for job in inspector.dead(queue, which)]
+        if missing := sorted(set(which.ids) - set(found)):
+            raise Failure(
+                f"no such dead letter in queue '{queue}': {', '.join(missing)}; nothing was done",
+                NOT_FOUND,
+            )
+        count = len(found)
         done = 0
         if not dry_run and count:
             confirm(f"{verb.capitalize()} {many(count, 'dead letter')} of queue '{queue}'?", yes)

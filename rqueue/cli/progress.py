@@ -26,7 +26,7 @@ class Counter:
         """The parts of the line."""
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
-        return TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+        return TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()
 
     def update(self, done: int) -> None:
         """So many are done."""

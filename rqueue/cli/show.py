@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -102,6 +103,7 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
             ),
             "size": size(job.size) if job.size else "",
             "signed with": job.signed_with,
+            "next": _next_step(job),
             "result": _json(job.result) if job.state is JobState.DONE else "",
         }
     )
@@ -118,6 +120,14 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
         echo(head, bold=True)
         for line in describe_error(error).splitlines():
             echo(f"  {line}")
+
+
+def _next_step(job: JobInfo) -> str:
+    """The commands that a job waits for; "" where it needs none."""
+    if job.state is not JobState.DEAD:
+        return ""
+    which = shlex.join([job.queue, job.id])
+    return f"rqueue dead requeue {which}, or rqueue dead purge {which}"
 
 
 def how_it_died(job: JobInfo) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 __all__ = ["ENDINGS", "Comparison", "RowKey", "print_comparison"]
@@ -113,4 +114,4 @@ def print_comparison(console: Console, found: Comparison) -> None:
             "[green]every row of history is in the lake once, and every job ended once[/]"
         )
     for problem in found.problems:
-        console.print(f"[red]wrong:[/] {problem}", highlight=False)
+        console.print("[red]wrong:[/]", escape(problem), highlight=False)

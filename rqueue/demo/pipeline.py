@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from rqueue.client._sync.queue import Queue
@@ -64,12 +65,12 @@ def run(console: Console | None = None, files: int = FILES, folder: Path | None 
             show.say(f"embedded server {version}; {len(show.paths)} files, two tenants, two tasks")
             found = show.play()
     except (RQueueError, OSError) as error:
-        console.print(f"[red]the demo failed:[/] {error}", highlight=False)
-        console.print(f"its logs: {logs}", highlight=False, soft_wrap=True)
+        console.print("[red]the demo failed:[/]", escape(str(error)), highlight=False)
+        console.print(f"its logs: {logs}", highlight=False, markup=False, soft_wrap=True)
         return 1
     print_comparison(console, found)
-    console.print(f"report: {show.page}", highlight=False, soft_wrap=True)
-    console.print(f"lake:   {show.lake}", highlight=False, soft_wrap=True)
+    console.print(f"report: {show.page}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"lake:   {show.lake}", highlight=False, markup=False, soft_wrap=True)
     return 1 if found.problems else 0
 
 
@@ -203,7 +204,7 @@ class Show:
             self.page.write_text(found.html(), encoding="utf-8")
         finally:
             found.close()
-        self.say(f"wrote the report: {self.page}")
+        self.say(f"wrote the report: {escape(str(self.page))}")
 
     def _replay(self, spark: SparkSession, pool: Pool) -> None:
         from rqueue.pipeline.replay.ledger import Ledger

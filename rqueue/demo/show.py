@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rqueue.client._sync.job_handle import JobHandle
@@ -92,7 +93,7 @@ def run(console: Console | None = None, limit: int | None = None) -> int:
             console.print("checking against a plain loop over the same files ...")
             expected = [modules.measure_file(path) for path in paths]
         except (RQueueError, OSError) as error:
-            console.print(f"[red]the demo failed:[/] {error}", highlight=False)
+            console.print("[red]the demo failed:[/]", escape(str(error)), highlight=False)
             if log.exists():
                 console.print(log.read_text(errors="replace")[-2000:], markup=False)
             return 1

@@ -46,7 +46,8 @@ class EmbeddedRedis:
     - `binary`: the server program; by default what `find_server()` finds.
     - `config`: further server settings, such as `{"maxmemory": "100mb"}`; they win over ours.
 
-    Data, socket and port stay the same through `kill()`, `start()` and `restart()`.
+    It runs from `start()`, or the head of a `with`, to `stop()`, or the end of the `with`. Data,
+    socket and port stay the same through `kill()`, `start()` and `restart()`.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class EmbeddedRedis:
         self._config = dict(config or {})
         self._start_timeout = start_timeout
         self._socket: Path | None = None
+        self._stopped = False
         # The running process, if there is one; shared with the clean-up that outlives this object.
         self._slot: list[KeptProcess] = []
         self._cleanup: weakref.finalize[..., EmbeddedRedis] | None = None
@@ -78,28 +80,31 @@ class EmbeddedRedis:
     def directory(self) -> Path:
         """Where data and log are; a temporary one exists between `start()` and `stop()`."""
         if self._directory is None:
-            raise EmbeddedRedisError("the embedded server was not started")
+            raise self._not_running()
         return self._directory
 
     @property
     def url(self) -> str:
         """The server's address, through its unix socket."""
         if self._socket is None:
-            raise EmbeddedRedisError("the embedded server was not started")
+            raise self._not_running()
         return socket_url(str(self._socket))
 
     @property
     def tcp_url(self) -> str:
         """The server's address on the loopback interface, if it was given a port."""
         if self._port is None:
-            raise EmbeddedRedisError("the embedded server was started without a port")
+            raise EmbeddedRedisError(
+                "the embedded server has no port: EmbeddedRedis(port=0) takes a free one, once it "
+                "is started"
+            )
         return port_url(self._port)
 
     @property
     def pid(self) -> int:
         """The server's process id."""
         if not self._slot:
-            raise EmbeddedRedisError("the embedded server is not running")
+            raise self._not_running()
         return self._slot[0].pid
 
     @property
@@ -141,6 +146,7 @@ class EmbeddedRedis:
             # From here on the lock is the server's alone and is released by its end.
             os.close(lock)
         self._publish()
+        self._stopped = False
         return self
 
     def stop(self, timeout: float = 10.0) -> None:
@@ -148,6 +154,7 @@ class EmbeddedRedis:
 
         Its directory goes too, unless it is persistent.
         """
+        self._stopped = True
         self._halt(timeout)
         if self._cleanup is not None:
             self._cleanup()
@@ -181,6 +188,12 @@ class EmbeddedRedis:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+    def _not_running(self) -> EmbeddedRedisError:
+        how = "use with EmbeddedRedis() as server, or start()"
+        if self._stopped:
+            return EmbeddedRedisError(f"the embedded server was stopped: {how} it again")
+        return EmbeddedRedisError(f"the embedded server was not started: {how} it")
 
     def _prepare(self) -> None:
         if self._directory is None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import redis
 
-from rqueue.inspector.jobs import PAGE_MAX, job_info, read_json
+from rqueue.errors import UnknownJob
+from rqueue.inspector.jobs import PAGE_MAX, job_info, look_at_job, read_json
 from rqueue.model.job import JobInfo, JobState
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import SLICE
@@ -24,7 +25,7 @@ class DeadFilter:
 
     task: its name. error: part of the error's type or kind (`ValueError`, `crash`), letter case
     aside. text: part of its message or traceback, letter case aside. since_ms, until_ms: died at or
-    after, before (ms since the epoch).
+    after, before (ms since the epoch). ids: only these jobs, which are looked up one by one.
     """
 
     task: str = ""
@@ -32,9 +33,12 @@ class DeadFilter:
     text: str = ""
     since_ms: int = 0
     until_ms: int = 0
+    ids: tuple[str, ...] = ()
 
     def fits(self, job: JobInfo) -> bool:
         """Whether this dead letter is one of them."""
+        if self.ids and job.id not in self.ids:
+            return False
         if self.task and job.task != self.task:
             return False
         cause = job.cause or {}
@@ -61,7 +65,10 @@ def dead_letters(
     which: DeadFilter = ANY,
     progress: Progress | None = None,
 ) -> Iterator[JobInfo]:
-    """The dead letters that fit, oldest first, read page by page."""
+    """The dead letters that fit, oldest first, read page by page; of ids, as they were given."""
+    if which.ids:
+        yield from _by_id(client, keys, which)
+        return
     after = (str(which.since_ms), "") if which.since_ms else ("-inf", "")
     looked = fitting = 0
     while True:
@@ -86,6 +93,16 @@ def dead_letters(
         if not page.more:
             return
         after = page.after
+
+
+def _by_id(client: redis.Redis, keys: QueueKeys, which: DeadFilter) -> Iterator[JobInfo]:
+    for id_ in dict.fromkeys(which.ids):
+        try:
+            job = look_at_job(client, keys, id_).job
+        except UnknownJob:
+            continue
+        if job.state is JobState.DEAD and which.fits(job):
+            yield job
 
 
 def requeue_dead(
@@ -133,8 +150,7 @@ def _each_slice(
     # start is left alone.
     start = execute(client, commands.counts(keys, oldest=False), queue=keys.queue).now + 1
     until = min(which.until_ms or start, start)
-    bounded = DeadFilter(which.task, which.error, which.text, which.since_ms, until)
-    for job in dead_letters(client, keys, bounded, seen):
+    for job in dead_letters(client, keys, replace(which, until_ms=until), seen):
         ids.append(job.id)
         if len(ids) == SLICE:
             flush()

@@ -120,7 +120,7 @@ class Inspector:
 
     def job(self, id: str, queue: str | None = None) -> jobs_.Look:
         """One job by its id; without a queue it is looked for in all of them. Raises UnknownJob,
-        UnknownQueue."""
+        UnknownQueue, and ConfigError where several queues have a job of this id."""
         if queue is not None:
             return jobs_.look_at_job(self.redis, self.require_queue(queue), id)
         return jobs_.find_job(self.redis, [self.keys(name) for name in self.queue_names()], id)

@@ -122,19 +122,26 @@ def look_at_job(client: redis.Redis, keys: QueueKeys, id: str) -> Look:
 
 
 def find_job(client: redis.Redis, candidates: Sequence[QueueKeys], id: str) -> Look:
-    """One job in whichever of these queues has it. Raises UnknownJob.
+    """One job in whichever of these queues has it. Raises UnknownJob, and ConfigError where several
+    have a job of this id: which one is meant only the caller knows.
 
     A queue that another version of rqueue wrote cannot be searched; the error's notes name it.
     """
     unknown = UnknownJob(id, queue=candidates[0].queue if len(candidates) == 1 else "")
+    found = []
     for keys in candidates:
         try:
-            return look_at_job(client, keys, id)
+            found.append(look_at_job(client, keys, id))
         except UnknownJob:
             continue
         except WrongServer as error:
             unknown.add_note(f"queue '{keys.queue}' was not searched: {error.message}")
-    raise unknown
+    if not found:
+        raise unknown
+    if len(found) > 1:
+        where = ", ".join(f"'{look.job.queue}' ({look.job.state})" for look in found)
+        raise ConfigError("queue", f"several have a job '{id}', name one: {where}")
+    return found[0]
 
 
 # -- pages -----------------------------------------------------------------------------------------

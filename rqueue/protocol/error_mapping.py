@@ -135,8 +135,8 @@ def translate(
     found = _translated(error, url, script, queue, consumer, sent)
     earlier = _earlier(error)
     if earlier is not None and isinstance(found, errors.ServerError) and not _said(earlier)[0]:
-        lost = _lost(earlier, url, sent=True)
-        if lost is not None:
+        lost = _lost(earlier, url, sent=not not_connected(earlier))
+        if lost is not None and lost.outcome_unknown:
             return unsure(lost, found)
     return found
 
@@ -188,6 +188,17 @@ def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
 def never_connected(error: Exception) -> bool:
     """Whether a time-out is that of making a connection."""
     return isinstance(error, rx.TimeoutError) and "connecting" in str(error)
+
+
+def not_connected(error: Exception) -> bool:
+    """Whether an error of redis-py says that no connection could be made: over this one, nothing
+    was sent."""
+    return isinstance(error, rx.ConnectionError | rx.TimeoutError) and bool(
+        _CONNECTING.match(str(error))
+    )
+
+
+_CONNECTING = re.compile(r"(Error (-?\d+ )?|Timeout )connecting to |No master found for ")
 
 
 def _said(error: Exception) -> tuple[str, str]:

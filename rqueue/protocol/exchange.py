@@ -91,12 +91,13 @@ class Exchange(Generic[R]):
             raise self._damaged(reply) from self._met
         return self.call.read(reply)
 
-    def refused(self, error: Exception, url: str) -> Exception | None:
+    def refused(self, error: Exception, url: str, *, sent: bool = True) -> Exception | None:
         """What an error means: None where `command` is to be sent again, else the error to raise.
 
         Nothing runs twice: a server says that it does not know a script before it begins, and a
-        script that the queue is of another kind before it writes. url: where it was sent to. An
-        error of the script itself names the line of its Lua file.
+        script that the queue is of another kind before it writes. url: where it was sent to; not
+        `sent`: there was no connection to send it over. An error of the script itself names the
+        line of its Lua file.
         """
         if self._met is not None:
             found = translate(error, url=url)
@@ -119,7 +120,12 @@ class Exchange(Generic[R]):
         ):
             error.add_note(f"at {place}")
         return translate(
-            error, url=url, script=self.call.script, queue=self._queue, consumer=self.consumer
+            error,
+            url=url,
+            script=self.call.script,
+            queue=self._queue,
+            consumer=self.consumer,
+            sent=sent,
         )
 
     @property

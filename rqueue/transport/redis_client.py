@@ -14,7 +14,7 @@ from redis.retry import Retry
 from rqueue import errors
 from rqueue.model.server_url import is_sentinel, spoken
 from rqueue.protocol.call import ScriptCall
-from rqueue.protocol.error_mapping import moved_on, never_connected, translate
+from rqueue.protocol.error_mapping import moved_on, never_connected, not_connected, translate
 from rqueue.protocol.exchange import Exchange
 from rqueue.text.escape import shown
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
@@ -28,7 +28,8 @@ R = TypeVar("R")
 
 class NotingRetry(Retry):
     """Repeats what broke, and where it then fails otherwise names the first failure too: a
-    command whose answer was lost may have been carried out, whatever the answer to its repeat."""
+    command whose answer was lost may have been carried out, whatever the answer to its repeat. One
+    for which there was no connection was not."""
 
     def call_with_retry(
         self, do: Callable[[], R], fail: Callable[..., Any], *args: Any, **kwargs: Any
@@ -37,7 +38,8 @@ class NotingRetry(Retry):
         first: list[Exception] = []
 
         def failed(error: Exception, *count: int) -> None:
-            first.append(error)
+            if not not_connected(error):
+                first.append(error)
             fail(error, *count)
             if never_connected(error):
                 raise error  # all the time there is has passed
@@ -138,7 +140,8 @@ def translated(client: Any, *, queue: str = "") -> Iterator[None]:
     try:
         yield
     except (rx.RedisError, OSError) as error:
-        better = translate(error, url=url_of(client), queue=queue)
+        sent = not _never_sent(client, error)
+        better = translate(error, url=url_of(client), queue=queue, sent=sent)
         if better is error:
             raise
         _look_up_again(client, better)
@@ -159,7 +162,8 @@ def execute(client: redis.Redis, call: ScriptCall[R], *, queue: str = "") -> R:
         try:
             reply = client.execute_command(*exchange.command())
         except (rx.RedisError, OSError) as error:
-            refusal = exchange.refused(error, url_of(client))
+            sent = not _never_sent(client, error)
+            refusal = exchange.refused(error, url_of(client), sent=sent)
             if refusal is None:
                 continue
             _look_up_again(client, refusal)
@@ -170,6 +174,14 @@ def execute(client: redis.Redis, call: ScriptCall[R], *, queue: str = "") -> R:
             demoted = True  # perhaps: then a new connection leads to the new primary
         else:
             return exchange.answered(reply)
+
+
+def _never_sent(client: Any, error: Exception) -> bool:
+    """Whether a command did not go out at all, since there was no connection. A client that
+    somebody else opened may have sent it in a try before, of which it says nothing."""
+    pool = getattr(client, "connection_pool", None)
+    ours = pool is not None and isinstance(pool.connection_kwargs.get("retry"), NotingRetry)
+    return ours and not_connected(error)
 
 
 def _look_up_again(client: Any, refusal: Exception) -> None:

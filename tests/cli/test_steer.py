@@ -1,6 +1,7 @@
 """What changes something: enqueue, cancel, dead, pause, resume, purge, doctor."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from click.testing import Result
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
 from rqueue.protocol import commands
+from rqueue.tasks.options import Options
 
 Run = Callable[..., Result]
 Read = Callable[..., Any]
@@ -283,6 +285,25 @@ def test_requeue(run: Run, read: Read, queue: Queue, graves: list[str], consumer
     assert read("dead", "requeue", queue.name, "-y")["jobs"] == 0
 
 
+def test_dead_letters_by_id(
+    run: Run, read: Read, queue: Queue, graves: list[str], consumer: Make
+) -> None:
+    shown = run("show", "d2", "-q", queue.name).stdout
+    assert re.search(rf"^next +rqueue dead requeue {re.escape(queue.name)} d2, or ", shown, re.M)
+    for verb in ("requeue", "purge"):
+        said = run("dead", verb, queue.name, "d2", "nope", "-y", code=3).stderr
+        assert "nope; nothing was done" in said and "d2" not in said
+        said = run("dead", verb, queue.name, "d2", "--task", "app.make", "-y", code=3).stderr
+        assert "d2; nothing was done" in said
+    assert queue.counts().dead == 4
+    assert read("dead", "requeue", queue.name, "d2", "d1", "d2", "-y")["jobs"] == 2
+    assert sorted(job.id for job in consumer(jobs=9).pull()) == ["d1", "d2"]
+    assert read("dead", "requeue", queue.name, "d3", "--dry-run")["jobs"] == 1
+    assert read("dead", "purge", queue.name, "d4", "-y")["jobs"] == 1
+    assert [job["id"] for job in read("dead", "list", queue.name)["jobs"]] == ["d3"]
+    run("dead", "requeue", queue.name, "d2", "-y", code=3)
+
+
 def test_purge_dead(run: Run, read: Read, queue: Queue, graves: list[str]) -> None:
     assert (
         "would purge 2 dead letters"
@@ -326,6 +347,20 @@ def test_what_cannot_be_repaired_is_left(run: Run, queue: Queue, client: redis.R
     said = run("doctor", queue.name, "--repair", "--yes", code=1).stdout
     assert "repaired 1 finding" in said
     assert "1 problem left" in said
+
+
+def test_an_id_in_two_queues_wants_its_queue(run: Run, queue: Queue) -> None:
+    other = queue.at(f"{queue.name}-2")
+    try:
+        ends = [one.send("t", options=Options(id="twin")) for one in (queue, other)]
+        for words in (["cancel", "twin", "--yes"], ["show", "twin"], ["result", "twin"]):
+            said = run(*words, code=2).stderr
+            assert f"'{queue.name}' (ready), '{other.name}' (ready)" in said, words
+            assert [str(handle.state()) for handle in ends] == ["ready", "ready"]
+        run("cancel", "twin", "-q", other.name, "--yes")
+        assert [str(handle.state()) for handle in ends] == ["ready", "cancelled"]
+    finally:
+        other.redis.unlink(*other.redis.scan_iter(match=other.keys.base + "*"))
 
 
 def test_one_id_that_is_unknown_and_nothing_is_cancelled(run: Run, queue: Queue) -> None:

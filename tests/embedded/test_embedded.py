@@ -88,7 +88,7 @@ class TestLife:
     def test_without_a_port_there_is_no_tcp_url(self, binary: ServerBinary) -> None:
         with (
             EmbeddedRedis(binary=binary) as server,
-            pytest.raises(EmbeddedRedisError, match="without a port"),
+            pytest.raises(EmbeddedRedisError, match="port=0"),
         ):
             _ = server.tcp_url
 
@@ -97,8 +97,17 @@ class TestLife:
             directory = server.directory
             assert stat.S_IMODE(directory.stat().st_mode) == 0o700
         assert not directory.exists()
-        with pytest.raises(EmbeddedRedisError, match="not started"):
-            _ = server.url
+
+    @pytest.mark.parametrize("name", ["url", "directory", "pid"])
+    def test_where_it_does_not_run_it_says_how_to_start_it(
+        self, binary: ServerBinary, name: str
+    ) -> None:
+        server = EmbeddedRedis(binary=binary)
+        for how in ("not started", "stopped"):
+            with pytest.raises(EmbeddedRedisError, match=rf"was {how}: use with .* start\(\)"):
+                getattr(server, name)
+            with server:
+                getattr(server, name)
 
     def test_it_can_be_started_again_after_stop(self, binary: ServerBinary) -> None:
         server = EmbeddedRedis(binary=binary)

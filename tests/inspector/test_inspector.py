@@ -58,6 +58,22 @@ def test_a_job_is_found_in_any_queue(inspector: Inspector, queue: Queue) -> None
         inspector.job("nowhere")
 
 
+def test_dead_letters_are_chosen_by_their_ids(
+    inspector: Inspector, queue: Queue, consumer: Make
+) -> None:
+    queue.enqueue_puts([commands.Put(f"j{i}", b'["t"]') for i in range(5)])
+    one = consumer(jobs=4)
+    jobs = one.pull()
+    one.settle(reject=[(job, {"type": "E"}) for job in jobs[:3]])
+    chosen = DeadFilter(ids=("j2", "j0", "j3", "j4", "none", "j2"))
+    assert [job.id for job in inspector.dead(queue.name, chosen)] == ["j2", "j0"]
+    assert list(inspector.dead(queue.name, DeadFilter(ids=("j2",), error="no such"))) == []
+    assert inspector.purge_dead(queue.name, DeadFilter(ids=("j1",))) == 1
+    assert inspector.requeue_dead(queue.name, chosen) == 2
+    info = inspector.queue(queue.name)
+    assert (info.ready + info.held, info.dead) == (4, 0)
+
+
 def test_accepted_counts_each_job_once(inspector: Inspector, queue: Queue, consumer: Make) -> None:
     queue.enqueue_puts([commands.Put(f"j{i}", b'["t"]') for i in range(3)])
     one = consumer(jobs=3)

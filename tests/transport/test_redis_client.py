@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+import redis
 from redis import exceptions as rx
 
 from rqueue import errors
+from rqueue.embedded.server import EmbeddedRedis
+from rqueue.protocol import commands
 from rqueue.protocol.error_mapping import translate
-from rqueue.transport.redis_client import open_async_client, open_client, url_of
-from rqueue.transport.server_check import ServerFacts, read_facts
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.redis_client import (
+    execute,
+    open_async_client,
+    open_client,
+    translated,
+    url_of,
+)
+from rqueue.transport.server_check import ServerFacts, read_facts, server_facts
 
 SAID = {
     "NOAUTH Authentication required.": errors.AuthenticationFailed,
@@ -49,6 +60,42 @@ def test_what_a_server_says(said: str) -> None:
 )
 def test_what_a_connection_does(error: Exception, ours: type[Exception]) -> None:
     assert type(translate(error)) is ours
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "unix:///nowhere/redis.sock"])
+def test_what_never_had_a_connection_was_not_done(url: str) -> None:
+    """Over our own client; one that somebody else opened may have sent it in an earlier try."""
+    call = commands.cancel(QueueKeys("q"), "x", held=True)
+    with open_client(url) as ours, redis.Redis.from_url(url) as theirs:
+        for client, unknown in ((ours, False), (theirs, True)):
+            with pytest.raises(errors.ConnectionLost) as looked:
+                server_facts(client)
+            with pytest.raises(errors.ConnectionLost) as called:
+                execute(client, call)
+            assert {looked.value.outcome_unknown, called.value.outcome_unknown} == {unknown}
+
+
+def test_an_answer_that_was_lost_stays_so_where_no_connection_follows() -> None:
+    """Redis goes away with the answer: what is tried again finds nobody."""
+    with (
+        EmbeddedRedis() as server,
+        open_client(server.url) as client,
+        redis.Redis.from_url(server.url) as other,
+        other.monitor() as seen,
+    ):
+
+        def power_cut() -> None:
+            while seen.next_command()["command"].split()[0] != "BLPOP":
+                pass
+            server.kill()
+
+        with ThreadPoolExecutor(1) as pool:
+            cut = pool.submit(power_cut)
+            with pytest.raises(errors.ConnectionLost) as caught, translated(client):
+                client.blpop(["k"], 0)
+            cut.result()
+    assert "connecting to" in str(caught.value)
+    assert caught.value.outcome_unknown
 
 
 def test_what_a_script_refuses_is_named() -> None:

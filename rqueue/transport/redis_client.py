@@ -177,8 +177,8 @@ def execute(client: redis.Redis, call: ScriptCall[R], *, queue: str = "") -> R:
 
 
 def _never_sent(client: Any, error: Exception) -> bool:
-    """Whether a command did not go out at all, since there was no connection. A client that
-    somebody else opened may have sent it in a try before, of which it says nothing."""
+    """Whether a command did not go out at all, since there was no connection. A client of
+    the user's own may have sent it in a try before, of which it says nothing."""
     pool = getattr(client, "connection_pool", None)
     ours = pool is not None and isinstance(pool.connection_kwargs.get("retry"), NotingRetry)
     return ours and not_connected(error)

@@ -64,7 +64,7 @@ def test_what_a_connection_does(error: Exception, ours: type[Exception]) -> None
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "unix:///nowhere/redis.sock"])
 def test_what_never_had_a_connection_was_not_done(url: str) -> None:
-    """Over our own client; one that somebody else opened may have sent it in an earlier try."""
+    """Over our own client; one of the user's own may have sent it in an earlier try."""
     call = commands.cancel(QueueKeys("q"), "x", held=True)
     with open_client(url) as ours, redis.Redis.from_url(url) as theirs:
         for client, unknown in ((ours, False), (theirs, True)):

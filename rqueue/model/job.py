@@ -28,8 +28,10 @@ __all__ = [
     "Outcome",
     "Record",
     "is_mark",
+    "parse_header",
     "parse_record",
     "parse_value",
+    "sort_key",
     "why_dead",
 ]
 
@@ -106,6 +108,8 @@ GAVE_UP = "gave up"
 
 _new = tuple.__new__
 _DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0)
+_LENGTHS = (2, 7, 9)
+"""Fields that a header has; `lua/include/job/value.lua` writes these."""
 
 
 def why_dead(cause: Mapping[str, Any] | None) -> str:
@@ -123,33 +127,56 @@ def is_mark(value: bytes) -> bool:
     return value[:1] == b"!"
 
 
+def parse_header(head: bytes) -> Header | None:
+    """The header of a stored job, as it stands before the envelope; None where it is none. Whatever
+    reads a header reads it here."""
+    fields = head.split(b",")
+    count = len(fields)
+    try:
+        # past Header's own constructor: half the time
+        if count == 2:  # nearly all jobs
+            return _new(Header, (int(fields[0]), int(fields[1]) + EPOCH_MS, *_DEFAULTS))
+        if count in _LENGTHS:
+            position, enqueued, *rest = map(int, fields)
+            return _new(Header, (position, enqueued + EPOCH_MS, *rest, *_DEFAULTS[count - 2 :]))
+    except ValueError:
+        pass
+    return None
+
+
+def sort_key(head: bytes) -> tuple[int, int] | None:
+    """Where a job or a mark (`!<position>,<due>`) stands in its list, from what is stored before
+    the envelope: due time (0: an ordinary one), then position. None where it says no such thing."""
+    if is_mark(head):
+        position, comma, due = head[1:].partition(b",")
+        return (int(due), int(position)) if comma and position.isdigit() and due.isdigit() else None
+    header = parse_header(head)
+    return None if header is None else (header.due_ms, header.position)
+
+
 def parse_value(value: bytes) -> tuple[Header, bytes]:
     """Split a stored value into its header and the envelope. Raises Undecodable."""
     head, semicolon, body = value.partition(b";")
-    fields = head.split(b",")
-    try:
-        if semicolon:
-            # past Header's own constructor: half the time
-            if len(fields) == 2:  # nearly all jobs
-                return _new(Header, (int(fields[0]), int(fields[1]) + EPOCH_MS, *_DEFAULTS)), body
-            position, enqueued, *rest = map(int, fields)
-            if len(rest) < 8:
-                at = enqueued + EPOCH_MS
-                return _new(Header, (position, at, *rest, *_DEFAULTS[len(rest) :])), body
-    except (ValueError, TypeError):
-        pass  # named below, together with a missing semicolon
-    raise Undecodable("not a stored job (no header)", value)
+    header = parse_header(head) if semicolon else None
+    if header is None:
+        raise Undecodable("not a stored job (no header)", value)
+    return header, body
 
 
 def has_crashed(value: bytes) -> bool:
     """Whether a job was charged with a crash, as its stored value says."""
     # nearly all headers are shorter: this is asked of every job
-    if value.count(b",", 0, value.find(b";")) < 7:
+    end = value.find(b";")
+    if value.count(b",", 0, end) < 7:
         return False
-    try:
-        return parse_value(value)[0].crashes > 0
-    except Undecodable:
-        return False
+    header = parse_header(value[:end])
+    return header is not None and header.crashes > 0
+
+
+def delivered_before(head: bytes) -> bool:
+    """Whether a job was handed out before this time, as its header says."""
+    header = parse_header(head)
+    return header is not None and header.deliveries > 0
 
 
 class Delivery:

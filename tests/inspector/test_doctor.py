@@ -75,6 +75,34 @@ def test_a_healthy_queue_has_no_findings(doctor: Doctor, queue: Queue, consumer:
     assert doctor.looked_at > 5
 
 
+def test_due_jobs_with_headers_of_every_length_stand_where_they_belong(
+    doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
+) -> None:
+    """What was charged with a crash, or has limits of its own, has a longer header."""
+    queue.enqueue_puts(
+        [
+            commands.Put("plain", b'["t"]', delay_ms=50),
+            commands.Put("crashed", b'["t"]', delay_ms=60),
+            commands.Put("limited", b'["t"]', delay_ms=70, max_crashes=5),
+            commands.Put("both", b'["t"]', 9, delay_ms=80, max_crashes=5),
+            commands.Put("ready", b'["t"]', max_crashes=5),
+            commands.Put("later", b'["t"]', delay_ms=60_000, max_crashes=5),
+        ]
+    )
+    move_time(queue, 100)
+    first = consumer(jobs=10)
+    held = [job.id for job in first.pull()]
+    assert len(held) == 5
+    assert doctor.check_queue(queue.name) == []
+    ran = [commands.Ran("crashed"), commands.Ran("both")]
+    execute(client, commands.reclaim(queue.keys, first.name, b'{"kind":"crash"}', ran))
+    assert doctor.check_queue(queue.name) == []
+    assert client.lrange(base + "due:4", 0, -1) == [b"plain", b"crashed", b"limited"]
+    assert queue.cancel("limited")
+    assert doctor.check_queue(queue.name) == []
+    assert doctor.heal(queue.name) == []
+
+
 def test_an_unknown_queue_is_said_to_be_one(doctor: Doctor) -> None:
     with pytest.raises(UnknownQueue):
         doctor.check_queue("nobody-ever")

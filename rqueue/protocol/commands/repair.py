@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from rqueue.model.job import DEFAULT_LEVEL, parse_header, sort_key
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
 
@@ -42,19 +43,13 @@ class Checked(NamedTuple):
 def order_in(head: str) -> tuple[int, int] | None:
     """Due time and position in a header or a mark (`!<position>,<due>`), None where there is no
     such thing."""
-    fields = head.removeprefix("!").split(",")
-    # a job may have been enqueued before times in headers begin: below zero
-    if not all(field.isascii() and field.removeprefix("-").isdigit() for field in fields):
-        return None
-    if head[:1] == "!":
-        return (int(fields[1]), int(fields[0])) if len(fields) == 2 else None
-    return (int(fields[6]) if len(fields) == 7 else 0), int(fields[0])
+    return sort_key(_bytes(head))
 
 
 def level_in(head: str) -> int:
-    """The level in a header; 4 where it does not say."""
-    fields = head.split(",")
-    return int(fields[2]) if len(fields) > 2 and fields[2].isdigit() else 4
+    """The level in a header; 4 where there is none."""
+    header = parse_header(_bytes(head))
+    return DEFAULT_LEVEL if header is None else header.level
 
 
 class CheckedPage(NamedTuple):

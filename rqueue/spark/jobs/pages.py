@@ -10,9 +10,8 @@ from typing import NamedTuple, cast
 
 import redis
 
-from rqueue.model.job import Delivery
+from rqueue.model.job import Delivery, sort_key
 from rqueue.protocol import commands
-from rqueue.protocol.commands.repair import order_in
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute, translated
 
@@ -126,7 +125,7 @@ def _place_at(client: redis.Redis, keys: QueueKeys, key: str, index: int) -> int
 
 def place_of(value: bytes) -> int:
     """Where a job or a mark stands in its list, as one number: due time, then position."""
-    order = order_in(value.partition(b";")[0].decode("latin-1"))
+    order = sort_key(value.partition(b";")[0])
     return 0 if order is None else order[0] << _SHIFT | order[1]
 
 

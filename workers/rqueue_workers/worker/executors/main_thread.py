@@ -12,7 +12,7 @@ from typing import Any
 from orjson import loads
 
 from rqueue.errors import SoftTimeLimit
-from rqueue.model.job import Delivery, has_crashed
+from rqueue.model.job import Delivery, delivered_before, has_crashed
 from rqueue.tasks.context import JobContext, current
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.attempt import NOTHING, Attempts, Unfit
@@ -28,13 +28,6 @@ NO_ARGUMENTS: list[Any] = []
 
 Now = tuple[Subscription, bytes, bytes, str, Mapping[str, Any], float, int, float | None]
 """subscription, id, value, task, options, started, acquired, deadline of the job that runs."""
-
-
-def delivered_before(head: bytes) -> bool:
-    """Whether a job was handed out before this time. It is settled before the next one begins: it
-    may be suspected of a death, and one that ended well shall not be suspected of the next."""
-    fields = head.split(b",")
-    return len(fields) > 3 and fields[3] != b"0"
 
 
 class CurrentJob:
@@ -152,6 +145,7 @@ class MainThreadExecutor:
                 if self._long_way(subscription, id_, value, acquired):
                     count += 1
                 started = clock()
+                # it may be suspected of a death: one that ended well shall not be of the next
                 if head.count(b",") > 1 and delivered_before(head):
                     subscription.settle_first = has_crashed(value)
                     break
@@ -187,6 +181,7 @@ class MainThreadExecutor:
                     (done if len(row) == 9 else other)(row)
             count += 1
             started = finished
+            # as above
             if head.count(b",") > 1 and delivered_before(head):
                 subscription.settle_first = has_crashed(value)
                 break

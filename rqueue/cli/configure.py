@@ -10,6 +10,13 @@ from rqueue.cli.target import Target, connection_options, pass_target
 DEFAULT = "not set: the default"
 
 
+def setting_in_words(name: str, value: int) -> str:
+    """A setting of a queue for people, under the name that its option has."""
+    if name == "keep_ms":
+        return f"keep {span(value)}"
+    return f"{name.removesuffix('_max').replace('_', ' ')} {value}"
+
+
 @click.command()
 @click.argument("queue")
 @click.option(

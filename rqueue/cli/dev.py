@@ -119,14 +119,20 @@ def _url(state: ServerState, port: int | None) -> str:
 def warn_of_another(url: str) -> None:
     """Say so where a variable of the environment sends the user's programs to another server than
     the development server at `url`."""
-    from rqueue.settings import HOSTED_URL
-
-    variable = next((name for name in ("RQUEUE_URL", HOSTED_URL) if os.environ.get(name)), "")
-    if variable and os.environ[variable] != url:
+    if variable := other_variable(url):
         say(
             f"{variable} is set and wins: programs that are started with it use that server, not "
             f"this one; set RQUEUE_URL={url} for them, or unset {variable}"
         )
+
+
+def other_variable(url: str) -> str:
+    """The variable of the environment that names another server than the one at `url`; "" where
+    none does."""
+    from rqueue.settings import HOSTED_URL
+
+    variable = next((name for name in ("RQUEUE_URL", HOSTED_URL) if os.environ.get(name)), "")
+    return variable if variable and os.environ[variable] != url else ""
 
 
 def _serve(directory: Path, port: int | None, as_json: bool) -> int:

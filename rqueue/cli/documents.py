@@ -23,10 +23,24 @@ def _dated(facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+NOT_OF_A_RECORD = (
+    *("task", "args", "kwargs", "opts", "position", "level", "deliveries", "attempts", "crashes"),
+    *("max_deliveries", "max_crashes", "size", "signed_with", "errors"),
+)
+
+
+def is_record(job: JobInfo) -> bool:
+    """Whether only the record of an ended job is left: what it ran and how often is in the
+    history."""
+    return bool(job.ended_ms) and not job.position
+
+
 def job_document(job: JobInfo, *, details: bool = False) -> dict[str, Any]:
     """One job. `details`: also arguments, options, errors and the result."""
     facts = _dated(asdict(job))
     facts["state"] = str(job.state)
+    if is_record(job):
+        facts.update(dict.fromkeys(NOT_OF_A_RECORD))
     if job.state is JobState.DEAD:
         facts["why"] = why_dead(job.cause)
     if not details:

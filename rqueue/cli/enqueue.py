@@ -73,8 +73,10 @@ def enqueue(
     positional = [value_of(arg, text) for arg in args]
     named = {name: value_of(value, text) for name, value in pairs(kwargs, "--kwarg")}
     seconds = None if wait is None else parse_duration(wait, "wait")
-    with target.queue(queue) as (client, _):
+    with target.queue(queue) as (client, inspector):
         handle = client.send(task, positional, named, chosen)
+        if handle.created and not inspector.queue(queue).acquiring:
+            say(f"no worker serves queue '{queue}' now, so the job waits; -q names another queue")
         document: dict[str, Any] = {"id": handle.id, "queue": queue, "created": handle.created}
         code = OK
         if seconds is not None:
@@ -135,6 +137,8 @@ def _options(given: dict[str, Any], headers: tuple[str, ...]) -> Any:
     from rqueue.model.times import parse_duration, parse_when
     from rqueue.tasks.options import Options
 
+    if given["delay"] is not None and given["at"] is not None:
+        raise click.UsageError("--delay and --at exclude each other: a job is due once")
     values = {name: given[name] for name in ("id", "priority", "max_deliveries", "max_crashes")}
     for name in ("limit", "soft_limit", "keep"):
         if given[name] is not None:

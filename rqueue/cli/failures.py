@@ -139,6 +139,24 @@ ELSEWHERE = {
 """Commands of other queues that newcomers look for, and ours."""
 
 
+OTHER_WORDS = {
+    "list": "Did you mean 'queues', or 'jobs QUEUE'?",
+    "ls": "Did you mean 'queues', or 'jobs QUEUE'?",
+    "status": "Did you mean 'queues', 'stats' or 'show ID'?",
+    "info": "Did you mean 'queues QUEUE', or 'show ID'?",
+    "inspect": "Did you mean 'show ID', or 'consumers QUEUE'?",
+    "ping": "Did you mean 'doctor'? It checks the server too.",
+    "version": "Did you mean '--version'?",
+    "retry": "Did you mean 'dead requeue QUEUE [ID]...'?",
+    "requeue": "Did you mean 'dead requeue QUEUE [ID]...'?",
+    "delete": "Did you mean 'cancel ID', 'purge QUEUE' or 'dead purge QUEUE'?",
+    "start": "Did you mean 'worker', 'dev' or 'resume'?",
+    "run": "Did you mean 'worker'?",
+    "stop": "Did you mean 'pause'? A pool ends with SIGTERM.",
+}
+"""Commands that others have, by the words of ours."""
+
+
 def usage_hint(error: click.UsageError) -> str:
     """The command that was probably meant; "" where click names it, or none is close."""
     context = error.ctx
@@ -153,6 +171,8 @@ def usage_hint(error: click.UsageError) -> str:
     missing = re.match(r"No such command '(.*)'\.$", error.format_message())
     if missing is None:
         return ""
+    if context.parent is None and missing[1] in OTHER_WORDS:
+        return OTHER_WORDS[missing[1]]
     near = get_close_matches(missing[1], context.command.list_commands(context), 3)
     return f"Did you mean {' or '.join(map(repr, near))}?" if near else ""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rqueue.cli.configure import setting_in_words
 from rqueue.cli.output import Column, age, json_option, print_facts, print_json, print_table, span
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
@@ -92,7 +93,7 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 "accepted": info.accepted,
                 **info.counters,
                 "history rows": info.history_rows,
-                "settings": ", ".join(f"{k} {v}" for k, v in info.settings.items()),
+                "settings": ", ".join(setting_in_words(*one) for one in info.settings.items()),
             }
         )
 

@@ -123,7 +123,10 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
 
 
 def _next_step(job: JobInfo) -> str:
-    """The commands that a job waits for; "" where it needs none."""
+    """The commands that a job waits for, or that tell more of it; "" where there are none."""
+    if job.ended_ms and not job.position:
+        which = shlex.join([job.queue, "--id", job.id])
+        return f"rqueue history {which} tells what it ran, and how"
     if job.state is not JobState.DEAD:
         return ""
     which = shlex.join([job.queue, job.id])

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from rqueue.cli.exit_codes import NOT_FOUND, USAGE, Failure
+from rqueue.cli.failures import say
 from rqueue.cli.target import Target, connection_options, pass_target
 
 NO_URL = (
@@ -25,8 +26,8 @@ _ENDING = (signal.SIGTERM, signal.SIGINT)
 EPILOG = """\b
 Exit codes of a pool:
   0    drained: all that was started is finished
-  1    the configuration or the application is at fault (a module cannot be imported)
-  2    wrong usage
+  1    the application is at fault (a module cannot be imported)
+  2    wrong usage; an option, the pool file or a variable is wrong, or no server is named
   3    drained, but running jobs had to be released
   4    Redis cannot be used: not reachable at start, too old, evicts keys, refuses the login
   70   a bug in rqueue; the log has the traceback"""
@@ -208,7 +209,12 @@ def _dev_url() -> str:
         raise Failure(
             "no development server runs in this folder: start it with rqueue dev", NOT_FOUND
         )
-    from rqueue.cli.dev import warn_of_another
+    from rqueue.cli.dev import other_variable
 
-    warn_of_another(url)
+    if variable := other_variable(url):
+        say(
+            f"{variable} is set to another server: this pool serves the development server (--dev),"
+            f" not that one; set RQUEUE_URL={url} for programs that are to enqueue here, or unset"
+            f" {variable}"
+        )
     return url

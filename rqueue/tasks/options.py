@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
 from rqueue.model.names import refuse_control
+from rqueue.model.times import parse_duration
 from rqueue.tasks.retry import RetryPolicy, check_limit, check_retry
 
 __all__ = ["DEFAULT_PRIORITY", "NO_OPTIONS", "Options"]
@@ -25,7 +27,16 @@ def _seconds(name: str, value: object) -> None:
         return
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value <= 1e9:  # type: ignore[operator]
-        raise ConfigError(name, f"{shown(value)} is not a positive number of seconds")
+        hint = _instead(value) if isinstance(value, str | timedelta) else ""
+        raise ConfigError(name, f"{shown(value)} is not a positive number of seconds{hint}")
+
+
+def _instead(value: str | timedelta) -> str:
+    """The number to write for a duration in words."""
+    try:
+        return f"; write {parse_duration(value):g}"
+    except ConfigError:
+        return ""
 
 
 def _mapping(name: str, mapping: Mapping[Any, Any], kinds: tuple[type, ...], what: str) -> None:

@@ -94,10 +94,10 @@ def test_a_variable_that_wins_is_told(
     other = "redis://127.0.0.1:1/0"
     monkeypatch.setenv(variable, other)
     done = command("worker", "no_such_module", "--dev")
-    assert f"{variable} is set and wins" in done.stderr
+    assert f"{variable} is set to another server: this pool serves the dev" in done.stderr
     assert f"RQUEUE_URL={keeper}" in done.stderr
     monkeypatch.setenv(variable, keeper)
-    assert "is set and wins" not in command("worker", "no_such_module", "--dev").stderr
+    assert "is set to another server" not in command("worker", "no_such_module", "--dev").stderr
 
 
 def test_one_that_runs_on_a_port(away: Path, command: Command) -> None:

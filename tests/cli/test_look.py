@@ -196,7 +196,11 @@ def test_show(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert "1, of which 1 failed" in said
     one.pull()
     one.ack("j000", {"answer": 42})
-    assert read("show", "j000")["result"] == {"answer": 42}
+    facts = read("show", "j000")
+    assert facts["result"] == {"answer": 42}
+    unknown = ("task", "args", "position", "deliveries", "attempts", "max_crashes", "size")
+    assert [facts[name] for name in unknown] == [None] * len(unknown)
+    assert f"rqueue history {queue.name} --id j000 tells what" in run("show", "j000").stdout
     assert '{"answer":42}' in run("show", "j000").stdout
 
 
@@ -286,7 +290,9 @@ def test_show_and_doctor_say_why_a_job_waits(
     assert f"state scheduled: it is due in 3 hours and {unserved}" in shown("later")
     assert read("show", "j000", "-q", queue.name)["reason"] == unserved
     notes = {finding["kind"]: finding for finding in read("doctor", queue.name)["findings"]}
-    assert notes["unserved"]["says"].startswith("2 jobs waiting, and no worker serves it")
+    assert notes["unserved"]["says"].startswith(
+        "2 jobs ready, scheduled or parked, and no worker serves"
+    )
     assert notes["unserved"]["severity"] == "note"
     result = run("enqueue", "app.t", "-q", queue.name, "--wait", "10ms", code=5)
     assert f"did not end within 0.01 s: it is ready: {unserved}" in result.stderr

@@ -175,6 +175,8 @@ def test_help_and_version(run: Callable[..., Result]) -> None:
         ("wroker app", "Did you mean 'worker'?"),
         ("dead lst", "Did you mean 'list'?"),
         ("pipeline reprot", "Did you mean 'report'?"),
+        ("list", "Did you mean 'queues', or 'jobs QUEUE'?"),
+        ("retry x", "Did you mean 'dead requeue QUEUE [ID]...'?"),
         ("xyzzy", "No such command 'xyzzy'."),
         ("queues --jsn", "No such option '--jsn'. Did you mean '--json'?"),
         ("worker -A app", "Modules are arguments here: rqueue worker app.tasks"),

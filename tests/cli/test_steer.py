@@ -64,6 +64,7 @@ def test_configure(run: Run, read: Read, queue: Queue) -> None:
     assert read("configure", queue.name) == said, "without an option nothing changes"
     shown = run("configure", queue.name).stdout
     assert "1h" in shown and "not set: the default" in shown
+    assert "keep 1h, max deliveries 5, history rows 0" in run("queues", queue.name).stdout
     assert read("queues", queue.name)["settings"] == {
         name: value for name, value in said.items() if name != "queue"
     }
@@ -109,6 +110,14 @@ def test_enqueue(run: Run, read: Read, queue: Queue) -> None:
     assert read("enqueue", "app.t", "-q", queue.name, "--id", "o-1")["created"] is False
 
 
+def test_enqueue_where_no_worker_is(run: Run, queue: Queue, consumer: Make) -> None:
+    said = run("enqueue", "app.t", "-q", queue.name).stderr
+    assert f"no worker serves queue '{queue.name}' now, so the job waits" in said
+    assert run("enqueue", "app.t", "-q", queue.name, "--id", "a").stderr
+    consumer(jobs=0)
+    assert run("enqueue", "app.t", "-q", queue.name).stderr == ""
+
+
 def test_enqueue_options(run: Run, read: Read, queue: Queue) -> None:
     more = ["--delay", "10m", "--max-deliveries", "3", "--limit", "1m", "--soft-limit", "50s"]
     more += ["--keep", "1h", "--header", "trace=a b"]
@@ -133,7 +142,7 @@ def test_enqueue_options(run: Run, read: Read, queue: Queue) -> None:
         (["--at", "tomorrow"], "at"),
         (["--at", "10m"], "--delay"),
         (["--at", "2099-01-31"], "zone"),
-        (["--at", "2099-01-31T08:00:00Z", "--delay", "1s"], "not both"),
+        (["--at", "2099-01-31T08:00:00Z", "--delay", "1s"], "--delay and --at exclude each other"),
         (["-p", "10"], "priority"),
         (["-k", "novalue"], "NAME=VALUE"),
         (["--id", ""], "id"),

@@ -180,7 +180,13 @@ def test_the_page_of_web_applications(
     )
     stand_in(monkeypatch, "django.http", JsonResponse=dict)
     stand_in(monkeypatch, "flask", Flask=Routes, jsonify=dict)
-    stand_in(monkeypatch, "fastapi", FastAPI=Routes, HTTPException=HTTPException)
+    stand_in(
+        monkeypatch,
+        "fastapi",
+        FastAPI=Routes,
+        HTTPException=HTTPException,
+        Query=lambda default, **_: default,
+    )
     run_page("web.md", namespace)
     assert set_up == ["shop.settings"]
     assert namespace["send_reminder"](3) == "reminder of order 3"

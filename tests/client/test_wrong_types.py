@@ -145,7 +145,8 @@ def test_a_wrong_type_is_told_by_name(
         (lambda _: task(retry=3), "3 is not a RetryPolicy; pass RetryPolicy(max_deliveries=4)"),
         (lambda _: task("mail"), "'mail' is no function; options are named: @task(queue='mail')"),
         (lambda _: task(queue=5), "queue name 5 must be a str"),
-        (lambda _: task(limit="10"), "limit: '10' is not a positive number of seconds"),
+        (lambda _: task(limit="10"), "limit: '10' is not a positive number of seconds; write 10"),
+        (lambda _: task(keep="1h"), "keep: '1h' is not a positive number of seconds; write 3600"),
         (lambda _: Options(labels=["a"]), "labels: ['a'] is not a dict"),
     ],
 )  # fmt: skip

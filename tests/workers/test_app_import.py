@@ -35,12 +35,23 @@ def apps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
+        (
+            "godapp.tasks",
+            "cannot import the app: no module 'godapp.tasks' here or on PYTHONPATH;"
+            " did you mean 'goodapp'?",
+        ),
+        (
+            "package.taks",
+            "cannot import the app 'package.taks': 'package' has no module 'taks';"
+            " did you mean 'package.tasks'?",
+        ),
         ("nothing", "cannot import the app: no module 'nothing' here or on PYTHONPATH"),
         (
             "goodapp.py",

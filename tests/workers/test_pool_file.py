@@ -81,6 +81,9 @@ def test_without_a_file() -> None:
 @pytest.mark.parametrize(
     ("text", "setting", "problem"),
     [
+        ('qqq = 3\napp = "a"', "qqq", "url, namespace, signing_keys, lease, connect_timeout"),
+        ('[[pool]]\napp = "a"', "pool", "one pool per file: write its options at the top"),
+        ('app = "a"\nurl = "redis://x"\nlimit = 1\nsoft_limit = 2', "soft_limit", "be shorter"),
         ('proceses = 3\napp = "a"', "proceses", "did you mean 'processes'?"),
         ('processes = 0\napp = "a"', "processes", "a whole number from 1 to 1000, not 0"),
         ('processes = true\napp = "a"', "processes", "a whole number"),

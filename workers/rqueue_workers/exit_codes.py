@@ -11,9 +11,9 @@ class Exit(IntEnum):
     OK = 0
     """Drained: every job that was started was finished (or the worker was recycled)."""
     APP = 1
-    """The configuration or the application is at fault: a module cannot be imported, ..."""
+    """The application is at fault: a module cannot be imported, ..."""
     USAGE = 2
-    """The command line is wrong."""
+    """The command line, an option, the pool file or a variable is wrong."""
     UNFINISHED = 3
     """Drained, but jobs that were running had to be released, to be run again elsewhere."""
     REDIS = 4

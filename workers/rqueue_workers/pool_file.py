@@ -147,7 +147,12 @@ def load_pool_file(
     for name, variable in CLIENT_OPTIONS.items():
         if environ.get(variable):
             values.pop(name, None)
-    return _build(values | given, environ)
+    try:
+        return _build(values | given, environ)
+    except ConfigError as error:
+        if error.setting not in values or error.setting in given:
+            raise
+        raise ConfigError(f"{path}: {error.setting}", error.problem) from None
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -164,11 +169,19 @@ def _convert(name: str, value: Any) -> Any:
     if name in CLIENT_OPTIONS:
         return value  # Settings checks them
     read = OPTIONS.get(name)
+    if read is None and isinstance(value, list) and value and isinstance(value[0], Mapping):
+        raise ConfigError(
+            name, f"one pool per file: write its options at the top, without [[{name}]]"
+        )
     if read is None and isinstance(value, Mapping):
         raise ConfigError(name, _no_table(name, value))
     if read is None:
         near = get_close_matches(name, [*OPTIONS, *CLIENT_OPTIONS], 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(OPTIONS)}"
+        hint = (
+            f"did you mean {near[0]!r}?"
+            if near
+            else f"there are {', '.join([*OPTIONS, *CLIENT_OPTIONS])}"
+        )
         raise ConfigError(name, f"there is no such option; {hint}")
     return read(value, name)
 

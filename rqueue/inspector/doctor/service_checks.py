@@ -9,6 +9,9 @@ from rqueue.inspector.queues import queue_info
 from rqueue.protocol.keys import QueueKeys
 from rqueue.text.numbers import many
 
+WAITING = "ready, scheduled or parked"
+"""Where the jobs are that `QueueInfo.waiting` counts."""
+
 
 def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
     """Notes on jobs that wait because no worker serves their queue, it is paused, or none of its
@@ -24,9 +27,11 @@ def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
         )
 
     if info.waiting and not info.acquiring:
-        note("unserved", info.waiting, "waiting, and no worker serves it: is its name right?")
+        note("unserved", info.waiting, f"{WAITING}, and no worker serves it: is its name right?")
     elif info.parked:
         note("parked", info.parked, "waiting for a worker that knows the task")
     if info.waiting and info.paused:
-        note("paused", info.waiting, "waiting, and the queue is paused: 'rqueue resume' delivers")
+        note(
+            "paused", info.waiting, f"{WAITING}, and the queue is paused: 'rqueue resume' delivers"
+        )
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pkgutil
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
@@ -71,7 +72,11 @@ def _why(module: str, error: BaseException) -> str:
     if wanted != module and isinstance(error, ImportError | TypeError | ValueError):
         return f"{start}: name the module, not the file: {wanted}"
     if isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]:
-        return f"cannot import the app: no module '{module}' here or on PYTHONPATH"
+        hint = _near(error.name, None)
+        return f"cannot import the app: no module '{module}' here or on PYTHONPATH{hint}"
+    if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+        package, _, last = str(error.name).rpartition(".")
+        return f"{start}: '{package}' has no module '{last}'{_near(last, package)}"
     if isinstance(error, SyntaxError):
         return f"{start}: {type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
     frames = _frames(error.__traceback__)
@@ -85,6 +90,15 @@ def _why(module: str, error: BaseException) -> str:
         return first
     trace = "".join(traceback.format_list(frames)).rstrip().splitlines()
     return "\n".join([first, *trace[-TRACE_LINES:]])
+
+
+def _near(missing: str, package: str | None) -> str:
+    """The modules with names most like a missing one, in a package or in the current directory."""
+    where = [os.getcwd()] if package is None else getattr(sys.modules.get(package), "__path__", [])
+    there = [found.name for found in pkgutil.iter_modules(where)]
+    start = "" if package is None else f"{package}."
+    near = get_close_matches(missing, there, 1)
+    return f"; did you mean '{start}{near[0]}'?" if near else ""
 
 
 def _frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:

@@ -93,7 +93,9 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 "accepted": info.accepted,
                 **info.counters,
                 "history rows": info.history_rows,
-                "settings": ", ".join(setting_in_words(*one) for one in info.settings.items()),
+                "settings": ", ".join(
+                    setting_in_words(*one) for one in sorted(info.settings.items())
+                ),
             }
         )
 

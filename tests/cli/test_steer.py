@@ -64,7 +64,7 @@ def test_configure(run: Run, read: Read, queue: Queue) -> None:
     assert read("configure", queue.name) == said, "without an option nothing changes"
     shown = run("configure", queue.name).stdout
     assert "1h" in shown and "not set: the default" in shown
-    assert "keep 1h, max deliveries 5, history rows 0" in run("queues", queue.name).stdout
+    assert "history rows 0, keep 1h, max deliveries 5" in run("queues", queue.name).stdout
     assert read("queues", queue.name)["settings"] == {
         name: value for name, value in said.items() if name != "queue"
     }

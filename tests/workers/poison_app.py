@@ -72,6 +72,19 @@ def inject(key: str) -> None:
     threading.Event().wait(15)
 
 
+@task(name="wreck")
+def wreck(key: str) -> None:
+    """As `inject`, and wake the main thread up, whatever it waits for."""
+    thread = ctypes.c_ulong(threading.main_thread().ident or 0)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(SystemExit))
+    _say(key, "wrecked")
+    with redis.Redis.from_url(os.environ["TEST_URL"]) as client:
+        for one in client.client_list():
+            if one["cmd"] == "blpop":
+                client.client_kill_filter(_id=one["id"])
+    threading.Event().wait(15)
+
+
 @task(name="elsewhere")
 async def elsewhere() -> None:
     """It makes the worker have a hundred slots for async tasks."""

@@ -236,6 +236,24 @@ def test_a_job_that_makes_rqueue_fail_again_is_charged(
     assert pool.drained() == Exit.OK
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_many_jobs_that_make_rqueue_fail_do_not_end_the_pool(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str, processes: int
+) -> None:
+    """Each is an accident once, and charged from then on: the pool has no fault without them."""
+    said = f"{queue_name}-wrecks"
+    wrecks = [queue.send("wreck", [said]) for _ in range(6)]
+    behind = queue.send("innocent", [queue_name, 7])
+    pool = make_pool(app=[APP], threads=1, processes=processes)
+    for wreck in wrecks:
+        eventually(lambda id=wreck.id: header(queue, id).crashes > 0, lambda: pool.log)
+    eventually(lambda: client.lrange(queue_name, 0, -1) == [b"7"], lambda: pool.log)
+    eventually(lambda: behind.state() is JobState.DONE)
+    assert pool.log.count("a fault of rqueue's own, no job is charged") >= 5
+    assert "giving up" not in pool.log
+    pool.drained()
+
+
 def test_workers_that_die_idle_are_replaced_more_slowly_each_time(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:

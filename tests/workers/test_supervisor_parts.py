@@ -64,3 +64,13 @@ def test_a_slot_is_filled_later_the_more_often_its_worker_died_soon() -> None:
     assert respawn.died(0, 200, at_work=0.5) == 0.1
     respawn.left(0)
     assert respawn.at(0) == 0
+
+
+def test_faults_of_rqueue_itself_are_counted_by_slot_until_a_job_explains_them() -> None:
+    respawn = RestartPolicy((0.0,))
+    assert [respawn.failed(0, at_work=0.5) for _ in range(3)] == [1, 2, 3]
+    assert respawn.failed(1, at_work=0.5) == 1
+    assert respawn.failed(0, at_work=STEADY) == 0
+    assert [respawn.failed(slot, at_work=0.5) for slot in (0, 1)] == [1, 2]
+    respawn.explained()
+    assert [respawn.failed(slot, at_work=0.5) for slot in (0, 1)] == [1, 1]

@@ -15,7 +15,7 @@ class RestartPolicy:
         self._delays = delays or (0.0,)
         self._deaths: dict[int, int] = {}
         self._at: dict[int, float] = {}
-        self._faults = 0
+        self._faults: dict[int, int] = {}
 
     def died(self, index: int, now: float, at_work: float) -> float:
         """A worker died that had been at work for so many seconds; returns the delay."""
@@ -25,11 +25,16 @@ class RestartPolicy:
         self._at[index] = now + delay
         return delay
 
-    def failed(self, at_work: float) -> int:
-        """A worker died by a fault of rqueue's own; returns how many did so in a row, each soon
-        after it had got to work."""
-        self._faults = 0 if at_work >= STEADY else self._faults + 1
-        return self._faults
+    def failed(self, index: int, at_work: float) -> int:
+        """A worker died by a fault of rqueue's own with which no job was charged; returns how many
+        of this slot did so in a row, each soon after it had got to work."""
+        self._faults[index] = 0 if at_work >= STEADY else self._faults.get(index, 0) + 1
+        return self._faults[index]
+
+    def explained(self) -> None:
+        """A job was charged with a fault of rqueue's own: the faults before were the first ones of
+        such jobs, perhaps, and are counted no more."""
+        self._faults.clear()
 
     def left(self, index: int) -> None:
         """A worker left in order."""

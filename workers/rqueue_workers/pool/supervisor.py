@@ -47,8 +47,8 @@ FAREWELL = 3.0
 """Seconds that Redis gets at the end to take back what the dead held; then their leases end."""
 
 HOPELESS = 5
-"""Deaths before any worker ever got to work, or in a row by faults of our own soon after it did,
-after which the pool gives up."""
+"""Deaths before any worker ever got to work, or of one slot in a row by faults of our own, soon
+after it did, with which no job was charged, after which the pool gives up."""
 
 WORKING, DRAINING, STOPPING = range(3)
 
@@ -360,6 +360,8 @@ class Supervisor:
             self._roll_again = False
             return
         if verdict.ordered or process.killed or verdict.by_job:
+            if verdict.by_job and verdict.ours:
+                self._respawn.explained()
             self._respawn.left(process.index)
             return
         at_work = now - process.ready_at if process.ready else 0.0
@@ -367,7 +369,7 @@ class Supervisor:
         if delay:
             log.info("another worker for slot %d in %g s", process.index, delay)
         self._deaths += 1
-        if verdict.ours and self._respawn.failed(at_work) >= HOPELESS:
+        if verdict.ours and self._respawn.failed(process.index, at_work) >= HOPELESS:
             self._code = Exit.INTERNAL
             log.error("workers fail again and again by a fault of rqueue's own: giving up")
             self._drain("rqueue fails")

@@ -42,6 +42,10 @@ EARLY_MS = 1000
 NOTHING: Mapping[str, Any] = {}
 
 
+Decoded = tuple[bytes, Plan, list[Any], dict[str, Any], Mapping[str, Any]]
+"""Head, plan, args, kwargs and options of a job."""
+
+
 class Unfit(Exception):
     """A job that cannot be run here. `row` says what becomes of it; None = others are to have a
     look at it first."""
@@ -71,7 +75,7 @@ class Attempts:
 
     def decode(
         self, queue: str, most: int, id: bytes, value: bytes, acquired: int, now: float, at_ms: int
-    ) -> tuple[bytes, Plan, list[Any], dict[str, Any], Mapping[str, Any]]:
+    ) -> Decoded:
         """Head, plan, args, kwargs and options of a job; raises Unfit with the row of one that
         cannot run: not decodable, not signed well, not due yet by its signature, or of a task that
         nobody here knows."""

@@ -26,7 +26,7 @@ from rqueue.protocol.wake import Wake, delivered_job
 from rqueue.transport.wake_listener import WakeListener
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.arrivals import Unstarted
-from rqueue_workers.worker.attempt import Attempts, Unfit
+from rqueue_workers.worker.attempt import Attempts, Decoded, Unfit
 from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.executors.main_thread import CurrentJob, Now
 from rqueue_workers.worker.executors.threads import ThreadExecutor
@@ -212,6 +212,7 @@ class Dispatcher:
         if (
             self.closing
             or isolation.active
+            or isolation.aloof
             or (self._strict and not self.polling.pulls(subscription))
         ):
             return staying
@@ -255,7 +256,8 @@ class Dispatcher:
             return True
         window = self.window(subscription, blocked)
         if window <= subscription.held:
-            return (blocked or self.isolation.active) and state == "interested"
+            apart = self.isolation.active or self.isolation.aloof
+            return (blocked or apart) and state == "interested"
         return state == "not_interested" and not subscription.tight
 
     def _lingers(self, subscription: Subscription, now: float) -> bool:
@@ -288,9 +290,13 @@ class Dispatcher:
         for i in range(0, len(jobs), 2):
             id_, value = jobs[i], jobs[i + 1]
             if has_crashed(value):
-                self.isolation.admit(subscription, (id_, value, acquired))
-                self.deal(subscription, jobs[i + 2 :], acquired)
-                return
+                # one that cannot run here waits for nobody
+                if self._decode(subscription, id_, value, acquired) is None:
+                    continue
+                if self.isolation.admit(subscription, (id_, value, acquired)):
+                    self.deal(subscription, jobs[i + 2 :], acquired)
+                    return
+                continue
             self.isolation.wary = False
             if self._threaded or self._sorter.is_async(value):
                 self.divert(subscription, id_, value, acquired)
@@ -307,9 +313,24 @@ class Dispatcher:
 
     def divert(self, subscription: Subscription, id: bytes, value: bytes, acquired: int) -> None:
         """Give one job to the executor it belongs to."""
+        decoded = self._decode(subscription, id, value, acquired)
+        if decoded is None:
+            return
+        head, plan, args, kwargs, opts = decoded
+        if plan.executor == MAIN:
+            subscription.todo.append((id, value, acquired))
+            return
+        subscription.executors.add(plan.executor)
+        job = Job(subscription, id, value, acquired, head, plan, args, kwargs, opts)
+        self.executors[plan.executor].submit((job,))
+
+    def _decode(
+        self, subscription: Subscription, id: bytes, value: bytes, acquired: int
+    ) -> Decoded | None:
+        """A job as it can run; None where it cannot, and goes its way."""
         now = monotonic()
         try:
-            head, plan, args, kwargs, opts = self._attempts.decode(
+            return self._attempts.decode(
                 subscription.queue,
                 subscription.most,
                 id,
@@ -320,13 +341,7 @@ class Dispatcher:
             )
         except Unfit as unfit:
             subscription.unfit(id, value, unfit.row)
-            return
-        if plan.executor == MAIN:
-            subscription.todo.append((id, value, acquired))
-            return
-        subscription.executors.add(plan.executor)
-        job = Job(subscription, id, value, acquired, head, plan, args, kwargs, opts)
-        self.executors[plan.executor].submit((job,))
+            return None
 
     # -- wake-ups ----------------------------------------------------------------------------------
 
@@ -555,7 +570,7 @@ class Dispatcher:
                 times.append(subscription.hold_until - now)
             if subscription.pending and subscription.acks:
                 times.append(subscription.acks[0][6] + LINGER_S - now)
-        if until := self.isolation.until:
+        if not self.closing and (until := self.isolation.until):
             times.append(until - now)
         for executor in self.executors.values():
             again, released = executor.stall(now)

@@ -118,7 +118,7 @@ class StandbyThread(threading.Thread):
                 ):
                     dispatcher.step(subscription, job)
             dispatcher.guarded(dispatcher.poll, job=job)
-        if dispatcher.isolation.active:
+        if dispatcher.isolation.watching:
             dispatcher.isolate(job)
         dispatcher.rest(monotonic())
         self._overdue(job)

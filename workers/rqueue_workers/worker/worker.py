@@ -206,7 +206,7 @@ class Worker:
                 self._look_around(subscription)
             return
         dispatcher.kicked = False
-        if dispatcher.isolation.active and dispatcher.isolate():
+        if dispatcher.isolation.watching and dispatcher.isolate():
             return
         if self._look_around(None):
             return

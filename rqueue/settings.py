@@ -22,6 +22,7 @@ from datetime import timedelta
 from typing import Any
 
 from rqueue.errors import ConfigError, InvalidName
+from rqueue.logs import logger
 from rqueue.model.expect import expect
 from rqueue.model.names import check_namespace
 from rqueue.model.server_url import problem_of
@@ -78,6 +79,8 @@ _VARIABLES = {
     "command_timeout": "RQUEUE_COMMAND_TIMEOUT",
     "max_body": "RQUEUE_MAX_BODY",
 }
+
+log = logger("rqueue")
 
 HOSTED_URL = "REDIS_URL"
 """Where hosts of applications say where their Redis is."""
@@ -147,6 +150,7 @@ class Settings:
         `lease_ms` is ms. Raises ConfigError, naming the variable or argument at fault.
         """
         environ = os.environ if environ is None else environ
+        _warn_of_typos(environ)
         unknown = given.keys() - _VARIABLES.keys()
         if unknown:
             raise ConfigError(min(unknown), f"there is no such setting; {', '.join(_VARIABLES)}")
@@ -166,6 +170,21 @@ class Settings:
             except ConfigError as error:
                 raise ConfigError(source, error.problem) from None
         return cls(**values)
+
+
+_told: set[str] = set()
+
+
+def _warn_of_typos(environ: Mapping[str, str]) -> None:
+    """Warn in the log, once per process, of variables that are probably misspelt."""
+    known = _VARIABLES.values()
+    for name in environ:
+        if name.startswith("RQUEUE_") and name not in known and name not in _told:
+            from difflib import get_close_matches
+
+            _told.add(name)
+            if near := get_close_matches(name, known, 1, cutoff=0.85):
+                log.warning("%s is no setting of rqueue and says nothing: %s?", name, near[0])
 
 
 def _convert(name: str, value: Any, source: str) -> Any:

@@ -185,3 +185,12 @@ def test_a_wrong_password_is_not_shown() -> None:
 def test_unknown_settings_are_refused() -> None:
     with pytest.raises(ConfigError, match="no such setting"):
         Settings.load({}, lease="30s")
+
+
+def test_a_variable_that_is_misspelt_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    environ = {"RQUEUE_COMAND_TIMEOUT": "3", "RQUEUE_DEPLOY_COLOR": "red", "RQUEUE_LEASE": "9s"}
+    for _ in range(2):
+        Settings.load(environ)
+    (record,) = caplog.records
+    said = "RQUEUE_COMAND_TIMEOUT is no setting of rqueue and says nothing: RQUEUE_COMMAND_TIMEOUT?"
+    assert record.getMessage() == said

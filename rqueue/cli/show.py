@@ -38,9 +38,16 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
       rqueue show Vbh2Z7Gd4nnVLs
       rqueue show order-42 -q default --json
     """  # noqa: D301
+    from rqueue.protocol import commands
+    from rqueue.transport.redis_client import execute
+
     with target.inspector() as inspector:
         look = inspector.job(id, queue)
         facts = inspector.queue(look.job.queue)
+        began_ms = 0
+        if look.job.state is JobState.HELD:
+            call = commands.await_result(inspector.keys(look.job.queue), id, wait=False)
+            began_ms = execute(inspector.redis, call, queue=look.job.queue).began_ms
     reason = why_it_waits(
         look.job.state,
         look.job.queue,
@@ -52,13 +59,17 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         from rqueue.cli.documents import job_document
 
         document = job_document(look.job, details=True)
-        print_json({**document, "before": max(look.place, 0), "reason": reason or None})
+        document |= {"before": max(look.place, 0), "reason": reason or None}
+        if look.job.state is JobState.HELD:
+            document["began"] = iso(began_ms)
+        print_json(document)
         return
-    print_job(look.job, look.place, look.now, reason)
+    print_job(look.job, look.place, look.now, reason, began_ms)
 
 
-def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
-    """A job for people. `reason`: why it waits, where that is not its turn alone."""
+def print_job(job: JobInfo, place: int, now: int, reason: str = "", began_ms: int = 0) -> None:
+    """A job for people. `reason`: why it waits, where that is not its turn alone. `began_ms`: since
+    when it runs, of one that is held and has begun."""
     live = not job.ended_ms or job.state is JobState.DEAD
 
     def when(ms: int) -> str:
@@ -88,6 +99,7 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "") -> None:
             "position": job.position or "",
             "enqueued": when(job.enqueued_ms),
             "due": when(job.due_ms),
+            "runs since": when(began_ms),
             "ended": when(job.ended_ms),
             "deliveries": f"{job.deliveries}, of which {job.attempts} failed"
             if job.deliveries

@@ -21,6 +21,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ResultNotReady
 from rqueue.model.history_batch import pack
 from rqueue.protocol import commands
+from rqueue.protocol.commands.consumers import Ran
 from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
@@ -188,7 +189,13 @@ def test_show(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert (facts["state"], facts["before"], facts["args"]) == ("ready", 2, [2])
     one = consumer(name="another", jobs=1)
     one.pull()
-    assert "held by another" in run("show", "j000").stdout
+    said = run("show", "j000").stdout
+    assert "held by another" in said and "runs since" not in said
+    assert read("show", "j000")["began"] is None
+    running = commands.note_running(queue.keys, "another", [Ran("j000", one.now, one.now)])
+    execute(queue.redis, running)
+    assert "runs since" in run("show", "j000").stdout
+    assert read("show", "j000")["began"].startswith("20")
     error = {"type": "app.Boom", "message": "it broke", "traceback": "Trace\n  x\napp.Boom: it"}
     one.retry("j000", error={**error, "at": one.now, "attempt": 1, "worker": "w1"})
     said = run("show", "j000").stdout

@@ -32,7 +32,7 @@
     ├── ConsumerError
     │   ├── NotRegistered            the consumer was never registered, or was closed
     │   └── RegistrationLost         it was, and its right to hold jobs has ended
-    │       ├── ConsumerGone         its lease ended; what it held went back
+    │       ├── ConsumerGone         its lease ended, or Redis lost its data
     │       └── StaleTerm            its name was registered again since: fenced off
     ├── CodecError
     │   ├── NotEncodable             an argument or result is not JSON (also a TypeError)
@@ -412,7 +412,8 @@ class RegistrationLost(ConsumerError):
 
 
 class ConsumerGone(RegistrationLost):
-    """The lease of the consumer ended: what it held went back to the queue."""
+    """The lease of the consumer ended, and what it held was released; or Redis has lost its data,
+    and what it held with it."""
 
     def __init__(self, consumer: str, *, queue: str = "", term: int = 0) -> None:
         said = f" (term {term})" if term else ""
@@ -420,7 +421,7 @@ class ConsumerGone(RegistrationLost):
             consumer,
             queue=queue,
             term=term,
-            problem=f"is no longer registered{said}: its lease ended, its jobs went back",
+            problem=f"is no longer registered{said}: its lease ended, or Redis lost its data",
         )
 
 

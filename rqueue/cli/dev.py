@@ -43,13 +43,15 @@ def dev(port: int | None, background: bool, stop: bool, status: bool, as_json: b
 
     A real server with its data in .rqueue/ of this folder (put that into .gitignore). What is
     started here, rqueue's commands and your programs, uses it, unless RQUEUE_URL or REDIS_URL names
-    another server; elsewhere set RQUEUE_URL to what it prints. It ends with Ctrl-C, and its data
+    another server; a pool of workers does with 'rqueue worker --dev' only. Elsewhere set RQUEUE_URL
+    to what it prints. It ends with Ctrl-C, and its data
     stays for the next time. Where one runs already, its URL is printed, and nothing else is done.
     Not for production.
 
     \b
     Examples:
       rqueue dev
+      rqueue worker app.tasks --dev
       rqueue dev --background && export RQUEUE_URL=$(rqueue dev --status)
       rqueue dev --stop
     """  # noqa: D301

@@ -47,9 +47,9 @@ def stats(
     """Measure a queue's rates and latencies.
 
     Looks twice and shows what happened in between: jobs per second in, done and failed (retried or
-    rejected), how long jobs waited and ran (median and 99th percentile, from the history), the age
-    of the oldest ready job, and when the queue will be empty at this rate. Without a QUEUE: all of
-    them.
+    rejected; what snoozed has not failed), how long jobs waited and ran (median and 99th
+    percentile, from the history), the age of the oldest ready job, and when the queue will be empty
+    at this rate. Without a QUEUE: all of them.
 
     With --watch --json: a line per look and queue.
 

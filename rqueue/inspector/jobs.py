@@ -53,7 +53,7 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
             level=header.level,
             enqueued_ms=header.enqueued_ms,
             due_ms=header.due_ms,
-            deliveries=header.deliveries,
+            deliveries=header.deliveries + (state is JobState.HELD),
             attempts=header.attempts,
             max_deliveries=header.max_deliveries,
             crashes=header.crashes,

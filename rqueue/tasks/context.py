@@ -66,7 +66,7 @@ class JobContext:
 
     @property
     def delivery(self) -> int:
-        """The how-manieth time that the job is handed out, from 1."""
+        """The how-manieth time that the job is delivered, from 1."""
         return self._delivery.deliveries + 1
 
     @property

@@ -196,6 +196,9 @@ def test_show(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     execute(queue.redis, running)
     assert "runs since" in run("show", "j000").stdout
     assert read("show", "j000")["began"].startswith("20")
+    assert "held by another" in said and "1, of which 0 failed" in said
+    assert read("show", "j000")["deliveries"] == 1
+    assert read("jobs", queue.name, "-s", "held")["jobs"][0]["deliveries"] == 1
     error = {"type": "app.Boom", "message": "it broke", "traceback": "Trace\n  x\napp.Boom: it"}
     one.retry("j000", error={**error, "at": one.now, "attempt": 1, "worker": "w1"})
     said = run("show", "j000").stdout

@@ -3,6 +3,7 @@
 import pytest
 
 from rqueue.errors import LifecycleError, NotRegistered, RegistrationLost
+from rqueue.inspector.queues import queue_info
 from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.settling import retried
@@ -84,6 +85,9 @@ def test_each_outcome_counts_as_documented(q: QueueFixture) -> None:
     assert (job.attempts, job.deliveries) == (1, 3)
     consumer.reject(job, "enough")
     assert q.queue.job("A").state() is JobState.DEAD
+    counters = queue_info(q.queue.redis, q.queue.keys).counters
+    # what was retried uncounted did not fail
+    assert (counters["retried"], counters["released"], counters["rejected"]) == (1, 2, 1)
 
 
 def test_a_failed_job_comes_again_before_the_later_ones_or_behind_them(q: QueueFixture) -> None:

@@ -511,7 +511,7 @@ class Model:
         for id, delay, return_to, charge, _ in retry:
             if id not in c.held:
                 continue
-            self.counts["retried"] += 1
+            self.counts["retried" if charge else "released"] += 1
             job = self.jobs[id]
             c.held.remove(id)
             self.history.append((id, "retry"))

@@ -158,6 +158,11 @@ def reject() -> None:
     raise Reject("no such user")
 
 
+@task(name="c.misuse", retry=RetryPolicy(delay=0))
+def misuse() -> None:
+    len(7)  # type: ignore[arg-type]
+
+
 @task(name="c.odd_result")
 def odd_result() -> object:
     return {1, 2}

@@ -54,7 +54,9 @@ class ChildProcess:
             code = 99
             try:
                 root = logging.getLogger()
-                root.handlers[:] = [logging.FileHandler(self.log_file)]
+                handler = logging.FileHandler(self.log_file)
+                handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+                root.handlers[:] = [handler]
                 root.setLevel(logging.INFO)
                 sys.stdin = open(os.devnull)  # noqa: SIM115
                 code = worker.run(spec, self.page, self.base, parent)

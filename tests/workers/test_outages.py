@@ -262,6 +262,21 @@ def test_results_after_the_end_of_the_lease_are_dropped(
     assert [(row["id"], row["attempts"]) for row in done] == [(job.id, 0)]
 
 
+def test_a_redis_that_lost_its_data_is_named(
+    frail: WorkerFixture, lone: EmbeddedRedis, tmp_path: Path
+) -> None:
+    child = frail.child()
+    started, file = tmp_path / "started", tmp_path / "file"
+    frail.send("c.file", str(started), str(file))
+    eventually(started.exists, "the start of the job")
+    frail.redis.flushall()
+    file.touch()
+    eventually(lambda: "Redis has lost its data" in child.log, "the loss")
+    assert "its jobs went back" not in child.log
+    assert "given to others" not in child.log
+    assert frail.result("c.echo", 1) == 1
+
+
 def test_an_idle_worker_that_lost_its_lease_joins_again(workers: WorkerFixture) -> None:
     other = f"{workers.name}-2"
     child = workers.child(queues=(workers.name, other))

@@ -1,6 +1,7 @@
 """What becomes of a job in a worker process: each way to end, and what is kept of it."""
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -143,6 +144,53 @@ def test_reject_is_final(workers: WorkerFixture) -> None:
     job = workers.send("c.reject")
     cause = dead(workers, job.id)
     assert (cause["kind"], cause["message"]) == ("rejected", "no such user")
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize(
+    ("task", "args", "kwargs"),
+    [
+        ("c.fail", (), {}),
+        ("c.fail", ("no",), {"other": 1}),
+        ("c.afail", (1, 2, 3), {}),
+        ("c.spin", (1,), {}),
+        ("c.aspin", (1,), {}),
+    ],
+)
+def test_a_call_that_can_never_fit_is_dead_at_once(
+    workers: WorkerFixture,
+    threads: int,
+    task: str,
+    args: tuple[object, ...],
+    kwargs: dict[str, Any],
+) -> None:
+    child = workers.child(threads=threads)
+    job = workers.queue.send(task, args, kwargs, Options(max_deliveries=5))
+    cause = dead(workers, job.id)
+    assert (cause["type"], cause["attempt"]) == ("rqueue.errors.BadArguments", 1)
+    assert f"task '{task}' takes (" in str(cause["message"])
+    assert why_dead(cause) == "gave up"
+    assert f"{job.id} of {task} failed for good after 1 attempt" in child.log
+
+
+def test_a_type_error_of_the_function_itself_comes_again(workers: WorkerFixture) -> None:
+    workers.child()
+    job = workers.send("c.misuse", max_deliveries=2)
+    assert dead(workers, job.id)["attempt"] == 2
+
+
+def test_what_failed_for_good_is_an_error_in_the_log(workers: WorkerFixture) -> None:
+    child = workers.child(
+        settings=Settings(url=workers.url, signing_keys={"k": "0123456789abcdef"})
+    )
+    job = workers.queue.enqueue("c.noop")
+    assert dead(workers, job.id)["kind"] == "forged"
+    assert f"ERROR: job {job.id}: it is not signed" in child.log
+    child.leave()
+    child = workers.child()
+    job = workers.send("c.reject")
+    assert dead(workers, job.id)["kind"] == "rejected"
+    assert f"ERROR: job {job.id} of c.reject rejected itself" in child.log
 
 
 def test_a_result_that_is_not_json_is_a_failure_for_good(workers: WorkerFixture) -> None:

@@ -131,12 +131,28 @@ def test_without_their_supervisor_workers_finish_what_runs_and_leave(
     worker = Watched(started(client, queue_name))
     pool.send(signal.SIGKILL)
     pool.ended()
+    pool.said(f"worker process {worker.pid}: the supervisor is gone; leaving")
     go(client, queue_name)
     worker.ended()
     assert running.result(5) == "done"
     assert client.zcard(queue.keys.consumers) == 0
     make_pool()
     assert pop(client, queue_name) == "taken over"
+
+
+def test_without_their_supervisor_workers_release_at_the_end_of_a_lease_what_still_runs(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    running = queue.enqueue("hold", queue_name)
+    pool = make_pool(lease="1s", drain="10m")
+    worker = Watched(started(client, queue_name))
+    pool.send(signal.SIGKILL)
+    pool.ended()
+    worker.ended()
+    make_pool()
+    started(client, queue_name)
+    go(client, queue_name)
+    assert running.result(10) == "done"
 
 
 def test_without_its_supervisor_a_worker_loses_its_lease_and_another_pool_takes_over(
@@ -226,7 +242,7 @@ def test_an_idle_worker_that_lost_its_lease_is_replaced(
     assert other.drained() == Exit.OK
     queue.enqueue("note", queue_name, "somebody hears")
     assert pop(client, queue_name) == "somebody hears"
-    assert "ended although it lives: replacing it" in pool.log
+    assert "although it lives (its lease ended, or Redis lost its data): replacing it" in pool.log
     assert pool.drained() == Exit.OK
 
 

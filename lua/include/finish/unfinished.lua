@@ -97,7 +97,12 @@ local function unfinished_add(batch, job, fate)
   end
   local delay = crash and attempt_crash_delay(job, fate.turn) or fate.delay or 0
   unfinished_live(batch, job, fate.place or 'old', delay, crash or aside)
-  if verb == 'retry' then batch.retried = batch.retried + 1 else batch.released = batch.released + 1 end
+  -- what is retried uncounted (a snooze, a task that nobody here knows) has not failed
+  if verb == 'retry' and counts then
+    batch.retried = batch.retried + 1
+  else
+    batch.released = batch.released + 1
+  end
 end
 
 --- Write what was gathered, but for the rows of history in `batch.lines`. Returns how many became ready again;

@@ -120,8 +120,8 @@ class AsyncConsumer(AsyncConsumerSteps):
         await self.rejoin()
         self.rejoined += 1
         log.warning(
-            "the lease of consumer %s in queue %s ended, what it held was released; it joined"
-            " again as %s", before, self.keys.queue, self.name,
+            "consumer %s is no longer registered in queue %s: its lease ended, or Redis lost its"
+            " data; it joined again as %s", before, self.keys.queue, self.name,
         )  # fmt: skip
 
     # -- one job at a time -------------------------------------------------------------------------

@@ -83,6 +83,14 @@ def _dues(page: _Page) -> list[int | None]:
     ]
 
 
+def _deliveries(page: _Page) -> list[int | None]:
+    """A header counts those before the present one."""
+    return [
+        None if before is None else before + (found.state == "held")
+        for before, found in zip(_of_header("deliveries")(page), page.found, strict=True)
+    ]
+
+
 def _of_header(name: str) -> Callable[[_Page], list[Any]]:
     at = Header._fields.index(name)
     return lambda page: [header[at] for header in page.headers]
@@ -101,7 +109,7 @@ _COLUMNS: dict[str, Callable[[_Page], list[Any]]] = {
     "headers": lambda page: _texts([envelope[3].get("headers") for envelope in page.envelopes]),
     "enqueued": _of_header("enqueued_ms"),
     "due": _dues,
-    "deliveries": _of_header("deliveries"),
+    "deliveries": _deliveries,
     "attempts": _of_header("attempts"),
     "max_deliveries": lambda page: [header[5] or None for header in page.headers],
     "crashes": _of_header("crashes"),

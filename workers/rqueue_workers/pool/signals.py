@@ -10,6 +10,10 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+from rqueue.logs import logger
+
+log = logger("rqueue.worker")
+
 HEARD = (
     signal.SIGCHLD,
     signal.SIGTERM,
@@ -103,6 +107,7 @@ class Lifeline:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         with suppress(OSError):
             os.read(self._read, 1)
+        log.warning("worker process %d: the supervisor is gone; leaving", os.getpid())
         os.kill(os.getpid(), signal.SIGTERM)
 
     def close(self) -> None:

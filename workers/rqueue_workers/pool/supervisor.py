@@ -406,10 +406,11 @@ class Supervisor:
                 continue
             idle = not process.page.running()
             log.warning(
-                "the lease of worker %s in queue %s ended although it lives: %s",
+                "worker %s is no longer registered in queue %s although it lives (its lease"
+                " ended, or Redis lost its data): %s",
                 process.base,
                 queue,
-                "replacing it" if idle else "what it held went back",
+                "replacing it" if idle else "it joins again when it settles",
             )
             if idle and self._stage == WORKING:
                 self._retire(process)

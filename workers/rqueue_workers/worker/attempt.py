@@ -10,6 +10,7 @@ from typing import Any
 from orjson import dumps
 
 from rqueue.errors import (
+    BadArguments,
     ConfigError,
     Forged,
     NotEncodable,
@@ -26,6 +27,7 @@ from rqueue.protocol.commands.settle import Retried
 from rqueue.tasks.control import Control, Reject, Retry, Snooze
 from rqueue.tasks.registry import registry
 from rqueue.tasks.retry import error_name
+from rqueue.tasks.signature import CallChecker
 from rqueue.text.numbers import many
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.history_rows import Row
@@ -38,6 +40,9 @@ PARK_FIRST_S, PARK_MOST_S = 1.0, 60.0
 PASS_S = 0.5
 EARLY_MS = 1000
 """So much a worker's idea of Redis's clock may be wrong where it looks at a signed due time."""
+
+EXECUTORS = "rqueue_workers.worker.executors."
+"""The modules that call tasks' functions."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -105,7 +110,7 @@ class Attempts:
             kind, problem, said = "undecodable", error, str(error)
         cause = self._error(problem, kind, at_ms, attempt_of(value) + 1)
         cause["message"] = clean(said)
-        log.warning("job %s: %s; it goes to the dead letters", text(id), said)
+        log.error("job %s: %s; it goes to the dead letters", text(id), said)
         raise Unfit((id, value, head, name, acquired, now, now, "reject", kind, dumps(cause)))
 
     def _early(
@@ -221,15 +226,17 @@ class Attempts:
             return (*row, "snooze", "", Retried(id, delay, place, False, b"", header.deliveries))
         if isinstance(error, Reject):
             cause = self._error(error, "rejected", at_ms, attempt)
-            log.warning("job %s of %s rejected itself: %s", text(id), plan.name, error.reason)
+            log.error("job %s of %s rejected itself: %s", text(id), plan.name, error.reason)
             return (*row, "reject", "Reject", dumps(cause))
         kind = "time_limit" if isinstance(error, SoftTimeLimit) else "exception"
+        misfit = _misfit(plan, value, error)
+        error = misfit or error
         name = "Retry" if isinstance(error, Retry) else error_name(type(error))
         cause = self._error(error, kind, at_ms, attempt)
         most = header.max_deliveries or plan.most or most
         policy = plan.policy
         exhausted = most and attempt >= most
-        if exhausted or not (isinstance(error, Retry) or policy.retries(error)):
+        if misfit or exhausted or not (isinstance(error, Retry) or policy.retries(error)):
             if not exhausted:
                 cause["why"] = GAVE_UP
             log.error(
@@ -269,6 +276,24 @@ class Attempts:
             "attempt": attempt,
             "worker": self.worker,
         }
+
+
+def _misfit(plan: Plan, value: bytes, error: BaseException) -> BadArguments | None:
+    """The error of a call that the task's function does not take, however often it is tried. None
+    for a TypeError that the function itself raised: its frames are in the traceback."""
+    if type(error) is not TypeError:
+        return None
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or not last.tb_frame.f_globals["__name__"].startswith(EXECUTORS):
+        return None
+    _, args, kwargs, _ = unpack(parse_value(value)[1])
+    try:
+        CallChecker(plan.name, plan.function)(tuple(args), kwargs)
+    except BadArguments as misfit:
+        return misfit
+    return None
 
 
 class Unreadable(Exception):

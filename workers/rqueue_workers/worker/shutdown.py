@@ -12,27 +12,27 @@ from contextlib import suppress
 from time import monotonic
 from types import FrameType
 
-from rqueue.logs import logger
 from rqueue_workers.status_page import CONTINUE, DRAIN, STOP, StatusPage
 
-log = logger("rqueue.worker")
-
 _PR_SET_PDEATHSIG = 1
-
-ORPHAN_S = 5.0
-"""Seconds that running jobs get when nobody renews their leases any more."""
 
 
 class Stop:
     """What the process is asked. `level`: CONTINUE, DRAIN, STOP; `deadline`: monotonic time by
-    which jobs that run are to be done. `fd` becomes readable when something happens."""
+    which jobs that run are to be done. `fd` becomes readable when something happens.
 
-    def __init__(self, page: StatusPage, drain: float, parent: int) -> None:
+    drain, lease: seconds that running jobs get; the second ones where the supervisor is gone, and
+    nobody renews the leases any more.
+    """
+
+    def __init__(self, page: StatusPage, drain: float, lease: float, parent: int) -> None:
         self.level = CONTINUE
         self.deadline = 0.0
         self._page = page
         self._drain = drain
+        self._lease = lease
         self._parent = parent
+        self._orphaned = False
         self.fd, self._write = os.pipe()
         os.set_blocking(self.fd, False)
         os.set_blocking(self._write, False)
@@ -65,21 +65,18 @@ class Stop:
     def look(self) -> None:
         """See whether the supervisor is there and what it asks."""
         if self._parent and os.getppid() != self._parent:
-            if self.level < DRAIN:
-                log.warning("the supervisor is gone: leaving")
-                self.ask(DRAIN, min(self._drain, ORPHAN_S))
+            if not self._orphaned:
+                self._orphaned = True
+                self.ask(DRAIN)
+                self.deadline = min(self.deadline, monotonic() + self._lease)
         elif self._page.asked > self.level:
             self.ask(self._page.asked)
 
-    def ask(self, level: int, patience: float | None = None) -> None:
+    def ask(self, level: int) -> None:
         """DRAIN or STOP; never back."""
         if level <= self.level:
             return
-        if self._parent and patience is None and os.getppid() != self._parent:
-            patience = min(self._drain, ORPHAN_S)
-        if patience is None:
-            patience = self._drain
-        self.deadline = monotonic() + (0.0 if level == STOP else patience)
+        self.deadline = monotonic() + (0.0 if level == STOP else self._drain)
         self.level = level
         self.wake()
 

@@ -74,6 +74,7 @@ class Subscription:
         self.labels = labels
         self.name = ""
         self.term = ""
+        self._last_term = 0
         self.state = ""
         self.todo: deque[Unstarted] = deque()
         self.acks: deque[Row] = deque()
@@ -171,6 +172,13 @@ class Subscription:
             token=self._token,
         )
         registered = self._connection.run(call, queue=self.queue, consumer=name)
+        # terms only grow, for as long as the queue's data is there
+        if int(registered.term) <= self._last_term:
+            log.error(
+                "queue %s: Redis has lost its data, with the jobs that waited or were held then",
+                self.queue,
+            )
+        self._last_term = int(registered.term)
         self.name, self.term, self.state = name, registered.term, registered.state
         self.ids.clear()
         self.timer_at = 0.0
@@ -471,8 +479,8 @@ class Subscription:
 
 
 def warn_late(count: int) -> None:
-    """Outcomes are dropped: the lease had ended."""
-    log.warning("%s came too late: the jobs were given to others", many(count, "outcome"))
+    """Outcomes are dropped: the registration was lost."""
+    log.warning("%s came too late: the jobs are no longer held here", many(count, "outcome"))
 
 
 def _take(rows: deque[T], most: int) -> list[T]:

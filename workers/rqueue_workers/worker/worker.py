@@ -61,7 +61,7 @@ def run(spec: WorkerSpec, page: StatusPage, base: str, parent_pid: int) -> int:
     base: the worker's name, the first part of its consumers' names. parent_pid: of the supervisor,
     0 = there is none. The caller ends the process with the code: threads may still be in jobs.
     """
-    stop = Stop(page, spec.drain, parent_pid)
+    stop = Stop(page, spec.drain, spec.settings.lease_ms / 1000, parent_pid)
     stop.install()
     try:
         try:

@@ -84,7 +84,8 @@ def test_all_states_with_all_that_is_known(spark: SparkSession, queue: Queue) ->
     }
     assert found["s"]["due"] == datetime.fromtimestamp(4e9, UTC).replace(tzinfo=None)
     assert found["h"]["consumer"] == "c"
-    assert {id_: row["deliveries"] for id_, row in found.items()} == {"h": 1, "d": 1, "r": 0, "s": 0}
+    delivered = {id_ for id_, row in found.items() if row["deliveries"] == 1}
+    assert delivered == {"h", "d"}
     assert (found["d"]["max_deliveries"], found["d"]["max_crashes"]) == (7, 2)
     assert {row["crashes"] for row in found.values()} == {0}
     assert '"message":"no"' in found["d"]["cause"]

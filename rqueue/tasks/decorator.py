@@ -84,6 +84,20 @@ class _Decorator(Protocol):
     def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
 
 
+OTHER_WORDS = {
+    "max_retries": "max_deliveries counts the first attempt too",
+    "retries": "max_deliveries counts the first attempt too",
+    "autoretry_for": "retry=RetryPolicy(...) says which errors are tried again",
+    "time_limit": "limit is in seconds",
+    "timeout": "limit is in seconds",
+    "soft_time_limit": "soft_limit is in seconds",
+    "queue_name": "it is called queue",
+    "result_ttl": "keep is in seconds",
+    "bind": "the job is current_job()",
+}
+"""Options that other queues' decorators have, by the words of ours."""
+
+
 @overload
 def task(  # type: ignore[overload-overlap]
     function: Callable[P, Coroutine[Any, Any, R]], /
@@ -126,6 +140,7 @@ def task(
     sender: Enqueuer | None = None,
     async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
+    **unknown: Any,
 ) -> Any:
     """Register a function as a task: `@task`, or `@task(queue="mail", ...)`.
 
@@ -138,6 +153,9 @@ def task(
 
     Raises ConfigError, InvalidName, TaskAlreadyRegistered.
     """
+    for option in unknown:
+        hint = "; " + OTHER_WORDS[option] if option in OTHER_WORDS else ""
+        raise ConfigError(option, f"there is no such option of a task{hint}")
     if function is not None and not callable(function):
         raise ConfigError(
             "task", f"{shown(function)} is no function; options are named: @task(queue='mail')"

@@ -97,7 +97,8 @@ SIGNATURES: dict[str, Callable[..., Any]] = {
 CASES = [
     pytest.param(name, parameter, id=f"{name}({parameter})")
     for name, call, _ in subjects(Queue("x", "redis://localhost"))
-    for parameter in inspect.signature(SIGNATURES.get(name, call)).parameters
+    for parameter, what in inspect.signature(SIGNATURES.get(name, call)).parameters.items()
+    if what.kind is not inspect.Parameter.VAR_KEYWORD
     if parameter not in ("self", "function") and (name, parameter) not in FREE
 ]
 
@@ -145,6 +146,8 @@ def test_a_wrong_type_is_told_by_name(
         (lambda _: task(retry=3), "3 is not a RetryPolicy; pass RetryPolicy(max_deliveries=4)"),
         (lambda _: task("mail"), "'mail' is no function; options are named: @task(queue='mail')"),
         (lambda _: task(queue=5), "queue name 5 must be a str"),
+        (lambda _: task(max_retries=3), "max_retries: there is no such option of a task; max"),
+        (lambda _: task(colour="red"), "colour: there is no such option of a task"),
         (lambda _: task(limit="10"), "limit: '10' is not a positive number of seconds; write 10"),
         (lambda _: task(keep="1h"), "keep: '1h' is not a positive number of seconds; write 3600"),
         (lambda _: Options(labels=["a"]), "labels: ['a'] is not a dict"),

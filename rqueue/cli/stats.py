@@ -62,6 +62,8 @@ def stats(
     from rqueue.model.times import parse_duration
 
     seconds = parse_duration(interval, "interval")
+    if seconds <= 0:
+        raise click.BadParameter("two looks need some time in between", param_hint="--interval")
     with target.inspector() as inspector:
         names = list(queues) or inspector.queue_names()
         looks = _looks(inspector, names, seconds)

@@ -393,6 +393,10 @@ def test_stats(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert len(read("stats", queue.name, queue.name, "-i", "1ms")) == 2
 
 
+def test_stats_want_an_interval(run: Run, queue: Queue) -> None:
+    assert run("stats", queue.name, "-i", "0", code=2).stdout == ""
+
+
 def test_stats_watch(server: EmbeddedRedis, queue: Queue, consumer: Make) -> None:
     fill(queue, 3)
     one = consumer(jobs=5)

@@ -139,10 +139,12 @@ async def test_what_raises_stores_nothing(queue: AsyncQueue) -> None:
     assert (await queue.counts()).ready == 0
 
 
-async def test_immediate_is_handed_to_who_waits(queue: AsyncQueue, consumer: AsyncConsumer) -> None:
+async def test_immediate_is_delivered_to_who_waits(
+    queue: AsyncQueue, consumer: AsyncConsumer
+) -> None:
     await consumer.pull()
     handle = await queue.send("t", options=Options(immediate=True))
-    assert handle.handed_to == consumer.name
+    assert handle.delivered_to == consumer.name
     assert [wake.job and wake.job.id for wake in await consumer.wait(10)] == [handle.id]
 
 

@@ -138,10 +138,10 @@ def test_what_raises_stores_nothing(queue: Queue) -> None:
     assert (queue.counts()).ready == 0
 
 
-def test_immediate_is_handed_to_who_waits(queue: Queue, consumer: Consumer) -> None:
+def test_immediate_is_delivered_to_who_waits(queue: Queue, consumer: Consumer) -> None:
     consumer.pull()
     handle = queue.send("t", options=Options(immediate=True))
-    assert handle.handed_to == consumer.name
+    assert handle.delivered_to == consumer.name
     assert [wake.job and wake.job.id for wake in consumer.wait(10)] == [handle.id]
 
 

@@ -41,7 +41,7 @@ if #ids > 0 then
   end
 end
 if #back > 0 then
-  reinsert_jobs(base, back)
+  reinsert_jobs(base, queue, back)
   if not queue.paused then consumer_notify(base, queue.now, #back, queue.timer, queue.ranked) end
 end
 return { queue.now, scanned[1], #back }

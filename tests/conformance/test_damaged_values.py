@@ -110,3 +110,26 @@ def test_a_key_of_another_type_is_named_and_nothing_is_changed(q: QueueFixture) 
         q.purge()
     q.queue.redis.delete(q.queue.keys.errors)
     assert q.queue.job("A").state() is JobState.READY
+
+
+@pytest.mark.parametrize(
+    "value", [b"1,2,3,4,5,6,7;{}", b"1,2,3,4,5,6,7,8,9;{}", b"1,2,9,0,0,0,0;{}"]
+)
+@pytest.mark.parametrize("how", ["closed", "released", "dead"])
+def test_a_job_written_by_something_else_stays_where_pulls_look(
+    q: QueueFixture, value: bytes, how: str
+) -> None:
+    """Its header names a level that the queue has never used, and a list that no enqueue made."""
+    q.put("A")
+    q.queue.redis.hset(q.queue.keys.jobs, "foreign", value)
+    q.queue.redis.rpush(q.queue.keys.ready(4), "foreign")
+    consumer = q.join(10)
+    assert ids(consumer.pull()) == ["A", "foreign"]
+    LEAVE_WITH[how](q, consumer)
+    assert sorted(ids(q.join(10).pull())) == ["A", "foreign"]
+
+
+LEAVE_WITH: dict[str, Callable[[QueueFixture, Consumer], object]] = {
+    **LEAVE,
+    "released": lambda q, consumer: consumer.settle(release=["A", "foreign"]),
+}

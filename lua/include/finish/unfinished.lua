@@ -113,7 +113,7 @@ local function unfinished_close(batch)
   for _, word in ipairs({ 'retried', 'rejected', 'released' }) do
     if batch[word] > 0 then count_up(base .. 'meta', word, batch[word]) end
   end
-  if #batch.returned > 0 then reinsert_jobs(base, batch.returned) end
+  if #batch.returned > 0 then reinsert_jobs(base, queue, batch.returned) end
   if batch.soonest then
     schedule_add(base, batch.scheduled)
     queue.quiet = false

@@ -1,4 +1,5 @@
 --- @include "order/sort_key"
+--- @include "order/levels"
 --- @one rank
 
 --- Put jobs back into their places. Lists stay sorted, so the only elements that can stand before a returned
@@ -50,17 +51,25 @@ local function reinsert_into(base, key, entries)
   end
 end
 
---- `jobs`: parsed values with an `id` each, in any order.
-local function reinsert_jobs(base, jobs)
+--- `jobs`: parsed values with an `id` each, in any order. `queue` = {levels=, promoted=}: the levels in use, and whether
+--- the queue ever had due jobs. A value that something else has written may name a list where no pull would look.
+local function reinsert_jobs(base, queue, jobs)
   table.sort(jobs, sort_key_before)
-  local lists, keys = {}, {}
+  local lists, keys, used, due = {}, {}, {}, false
   for _, job in ipairs(jobs) do
     local key = rank(base, job)
     if not lists[key] then
       lists[key] = {}
       keys[#keys + 1] = key
+      used[job.level] = true
+      due = due or job.due > 0
     end
     table.insert(lists[key], job)
   end
   for _, key in ipairs(keys) do reinsert_into(base, key, lists[key]) end
+  queue.levels = levels_use(base .. 'meta', queue.levels, used)
+  if due and not queue.promoted then
+    redis.call('HSET', base .. 'meta', 'promoted', '1')
+    queue.promoted = '1'
+  end
 end

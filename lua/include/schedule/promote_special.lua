@@ -35,6 +35,6 @@ local function promote_special(base, queue, members)
       end
     end
   end
-  if #back > 0 then reinsert_jobs(base, back) end
+  if #back > 0 then reinsert_jobs(base, queue, back) end
   return rest
 end

@@ -21,7 +21,9 @@ NO_URL = (
     " (--dev uses the development server that 'rqueue dev' keeps in this folder)"
 )
 
-_ENDING = (signal.SIGTERM, signal.SIGINT)
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+_LATER = (signal.SIGHUP, signal.SIGUSR1, signal.SIGTTIN, signal.SIGTTOU)
+"""What these ask of a pool that works means nothing to one that has no worker yet."""
 
 EPILOG = """\b
 Exit codes of a pool:
@@ -191,9 +193,11 @@ def _ended_by_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in _ENDING}
+    before = {number: signal.getsignal(number) for number in (*_ENDING, *_LATER)}
     for number in _ENDING:
         signal.signal(number, lambda *_: os._exit(0))
+    for number in _LATER:
+        signal.signal(number, lambda *_: None)
     try:
         yield
     finally:

@@ -79,13 +79,17 @@ def test_orphans_that_it_is_given_leave_no_zombies(make_pool: Make, queue: Queue
 @pytest.mark.parametrize(
     "module", ["rqueue_workers.pool.supervisor", "rqueue_workers.pool.preflight", "redis"]
 )
-def test_a_signal_while_it_is_still_imported_ends_it_well(tmp_path: Path, module: str) -> None:
+@pytest.mark.parametrize("sent", ["TERM", "QUIT", "HUP", "USR1"])
+def test_a_signal_while_it_is_still_imported_ends_it_well(
+    tmp_path: Path, module: str, sent: str
+) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         f"""
 import os, signal, sys
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r}:
+            os.kill(os.getpid(), signal.SIG{sent})
             os.kill(os.getpid(), signal.SIGTERM)
 sys.meta_path.insert(0, Finder())
 """

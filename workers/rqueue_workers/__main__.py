@@ -10,7 +10,10 @@ import sys
 def main() -> None:
     """Run a pool and exit with its code."""
     # what asks it to end while it is still being imported finds nothing begun
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    for number in (signal.SIGTERM, signal.SIGQUIT):
+        signal.signal(number, lambda *_: os._exit(0))
+    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGTTIN, signal.SIGTTOU):
+        signal.signal(number, lambda *_: None)
     from rqueue.cli import main as cli
 
     cli(["worker", *sys.argv[1:]])

@@ -310,7 +310,7 @@ def test_a_dead_letter_that_lives_again_is_not_suspected(q: QueueFixture) -> Non
 def test_what_nobody_read_is_not_charged(q: QueueFixture) -> None:
     """A job that was delivered directly, and whose message is still there, never began."""
     consumer = q.join(5)
-    assert q.put("A").delivered_to == consumer.name
+    assert q.put("A").handed_to == consumer.name
     end_lease(q)
     (job,) = q.join(1).pull()
     assert (job.id, job.attempts, job.deliveries) == ("A", 0, 1)

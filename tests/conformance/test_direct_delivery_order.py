@@ -13,9 +13,9 @@ def deliver(q: QueueFixture, *names: str, **options: int) -> Consumer:
     """A consumer that waits; the first of these jobs is delivered to it, the others wait."""
     consumer = q.join(**options)
     assert consumer.pull() == []
-    assert q.put(names[0]).delivered_to == consumer.name
+    assert q.put(names[0]).handed_to == consumer.name
     for name in names[1:]:
-        assert q.put(name).delivered_to == ""
+        assert q.put(name).handed_to == ""
     return consumer
 
 
@@ -105,7 +105,7 @@ def test_two_deliveries_between_two_pulls(q: QueueFixture) -> None:
     consumer = deliver(q, "1")
     move_time(q.queue, 6000)
     q.renew(consumer)
-    assert q.put("2").delivered_to == consumer.name
+    assert q.put("2").handed_to == consumer.name
     q.put("3")
     assert ids(consumer.pull()) == ["1", "2", "3"]
 

@@ -86,7 +86,7 @@ def test_a_lease_that_ended_is_not_revived(q: QueueFixture) -> None:
 def test_a_job_handed_over_to_a_dead_consumer_is_not_lost(q: QueueFixture) -> None:
     """Q-19, H-07: it was never read."""
     dead = q.join(1)
-    assert q.put("A").delivered_to == dead.name
+    assert q.put("A").handed_to == dead.name
     end_lease(q)
     assert ids(q.join().pull()) == ["A"]
 

@@ -297,7 +297,7 @@ def test_a_job_that_is_never_due_holds_nothing_up(q: QueueFixture) -> None:
     q.put("never", delay_ms=2**31 - 1)
     consumer = q.join()
     assert consumer.pull() == []
-    assert q.put("now").delivered_to == consumer.name
+    assert q.put("now").handed_to == consumer.name
     consumer.wait(1)
     assert consumer.pull() == []
 
@@ -353,7 +353,7 @@ def test_the_watch_is_handed_on(q: QueueFixture) -> None:
     by_name[leaving].close()
     consumers.remove(by_name[leaving])
     left = watcher()
-    while (taker := q.put(f"now{len(q.look().jobs)}").delivered_to) != left:
+    while (taker := q.put(f"now{len(q.look().jobs)}").handed_to) != left:
         assert taker
     assert q.look().scores("interested") == {}
 

@@ -99,7 +99,7 @@ def test_equal_consumers_share_single_arrivals_equally(q: QueueFixture) -> None:
     consumers = {c.name: c for c in (q.join(1) for _ in range(4))}
     counts = dict.fromkeys(consumers, 0)
     for i in range(80):
-        name = q.put(f"j{i}").delivered_to
+        name = q.put(f"j{i}").handed_to
         counts[name] += 1
         consumers[name].ack(f"j{i}")
         consumers[name].pull()
@@ -114,9 +114,9 @@ def test_consumers_that_come_and_go_share_what_arrives(q: QueueFixture) -> None:
         got = dict.fromkeys(consumers, 0)
         for _ in range(count):
             handle = q.queue.send("t")
-            got[handle.delivered_to] += 1
-            consumers[handle.delivered_to].ack(handle.id)
-            consumers[handle.delivered_to].pull()
+            got[handle.handed_to] += 1
+            consumers[handle.handed_to].ack(handle.id)
+            consumers[handle.handed_to].pull()
         return list(got.values())
 
     assert share(20) == [10, 10]
@@ -198,7 +198,7 @@ def test_an_immediate_job_needs_a_consumer_with_credit(q: QueueFixture) -> None:
         q.put("A", immediate=True)
     assert q.look().jobs == {}
     idle.interest(1)
-    assert q.put("A", immediate=True).delivered_to == idle.name
+    assert q.put("A", immediate=True).handed_to == idle.name
     with pytest.raises(NoConsumer):
         q.put("B", immediate=True)
     (wake,) = idle.wait(1)
@@ -209,7 +209,7 @@ def test_higher_consumers_come_first_while_they_have_credit(q: QueueFixture) -> 
     """Q-45, A-27."""
     low, high = q.join(10), q.join(2, priority=3)
     handles = [q.put(f"j{i}") for i in range(4)]
-    assert [handle.delivered_to for handle in handles[:1]] == [high.name]
+    assert [handle.handed_to for handle in handles[:1]] == [high.name]
     assert ids(low.pull()) == []
     assert ids(high.pull()) == ["j0", "j1"]
     assert ids(low.pull()) == ["j2", "j3"]
@@ -219,9 +219,9 @@ def test_consumers_of_equal_rank_take_turns_and_lower_ones_wait(q: QueueFixture)
     """A-27."""
     top = [q.join(1, priority=3), q.join(1, priority=3)]
     low = q.join(1, priority=1)
-    taken = [q.put(f"j{i}").delivered_to for i in range(2)]
+    taken = [q.put(f"j{i}").handed_to for i in range(2)]
     assert taken == [c.name for c in top]
-    assert q.put("j2").delivered_to == low.name
+    assert q.put("j2").handed_to == low.name
 
 
 def test_a_lost_wake_up_is_made_good_by_whoever_looks(q: QueueFixture) -> None:

@@ -174,7 +174,7 @@ class Machine(RuleBasedStateMachine):
         accepted = self.model.accepted[known:]
         assert reply.accepted == len(accepted)
         assert [puts[i].id for i in range(len(puts)) if i not in reply.known] == accepted
-        assert reply.delivered_to == taker
+        assert reply.handed_to == taker
         wrong = invariants.accepted_once(self.before, accepted)
         assert not wrong, wrong
         self.arrivals = sum(not self.model.jobs[id].due for id in accepted)

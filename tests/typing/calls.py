@@ -43,7 +43,7 @@ welcome.enqueue("ann", language="fr")
 assert_type(add.enqueue(1).cancel(), bool)
 assert_type(add.enqueue(1).cancel(held=False), bool)
 assert_type(add.enqueue(1).state(), JobState)
-assert_type(add.enqueue(1).delivered_to, str)
+assert_type(add.enqueue(1).handed_to, str)
 
 
 def start() -> JobHandle[int]:

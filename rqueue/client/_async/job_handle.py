@@ -20,18 +20,18 @@ R_co = TypeVar("R_co", covariant=True)
 class AsyncJobHandle(Generic[R_co]):
     """One job. `created` is False when a job of its id was known before: nothing was stored then.
 
-    `delivered_to`: the consumer that it was delivered to at once, "" if none.
+    `handed_to`: the consumer that it was delivered to at once, "" if none.
     """
 
-    __slots__ = ("_queue", "created", "delivered_to", "id")
+    __slots__ = ("_queue", "created", "handed_to", "id")
 
     def __init__(
-        self, queue: AsyncQueueCalls, id: str, *, created: bool = True, delivered_to: str = ""
+        self, queue: AsyncQueueCalls, id: str, *, created: bool = True, handed_to: str = ""
     ) -> None:
         self._queue = queue
         self.id = id
         self.created = created
-        self.delivered_to = delivered_to
+        self.handed_to = handed_to
 
     @property
     def queue(self) -> str:

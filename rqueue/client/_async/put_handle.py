@@ -31,7 +31,7 @@ class AsyncPutHandle(AsyncJobHandle[R_co]):
         self._engine = engine
         self.id = ""
         self.created = True
-        self.delivered_to = ""
+        self.handed_to = ""
         self.error: Exception | None = None
         self.number = 0
 

@@ -137,7 +137,7 @@ class AsyncQueue(AsyncQueueCalls):
                 break
             id_ = another_id(id_, target.name)
         created = own or answer.accepted == 1
-        return AsyncJobHandle(target, id_, created=created, delivered_to=answer.delivered_to)
+        return AsyncJobHandle(target, id_, created=created, handed_to=answer.handed_to)
 
     async def enqueue_many(self, calls: Iterable[Call]) -> list[AsyncJobHandle[Any]]:
         """Enqueue many calls, in order, hundreds in one step (C-20 without its shared fate: each

@@ -138,7 +138,7 @@ class Queue(QueueCalls):
                 break
             id_ = another_id(id_, target.name)
         created = own or answer.accepted == 1
-        return JobHandle(target, id_, created=created, delivered_to=answer.delivered_to)
+        return JobHandle(target, id_, created=created, handed_to=answer.handed_to)
 
     def enqueue_many(self, calls: Iterable[Call]) -> list[JobHandle[Any]]:
         """Enqueue many calls, in order, hundreds in one step (C-20 without its shared fate: each

@@ -81,7 +81,7 @@ class Accepted(NamedTuple):
     now: int
     accepted: int
     known: tuple[int, ...]
-    delivered_to: str
+    handed_to: str
     again: bool = False
 
     def of(self, places: Sequence[int]) -> Accepted:
@@ -97,8 +97,8 @@ def after_repeat(answer: T) -> T:
 
 
 def _read(reply: Any) -> Accepted:
-    now, accepted, known, delivered_to = reply
-    return Accepted(now, accepted, tuple(known), text(delivered_to) if delivered_to else "")
+    now, accepted, known, handed_to = reply
+    return Accepted(now, accepted, tuple(known), text(handed_to) if handed_to else "")
 
 
 def enqueue(

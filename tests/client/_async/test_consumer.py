@@ -100,7 +100,7 @@ async def test_a_grant_holds_for_jobs_that_are_handed_over(queue: AsyncQueue) ->
     async with queue.consumer(credit=credit, renew=False) as consumer:
         assert await consumer.pull() == []
         first = await queue.send("t")
-        assert first.delivered_to == consumer.name
+        assert first.handed_to == consumer.name
         (job,) = await apull(consumer, 1)
         assert credit.jobs == 2
         await consumer.pull()
@@ -121,8 +121,8 @@ async def test_a_grant_that_is_held_in_full_opens_again(queue: AsyncQueue) -> No
         assert (consumer.state, credit.jobs) == ("interested", 1)
         await consumer.settle(ack=jobs)
         assert consumer.state == "interested"
-        assert (await queue.send("t")).delivered_to == consumer.name
-        assert (await queue.send("t")).delivered_to == ""
+        assert (await queue.send("t")).handed_to == consumer.name
+        assert (await queue.send("t")).handed_to == ""
         assert len(sent) == 3
 
 
@@ -213,10 +213,10 @@ async def test_stop_keeps_what_is_held_and_tells_what_was_handed_over(queue: Asy
         await consumer.pull()
         first = await queue.send("t")
         second = await queue.send("t")
-        assert (first.delivered_to, second.delivered_to) == (consumer.name, "")
+        assert (first.handed_to, second.handed_to) == (consumer.name, "")
         assert ids(await consumer.stop()) == [first.id]
         assert (consumer.state, consumer.held, await consumer.stop()) == ("not_interested", 1, [])
-        assert (await queue.send("t")).delivered_to == ""
+        assert (await queue.send("t")).handed_to == ""
         assert await consumer.pull() == []
         assert await consumer.ack(first.id)
         assert await consumer.interest(1) == "notified"
@@ -242,7 +242,7 @@ async def test_drain_goes_on_until_nothing_is_left(queue: AsyncQueue) -> None:
             seen += ids(jobs)
             await consumer.settle(ack=jobs)
         assert (seen, consumer.state) == (sent, "not_interested")
-        assert (await queue.send("t")).delivered_to == ""
+        assert (await queue.send("t")).handed_to == ""
 
 
 async def test_drain_passes_over_many_cancelled_jobs(queue: AsyncQueue) -> None:

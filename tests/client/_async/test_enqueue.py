@@ -144,7 +144,7 @@ async def test_immediate_is_delivered_to_who_waits(
 ) -> None:
     await consumer.pull()
     handle = await queue.send("t", options=Options(immediate=True))
-    assert handle.delivered_to == consumer.name
+    assert handle.handed_to == consumer.name
     assert [wake.job and wake.job.id for wake in await consumer.wait(10)] == [handle.id]
 
 

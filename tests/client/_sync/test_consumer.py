@@ -101,7 +101,7 @@ def test_a_grant_holds_for_jobs_that_are_handed_over(queue: Queue) -> None:
     with queue.consumer(credit=credit, renew=False) as consumer:
         assert consumer.pull() == []
         first = queue.send("t")
-        assert first.delivered_to == consumer.name
+        assert first.handed_to == consumer.name
         (job,) = pull(consumer, 1)
         assert credit.jobs == 2
         consumer.pull()
@@ -122,8 +122,8 @@ def test_a_grant_that_is_held_in_full_opens_again(queue: Queue) -> None:
         assert (consumer.state, credit.jobs) == ("interested", 1)
         consumer.settle(ack=jobs)
         assert consumer.state == "interested"
-        assert (queue.send("t")).delivered_to == consumer.name
-        assert (queue.send("t")).delivered_to == ""
+        assert (queue.send("t")).handed_to == consumer.name
+        assert (queue.send("t")).handed_to == ""
         assert len(sent) == 3
 
 
@@ -214,10 +214,10 @@ def test_stop_keeps_what_is_held_and_tells_what_was_handed_over(queue: Queue) ->
         consumer.pull()
         first = queue.send("t")
         second = queue.send("t")
-        assert (first.delivered_to, second.delivered_to) == (consumer.name, "")
+        assert (first.handed_to, second.handed_to) == (consumer.name, "")
         assert ids(consumer.stop()) == [first.id]
         assert (consumer.state, consumer.held, consumer.stop()) == ("not_interested", 1, [])
-        assert (queue.send("t")).delivered_to == ""
+        assert (queue.send("t")).handed_to == ""
         assert consumer.pull() == []
         assert consumer.ack(first.id)
         assert consumer.interest(1) == "notified"
@@ -243,7 +243,7 @@ def test_drain_goes_on_until_nothing_is_left(queue: Queue) -> None:
             seen += ids(jobs)
             consumer.settle(ack=jobs)
         assert (seen, consumer.state) == (sent, "not_interested")
-        assert (queue.send("t")).delivered_to == ""
+        assert (queue.send("t")).handed_to == ""
 
 
 def test_drain_passes_over_many_cancelled_jobs(queue: Queue) -> None:

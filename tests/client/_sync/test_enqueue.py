@@ -141,7 +141,7 @@ def test_what_raises_stores_nothing(queue: Queue) -> None:
 def test_immediate_is_delivered_to_who_waits(queue: Queue, consumer: Consumer) -> None:
     consumer.pull()
     handle = queue.send("t", options=Options(immediate=True))
-    assert handle.delivered_to == consumer.name
+    assert handle.handed_to == consumer.name
     assert [wake.job and wake.job.id for wake in consumer.wait(10)] == [handle.id]
 
 

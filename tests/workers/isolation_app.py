@@ -80,3 +80,14 @@ def quick(key: str) -> None:
     """Say what is seen."""
     with _seen(key):
         pass
+
+
+@task(name="here")
+def here() -> None:
+    """Do nothing at all."""
+
+
+@task(name="die_at_once")
+def die_at_once() -> None:
+    """End the process before anybody else in it has a turn."""
+    os._exit(3)

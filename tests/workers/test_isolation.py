@@ -17,6 +17,7 @@ from rqueue.model.ids import new_id
 from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put
+from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
 from tests.workers.pools import Pool, causes, eventually, go, pop, started
@@ -181,4 +182,22 @@ def test_a_crashed_job_that_cannot_run_waits_for_nobody(
     go(client, queue_name)
     eventually(lambda: long.state() is JobState.DONE, lambda: pool.log)
     assert not rows(queue, "snooze")
+    assert pool.drained() == Exit.OK
+
+
+def test_what_ended_before_a_crashed_job_in_the_main_thread_does_not_run_again(
+    queue: Queue, client: redis.Redis, make_pool: MakePool
+) -> None:
+    """It is settled first: the crash that may come takes nothing with it."""
+    poison = queue.send("die_at_once")
+    with about_to_be_charged(queue, client, poison) as charge:
+        charge()
+    queue.pause()
+    quick = queue.enqueue_many([Call("here", options=Options(priority=9))] * 3)
+    queue.resume()
+    pool = make_pool(app=[APP], async_slots=0, prefetch=10)
+    eventually(lambda: ended(queue), lambda: f"{queue.counts()}\n{pool.log}")
+    assert poison.state() is JobState.DEAD
+    deliveries = {row["id"]: row["deliveries"] for row in rows(queue, "ack")}
+    assert deliveries == {job.id: 0 for job in quick}
     assert pool.drained() == Exit.OK

@@ -131,6 +131,12 @@ class MainThreadExecutor:
             except IndexError:
                 break
             head, _, body = value.partition(b";")
+            again = head.count(b",") > 1
+            if again and (count or subscription.pending) and has_crashed(value):
+                # if it crashes once more, what ended before it shall not run again
+                subscription.todo.appendleft((id_, value, acquired))
+                subscription.settle_first = True
+                break
             try:
                 parts = loads(body)
                 if len(parts) == 2:
@@ -146,7 +152,7 @@ class MainThreadExecutor:
                     count += 1
                 started = clock()
                 # it may be suspected of a death: one that ended well shall not be of the next
-                if head.count(b",") > 1 and delivered_before(head):
+                if again and delivered_before(head):
                     subscription.settle_first = has_crashed(value)
                     break
                 if started >= limit:
@@ -182,7 +188,7 @@ class MainThreadExecutor:
             count += 1
             started = finished
             # as above
-            if head.count(b",") > 1 and delivered_before(head):
+            if again and delivered_before(head):
                 subscription.settle_first = has_crashed(value)
                 break
             if finished >= limit:

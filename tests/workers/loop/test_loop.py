@@ -16,6 +16,7 @@ from rqueue_workers.exit_codes import Exit
 from rqueue_workers.status_page import DRAIN
 from tests.property.sources import frozen
 from tests.support.snapshot import take_snapshot
+from tests.workers.loop.beside_long import share_of_standstill
 from tests.workers.loop.machine import Machine
 
 QUICK = settings(
@@ -83,5 +84,55 @@ def test_a_registration_whose_reply_was_lost_is_the_only_one(machine: type[Machi
         assert not worker.connections[-2].lose_of and worker.page.rejoins == 1
         consumers = take_snapshot(played.client, played.world.queues[0].keys).consumers
         assert list(consumers) == [worker.consumer]
+    finally:
+        played.teardown()
+
+
+@pytest.mark.parametrize("crashed", [1, 2, 7])
+def test_crashed_jobs_stop_their_process_for_at_most_half_of_the_time(
+    machine: type[Machine], crashed: int
+) -> None:
+    """Beside a long job, however many they are."""
+    played = machine()
+    try:
+        assert share_of_standstill(played, crashed) <= 0.5
+    finally:
+        played.teardown()
+
+
+def test_what_waits_here_does_not_begin_where_redis_is_lost_while_the_queues_are_left(
+    machine: type[Machine],
+) -> None:
+    """The registrations were lost, the one queue is left, and then Redis cannot be reached: others
+    have those jobs."""
+    played = machine()
+    try:
+        spec = {"threads": 1, "async_slots": 0, "prefetch": 5}
+        played.begin(queues=2, spec=spec, rare=False)
+        played.enqueue(pick=0, many=[("sync", None, [], 0)], alone=True)
+        (worker,) = played.living
+        calls = worker.connections[-2]
+
+        def lose_all() -> None:
+            played.take_back(worker, {})
+            calls.before = leave_one
+
+        def leave_one() -> None:
+            calls.before = fail
+
+        def fail() -> None:
+            calls.cut = True
+
+        calls.before = lose_all
+        played.enqueue(pick=0, many=[("sync", 0.0, [], 0)], alone=True)
+        runs, waits = played.world.jobs
+        assert calls.before is None and not calls.cut and runs.runs
+        played.tell(runs)
+        played.world.settle()
+        assert not runs.runs and not waits.begins
+        runs.lasts = 0.0  # it runs again: its end was not told
+        played.let_pass(2)
+        played.holds()
+        assert len(waits.begins) == 1 and waits.ends == ["none"]
     finally:
         played.teardown()

@@ -16,8 +16,10 @@ from rqueue_workers.worker import dispatcher
 from rqueue_workers.worker.dispatcher import LINGER_S, Dispatcher
 from rqueue_workers.worker.executors import main_thread
 from rqueue_workers.worker.executors.base import Executor
+from rqueue_workers.worker.isolation import FIRST_S, Isolation
 from rqueue_workers.worker.subscription import Subscription
 from tests.property.sources import frozen
+from tests.workers.loop.beside_long import share_of_standstill
 from tests.workers.loop.machine import Machine
 
 SEARCH = settings(
@@ -160,6 +162,25 @@ def test_nothing_begins_while_redis_is_gone_before_a_crashed_job_is_settled(
         played.world.down = False
         played.let_pass(1)
         assert behind.ends == ["none"]
+    finally:
+        played.sound = False
+        played.teardown()
+
+
+def test_the_check_of_standstill_finds_that_crashed_jobs_are_waited_for_by_turns(
+    client: redis.Redis, server: EmbeddedRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn_away = Isolation._turn_away
+
+    def restless(self: Isolation, *arguments: Any) -> None:
+        turn_away(self, *arguments)
+        self._rest_until, self._patience = 0.0, FIRST_S
+
+    monkeypatch.setattr(Isolation, "_turn_away", restless)
+    parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
+    played = type("Machine", (Machine,), parts)()
+    try:
+        assert share_of_standstill(played, 2) > 0.5
     finally:
         played.sound = False
         played.teardown()

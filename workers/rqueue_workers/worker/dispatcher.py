@@ -522,6 +522,15 @@ class Dispatcher:
         self._deal_in_order(subscription, waiting)
         subscription.back.extend((id_, len(value)) for id_, value, _ in later)
 
+    def release_unstarted(self) -> None:
+        """What has not begun is to go back, wherever it waits. With the lock held."""
+        for executor in self.executors.values():
+            executor.release_unstarted()
+        for subscription in self.subscriptions:
+            subscription.release_unstarted()
+            taken = self.isolation.take(subscription)
+            subscription.back.extend((id_, len(value)) for id_, value, _ in taken)
+
     def _take_unstarted(self, subscription: Subscription) -> list[Unstarted]:
         jobs = []
         while subscription.todo:

@@ -326,9 +326,10 @@ class Worker:
 
     def _drop_all(self) -> None:
         stale = 0
+        # before Redis is told, and may be gone: others begin them then
+        self.dispatcher.release_unstarted()
         for subscription in self.subscriptions:
             if subscription.term:
-                self.dispatcher.unlisten(subscription)
                 try:
                     subscription.settle(None)
                     subscription.unregister()
@@ -336,17 +337,9 @@ class Worker:
                     log.debug("queue %s: this registration is lost too", subscription.queue)
                 except QueueDamaged as error:
                     self.dispatcher.leave_alone(error)
+                self.dispatcher.unlisten(subscription)
             subscription.doomed |= self.dispatcher.running_in(subscription)
             stale += subscription.forget()
-            for executor in self.executors.values():
-                for job in list(executor.todo):
-                    if job.subscription is subscription:
-                        job.cancelled = True
-        for executor in self.executors.values():
-            executor.release_unstarted()
-        self.dispatcher.isolation.give_up()
-        for subscription in self.subscriptions:
-            subscription.back.clear()
         if stale:
             warn_late(stale)
 
@@ -431,13 +424,11 @@ class Worker:
         ):
             self.dispatcher.guarded(self.dispatcher.land, job=job)
             self.dispatcher.guarded(self.dispatcher.poll, job=job)
-        for executor in self.executors.values():
-            executor.release_unstarted()
+        with self.dispatcher.lock:
+            if job is not None and self.slot.job is not job:
+                return
+            self.dispatcher.release_unstarted()
         for subscription in self.subscriptions:
-            subscription.release_unstarted()
-            subscription.back.extend(
-                (id_, len(value)) for id_, value, _ in self.dispatcher.isolation.take(subscription)
-            )
             if (
                 subscription.term
                 and subscription.pending

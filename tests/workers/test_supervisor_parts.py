@@ -1,12 +1,18 @@
 """The supervisor's smaller parts, without processes."""
 
+import _signal
+import os
 import signal
+import sys
 from pathlib import Path
+from types import FrameType
 
 import orjson
+import pytest
 
 from rqueue_workers.pool.exit_cause import ExitCause, OomKills, crash_cause, limit_cause
 from rqueue_workers.pool.restart_policy import STEADY, RestartPolicy
+from rqueue_workers.pool.signals import Inbox
 
 
 def test_a_death_says_what_it_was() -> None:
@@ -74,3 +80,25 @@ def test_faults_of_rqueue_itself_are_counted_by_slot_until_a_job_explains_them()
     assert [respawn.failed(slot, at_work=0.5) for slot in (0, 1)] == [1, 2]
     respawn.explained()
     assert [respawn.failed(slot, at_work=0.5) for slot in (0, 1)] == [1, 1]
+
+
+@pytest.mark.parametrize("moment", [signal.set_wakeup_fd, _signal.signal])
+def test_a_signal_is_heard_that_comes_while_the_pool_takes_the_signals_over(moment: object) -> None:
+    def send(_frame: FrameType, event: str, called: object) -> None:
+        if event == "c_call" and called is moment:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    earlier: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: earlier.append(number))
+    inbox = Inbox()
+    sys.setprofile(send)
+    try:
+        inbox.open()
+    finally:
+        sys.setprofile(None)
+    try:
+        # another thread may get it before it is held back: then it is the handler's of before
+        assert signal.SIGTERM in [*inbox.take(), *earlier]
+    finally:
+        inbox.close()
+        signal.signal(signal.SIGTERM, before)

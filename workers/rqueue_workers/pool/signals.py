@@ -43,9 +43,11 @@ class Inbox:
 
     def open(self) -> None:
         """Take the signals over. Only the main thread may."""
-        for number in HEARD:
-            self._before[number] = signal.signal(number, _heard)
-        self._wakeup_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        # one that comes meanwhile is heard behind it: the handler alone would swallow it
+        with self.held_back():
+            self._wakeup_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+            for number in HEARD:
+                self._before[number] = signal.signal(number, _heard)
 
     def close(self) -> None:
         """Restore the handlers that were there before."""
@@ -70,7 +72,8 @@ class Inbox:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """Around a fork: no signal meets a child that still has its parent's handlers."""
+        """No signal arrives before the end. Around a fork: none meets a child that still has its
+        parent's handlers."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
         try:
             yield

@@ -102,7 +102,16 @@ def client(server: EmbeddedRedis) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
-def queue_name(request: pytest.FixtureRequest) -> str:
-    """A queue of this test alone, on a shared server too."""
+def queue_name(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A queue of this test alone, on a shared server too: nothing of it is left for a test that
+    reads all queues there are."""
+    shared: EmbeddedRedis | None = None
+    if "server" in request.fixturenames:
+        shared = request.getfixturevalue("server")
     test = re.sub(r"\W+", "-", request.node.name).strip("-")[:40]
-    return f"{test}-{uuid.uuid4().hex[:8]}"
+    name = f"{test}-{uuid.uuid4().hex[:8]}"
+    yield name
+    if shared is not None:
+        with redis.Redis.from_url(shared.url) as client:
+            if left := list(client.scan_iter(f"*{name}*", count=10_000)):
+                client.unlink(*left)

@@ -12,12 +12,15 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue.protocol import commands
+from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.status_page import DRAIN
 from tests.property.sources import frozen
 from tests.support.snapshot import take_snapshot
 from tests.workers.loop.beside_long import share_of_standstill
 from tests.workers.loop.machine import Machine
+from tests.workers.loop.world import CAUSE
 
 QUICK = settings(
     max_examples=60,
@@ -134,5 +137,38 @@ def test_what_waits_here_does_not_begin_where_redis_is_lost_while_the_queues_are
         played.let_pass(2)
         played.holds()
         assert len(waits.begins) == 1 and waits.ends == ["none"]
+    finally:
+        played.teardown()
+
+
+def test_a_queue_that_was_not_left_after_all_is_listened_to(machine: type[Machine]) -> None:
+    """One registration was lost, and Redis could not be reached when the other one was to end."""
+    played = machine()
+    try:
+        played.begin(queues=2, spec={"threads": 1, "async_slots": 0}, rare=False)
+        (worker,) = played.living
+        calls = worker.connections[-2]
+        first = played.world.queues[0]
+
+        def lose_one() -> None:
+            execute(played.client, commands.reclaim(first.keys, worker.consumer, CAUSE, []))
+            calls.before = leave_one
+
+        def leave_one() -> None:
+            calls.before = fail
+
+        def fail() -> None:
+            calls.cut = True
+
+        calls.before = lose_one
+        played.excuse(worker)
+        played.enqueue(pick=0, many=[("sync", 0.0, [], 0)], alone=True)
+        assert calls.before is None and not calls.cut
+        played.let_pass(2)
+        for pick in (0, 1):
+            played.enqueue(pick=pick, many=[("sync", 0.0, [], 0)], alone=True)
+            played.let_pass(0.1)
+        played.holds()
+        assert [job.ends for job in played.world.jobs] == [["none"]] * 3
     finally:
         played.teardown()

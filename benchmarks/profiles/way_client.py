@@ -22,7 +22,12 @@ def settled() -> None:
     """Wait until the one worker waits for work and the last job's outcome is known."""
     end = time.monotonic() + SECONDS
     queue = rqueue.queue()
-    while (counts := queue.counts()).interested < 1 or counts.held:
+    while (
+        (counts := queue.counts()).interested < 1
+        or counts.held
+        # it has been told that nothing is to do, and is on its way to the wait
+        or not queue.redis.info("clients")["blocked_clients"]
+    ):
         if time.monotonic() > end:
             raise TimeoutError(f"no idle worker within {SECONDS:g} s: {counts}")
         time.sleep(0.005)

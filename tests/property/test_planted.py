@@ -126,7 +126,7 @@ FAULTS = [
     Fault(
         "a released job goes to the tail",
         "include/finish/unfinished.lua",
-        "reinsert_jobs(base, batch.returned)",
+        "reinsert_jobs(base, queue, batch.returned)",
         "for _, job in ipairs(batch.returned) do"
         " redis.call('RPUSH', base .. 'ready:' .. job.level, job.id) end",
     ),

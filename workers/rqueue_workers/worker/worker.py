@@ -326,7 +326,7 @@ class Worker:
 
     def _drop_all(self) -> None:
         stale = 0
-        # before Redis is told, and may be gone: others begin them then
+        # before the call to Redis, which may be gone: others begin them then
         self.dispatcher.release_unstarted()
         for subscription in self.subscriptions:
             if subscription.term:

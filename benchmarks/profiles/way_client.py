@@ -25,7 +25,7 @@ def settled() -> None:
     while (
         (counts := queue.counts()).interested < 1
         or counts.held
-        # it has been told that nothing is to do, and is on its way to the wait
+        # it knows that nothing is to do, and is on its way to the wait
         or not queue.redis.info("clients")["blocked_clients"]
     ):
         if time.monotonic() > end:

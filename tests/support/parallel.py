@@ -25,8 +25,6 @@ ASKS_FOR_SPARK = re.compile(r"^    (cluster_spark|sparks?): |[(, ](cluster_spark
 
 FIRST = (
     SPARK,
-    # Before tests that raise in other threads: where such a thread ended first, CPython 3.11 runs
-    # round in circles under sys.setprofile (its flag of an exception that is due stays set).
     "tests/benchmarks",
     "tests/soak",
     "tests/property",

@@ -134,7 +134,7 @@ def test_a_login_without_a_right_ends_the_pool_and_names_it(
 ) -> None:
     pool = make_pool(make_user("app", rules), queues=["q"])
     assert pool.ended() == Exit.REDIS
-    (line,) = [line for line in pool.log.splitlines() if "ERROR" in line]
+    (line,) = [line for line in pool.log.splitlines() if " ERROR " in line]
     assert missing in line
     assert "pw@" not in pool.log
 

@@ -45,7 +45,7 @@ def repair(queue: Queue) -> None:
 
 def told_once(pool: Pool, name: str) -> None:
     """Each process names the key at most once, and none shows a traceback."""
-    errors = [line for line in pool.log.splitlines() if name in line and "ERROR" in line]
+    errors = [line for line in pool.log.splitlines() if name in line and " ERROR " in line]
     assert 1 <= len(errors) <= 2, pool.log  # the worker, and its supervisor
     assert "Traceback" not in pool.log, pool.log
 

@@ -56,7 +56,7 @@ def test_poison_jobs_in_front_do_not_stop_a_queue(
         who = f"job {job.id} (task die_alone, queue {queue_name})"
         (told,) = [line for line in pool.log.splitlines() if f"{who} is dead after" in line]
         assert "is dead after 3 crashes in 3 attempts" in told
-        assert "ERROR" in told and "; the last one: exit code 3" in told
+        assert " ERROR " in told and "; the last one: exit code 3" in told
         assert f"rqueue show {job.id} -q {queue_name}" in told
         assert f"rqueue dead requeue {queue_name} --task die_alone" in told
     assert client.llen(said) == 15

@@ -133,7 +133,7 @@ def test_a_recycled_worker_is_replaced(
     pool = make_pool(max_jobs=1, prefetch=1)
     assert len({pop(client, queue_name) for _ in range(3)}) == 3
     assert pool.drained() == Exit.OK
-    assert "ERROR" not in pool.log
+    assert " ERROR " not in pool.log
 
 
 def test_a_rolling_restart_replaces_every_worker_once_its_successor_works(

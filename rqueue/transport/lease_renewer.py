@@ -21,33 +21,40 @@ log = logger("rqueue")
 
 
 def renewal_interval(lease_ms: int) -> float:
-    """Seconds between renewals: three tries fit into a lease."""
-    return lease_ms / 3000
+    """Seconds between renewals: three tries fit into a lease, the third before it ends."""
+    return lease_ms * 0.3 / 1000
 
 
 class RenewalPace:
     """When a lease is to be renewed next. A renewal that failed is repeated soon, less soon each
-    time: two connections that were cut must not cost a lease. No I/O."""
+    time: two connections that were cut must not cost a lease. Redis is back for a small part of a
+    lease at most before a try finds it. No I/O."""
 
     FIRST_DELAY, LONGEST_DELAY = 0.05, 1.0
-    """Seconds between tries that fail: doubled from the first to the second."""
+    """Seconds between tries that fail: doubled from the first to the second, which is less where
+    leases are short."""
 
     def __init__(self, lease_ms: int) -> None:
         self.interval = renewal_interval(lease_ms)
         self.answer_within = min(15.0, max(1.0, self.interval))
         """Seconds after which a try without an answer has failed: there is time for another."""
+        self._longest = min(self.LONGEST_DELAY, self.interval / 5)
         self._failures = 0
 
     def answered(self, renewed: Renewed) -> float:
         """Seconds to wait; none while there is more to reclaim, which is done in steps."""
-        self._failures = 0
+        self.succeeded()
         return 0.0 if renewed.more else self.interval
+
+    def succeeded(self) -> None:
+        """Take it that Redis is there."""
+        self._failures = 0
 
     def failed(self) -> float:
         """Seconds to wait."""
-        delay = min(self.LONGEST_DELAY, self.FIRST_DELAY * 2 ** min(self._failures, 10))
+        delay = min(self._longest, self.FIRST_DELAY * 2 ** min(self._failures, 10))
         self._failures += 1
-        return float(min(delay * random.uniform(0.5, 1.0), self.interval))
+        return float(delay * random.uniform(0.5, 1.0))
 
     @property
     def failing(self) -> bool:

@@ -14,6 +14,9 @@ SETTLE_S = 1.0
 REJOIN_S = 1.5
 """Seconds after an outage in which those who waited may not be back yet."""
 
+SIGNAL_S = 0.05
+"""Seconds after a signal was sent in which its process may still run."""
+
 
 class Span(NamedTuple):
     """A stretch of time."""
@@ -32,7 +35,7 @@ class Causes:
     def __init__(self, evidence: Evidence, lease: float) -> None:
         self._evidence = evidence
         self._lease = lease
-        # renewed each third of it; what is shorter than the rest can end no lease
+        # renewed when 0.3 of it have passed; what is shorter than most of the rest can end no lease
         self._enough = lease * 0.6
         self.deaths: dict[int, float] = {}
         self.frozen: dict[int, list[Span]] = defaultdict(list)
@@ -55,14 +58,7 @@ class Causes:
 
     def _of(self, scope: str) -> list[Span]:
         """When a scope was without Redis, with pauses too short to come back within them."""
-        spans = sorted(self._away[scope] + self._away[ALL])
-        merged: list[Span] = []
-        for span in spans:
-            if merged and span.since - merged[-1].until < REJOIN_S:
-                merged[-1] = Span(merged[-1].since, max(merged[-1].until, span.until))
-            else:
-                merged.append(span)
-        return merged
+        return _merged(self._away[scope] + self._away[ALL])
 
     def of_again(self, first: Begin, again: Begin) -> str:
         """What made a job begin again, "" if nothing that the soak did."""
@@ -74,7 +70,8 @@ class Causes:
             who = "its process" if pid == first.pid else "its supervisor"
             died = self.deaths.get(pid)
             # without a supervisor a lease ends, even if the worker lives on
-            if died is not None and died <= until and (since <= died or pid != first.pid):
+            beyond = pid == first.pid and died is not None and died + SIGNAL_S < since
+            if died is not None and died <= until and not beyond:
                 return f"{who} was killed"
             if any(span.meets(since, until) for span in self._long(pid)):
                 return f"{who} was frozen"
@@ -82,6 +79,8 @@ class Causes:
                 return f"{who} was told to stop at once"
         if self._without_redis(first.pid, since - REJOIN_S, until):
             return "Redis was away for long"
+        if self._hindered(first.pid, since, until):
+            return "one fault after the other"
         return self._had_it_before(again)
 
     def _had_it_before(self, again: Begin) -> str:
@@ -92,20 +91,35 @@ class Causes:
                 return "the other process had it before it was frozen"
         if self._without_redis(again.pid, again.at - REJOIN_S, again.at):
             return "the other process had it before Redis was away"
+        if self._hindered(again.pid, again.at, again.at):
+            return "the other process had it before one fault after the other"
         return ""
+
+    def _hindered(self, pid: int, since: float, until: float) -> bool:
+        """Whether faults that are too short each kept a lease from being renewed, one after the
+        other: what stopped the worker, its supervisor, or the way to Redis."""
+        parent = self._evidence.parents.get(pid, 0)
+        spans = self.frozen[pid] + self.frozen[parent] + self._outages[self._scope(pid)]
+        return any(span.meets(since, until) for span in self._enough_of(_merged(spans)))
 
     def _without_redis(self, pid: int, since: float, until: float) -> bool:
         """Whether a process was kept from Redis for as long as can end its lease."""
-        scope = "pools" if self._evidence.program(pid).startswith("pool") else "consumers"
         return any(
             span.until - span.since >= self._enough and span.meets(since, until)
-            for span in self._outages[scope]
+            for span in self._outages[self._scope(pid)]
         )
 
+    def _scope(self, pid: int) -> str:
+        return "pools" if self._evidence.program(pid).startswith("pool") else "consumers"
+
     def _long(self, pid: int) -> list[Span]:
+        return self._enough_of(self.frozen[pid])
+
+    def _enough_of(self, spans: list[Span]) -> list[Span]:
+        """Those that can end a lease, until all are back."""
         return [
             Span(span.since, span.until + REJOIN_S)
-            for span in self.frozen[pid]
+            for span in spans
             if span.until - span.since >= self._enough
         ]
 
@@ -136,5 +150,16 @@ class Causes:
             if self._evidence.program(other) == program
             for span in spans
         ]
-        spans = frozen + self._outages["pools" if program.startswith("pool") else "consumers"]
+        spans = frozen + self._outages[self._scope(pid)]
         return sum(span.until - span.since for span in spans if span.meets(since, until))
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """Spans in order, those as one between which nobody had the time to come back."""
+    merged: list[Span] = []
+    for span in sorted(spans):
+        if merged and span.since - merged[-1].until < REJOIN_S:
+            merged[-1] = Span(merged[-1].since, max(merged[-1].until, span.until))
+        else:
+            merged.append(span)
+    return merged

@@ -134,6 +134,7 @@ class Ending:
                             error=row["error"],
                             deaths=(row.get("cause") or {}).get("deaths", 0),
                             worker=row["worker"],
+                            lasted=(row["finished"] - row["started"]) / 1000,
                             told=told,
                         )
                 if len(page) < PAGE:

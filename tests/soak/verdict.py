@@ -23,6 +23,10 @@ DEAF_S = 2.0
 SUSPECTED = "LeaseEnded"
 """The error of a job whose worker vanished with everybody who watched it."""
 
+SWITCH_S = 0.025
+"""Seconds between the mark that a job runs and its first line: the interpreter may first have to
+come back from another thread, or from several."""
+
 CHARGE_S = 0.1
 """How far Redis's clock and the machine's may be apart."""
 
@@ -178,6 +182,9 @@ def charged(evidence: Evidence, _causes: Causes) -> Iterator[str]:
                 used += 1
                 if used - suspected <= there:
                     continue
+                if row["lasted"] < SWITCH_S and row["error"] != SUSPECTED:
+                    suspected += 1
+                    continue  # it died between the mark and the first line
                 # nobody is left who could know whether it had begun: one job at a time, the oldest,
                 # and only where a worker held it that died before
                 former = row["deaths"] > 1 and row["deliveries"] > 0

@@ -6,6 +6,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 
 import psutil
@@ -17,10 +18,12 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import JobFailed
 from rqueue.model.history_batch import read_entry
 from rqueue.model.job import JobState
-from rqueue.protocol import commands
+from rqueue.protocol import commands, scripts
 from rqueue.tasks.options import Options
+from rqueue.transport.lease_renewer import renewal_interval
 from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
+from tests.support.monitor import monitoring
 from tests.workers.pools import Pool, Watched, causes, eventually, go, header, noted, pop, started
 
 MakePool = Callable[..., Pool]
@@ -258,6 +261,26 @@ def test_the_jobs_of_a_stopped_worker_go_to_another_one(
     go(client, queue_name)
     go(client, queue_name)
     assert job.result(5) == "done"
+    assert pool.drained() == Exit.OK
+
+
+def test_the_lease_of_a_worker_that_goes_on_is_renewed_at_once(
+    make_pool: MakePool, private_server: EmbeddedRedis, queue_name: str
+) -> None:
+    """The renewals while it was stopped left it out: the next regular one may come too late."""
+    lease_s = 20.0
+    url = private_server.url
+    with Queue(queue_name, url) as queue, redis.Redis.from_url(url) as client:
+        pool = make_pool(url, lease=f"{lease_s:g}s")
+        queue.enqueue("pid", queue_name)
+        worker = Watched(int(pop(client, queue_name)))
+        worker.kill(signal.SIGSTOP)
+        pool.said("is stopped by SIGSTOP")
+        with monitoring(url) as monitor:
+            began = monotonic()
+            worker.kill(signal.SIGCONT)
+            monitor.wait_for(scripts.script("renew").sha)
+            assert monotonic() - began < renewal_interval(int(lease_s * 1000)) / 3
     assert pool.drained() == Exit.OK
 
 

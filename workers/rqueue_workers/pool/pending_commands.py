@@ -6,7 +6,6 @@ time limits; what it had to say is said when Redis is back.
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from typing import Any, Protocol
 
@@ -17,11 +16,9 @@ from rqueue.logs import logger
 from rqueue.protocol.commands import ScriptCall
 from rqueue.protocol.exchange import Exchange
 from rqueue.transport.connection import Connection
+from rqueue.transport.lease_renewer import RenewalPace
 
 log = logger("rqueue.pool")
-
-FIRST_DELAY, LONGEST_DELAY = 0.05, 1.0
-"""Seconds between attempts to reach a server that is gone: doubled from the first to the second."""
 
 
 class PendingCommand(Protocol):
@@ -42,18 +39,19 @@ class PendingCommand(Protocol):
 class PendingCommands:
     """The list of what is to be done, and the one connection that it goes through.
 
-    answer_within: seconds until a call without an answer counts as lost. The supervisor calls
+    pace: how soon a server that is gone is tried again. answer_within: seconds until a call without
+    an answer counts as lost; no longer than the pace of renewals allows. The supervisor calls
     `step` whenever `socket` is readable or `wake_at` has come.
     """
 
-    def __init__(self, connection: Connection, answer_within: float) -> None:
+    def __init__(self, connection: Connection, pace: RenewalPace, answer_within: float) -> None:
         self._connection = connection
-        self._answer_within = answer_within
+        self._pace = pace
+        self._answer_within = min(answer_within, pace.answer_within)
         self._todo: deque[PendingCommand] = deque()
         self._sent: tuple[PendingCommand, Exchange[Any]] | None = None
         self._sent_at = 0.0
         self._retry_at = 0.0
-        self._tries = 0
         self._gone_at: float | None = None
 
     def add(self, pending: PendingCommand, *, first: bool = False) -> None:
@@ -151,12 +149,10 @@ class PendingCommands:
         if self._gone_at is None:
             self._gone_at = now
             log.warning("supervisor: Redis is gone: %s; waiting", error)
-        delay = min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(self._tries, 10))
-        self._tries += 1
-        self._retry_at = now + delay * random.uniform(0.5, 1.0)
+        self._retry_at = now + self._pace.failed()
 
     def _found(self, now: float) -> None:
-        self._tries = 0
+        self._pace.succeeded()
         if self._gone_at is not None:
             log.warning("supervisor: Redis is back after %.1f s", now - self._gone_at)
             self._gone_at = None

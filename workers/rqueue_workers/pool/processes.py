@@ -115,6 +115,7 @@ class WorkerProcesses:
         self._inbox = inbox
         self._lifeline = lifeline
         self._by_pid: dict[int, WorkerProcess] = {}
+        self._resumed = False
         self._adopts = adopts()
         for name in SCRIPTS:
             scripts.script(name)
@@ -206,10 +207,16 @@ class WorkerProcesses:
             reap_strangers(self._by_pid)
         return dead
 
+    def any_resumed(self) -> bool:
+        """Whether one that was stopped goes on, since the last time that this was asked."""
+        resumed, self._resumed = self._resumed, False
+        return resumed
+
     def _halted(self, process: WorkerProcess, status: int) -> None:
         if os.WIFCONTINUED(status):
             if process.stopped:
                 log.info("worker %s (process %d) goes on", process.base, process.pid)
+                self._resumed = True
             process.stopped = False
             return
         process.stopped = True

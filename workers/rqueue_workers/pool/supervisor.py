@@ -20,7 +20,7 @@ from rqueue.logs import logger
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import redact
 from rqueue.transport.connection import Connection
-from rqueue.transport.lease_renewer import renewal_interval
+from rqueue.transport.lease_renewer import RenewalPace
 from rqueue.transport.redis_client import open_client
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.pool import log_setup, preflight
@@ -76,7 +76,7 @@ class Supervisor:
         self._own_faults = OwnFaults()
         settings = spec.worker.settings
         self._keys = [QueueKeys(queue, settings.namespace) for queue in spec.worker.queues]
-        self._interval = renewal_interval(settings.lease_ms)
+        self._pace = RenewalPace(settings.lease_ms)
         self._inbox: Inbox
         self._processes: WorkerProcesses
         self._pending: PendingCommands
@@ -118,7 +118,8 @@ class Supervisor:
         # answers are never waited for, but a login is: keep that short
         brief = min(2.0, settings.connect_timeout)
         client = open_client(settings.url, socket_connect_timeout=brief)
-        self._pending = PendingCommands(Connection(client, timeout=brief), settings.command_timeout)
+        connection = Connection(client, timeout=brief)
+        self._pending = PendingCommands(connection, self._pace, settings.command_timeout)
         lifeline = Lifeline()
         self._processes = WorkerProcesses(worker, self._body, self._inbox, lifeline)
         self._renewals = [
@@ -147,11 +148,13 @@ class Supervisor:
             self._notice_ready(now)  # also of one that died since
             for process, exit_cause in self._processes.reap():
                 self._exited(process, exit_cause, now)
+            if self._processes.any_resumed():
+                self._renew_at = now  # the renewals meanwhile left it out
             self._enforce(now)
             self._note_running(now)
             self._fill(now)
             if now >= self._renew_at:
-                self._renew_at = now + self._interval
+                self._renew_at = now + self._pace.interval
                 for renewal in self._renewals:
                     self._pending.add(renewal, first=True)
             self._pending.step(now, self._pending.socket in readable)

@@ -23,6 +23,17 @@ local now = clock(row[2])
 
 local list = base .. 'result:' .. id
 local value = redis.call('HGET', base .. 'jobs', id)
+--- @if upkeep
+local over
+if value then
+  --- @each over = eligible(value, now)
+end
+if over and wait == '1' then
+  --- @include "queue/open"
+  --- @each upkeep(base, queue_open(base))
+  value = redis.call('HGET', base .. 'jobs', id)
+end
+--- @end
 local live = value and string.byte(value) ~= 33 and not redis.call('ZSCORE', base .. 'dead', id)
 if live and wait == '1' then
   -- first write: frees (README), and finds out whether the next one can be done

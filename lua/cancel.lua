@@ -62,6 +62,7 @@ else
     -- a mark: the element goes when the head passes it, so that nothing walks the list
     redis.call('HSET', base .. 'jobs', id, string.format('!%d,%d', job.position, job.due))
     redis.call('HINCRBY', meta, 'marked', 1)
+    --- @each left(base, { id })
     wait_for_bytes_over(base, queue.now, { id })
   end
 end

@@ -37,6 +37,7 @@ if how == 'keys' then
 end
 
 for key in pairs(KEY_TYPES) do look(key) end
+for key in pairs(KEY_TYPES_OF_POLICIES) do look(key) end
 for level = 0, 9 do
   look('ready:' .. level)
   look('due:' .. level)

@@ -2,18 +2,19 @@
 --- KEYS: meta, guard
 --- ARGV: options...
 ---   options: field, value, ...: priorities (1 to 10), max_deliveries, max_crashes (0: no limit), keep_ms,
----   history_rows_max
+---   history_rows_max, and those of policies: a queue that has no such policy yet takes it on
 --- REPLY: {now}
 --- ERRORS: BADARGS | CONFLICT | DAMAGED | SCHEMA
 --- @include "queue/open"
 --- @include "queue/sound"
+--- @include "queue/join"
 
 local meta = KEYS[1]
 local FIRST = 1
 
 local base = string.sub(meta, 1, -5)
-local queue, failure = queue_open(base)
-if not queue then return failure end
+if #ARGV % 2 ~= 0 then return redis.error_reply('BADARGS configure takes pairs of option and value') end
+local row = queue_row(base)
 local limits = {
   priorities = { 1, 10 },
   max_deliveries = { 0, 1000000 },
@@ -21,7 +22,22 @@ local limits = {
   keep_ms = { 1000, 31536000000 },
   history_rows_max = { 0, 1000000000 },
 }
-if #ARGV % 2 ~= 0 then return redis.error_reply('BADARGS configure takes pairs of option and value') end
+local conflict
+--- @if options
+local given, more = {}, false
+for i = FIRST, #ARGV, 2 do
+  given[ARGV[i]] = ARGV[i + 1]
+  more = more or not limits[ARGV[i]]
+end
+--- @each conflict = options(base, limits, given)
+if more and join_may(row[1]) then
+  --- @stamp
+  row[1] = STAMP
+end
+--- @end
+local queue, failure = queue_open(base, row)
+if not queue then return failure end
+if conflict then return conflict end
 for i = FIRST, #ARGV, 2 do
   local option, value = ARGV[i], tonumber(ARGV[i + 1])
   local limit = limits[option]

@@ -3,8 +3,8 @@
 --- ARGV: how, runs, jobs...
 ---   how: "0" | "1" = deliver the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
 ---     step so that it may come twice, see include/writes.lua
----   runs: "<priority>,<when>,<max>[:<max crashes>],<count>;..." for consecutive jobs; when: "" now, "+<ms>" from now,
----   "@<ms>" at
+---   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>],<count>;..." for consecutive jobs; when: "" now,
+---   "+<ms>" from now, "@<ms>" at; with a ttl, a queue that has no such policy yet takes it on
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
 --- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was delivered to or ""}
 --- ERRORS: BADARGS | DAMAGED | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
@@ -28,16 +28,22 @@ if how == '1' and total > 1 then
 end
 
 local row = redis.call('HMGET', meta, 'v', 'clock', 'levels', 'paused', 'timer', 'ranked', 'priorities', 'browsing')
-local fault = schema_fault(row[1])
-if fault then return fault end
+local fault, joins = schema_fault(row[1]), false
+if fault then
+  --- @include "queue/join"
+  joins = string.find(runs, '~', 1, true) and join_may(row[1])
+  if not joins then return fault end
+end
 local now = clock(row[2])
 local levels, paused, timer, ranked = row[3] or '', row[4] == '1', row[5], row[6] == '1'
 
 -- what nearly all enqueues are: one run of ordinary jobs
 local plan
-if string.sub(runs, 1, 5) ~= '4,,0,' or tonumber(string.sub(runs, 6)) ~= total or (row[7] and row[7] ~= '10') then
+local special = string.sub(runs, 1, 5) ~= '4,,0,' or tonumber(string.sub(runs, 6)) ~= total or (row[7] and row[7] ~= '10')
+--- @each special = defaults(base, special)
+if special then
   --- @include "enqueue/batch_terms"
-  plan, fault = batch_terms_read(runs, total, { now = now, priorities = tonumber(row[7]) or 10 })
+  plan, fault = batch_terms_read(runs, total, { base = base, now = now, priorities = tonumber(row[7]) or 10 })
   if not plan then return fault end
 end
 
@@ -121,7 +127,7 @@ if not taker then
   end
 end
 redis.call('HSET', base .. 'jobs', unpack(stored))
-if not row[1] then schema_stamp(meta) end
+if not row[1] or joins then schema_stamp(meta) end
 if ready > 0 and (plan or levels ~= '4') then
   --- @include "order/levels"
   levels_use(meta, levels, lists)
@@ -143,4 +149,20 @@ if row[8] then
   browsers_tell(base)
 end
 if note then noted(note, accepted, total) end
+--- @if entered
+if plan and not taker then
+  --- @each entered(base, now, stored)
+end
+--- @end
+--- @if overdue
+-- a queue that nobody serves is swept by who enqueues
+local overdue
+if plan then
+  --- @each overdue = overdue(base, now)
+end
+if overdue then
+  --- @include "queue/open"
+  --- @each upkeep(base, queue_open(base))
+end
+--- @end
 return { now, accepted, refused, taker and taker.name or '' }

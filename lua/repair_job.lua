@@ -40,7 +40,7 @@ local marked = value and string.byte(value) == 33
 if value and not marked and value_parse(value).damaged then
   -- no header: nothing could settle it; the bytes are kept, as a dead letter
   local job = { id = id, position = redis.call('HINCRBY', meta, 'seq', 1), enqueued = queue.now, level = 4, deliveries = 0,
-    attempts = 0, max = 0, due = 0, crashes = 0, max_crashes = 0, envelope = value }
+    attempts = 0, max = 0, due = 0, crashes = 0, max_crashes = 0, expires = 0, envelope = value }
   redis.call('HINCRBY', meta, 'tailed', 1)
   local record = dead_letter_store(base, queue.now, job, cjson.encode({ kind = 'undecodable', type = 'Undecodable',
     message = 'its header was damaged', at = queue.now }))
@@ -106,18 +106,21 @@ if step == 'take' then
   return { queue.now, 'taken' }
 end
 if dead then
+  --- @each left(base, { id })
   out_of_lists(nil)
   out_of_schedule(nil)
   off_held(nil)
   return { queue.now, 'dead' }
 end
 if holder then
+  --- @each left(base, { id })
   out_of_lists(nil)
   out_of_schedule(nil)
   off_held(holder)
   return { queue.now, 'held' }
 end
 off_held(nil)
+--- @each left(base, { id })
 if not lists[1] and (due or job.due > queue.now) then
   out_of_schedule(own)
   redis.call('ZADD', base .. 'scheduled', due or job.due, own)
@@ -135,5 +138,6 @@ if index == length then
 else
   redis.call('LINSERT', key, 'BEFORE', redis.call('LINDEX', key, index), id)
 end
+--- @each entered(base, queue.now, { id, value })
 if not queue.paused then consumer_notify(base, queue.now, 1, queue.timer, queue.ranked) end
 return { queue.now, 'ready' }

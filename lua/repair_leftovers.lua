@@ -1,8 +1,9 @@
 --- Drop what is noted of jobs that it is no longer true of, and note what is missing.
 --- KEYS: meta, guard
 --- ARGV: which, ids...
----   which: causes (of what is not dead), errors, awaited, parked (of what is not there, or not scheduled), short (who
----   waits for it is told), records (of what is alive), cause (write one for a dead letter without); ids: at most 250
+---   which: causes (of what is not dead), errors, awaited, parked (of what is not there, or not scheduled),
+---   byte_waiters (who waits for it is told), records (of what is alive), cause (write one for a dead letter without),
+---   waiting (what policies note of jobs that wait: as it should be); ids: at most 250
 --- REPLY: {now, how many were changed}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue/open"
@@ -11,6 +12,10 @@
 --- @include "schedule/member"
 --- @include "consumer/wait_for_bytes"
 --- @include "result/records"
+--- @include "order/search"
+--- @one rank
+--- @hooks left
+--- @hooks entered
 
 local meta = KEYS[1]
 local which = ARGV[1]
@@ -19,7 +24,7 @@ local FIRST = 2
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
-local known = { causes = 1, errors = 1, awaited = 1, parked = 1, byte_waiters = 1, records = 1, cause = 1 }
+local known = { causes = 1, errors = 1, awaited = 1, parked = 1, byte_waiters = 1, records = 1, cause = 1, waiting = 1 }
 if not known[which] or #ARGV - FIRST + 1 > 250 then
   return redis.error_reply('BADARGS repair_leftovers: a kind of note, and at most 250 ids')
 end
@@ -42,6 +47,14 @@ for i = FIRST, #ARGV do
     if alive and not dead then
       count = count + records_forget(base, id)
     end
+  elseif which == 'waiting' then
+    local job = alive and not dead and value_parse(value)
+    local key = job and rank(base, job)
+    --- @each left(base, { id })
+    if key and redis.call('LINDEX', key, (order_search(base, key, job))) == id then
+      --- @each entered(base, queue.now, { id, value })
+    end
+    count = count + 1
   elseif which == 'causes' then
     if not dead then count = count + redis.call('HDEL', base .. 'causes', id) end
   elseif which == 'byte_waiters' then

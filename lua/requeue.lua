@@ -12,6 +12,8 @@
 --- @include "order/levels"
 --- @include "consumer/notify"
 --- @include "consumer/browsers"
+--- @hooks revived
+--- @hooks entered
 
 local meta = KEYS[1]
 local FIRST = 1
@@ -36,8 +38,11 @@ for i = FIRST, #ARGV do
     redis.call('DEL', base .. 'result:' .. id)
     job.position = redis.call('HINCRBY', meta, 'seq', 1)
     job.due, job.attempts, job.crashes = 0, 0, 0
-    redis.call('HSET', base .. 'jobs', id, value_header(job) .. job.envelope)
+    --- @each revived(base, queue.now, job)
+    value = value_header(job) .. job.envelope
+    redis.call('HSET', base .. 'jobs', id, value)
     redis.call('RPUSH', base .. 'ready:' .. job.level, id)
+    --- @each entered(base, queue.now, { id, value })
     used[job.level] = true
     count = count + 1
   end

@@ -10,6 +10,7 @@
 --- @include "schedule/member"
 --- @include "order/reinsert"
 --- @include "consumer/notify"
+--- @hooks eligible
 
 local meta = KEYS[1]
 local cursor = ARGV[1]
@@ -29,6 +30,7 @@ local ids, back = {}, {}
 for i = 1, #scanned[2], 2 do ids[#ids + 1] = scanned[2][i] end
 if #ids > 0 then
   local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
+  local stored, dropped = {}, {}
   for i, id in ipairs(ids) do
     local job = values[i] and value_parse(values[i])
     if job and not job.damaged and known[value_task(job.envelope)] then
@@ -36,9 +38,16 @@ if #ids > 0 then
       redis.call('ZREM', base .. 'scheduled', schedule_member(job, id))
       redis.call('HDEL', base .. 'parked', id)
       redis.call('HDEL', base .. 'returns_to', id)
-      back[#back + 1] = job
+      local over
+      --- @each over = eligible(values[i], queue.now)
+      local which = over and dropped or stored
+      which[#which + 1] = id
+      which[#which + 1] = values[i]
+      if not over then back[#back + 1] = job end
     end
   end
+  --- @each dropped(base, queue, dropped)
+  --- @each entered(base, queue.now, stored)
 end
 if #back > 0 then
   reinsert_jobs(base, queue, back)

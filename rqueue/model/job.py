@@ -3,8 +3,8 @@
 Stored in the hash `jobs` as `header;envelope`. The header is text, `position,enqueued` or, once
 anything differs from the defaults, `position,enqueued,level,deliveries,attempts,max_deliveries,
 due_ms`, and where it crashed before, or may crash more or less often than others,
-`,crashes,max_crashes` behind that; `enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header
-and never look into the envelope.
+`,crashes,max_crashes` behind that, and `,expires_ms` behind that where it has a time to live;
+`enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header and never look into the envelope.
 
 Nothing here is parsed before it is asked for: a worker builds thousands of deliveries a second.
 """
@@ -86,7 +86,8 @@ class Header(NamedTuple):
     Times are ms since the epoch by Redis's clock. `deliveries`: times handed out before;
     `attempts`: those of them that were charged; `max_deliveries`: 0 = the queue's; `due_ms`:
     0 = an ordinary one: never scheduled, or moved to the tail since then. `crashes`: those of the
-    attempts that cost a worker its process; `max_crashes`: 0 = the queue's.
+    attempts that cost a worker its process; `max_crashes`: 0 = the queue's. `expires_ms`: after it
+    the job is not delivered any more; 0 = never.
     """
 
     position: int
@@ -98,6 +99,7 @@ class Header(NamedTuple):
     due_ms: int = 0
     crashes: int = 0
     max_crashes: int = 0
+    expires_ms: int = 0
 
 
 EPOCH_MS = 1_735_689_600_000
@@ -107,8 +109,8 @@ GAVE_UP = "gave up"
 """What a cause has as `why` where attempts were left."""
 
 _new = tuple.__new__
-_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0)
-_LENGTHS = (2, 7, 9)
+_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0)
+_LENGTHS = (2, 7, 9, 10)
 """Fields that a header has; `lua/include/job/value.lua` writes these."""
 
 
@@ -264,6 +266,11 @@ class Delivery:
     def max_crashes(self) -> int:
         """The job's own limit of crashes; 0 = the queue's."""
         return self.header.max_crashes
+
+    @property
+    def expires_ms(self) -> int:
+        """After when the job is not delivered any more, ms since the epoch; 0 = never."""
+        return self.header.expires_ms
 
     @property
     def redelivered(self) -> bool:

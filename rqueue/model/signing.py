@@ -31,7 +31,7 @@ SIGNED_WITHIN_MS = 600_000
 is what a queue remembers ended ids for unless it is configured otherwise (`keep`)."""
 
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_STAMP = re.compile(rb"(-?\d{1,15})(?:;([0-9,+@:]{1,100}))?")
+_STAMP = re.compile(rb"(-?\d{1,15})(?:;([0-9,+@:~]{1,100}))?")
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _MIN_SECRET = 16
 

@@ -1,8 +1,8 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
-`<priority>,<when>,<max deliveries>[:<max crashes>],`, where `when` is nothing (now), `+<ms>` (from
-now, by Redis's clock) or `@<ms>` (since the epoch). The enqueue script reads it, and signatures
-cover it.
+`<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>],`, where `when` is nothing (now),
+`+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch). The enqueue script reads it, and
+signatures cover it. What stands behind `~` is a policy's: a queue without it takes it on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ class Terms(NamedTuple):
     """On which terms a job is enqueued.
 
     priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
-    absolute time instead, ms since the epoch. max_deliveries, max_crashes: 0 = the queue's.
+    absolute time instead, ms since the epoch. max_deliveries, max_crashes: 0 = the queue's. ttl_ms:
+    how long from its enqueue it may be delivered; 0 = as long as the queue says.
     """
 
     priority: int = DEFAULT_LEVEL
@@ -26,6 +27,7 @@ class Terms(NamedTuple):
     at_ms: int = 0
     max_deliveries: int = 0
     max_crashes: int = 0
+    ttl_ms: int = 0
 
     @property
     def text(self) -> str:
@@ -33,6 +35,8 @@ class Terms(NamedTuple):
         most = f"{self.max_deliveries}"
         if self.max_crashes:
             most += f":{self.max_crashes}"
+        if self.ttl_ms:
+            most += f"~{self.ttl_ms}"
         if self.at_ms > 0:
             return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
@@ -45,8 +49,9 @@ class Terms(NamedTuple):
         priority, when, most, _ = text.split(",")
         kind, number = when[:1], int(when[1:] or 0)
         due, delay = (number, 0) if kind == "@" else (0, number)
+        most, _, ttl = most.partition("~")
         deliveries, _, crashes = most.partition(":")
-        return cls(int(priority), delay, due, int(deliveries), int(crashes or 0))
+        return cls(int(priority), delay, due, int(deliveries), int(crashes or 0), int(ttl or 0))
 
 
 NORMAL_TERMS = Terms().text

@@ -11,12 +11,16 @@ R = TypeVar("R")
 
 class ScriptCall(NamedTuple, Generic[R]):
     """One script, its queue's meta key (all others share its hash tag), its arguments and the
-    reader of its reply. The sync and the asyncio client run the same calls."""
+    reader of its reply. The sync and the asyncio client run the same calls.
+
+    needs: policies that the queue takes on with this call, where it does not have them yet.
+    """
 
     script: str
     key: str
     args: Sequence[Arg]
     read: Callable[[Any], R]
+    needs: tuple[str, ...] = ()
 
     @property
     def keys(self) -> tuple[str, str]:

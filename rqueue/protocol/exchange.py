@@ -67,8 +67,11 @@ class Exchange(Generic[R]):
         return ("EVAL", script.source, 2, *call.keys, *call.args)
 
     def _script(self) -> scripts.Script:
+        return scripts.script(self.call.script, self._kind())
+
+    def _kind(self) -> Kind:
         kind = KNOWN.get(self.call.key, PLAIN) if KNOWN else PLAIN
-        return scripts.script(self.call.script, kind)
+        return kind.having(self.call.needs) if self.call.needs else kind
 
     def _of_kind(self, stamp: str, url: str) -> Exception | None:
         """The queue is of the kind with this stamp."""
@@ -89,6 +92,8 @@ class Exchange(Generic[R]):
         which key is of a wrong type."""
         if self._met is not None:
             raise self._damaged(reply) from self._met
+        if self.call.needs:  # what it did not have, it has now
+            KNOWN[self.call.key] = self._kind()
         return self.call.read(reply)
 
     def refused(self, error: Exception, url: str, *, sent: bool = True) -> Exception | None:

@@ -20,6 +20,7 @@ _IF = re.compile(r"\s*--- @if ([a-z]+)\s*")
 _FAST = re.compile(r"\s*--- @fast\s*")
 _END = re.compile(r"\s*--- @end\s*")
 _STAMP = re.compile(r"\s*--- @stamp\s*")
+_JOINS = re.compile(r"(\s*)--- @joins\s*")
 
 _FORMS = {
     "include": '--- @include "noun/name"',
@@ -30,6 +31,7 @@ _FORMS = {
     "fast": "--- @fast",
     "end": "--- @end",
     "stamp": "--- @stamp",
+    "joins": "--- @joins",
 }
 
 Stack = tuple[tuple[str, int], ...]
@@ -134,6 +136,11 @@ class Expansion:
         """The indentation of a directive, the files to be included for it, and its own lines."""
         if found := _INCLUDE.fullmatch(line):
             return found[1], [f"include/{found[2]}.lua"], []
+        if found := _JOINS.fullmatch(line):
+            self.composed = True
+            words = [its.name for its in self._policies if its.structure == "none"]
+            table = ", ".join(f"['{word}'] = true" for word in words)
+            return found[1], [], [f"{found[1]}local JOINS = {{ {table} }}"]
         if found := _HOOKS.fullmatch(line):
             answering = self._answering(found[2], file, number, stack)
             return found[1], [self._home(policy, found[2]) for policy in answering], []

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rqueue.errors import ScriptSourceError
 
-DIRECTIVE = re.compile(r"\s*--+\s*@(?:include|each|one|hooks|if|fast|end|stamp)\b")
+DIRECTIVE = re.compile(r"\s*--+\s*@(?:include|each|one|hooks|if|fast|end|stamp|joins)\b")
 """A line that the loader replaces, or tries to."""
 SLOT = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -26,6 +26,7 @@ _POLICY_SECTIONS = (
 )
 
 HOOKS = {
+    "defaults": "each",
     "admit": "each",
     "displace": "each",
     "fit": "each",
@@ -36,7 +37,9 @@ HOOKS = {
     "eligible": "each",
     "taken": "each",
     "returned": "each",
+    "dropped": "each",
     "left": "each",
+    "revived": "each",
     "route": "each",
     "joined": "each",
     "gone": "each",
@@ -44,7 +47,9 @@ HOOKS = {
     "audience": "each",
     "audiences": "each",
     "closing": "each",
+    "overdue": "each",
     "upkeep": "each",
+    "options": "each",
     "places": "each",
 }
 """What a script may ask the policies of a queue's kind, and how many of them answer."""

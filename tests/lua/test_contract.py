@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import SCRIPTS, Script, find_lua, script
 
 ROOT = find_lua()
@@ -189,4 +190,5 @@ def test_a_function_begins_with_its_file_s_name(include: str) -> None:
 @pytest.mark.parametrize("include", INCLUDES)
 def test_every_include_is_used(include: str) -> None:
     file = f"lua/include/{include}"
-    assert any(file in {origin for origin, _ in script(name).origins} for name in NAMES)
+    every = Kind.of(SCRIPTS.policies())
+    assert any(file in {origin for origin, _ in script(name, every).origins} for name in NAMES)

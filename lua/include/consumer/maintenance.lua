@@ -59,6 +59,11 @@ end
 local function maintenance_run(base, queue)
   local gone, more = maintenance_leases(base, queue)
   maintenance_notified(base, queue)
+  --- @if upkeep
+  local late
+  --- @each late = upkeep(base, queue)
+  more = more or late
+  --- @end
   if not queue.paused and redis.call('EXISTS', base .. 'interested') == 1
     and redis.call('EXISTS', base .. 'notified') == 0 then
     if notify_next_work_waits(base, queue) then

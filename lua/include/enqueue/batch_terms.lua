@@ -3,12 +3,13 @@
 
 --- Jobs that are not all ordinary, in runs of consecutive ones that share level, due time and limit.
 
---- `text`: "<priority>,<when>,<max>[:<max crashes>],<count>;..." as runs {level=, due=, max=, max_crashes=, count=},
---- due 0 where that is now or past; or nil and an error reply. `queue` = {now=, priorities=}.
+--- `text`: "<priority>,<when>,<max>[:<max crashes>][<more>],<count>;..." as runs {level=, due=, max=, max_crashes=,
+--- count=}, due 0 where that is now or past; or nil and an error reply. `more`: words that begin with "~", for policies.
+--- `queue` = {base=, now=, priorities=}.
 local function batch_terms_read(text, total, queue)
   local plan, planned, now, fault = {}, 0, queue.now, nil
-  for priority, sign, when, max, crashes, count in
-    string.gmatch(text, '(%-?%d+),([+@]?)(%d*),(%d+):?(%d*),(%d+)') do
+  for priority, sign, when, max, crashes, more, count in
+    string.gmatch(text, '(%-?%d+),([+@]?)(%d*),(%d+):?(%d*)([^,;]*),(%d+)') do
     local due = 0
     if sign == '+' then due = now + tonumber(when) elseif sign == '@' then due = tonumber(when) end
     local run = {
@@ -17,10 +18,12 @@ local function batch_terms_read(text, total, queue)
       max = tonumber(max),
       max_crashes = tonumber(crashes) or 0,
       count = tonumber(count),
+      more = more,
     }
     plan[#plan + 1] = run
     --- @each fault = admit(queue, run)
     if fault then return nil, fault end
+    if run.more ~= '' then return nil, redis.error_reply('BADARGS enqueue: terms that say ' .. run.more) end
     planned = planned + tonumber(count)
   end
   if planned == total then return plan end
@@ -36,7 +39,9 @@ local function batch_terms_lay_out(plan, ids, position, now, stored, arguments, 
   for _, run in ipairs(plan) do
     local level, due = run.level, run.due
     local tail
-    if run.max_crashes > 0 then
+    if run.expires and run.expires > 0 then
+      tail = string.format(',%d,%d,0,0,%d,%d,0,%d,%d;', now - EPOCH, level, run.max, due, run.max_crashes, run.expires)
+    elseif run.max_crashes > 0 then
       tail = string.format(',%d,%d,0,0,%d,%d,0,%d;', now - EPOCH, level, run.max, due, run.max_crashes)
     elseif level == 4 and run.max == 0 and due == 0 then
       tail = string.format(',%d;', now - EPOCH)

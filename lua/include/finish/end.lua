@@ -12,6 +12,7 @@ local function end_jobs(base, queue, ids, letter, outcome, worker)
   redis.call('HDEL', base .. 'parked', unpack(ids))
   redis.call('HDEL', base .. 'returns_to', unpack(ids))
   redis.call('HDEL', base .. 'errors', unpack(ids))
+  --- @each left(base, ids)
   local records, lines, marked = {}, {}, 0
   for i, id in ipairs(ids) do
     local value = values[i]

@@ -24,7 +24,7 @@ local function lapsed_uncharge(base, id, value)
   local head, rest = string.match(value, '^([^;]*)(;.*)$')
   local fields = {}
   for field in string.gmatch(head, '[^,]+') do fields[#fields + 1] = field end
-  if #fields ~= 9 then return end
+  if #fields < 9 then return end
   for _, i in ipairs({ 5, 8 }) do
     fields[i] = string.format('%0' .. #fields[i] .. 'd', math.max(0, tonumber(fields[i]) - 1))
   end

@@ -8,6 +8,7 @@
 --- @include "finish/errors"
 --- @include "schedule/add"
 --- @include "consumer/browsers"
+--- @hooks eligible
 
 --- Jobs that a consumer held and that did not end, off its list by now: each goes back to its place, to the tail, into
 --- the schedule, or to the dead letters. One way for retry, reject, release and crash.
@@ -29,13 +30,14 @@ end
 --- What is gathered of several: {base=, queue=, consumer=, worker=, ...}.
 local function unfinished_open(base, queue, consumer, worker)
   return { base = base, queue = queue, consumer = consumer, worker = worker, ready = 0, stored = {}, returned = {},
-    scheduled = {}, records = {}, lines = {}, retried = 0, rejected = 0, released = 0 }
+    scheduled = {}, records = {}, lines = {}, waits = {}, dropped = {}, retried = 0, rejected = 0,
+    released = 0 }
 end
 
 --- It lives on: `place` = old, head, tail, aside, or park: nobody here knows its task. `delay`: ms that it waits.
 --- `keeps`: its place is the old one also after that.
 local function unfinished_live(batch, job, place, delay, keeps)
-  local base, queue, id = batch.base, batch.queue, job.id
+  local base, queue, id, waits = batch.base, batch.queue, job.id, true
   if place == 'tail' and delay <= 0 then
     job.position, job.due = redis.call('HINCRBY', base .. 'meta', 'seq', 1), 0
     count_up(base .. 'meta', 'tailed', 1)
@@ -43,6 +45,7 @@ local function unfinished_live(batch, job, place, delay, keeps)
     batch.ready = batch.ready + 1
     browsers_tell(base)
   elseif delay > 0 then
+    waits = false
     local due = queue.now + math.ceil(delay)
     if keeps or place == 'tail' then
       redis.call('HSET', base .. 'returns_to', id, place == 'aside' and 'old' or place)
@@ -55,6 +58,12 @@ local function unfinished_live(batch, job, place, delay, keeps)
   end
   batch.stored[#batch.stored + 1] = id
   batch.stored[#batch.stored + 1] = value_header(job) .. job.envelope
+  --- @if entered
+  if waits then
+    batch.waits[#batch.waits + 1] = id
+    batch.waits[#batch.waits + 1] = batch.stored[#batch.stored]
+  end
+  --- @end
 end
 
 --- One job's fate. `verb` = retry, reject, release or crash. `counts`: it was an attempt. `error_`: what went wrong,
@@ -90,6 +99,16 @@ local function unfinished_add(batch, job, fate)
     return
   end
   local aside = fate.place == 'park' or fate.place == 'aside'
+  --- @if eligible
+  local over
+  --- @each over = eligible(value_header(job), queue.now)
+  if over then
+    if not aside then errors_note(batch.base, job.id, error_) end
+    batch.dropped[#batch.dropped + 1] = job.id
+    batch.dropped[#batch.dropped + 1] = value_header(job) .. job.envelope
+    return
+  end
+  --- @end
   if fate.place == 'park' then
     redis.call('HSET', batch.base .. 'parked', job.id, error_)
   elseif not aside and (counts or verb == 'release') then
@@ -114,6 +133,7 @@ local function unfinished_close(batch)
     if batch[word] > 0 then count_up(base .. 'meta', word, batch[word]) end
   end
   if #batch.returned > 0 then reinsert_jobs(base, queue, batch.returned) end
+  --- @each entered(base, queue.now, batch.waits)
   if batch.soonest then
     schedule_add(base, batch.scheduled)
     queue.quiet = false
@@ -124,5 +144,10 @@ local function unfinished_close(batch)
     end
   end
   records_write(base, queue, batch.records)
+  --- @if dropped
+  if #batch.dropped > 0 then
+    --- @each dropped(base, queue, batch.dropped, batch.lines)
+  end
+  --- @end
   return batch.ready + #batch.returned
 end

@@ -1,23 +1,24 @@
 --- @include "queue/constants"
 
---- A job's value: "<position>,<enqueued>[,<level>,<deliveries>,<attempts>,<max>,<due>[,<crashes>,<max crashes>]];" and
---- its envelope.
+--- A job's value: "<position>,<enqueued>[,<level>,<deliveries>,<attempts>,<max>,<due>[,<crashes>,<max crashes>
+--- [,<expires>]]];" and its envelope.
 --- The shorter forms stand for level 4 and zeros, so that an ordinary job carries no more than it needs.
 --- `attempts` counts what was charged, crashes too; `crashes` those of them that cost a worker its process.
 --- `due` 0: the job stands in its ready list, among the others by position. Else it is in the schedule until then, and
 --- in its due list from then on, by due time and, at the same instant, by position.
+--- `expires`: ms since the epoch, 0 = never; what it means is a policy's to say.
 
 --- What has no header is `damaged`, and all of it its envelope: nothing that reads a value fails. Whoever would put
 --- such a job back somewhere makes it a dead letter instead (`dead_letter_undecodable`), so that its bytes are kept.
 local function value_parse(value)
   local head, body = string.match(value, '^([^;]*);()')
-  local position, enqueued, level, deliveries, attempts, max, due, crashes, max_crashes =
-    string.match(head or '', '^(%d+),(-?%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
+  local position, enqueued, level, deliveries, attempts, max, due, crashes, max_crashes, expires =
+    string.match(head or '', '^(%d+),(-?%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
   -- longer numbers would not be exact
-  if not position or math.max(#position, #enqueued, #deliveries, #attempts, #max, #due, #crashes, #max_crashes) > 15
-    or #level > 2 or level ~= '' and due == '' or crashes ~= '' and max_crashes == '' then
+  if not position or math.max(#position, #enqueued, #deliveries, #attempts, #max, #due, #crashes, #max_crashes, #expires)
+    > 15 or #level > 2 or level ~= '' and due == '' or crashes ~= '' and max_crashes == '' then
     return { damaged = true, position = 0, enqueued = EPOCH, level = 4, deliveries = 0, attempts = 0, max = 0, due = 0,
-      crashes = 0, max_crashes = 0, envelope = value }
+      crashes = 0, max_crashes = 0, expires = 0, envelope = value }
   end
   return {
     position = tonumber(position),
@@ -29,11 +30,16 @@ local function value_parse(value)
     due = tonumber(due) or 0,
     crashes = tonumber(crashes) or 0,
     max_crashes = tonumber(max_crashes) or 0,
+    expires = tonumber(expires) or 0,
     envelope = string.sub(value, body),
   }
 end
 
 local function value_header(job)
+  if job.expires > 0 then
+    return string.format('%d,%d,%d,%d,%d,%d,%d,%d,%d,%d;', job.position, job.enqueued - EPOCH, job.level, job.deliveries,
+      job.attempts, job.max, job.due, job.crashes, job.max_crashes, job.expires)
+  end
   if job.crashes > 0 or job.max_crashes > 0 then
     return string.format('%d,%d,%d,%d,%d,%d,%d,%d,%d;', job.position, job.enqueued - EPOCH, job.level, job.deliveries,
       job.attempts, job.max, job.due, job.crashes, job.max_crashes)

@@ -1,7 +1,13 @@
 --- @include "queue/count"
+--- @if eligible
+--- @include "job/eligible"
+--- @end
 
 --- Rounds that one call spends on cancelled elements before it says there is more to come.
 local DEQUEUE_ROUNDS = 20
+
+--- Jobs that must not be delivered any more: so many end a call, which then says the same.
+local DEQUEUE_DROPPED = 200
 
 --- Take jobs off one list until `taken` holds `want`. True where the call is to take no more.
 local function dequeue_list(base, key, want, room, empty, taken)
@@ -15,6 +21,10 @@ local function dequeue_list(base, key, want, room, empty, taken)
     end
     taken.rounds = taken.rounds + 1
     local values = redis.call('HMGET', base .. 'jobs', unpack(heads))
+    --- @if eligible
+    heads, values = eligible_of(heads, values, taken.now, taken.dropped)
+    if #taken.dropped >= 2 * DEQUEUE_DROPPED then taken.rounds = DEQUEUE_ROUNDS end
+    --- @end
     local cancelled
     for i = 1, #heads do
       local id, value = heads[i], values[i]
@@ -51,15 +61,16 @@ end
 
 --- Take up to `want` jobs off the heads, highest level first, oldest first, within `room` bytes (nil: no limit).
 --- `promoted`: whether the queue ever had due jobs. `empty`: the consumer holds nothing, and the first job always fits
---- (X-11). Returns {id, value, ...}, their ids, their bytes, the id of a job that does not fit, and whether the rounds
---- ran out.
-local function dequeue_heads(base, levels, promoted, want, room, empty)
-  local taken = { jobs = {}, ids = {}, count = 0, bytes = 0, rounds = 0, tight = nil, more = false }
+--- (X-11). Returns {id, value, ...}, their ids, their bytes, the id of a job that does not fit, whether the rounds
+--- ran out, and {id, value, ...} of those that must not be delivered any more: they are off their lists.
+local function dequeue_heads(base, levels, promoted, want, room, empty, now)
+  local taken = { jobs = {}, ids = {}, count = 0, bytes = 0, rounds = 0, tight = nil, more = false, now = now,
+    dropped = {} }
   for level in string.gmatch(levels, '%d+') do
     if promoted and dequeue_list(base, base .. 'due:' .. level, want, room, empty, taken)
       or dequeue_list(base, base .. 'ready:' .. level, want, room, empty, taken) then
       break
     end
   end
-  return taken.jobs, taken.ids, taken.bytes, taken.tight, taken.more
+  return taken.jobs, taken.ids, taken.bytes, taken.tight, taken.more, taken.dropped
 end

@@ -76,18 +76,32 @@ local function pull_jobs(base, queue, consumer)
     return {}, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1, ''
   end
   local room = consumer.bytes > 0 and consumer.bytes - consumer.held_bytes or nil
-  local jobs, ids, bytes, tight, more = dequeue_heads(base, queue.levels, queue.promoted, want, room, held == 0)
+  local jobs, ids, bytes, tight, more, dropped =
+    dequeue_heads(base, queue.levels, queue.promoted, want, room, held == 0, queue.now)
   local count, behind = #ids, ''
   if count > 0 then
     if held > 0 then behind = redis.call('LINDEX', held_key, '-1') end
     redis.call('RPUSH', held_key, unpack(ids))
     if room then consumer.held_bytes = consumer.held_bytes + bytes end
+    --- @each taken(base, ids)
   end
   if tight or not queue.quiet then
     --- @include "consumer/wait_for_bytes"
     wait_for_bytes_over(base, queue.now, ids, consumer.name)
     if tight then wait_for_bytes(base, tight, consumer.name) end
   end
+  --- @if dropped
+  if #dropped > 0 then
+    --- @each dropped(base, queue, dropped)
+  end
+  --- @end
+  --- @if overdue
+  local overdue
+  --- @each overdue = overdue(base, queue.now)
+  if overdue then
+    --- @each upkeep(base, queue)
+  end
+  --- @end
   if tight or count == free then
     pull_leave(base, queue, consumer, 'not_interested')
   elseif more or count == want then

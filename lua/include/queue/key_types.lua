@@ -6,13 +6,16 @@ local KEY_TYPES = {
   interested = 'zset', notified = 'zset', not_interested = 'set', browsers = 'set', history = 'stream',
 }
 
+--- Of keys that only queues of some kind have.
+local KEY_TYPES_OF_POLICIES = { expiring = 'zset' }
+
 --- Of keys that are followed by a name.
 local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list',
   consumer = 'hash', running = 'hash', write = 'hash', written = 'string' }
 
 --- What the key is, and what it should be; nil where it is right, is not there, or is none of rqueue's own.
 local function key_types_wrong(base, key)
-  local meant = KEY_TYPES[key] or KEY_TYPES_NAMED[string.match(key, '^(%a+):') or '']
+  local meant = KEY_TYPES[key] or KEY_TYPES_OF_POLICIES[key] or KEY_TYPES_NAMED[string.match(key, '^(%a+):') or '']
   local kind = meant and redis.call('TYPE', base .. key).ok
   if not meant or kind == 'none' or kind == meant then return nil end
   return kind, meant

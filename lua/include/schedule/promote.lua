@@ -9,17 +9,24 @@
 --- Jobs that one call promotes at the most, and at the least where so many are due.
 local PROMOTE_MAX, PROMOTE_MIN = 256, 64
 
---- Promote what is due; returns how many. `queue` = {now=, levels=, promoted=}: its levels in use, and whether it ever
+--- Promote what is due; returns how many, and how many more were due and must not be delivered any more. `queue` = {now=, levels=, promoted=}: its levels in use, and whether it ever
 --- had due jobs, are brought up to date. `want`: how many this call will take; twice as many are promoted, so that a
 --- worker that wants few does not wait long, and a schedule empties faster than it is worked off.
 local function promote_due(base, queue, want)
   local schedule, most = base .. 'scheduled', math.max(PROMOTE_MIN, math.min(2 * want, PROMOTE_MAX))
   local members = redis.call('ZRANGEBYSCORE', schedule, '-inf', string.format('%d', queue.now), 'LIMIT', '0', most)
   local count = #members
-  if count == 0 then return 0 end
+  if count == 0 then return 0, 0 end
   --- @include "order/levels"
   --- @include "consumer/browsers"
   redis.call('ZREMRANGEBYRANK', schedule, '0', string.format('%d', count - 1))
+  local gone = 0
+  --- @if eligible
+  --- @include "schedule/promote_eligible"
+  members = promote_eligible(base, queue, members)
+  gone, count = count - #members, #members
+  if count == 0 then return 0, gone end
+  --- @end
   if redis.call('EXISTS', base .. 'returns_to') == 1 then
     --- @include "schedule/promote_special"
     members = promote_special(base, queue, members)
@@ -54,5 +61,5 @@ local function promote_due(base, queue, want)
     queue.promoted = '1'
   end
   browsers_tell(base)
-  return count
+  return count, gone
 end

@@ -53,14 +53,21 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
   if jobs == '1' and state == 'not_interested' and not special then
     local next_ = redis.call('LPOP', ready)
     local value = next_ and redis.call('HGET', jobs_key, next_)
-    if value and string.byte(value) ~= 33 then
+    local outcome
+    --- @if eligible
+    if value then
+      --- @each outcome = eligible(value, now)
+    end
+    --- @end
+    if value and string.byte(value) ~= 33 and not outcome then
       redis.call('RPUSH', held, next_)
+      --- @each taken(base, { next_ })
       if bytes ~= '0' then
         redis.call('HSET', base .. 'consumer:' .. consumer, 'held_bytes', string.format('%d', #value))
       end
       return true, { now, 'not_interested', -1, {}, '', next_, value }
     end
-    -- cancelled while it waited
+    -- cancelled while it waited, or not to be delivered any more
     if next_ then redis.call('LPUSH', ready, next_) end
     empty = not next_
   else

@@ -7,6 +7,7 @@ from typing import Any
 
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import PLAIN, POLICIES
 
 SLICE = 250
 """Ids that one requeue, purge_dead, purge_held or promote call takes."""
@@ -111,8 +112,14 @@ def purge_dead(keys: QueueKeys, ids: Sequence[str]) -> ScriptCall[int]:
 
 
 def configure(keys: QueueKeys, options: Mapping[str, int]) -> ScriptCall[None]:
-    """Set options: priorities, max_deliveries, max_crashes, keep_ms, history_rows_max."""
+    """Set options: priorities, max_deliveries, max_crashes, keep_ms, history_rows_max, and those
+    of policies, which the queue then takes on."""
     args: list[Arg] = []
     for name, value in options.items():
         args += (name, value)
-    return ScriptCall("configure", keys.meta, args, _read_none)
+    needs = tuple(
+        policy.name
+        for policy in POLICIES.values()
+        if policy.name not in PLAIN.policies and any(its[0] in options for its in policy.options)
+    )
+    return ScriptCall("configure", keys.meta, args, _read_none, needs)

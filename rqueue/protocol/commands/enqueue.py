@@ -11,6 +11,7 @@ from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import ttl
 
 T = TypeVar("T")
 
@@ -27,7 +28,8 @@ class Put(NamedTuple):
 
     priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
     absolute time instead, ms since the epoch. Both in the past: an ordinary enqueue (X-07).
-    max_deliveries, max_crashes: 0 = the queue's.
+    max_deliveries, max_crashes: 0 = the queue's. ttl_ms: how long from its enqueue it may be
+    delivered (Q-62); 0 = as long as the queue says.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Put(NamedTuple):
     at_ms: int = 0
     max_deliveries: int = 0
     max_crashes: int = 0
+    ttl_ms: int = 0
 
     @property
     def terms(self) -> str:
@@ -96,6 +99,11 @@ def after_repeat(answer: T) -> T:
     return answer
 
 
+def _call(keys: QueueKeys, runs: str, args: Sequence[Arg]) -> ScriptCall[Accepted]:
+    needs = (ttl.POLICY.name,) if "~" in runs else ()
+    return ScriptCall("enqueue", keys.meta, args, _read, needs)
+
+
 def _read(reply: Any) -> Accepted:
     now, accepted, known, handed_to = reply
     return Accepted(now, accepted, tuple(known), text(handed_to) if handed_to else "")
@@ -126,9 +134,7 @@ def enqueue_one(
     immediate: bool = False,
 ) -> ScriptCall[Accepted]:
     """Enqueue one job; see `enqueue`."""
-    return ScriptCall(
-        "enqueue", keys.meta, ("1" if immediate else "0", terms + "1", id, envelope), _read
-    )
+    return _call(keys, terms, ("1" if immediate else "0", terms + "1", id, envelope))
 
 
 def enqueue_flat(
@@ -142,8 +148,8 @@ def enqueue_flat(
     """Enqueue jobs given as [id, envelope, ...] and the terms of each; see `enqueue`."""
     runs = [f"{its}{len(list(jobs))}" for its, jobs in groupby(terms)]
     how: Arg = note.argument if note else "1" if immediate else "0"
-    args: list[Arg] = [how, ";".join(runs), *flat]
-    return ScriptCall("enqueue", keys.meta, args, _read)
+    text_ = ";".join(runs)
+    return _call(keys, text_, [how, text_, *flat])
 
 
 def enqueue_alike(
@@ -152,8 +158,7 @@ def enqueue_alike(
     """Enqueue jobs that share their terms, given as [id, envelope, ...]: the fast path of bulk
     enqueues and background puts."""
     how: Arg = note.argument if note else "0"
-    args: list[Arg] = [how, f"{terms}{len(flat) // 2}", *flat]
-    return ScriptCall("enqueue", keys.meta, args, _read)
+    return _call(keys, terms, [how, f"{terms}{len(flat) // 2}", *flat])
 
 
 def commit_write(keys: QueueKeys, run: str, epoch: int | None, keep_ms: int) -> ScriptCall[int]:

@@ -8,9 +8,10 @@ the stamp, before it writes anything; the client sends that kind's script from t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
-from rqueue.protocol.policies import levels
+from rqueue.protocol.policies import levels, ttl
 from rqueue.protocol.policies.policy import Policy
 
 __all__ = ["PLAIN", "POLICIES", "SCHEMA", "Kind", "Policy", "UnknownPolicy"]
@@ -18,7 +19,7 @@ __all__ = ["PLAIN", "POLICIES", "SCHEMA", "Kind", "Policy", "UnknownPolicy"]
 SCHEMA = "1"
 """The version of the layout in Redis that all kinds share."""
 
-POLICIES: dict[str, Policy] = {policy.name: policy for policy in (levels.POLICY,)}
+POLICIES: dict[str, Policy] = {policy.name: policy for policy in (ttl.POLICY, levels.POLICY)}
 """All policies, in the order in which their hooks are asked."""
 
 
@@ -54,6 +55,10 @@ class Kind(NamedTuple):
                 raise UnknownPolicy(f"this queue needs policy {word!r}")
         return cls.of(known[word] for word in words)
 
+    def having(self, needs: tuple[str, ...]) -> Kind:
+        """This kind with these policies too."""
+        return _having(self, needs)
+
     @property
     def stamp(self) -> str:
         """What `meta` says of a queue of this kind."""
@@ -64,6 +69,11 @@ class Kind(NamedTuple):
 
     def __str__(self) -> str:
         return "+".join(self.policies)
+
+
+@cache
+def _having(kind: Kind, needs: tuple[str, ...]) -> Kind:
+    return Kind.of((*kind.policies, *needs))
 
 
 PLAIN = Kind((levels.POLICY.name,))

@@ -1,0 +1,68 @@
+--- @include "queue/count"
+--- @include "job/value"
+--- @include "order/search"
+--- @one rank
+--- @include "finish/dead_letter"
+--- @include "result/records"
+--- @include "history/lines"
+--- @include "consumer/wait_for_bytes"
+
+--- Why an expired job is a dead letter.
+local function ttl_dropped_cause(now, job)
+  return cjson.encode({ kind = 'expired', type = 'JobExpired', at = now, attempt = job.attempts,
+    message = 'its time to live ended before it was delivered' })
+end
+
+--- Take an element out of its list, which others search by position: a mark takes its place, under a name that no job
+--- can have. False where the job does not stand there.
+local function ttl_dropped_replace(base, job)
+  local key = rank(base, job)
+  local index = order_search(base, key, job, 0)
+  if redis.call('LINDEX', key, index) ~= job.id then return false end
+  local stand_in = string.format('\1%d', job.position)
+  redis.call('HSET', base .. 'jobs', stand_in, string.format('!%d,%d', job.position, job.due))
+  redis.call('LSET', key, index, stand_in)
+  return true
+end
+
+--- Jobs {id, value, ...} whose time to live is over end, or become dead letters where the queue wants that. `lines`:
+--- where their rows of history go, nil: to the history. `waiting`: they stand in their lists, else in no place.
+local function ttl_dropped(base, queue, jobs, lines, waiting)
+  if #jobs == 0 then return end
+  local jobs_key, rows, records, ids, marks = base .. 'jobs', lines or {}, {}, {}, 0
+  local buries = redis.call('HGET', base .. 'meta', 'ttl_dead') == '1'
+  for i = 1, #jobs, 2 do
+    local id, job = jobs[i], value_parse(jobs[i + 1])
+    job.id = id
+    ids[#ids + 1] = id
+    redis.call('ZREM', base .. 'expiring', id)
+    local dead, cause = buries or job.damaged, nil
+    if not dead or not waiting or ttl_dropped_replace(base, job) then
+      if waiting then marks = marks + 1 end
+      if dead then
+        cause = job.damaged and dead_letter_undecodable(queue.now) or ttl_dropped_cause(queue.now, job)
+        records[#records + 1] = id
+        records[#records + 1] = dead_letter_store(base, queue.now, job, cause)
+      else
+        redis.call('HDEL', base .. 'errors', id)
+        if waiting then
+          redis.call('HSET', jobs_key, id, string.format('!%d,%d', job.position, job.due))
+        else
+          redis.call('HDEL', jobs_key, id)
+        end
+        records[#records + 1] = id
+        records[#records + 1] = string.format('E%d:', queue.now)
+      end
+      rows[#rows + 1] = history_lines_row(id, job, 'expired', queue.now, '', cause)
+    end
+  end
+  if not waiting then
+    redis.call('HDEL', base .. 'parked', unpack(ids))
+    redis.call('HDEL', base .. 'returns_to', unpack(ids))
+  end
+  if marks > 0 then count_up(base .. 'meta', 'marked', marks) end
+  if #records > 0 then count_up(base .. 'meta', 'expired', #records / 2) end
+  records_write(base, queue, records)
+  if not lines then history_lines_write(base, queue.history_max, rows) end
+  wait_for_bytes_over(base, queue.now, ids)
+end

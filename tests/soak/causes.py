@@ -65,7 +65,7 @@ class Causes:
         if first.how == "fail":
             return "asked to fail"
         since = first.at
-        until = min(first.ended + SETTLE_S if first.ended else again.at, again.at)
+        until = min(self._settled_by(first), again.at) if first.ended else again.at
         for pid in (first.pid, self._evidence.parents.get(first.pid, 0)):
             who = "its process" if pid == first.pid else "its supervisor"
             died = self.deaths.get(pid)
@@ -82,6 +82,14 @@ class Causes:
         if self._hindered(first.pid, since, until):
             return "one fault after the other"
         return self._had_it_before(again)
+
+    def _settled_by(self, begin: Begin) -> float:
+        """When the end of a job is known to Redis at the latest: not while that is away."""
+        by = begin.ended + SETTLE_S
+        for span in self._outages[self._scope(begin.pid)]:
+            if span.meets(begin.ended, by):
+                by = max(by, span.until + REJOIN_S)
+        return by
 
     def _had_it_before(self, again: Begin) -> str:
         """Whether a job was held by a process whose lease ended without its knowing: it was

@@ -69,6 +69,11 @@ def effect(kind: str, since: float, until: float, *pids: int, **facts: Any) -> d
         ([effect("away", 16.0, 18.3, scope="consumers")], ""),
         ([effect("death", 18.59, 18.6, 7)], "its process was killed"),
         ([effect("death", 18.0, 18.1, 7)], ""),
+        ([effect("death", 20.2, 20.2, 7)], ""),
+        (
+            [effect("away", 18.65, 20.3, scope="all"), effect("death", 20.2, 20.2, 7)],
+            "its process was killed",
+        ),
     ],
     ids=[
         "nothing",
@@ -81,6 +86,8 @@ def effect(kind: str, since: float, until: float, *pids: int, **facts: Any) -> d
         "an outage elsewhere",
         "a signal on its way",
         "a death long ago",
+        "a death when all was settled",
+        "a death before anything could be settled",
     ],
 )
 def test_what_makes_a_job_begin_again(effects: list[dict[str, Any]], cause: str) -> None:
@@ -91,7 +98,7 @@ def test_what_makes_a_job_begin_again(effects: list[dict[str, Any]], cause: str)
         {"what": "process", "at": 1.0, "pid": 9, "parent": 6},
         {"what": "begin", "at": 18.6, "pid": 7, **job},
         {"what": "end", "at": 18.7, "pid": 7, **job},
-        {"what": "begin", "at": 18.9, "pid": 9, **job},
+        {"what": "begin", "at": 20.5, "pid": 9, **job},
     ]
     evidence = gather([*records, *effects])
     (found,) = evidence.jobs.values()

@@ -1,3 +1,4 @@
+import os
 import re
 import signal
 import uuid
@@ -6,6 +7,7 @@ from typing import Any
 
 import pytest
 import redis
+from hypothesis import HealthCheck, settings
 
 from rqueue.embedded.server import EmbeddedRedis
 from tests.support import parallel
@@ -13,6 +15,17 @@ from tests.support import spark as spark_support
 from tests.support.redis_cluster import redis_cluster  # noqa: F401
 from tests.support.redis_server import OLDEST_NAME, MissingServer, Servers, binaries, chosen
 from tests.support.spark import cluster_spark, spark, sparks  # noqa: F401
+
+# What passes once passes again, however busy the machine is: the same examples each time, and no
+# example fails because it took long. `RQUEUE_TEST_PROFILE=thorough` searches elsewhere each time.
+settings.register_profile(
+    "rqueue",
+    deadline=None,
+    derandomize=os.environ.get("RQUEUE_TEST_PROFILE") != "thorough",
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("rqueue")
 
 
 def pytest_configure() -> None:

@@ -94,7 +94,6 @@ def search(
 
     @settings(
         max_examples=examples,
-        deadline=None,
         derandomize=not THOROUGH,
         database=None,
         phases=(Phase.generate, Phase.shrink),

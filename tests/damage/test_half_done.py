@@ -108,7 +108,6 @@ more is a record or a row of history of a job that has ended."""
 def test_a_repair_brings_all_jobs_back(worlds: dict[str, World], key: str) -> None:
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         derandomize="RQUEUE_FUZZ" not in os.environ,
         database=None,
         phases=(Phase.generate, Phase.shrink),

@@ -7,22 +7,26 @@ on its way while a reply is read, a reply while jobs run; either may be lost.
 from __future__ import annotations
 
 import uuid
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import redis
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from rqueue.client._sync import consumer
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConnectionLost
 from rqueue.model.job import Delivery
-from rqueue.protocol import commands
+from rqueue.protocol import commands, consumer_state
 from rqueue.protocol.commands import Put, ScriptCall
 from rqueue.protocol.credit import WindowCredit
 from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.wake import RECONNECTED, Wake
+from rqueue_workers.worker import dispatcher, outage, subscription
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.executors.main_thread import CurrentJob
 from rqueue_workers.worker.subscription import Subscription
@@ -58,11 +62,23 @@ class StagedConnection:
         """It has no connection of its own."""
 
 
+class Clock:
+    """What stands for `time.monotonic`: it goes on where somebody waits in vain, and only there.
+    With a real one a wait of some ms would now find something to do first and now be over."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
 class StagedListener:
     """Hears what the test lets arrive; a wait takes one more wake-up, as a blocked command does."""
 
-    def __init__(self, client: redis.Redis) -> None:
+    def __init__(self, client: redis.Redis, clock: Clock) -> None:
         self._client = client
+        self._clock = clock
         self._keys: dict[str, str] = {}
         self._coming: list[Wake] = []
         self._stale = False
@@ -78,10 +94,10 @@ class StagedListener:
 
     def arrive(self) -> None:
         """A wake-up is taken off its list, and on its way."""
-        for key, consumer in self._keys.items():
+        for key, name in self._keys.items():
             element: Any = self._client.lpop(key)
             if element is not None:
-                self._coming.append(Wake(consumer, element))
+                self._coming.append(Wake(name, element))
 
     def lose(self) -> None:
         """The connection is lost, with what was on its way."""
@@ -94,7 +110,10 @@ class StagedListener:
             return [Wake(consumer, RECONNECTED) for consumer in self._keys.values()]
         if timeout and not self._coming:
             self.arrive()
-        return [self._coming.pop(0)] if self._coming else []
+        if not self._coming:
+            self._clock.now += timeout or 0.0
+            return []
+        return [self._coming.pop(0)]
 
 
 class Reading(RuleBasedStateMachine):
@@ -107,7 +126,11 @@ class Reading(RuleBasedStateMachine):
         super().__init__()
         self.queue = Queue(f"reading-{uuid.uuid4().hex[:12]}", redis=self.client)
         self.connection = StagedConnection(self.client, self.lua)
-        self.listener = StagedListener(self.client)
+        clock = Clock()
+        self.listener = StagedListener(self.client, clock)
+        self._patches = ExitStack()
+        for module in (consumer, consumer_state, dispatcher, outage, subscription):
+            self._patches.enter_context(patch.object(module, "monotonic", clock.monotonic))
         self.sent = 0
         self.begun: list[int] = []
 
@@ -117,6 +140,7 @@ class Reading(RuleBasedStateMachine):
                 self.work_off()
                 assert self.begun == list(range(1, self.sent + 1))
         finally:
+            self._patches.close()
             if found := list(self.client.scan_iter(self.queue.keys.base + "*", count=10_000)):
                 self.client.delete(*found)
 

@@ -17,8 +17,7 @@ from tests.property.sources import frozen
 QUICK = settings(
     max_examples=200,
     stateful_step_count=40,
-    deadline=None,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
+    phases=[Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )
 THOROUGH = settings(QUICK, max_examples=3000, stateful_step_count=80)

@@ -23,7 +23,6 @@ SEARCH = settings(
     stateful_step_count=50,
     derandomize=True,  # each run searches the same way
     database=None,
-    deadline=None,
     phases=[Phase.generate],
     print_blob=False,
     report_multiple_bugs=False,

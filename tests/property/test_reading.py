@@ -20,7 +20,6 @@ SEARCH = settings(
     stateful_step_count=40,
     derandomize=True,
     database=None,
-    deadline=None,
     phases=[Phase.generate, Phase.shrink],
     print_blob=False,
     report_multiple_bugs=False,

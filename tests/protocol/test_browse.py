@@ -26,7 +26,7 @@ def page(queue: Queue, cursor: str, limit: int) -> commands.read.Page:
     return execute(queue.redis, commands.browse(queue.keys, cursor, limit))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     before=st.integers(1, JOBS),
     limit=st.integers(1, 20),

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_A_RUN = ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "ARGS", "PYTEST_ADDOPTS")
@@ -27,6 +28,13 @@ def program(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+def test_no_example_fails_because_the_machine_is_busy() -> None:
+    """Nor does a run try others than the one before, unless it is asked to."""
+    assert settings.default is not None and settings.default.deadline is None
+    thorough = os.environ.get("RQUEUE_TEST_PROFILE") == "thorough"
+    assert settings.default.derandomize is not thorough
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,9 @@ from tests.workers.loop.world import AGAIN, CAUSE, LEASE_MS, Truth, Worker, Worl
 
 DRAIN_S = 3.0
 
+ENDED_LEASE = 2 * LEASE_MS // 1000
+"""Half seconds until what a worker holds that could not leave in order is given to others."""
+
 some = st.integers(0, 11)
 lasting = st.sampled_from([0.0, 0.0, 0.0, None, None, 0.002, 0.03, 0.4])
 """Seconds that an attempt takes; None: until it is told."""
@@ -344,7 +347,7 @@ class Machine(RuleBasedStateMachine):
         said = "\n".join(self.world.log[-40:])
         assert not worker.faults, worker.faults
         assert worker.code != Exit.INTERNAL, f"{worker.base} failed:\n{said}"
-        if worker.code is not None and not worker.dead:
+        if worker.left:
             assert worker.asked or worker.spec.max_jobs, f"{worker.base} left unasked:\n{said}"
 
     def right(self, job: Truth, ends: list[str]) -> None:
@@ -361,7 +364,7 @@ class Machine(RuleBasedStateMachine):
         for worker in world.workers:
             for connection in worker.connections:
                 connection.lose = connection.cut = False
-        for _ in range(60):
+        for _ in range(60 + ENDED_LEASE):
             for job in world.jobs:
                 job.lasts = 0.0 if job.lasts is None else job.lasts
                 if job.runs and not job.told:
@@ -376,8 +379,10 @@ class Machine(RuleBasedStateMachine):
         if self.unended():  # perhaps nobody knows their tasks: here is who does
             self.all_leave()
             self._hire({"async_slots": 2}, True)
-            for _ in range(10):
+            for _ in range(10 + ENDED_LEASE):
                 self.let_pass(0.5)
+                if all(job.task == "nobody" for job in self.unended()):
+                    break
             left = [job for job in self.unended() if job.task != "nobody"]
             assert not left, f"{left} do not end"
         self.all_leave()

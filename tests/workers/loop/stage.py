@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-STUCK_S = 20.0
+STUCK_S = 60.0
 """Real seconds after which an actor that does not come back to a waiting point counts as stuck."""
 
 TURNS_MOST = 2_000
@@ -51,8 +51,8 @@ class Actor:
         self.name = name
         self.owner = owner
         self.go = threading.Semaphore(0)
-        self.running = True
-        self.ready: Callable[[], Any] = lambda: False
+        self.running = False
+        self.ready: Callable[[], Any] = lambda: True
         self.until: float | None = None
         self.looks = 0
         self.looked_at = 0.0
@@ -82,16 +82,18 @@ class Stage:
     def cast(self, name: str, owner: Any, work: Callable[[], None]) -> None:
         """Begin a thread of its own; it stops at its first waiting point."""
         thread = threading.Thread(target=work, name=name, daemon=True)
-        self._begin(thread, owner)
-        self._parked()
+        self._resume(self._begin(thread, owner))
 
-    def _begin(self, thread: threading.Thread, owner: Any) -> None:
+    def _begin(self, thread: threading.Thread, owner: Any) -> Actor:
+        # parked from its first line on: beside the one that starts it, it would run in no order
         actor = Actor(thread.name, owner)
         work = thread.run
 
         def run() -> None:
             actor.ident = threading.get_ident()
+            actor.go.acquire()
             try:
+                self._check(actor)
                 work()
             except Gone:
                 pass
@@ -104,6 +106,7 @@ class Stage:
         with self._changed:
             self._actors[thread] = actor
         self._real_start(thread)
+        return actor
 
     def start(self, thread: threading.Thread) -> None:
         """Stands for `threading.Thread.start`: what an actor starts is one too."""

@@ -27,7 +27,6 @@ SEARCH = settings(
     stateful_step_count=30,
     derandomize=True,  # each run searches the same way
     database=None,
-    deadline=None,
     phases=[Phase.generate],
     print_blob=False,
     report_multiple_bugs=False,

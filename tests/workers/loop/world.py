@@ -97,6 +97,8 @@ class Worker:
         self.tasks = tasks
         self.page = StatusPage(spec.slots)
         self.dead = False
+        self.left = False
+        """Its end came by itself, in order or past its deadline."""
         self.code: int | None = None
         self.faults: list[str] = []
         self.stop: Any = None
@@ -114,8 +116,9 @@ class Worker:
         """Whether its registration was not there at the last renewal."""
 
     def work(self) -> None:
-        """Its main thread."""
+        """Its main thread; the process ends with it, whatever its other threads are at."""
         self.code = worker_module.run(self.spec, self.page, self.base, 0)
+        self.left = self.dead = True
 
     def ask(self, level: int) -> None:
         """What the supervisor does: the page, and a knock."""
@@ -176,10 +179,12 @@ class StageConnection(Connection):
             raise self._fault()
         self.world.note(f"{self.owner.base} says {str([c for c in commands[0][3:]])[:300]}")
         super()._send(*commands)
+        self.world.catch_up()
 
     def read(self) -> Any:
         self.world.stage.pause()
         reply = super().read()
+        self.world.catch_up()
         self.world.note(f"{self.owner.base} is told {str(reply)[:300]}")
         if self.lose or self.world.down:
             self.lose = False
@@ -357,10 +362,15 @@ class World:
         self.stage.now = end
         self.settle()
 
+    def catch_up(self) -> None:
+        """Wait until the server has read what was sent so far, and what it wrote to others on that
+        account has arrived: whoever looks next sees the same in each run."""
+        self.client.ping()
+
     def settle(self) -> None:
         """Let everybody go on as far as they can now; leases are renewed, the dead are mourned."""
         self.tell_time()
-        self.client.ping()  # what was written to others has arrived
+        self.catch_up()
         self.stage.settle()
         for worker in self.workers:
             if worker.dead and self.stage.of(worker):

@@ -2,8 +2,11 @@
 
 Each driver (the sync client, the asyncio client, a worker, the supervisor's loop, which never
 blocks, and commands over redis-py's own client) does the same: it sends `command`, reads the
-answer, and passes a reply to `answered` and an error to `refused`. The driver alone knows how to
-send and to wait.
+answer, and passes an error to `refused` and a reply to `goes_on`, the last one to `answered`. The
+driver alone knows how to send and to wait.
+
+A script that the server does not know is taught by SCRIPT LOAD, never by EVAL: newer servers keep
+few of the scripts that came by EVAL, and drop the others whenever they like.
 
 Where a step met a key of a wrong type, one more command finds out which: the error names it.
 """
@@ -43,31 +46,37 @@ meets a wrong one it may be half done. All other steps look first."""
 class Exchange(Generic[R]):
     """A script call under way. queue, consumer: for the messages of errors."""
 
-    __slots__ = ("_forgotten", "_met", "_told", "call", "consumer", "queue")
+    __slots__ = ("_forgotten", "_met", "_told", "call", "consumer", "queue", "teaches")
 
     def __init__(self, call: ScriptCall[R], queue: str = "", consumer: str = "") -> None:
         self.call = call
         self.queue = queue
         self.consumer = consumer
+        self.teaches = False
+        """Whether `command` teaches the server a script: it is not the call itself."""
         self._forgotten: Exception | None = None
         self._told = 0
         self._met: Exception | None = None  # a key of a wrong type
 
     def command(self) -> tuple[Arg, ...]:
-        """What to send now: the script by its hash, and its source once the server said that it
+        """What to send now: the script by its hash; its source first, once the server said that it
         does not know it (a restart, a flush, a new primary); that of the queue's kind, once a
         script said which it is."""
-        if self._met is not None:
-            look = types_met_by(self.call)
-            return ("EVAL", scripts.script(look.script).source, 2, *look.keys, *look.args)
-        call = self.call
         script = self._script()
-        if self._forgotten is None:
-            return ("EVALSHA", script.sha, 2, *call.keys, *call.args)
-        return ("EVAL", script.source, 2, *call.keys, *call.args)
+        if self.teaches:
+            return ("SCRIPT", "LOAD", script.source)
+        call: ScriptCall[Any] = self.call if self._met is None else types_met_by(self.call)
+        return ("EVALSHA", script.sha, 2, *call.keys, *call.args)
 
     def _script(self) -> scripts.Script:
+        if self._met is not None:
+            return scripts.script(types_met_by(self.call).script)
         return scripts.script(self.call.script, self._kind())
+
+    def goes_on(self, _reply: Any) -> bool:
+        """Whether a reply was none to the call itself: `command` is to be sent once more."""
+        taught, self.teaches = self.teaches, False
+        return taught
 
     def _kind(self) -> Kind:
         kind = KNOWN.get(self.call.key, PLAIN) if KNOWN else PLAIN
@@ -104,20 +113,19 @@ class Exchange(Generic[R]):
         `sent`: there was no connection to send it over. An error of the script itself names the
         line of its Lua file.
         """
+        if self._forgotten is None and isinstance(error, rx.NoScriptError):
+            self._forgotten, self.teaches = error, True
+            return None
         if self._met is not None:
             found = translate(error, url=url)
             return found if isinstance(found, RedisUnavailable) else self._damaged([])
         if is_wrong_type(error):
-            self._met = error
+            self._met, self._forgotten = error, None
             return None
         said = str(error) if isinstance(error, rx.ResponseError) else ""
         if said.startswith("KIND ") and self._told < _KINDS_MOST:
             return self._of_kind(said.removeprefix("KIND "), url)
-        if self._forgotten is None:
-            if isinstance(error, rx.NoScriptError):
-                self._forgotten = error
-                return None
-        elif error.__context__ is None and hasattr(self._forgotten, "earlier"):
+        if error.__context__ is None and hasattr(self._forgotten, "earlier"):
             error.__context__ = self._forgotten  # a repeat, as that one was: see `translate`
         if (
             isinstance(error, rx.ResponseError)

@@ -152,9 +152,10 @@ class AsyncConnection:
             except rx.ResponseError as error:
                 if (refusal := self.refused(exchange, error)) is not None:
                     raise refusal from error
-                await self.send(exchange.command())
             else:
-                return exchange.answered(reply)
+                if not exchange.goes_on(reply):
+                    return exchange.answered(reply)
+            await self.send(exchange.command())
 
     async def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str = ""
@@ -165,7 +166,8 @@ class AsyncConnection:
         exchange = Exchange(call, queue)
         async with self._turn:
             while True:
-                await self.send(exchange.command(), command)
+                together = () if exchange.teaches else (command,)
+                await self.send(exchange.command(), *together)
                 try:
                     reply = await self.read()
                 except rx.ResponseError as error:
@@ -174,7 +176,8 @@ class AsyncConnection:
                     if (refusal := self.refused(exchange, error)) is not None:
                         raise refusal from error
                 else:
-                    break
+                    if not exchange.goes_on(reply):
+                        break
             try:
                 seen = exchange.answered(reply)
             except QueueDamaged:

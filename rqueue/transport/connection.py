@@ -153,9 +153,10 @@ class Connection:
             except rx.ResponseError as error:
                 if (refusal := self.refused(exchange, error)) is not None:
                     raise refusal from error
-                self._send(exchange.command())
             else:
-                return exchange.answered(reply)
+                if not exchange.goes_on(reply):
+                    return exchange.answered(reply)
+            self._send(exchange.command())
 
     def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str = ""
@@ -165,7 +166,8 @@ class Connection:
         is refused, its reply is the error."""
         exchange = Exchange(call, queue)
         while True:
-            self._send(exchange.command(), command)
+            together = () if exchange.teaches else (command,)
+            self._send(exchange.command(), *together)
             try:
                 reply = self.read()
             except rx.ResponseError as error:
@@ -174,7 +176,8 @@ class Connection:
                 if (refusal := self.refused(exchange, error)) is not None:
                     raise refusal from error
             else:
-                break
+                if not exchange.goes_on(reply):
+                    break
         try:
             seen = exchange.answered(reply)
         except QueueDamaged:

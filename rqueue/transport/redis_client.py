@@ -173,7 +173,8 @@ def execute(client: redis.Redis, call: ScriptCall[R], *, queue: str = "") -> R:
                 raise refusal from error
             demoted = True  # perhaps: then a new connection leads to the new primary
         else:
-            return exchange.answered(reply)
+            if not exchange.goes_on(reply):
+                return exchange.answered(reply)
 
 
 def _never_sent(client: Any, error: Exception) -> bool:

@@ -131,6 +131,9 @@ class PendingCommands:
         except ServerError as error:
             self._lost(error, now)
             return
+        if exchange.goes_on(reply):
+            self._send(pending, exchange, now)
+            return
         self._sent = None
         self._found(now)
         try:

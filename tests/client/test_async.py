@@ -17,6 +17,7 @@ from rqueue.model.job import Delivery
 from rqueue.transport.async_connection import AsyncConnection, end
 from rqueue.transport.async_wake_listener import AsyncWakeListener
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 
 
@@ -63,7 +64,7 @@ def test_a_wait_may_be_cancelled(arun: Runs, server: EmbeddedRedis) -> None:
         async with queue.consumer(renew=False) as consumer:
             (job,) = await consumer.pull()
             await consumer.ack(job, 1)
-        assert await handle.result(5) == 1
+        assert await handle.result(PATIENCE) == 1
         assert await queue.pause()
         assert await queue.resume()
 

@@ -18,6 +18,7 @@ from rqueue.errors import ConfigError, ConnectionLost, LifecycleError
 from rqueue.tasks.decorator import task
 from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
 from rqueue.tasks.registry import Registry
+from tests.support.patience import PATIENCE
 from tests.support.pulling import pull_one
 
 registry = Registry()
@@ -39,7 +40,7 @@ def test_the_environment_is_enough(
     handle = at(queue_name).enqueue(1, b=2)
     with rqueue.queue(queue_name).consumer(renew=False) as consumer:
         consumer.ack(pull_one(consumer), 3)
-    assert handle.result(5) == 3
+    assert handle.result(PATIENCE) == 3
     assert rqueue.queue(queue_name) is rqueue.queue(queue_name)
     assert rqueue.queue().name == "default"
     assert rqueue.queue().redis is rqueue.queue(queue_name).redis

@@ -18,6 +18,7 @@ from rqueue.errors import RedisReadOnly
 from rqueue.inspector import Inspector
 from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
+from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 from tests.support.result_waits import LONGER_THAN_A_CALL_TRIES_S, WAITS, Waits
 from tests.workers.children import WorkerFixture, eventually
@@ -151,7 +152,7 @@ def test_who_waits_for_a_result_goes_on_waiting(
 
         def wait() -> None:
             try:
-                found.append(job.result(20))
+                found.append(job.result(PATIENCE))
             except Exception as error:
                 found.append(error)
 
@@ -177,7 +178,7 @@ def test_a_task_that_waits_for_a_result_goes_on_waiting(
     async def work(queue: Queue) -> object:
         async with AsyncQueue(queue_name, server.url) as aqueue:
             job = await aqueue.send("t")
-            task = asyncio.create_task(job.result(20))
+            task = asyncio.create_task(job.result(PATIENCE))
             while not _waits(queue, job.id):
                 await asyncio.sleep(0.01)
             with queue.redis.pipeline(transaction=True) as both:
@@ -211,7 +212,7 @@ def test_who_waits_on_a_server_that_becomes_a_replica_goes_on_waiting(
             with new.consumer(jobs=1, renew=False) as consumer:
                 (held,) = consumer.pull()
                 consumer.ack(held, "found")
-            assert waiting.result(20) == "found"
+            assert waiting.result(PATIENCE) == "found"
 
 
 @pytest.mark.parametrize("waits", WAITS)

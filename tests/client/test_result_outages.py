@@ -13,6 +13,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConnectionLost, UnknownJob
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.support.result_waits import LONGER_THAN_A_CALL_TRIES_S, WAITS, Waits
 
 pytestmark = pytest.mark.parametrize("waits", WAITS)
@@ -45,7 +46,7 @@ def test_a_wait_goes_on_through_a_restart(
         with queue.consumer(jobs=1, renew=False) as consumer:
             (held,) = consumer.pull()
             consumer.ack(held, "found")
-        assert waiting.result(10) == "found"
+        assert waiting.result(PATIENCE) == "found"
     # who waits for ever is told why, once
     told = [said for said in caplog.messages if f"the wait for job {job.id} goes on" in said]
     assert len(told) == (1 if timeout is None else 0)
@@ -65,7 +66,7 @@ def test_a_server_that_lost_the_job_says_so(
         server.kill()
         server.start()
         with pytest.raises(UnknownJob):
-            waiting.result(10)
+            waiting.result(PATIENCE)
 
 
 def test_a_wait_ends_with_its_time_while_redis_is_gone(

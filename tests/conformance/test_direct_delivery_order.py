@@ -1,8 +1,6 @@
 """Jobs that were delivered directly come before those pulled after them, in either order of
 reading."""
 
-import pytest
-
 from rqueue.client._sync.consumer import Consumer
 from rqueue.protocol.wake import Wake
 from rqueue.testing import move_time
@@ -117,7 +115,6 @@ def test_a_cancelled_delivery_is_in_no_way(q: QueueFixture) -> None:
     assert consumer.held == 1
 
 
-@pytest.mark.timeout(60)
 def test_a_recall_of_many_jobs_names_all_of_them(q: QueueFixture) -> None:
     """More than one reply can hold; in between one is cancelled."""
     consumer = q.join(7000)

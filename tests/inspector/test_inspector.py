@@ -124,7 +124,6 @@ def test_spread() -> None:
     assert found == stats.Spread(100, 50.0, 90.0, 99.0, 99.0)
 
 
-@pytest.mark.timeout(120)
 def test_a_moving_queue_has_no_findings(
     inspector: Inspector, client: redis.Redis, queue: Queue, consumer: Make
 ) -> None:

@@ -661,7 +661,6 @@ SEARCHED = [fault for fault in FAULTS if not fault.steps]
 PLAYED = [fault for fault in FAULTS if fault.steps]
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("fault", SEARCHED, ids=by_name)
 def test_the_search_finds(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
     scripts = frozen(tmp_path)

@@ -37,7 +37,6 @@ def machine(kind: type[Reading], client: redis.Redis, lua: Any) -> Any:
 
 
 @BOTH
-@pytest.mark.timeout(240)
 def test_what_comes_is_begun_in_order(
     kind: type[Reading], client: redis.Redis, tmp_path: Path
 ) -> None:

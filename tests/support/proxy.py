@@ -14,6 +14,8 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self
 
+from tests.support.patience import PATIENCE
+
 CHUNK = 65536
 
 
@@ -159,7 +161,7 @@ class Proxy:
         with self._lock:
             self._tasks.append((what, future))
         self._wake_out.send(b"x")
-        return future.result(10)
+        return future.result(PATIENCE)
 
     def _run(self) -> None:
         while not self._stopped:

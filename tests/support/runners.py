@@ -15,10 +15,8 @@ from typing import Protocol
 
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
+from tests.support.patience import PATIENCE
 from tests.workers.pools import Pool
-
-PATIENCE = 20.0
-"""Seconds that jobs may take to begin on a busy machine."""
 
 
 class Runner(Protocol):

@@ -23,6 +23,7 @@ from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.signature import OPTIONS
 from rqueue.tasks.task import AsyncTask, SyncTask
+from tests.support.patience import PATIENCE
 
 
 class Sent:
@@ -104,7 +105,7 @@ def test_enqueue_goes_to_the_enqueuer(registry: Registry, calls: Calls) -> None:
         return a + b
 
     handle = add.enqueue(1, b=2)
-    assert handle.result(1.0) == 3
+    assert handle.result(PATIENCE) == 3
     expected = Options(priority=7, max_deliveries=3)
     assert calls.calls == [JobRequest("add", (1,), {"b": 2}, expected, ("a", "b"), "sums")]
 

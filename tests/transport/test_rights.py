@@ -17,6 +17,7 @@ from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
 from tests.support.command_line import invoke
+from tests.support.patience import PATIENCE
 from tests.workers.pools import Pool
 
 DOCUMENTED = Path(__file__).resolve().parents[2] / "docs/servers.md"
@@ -73,10 +74,10 @@ def test_documented_rights_are_enough_for_a_pool(
     url = make_user("rqueue-worker", documented("rqueue-worker"))
     pool = make_pool(url, queues=["q"], app=["rqueue.cli.noop"])
     with Queue("q", private_server.url) as queue:
-        assert queue.send(NOOP).result(20) is None
+        assert queue.send(NOOP).result(PATIENCE) is None
         failing = queue.send(NOOP, kwargs={"no": 1}, options=Options(max_deliveries=1))
         with pytest.raises(errors.JobFailed):
-            failing.result(20)
+            failing.result(PATIENCE)
     assert pool.drained() == Exit.OK
     assert "Redis is gone" not in pool.log
 

@@ -22,6 +22,7 @@ from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import open_client, url_of
 from rqueue_workers.exit_codes import Exit
 from tests.support.command_line import invoke
+from tests.support.patience import PATIENCE
 from tests.support.redis_server import Servers
 from tests.support.sentinels import (
     NAME,
@@ -53,12 +54,12 @@ def test_a_sentinel_url_works_everywhere(
     async def ask() -> None:
         async with AsyncQueue("q", behind.url) as queue:
             job = await queue.send(NOOP)
-            assert await job.result(20) is None
+            assert await job.result(PATIENCE) is None
 
     def all_work() -> None:
         with Queue("q", behind.url) as queue, queue.putter() as putter:
-            assert queue.send(NOOP).result(20) is None
-            assert putter.put(NOOP).result(20) is None
+            assert queue.send(NOOP).result(PATIENCE) is None
+            assert putter.put(NOOP).result(PATIENCE) is None
         asyncio.run(ask())
         with Inspector(behind.url) as inspector:
             assert "q" in inspector.queue_names()
@@ -71,9 +72,9 @@ def test_a_sentinel_url_works_everywhere(
 
     all_work()
     with Queue("q", behind.url) as queue:
-        queue.send(NOOP).result(20)
+        queue.send(NOOP).result(PATIENCE)
         _, named_at = behind.kill_primary()
-        _enqueued(queue, "after").result(20)
+        _enqueued(queue, "after").result(PATIENCE)
         assert time.monotonic() - named_at < 5
     behind.bring_back()
     all_work()
@@ -211,7 +212,7 @@ def fail_over(
             seen = len(producer.confirmed)
             until(lambda seen=seen: len(producer.confirmed) > seen + 20, "load", 30)  # type: ignore[misc]
             _, named_at = behind.kill_primary()
-            _enqueued(queue, f"probe-{number}").result(30)
+            _enqueued(queue, f"probe-{number}").result(PATIENCE)
             resumed.append(time.monotonic() - named_at)
             behind.bring_back()
         producer.stopping.set()
@@ -233,7 +234,6 @@ def fail_over(
     return resumed, len(lost)
 
 
-@pytest.mark.timeout(120)
 def test_a_failover_under_load_loses_nothing_that_a_replica_has(
     behind: BehindSentinels, make_pool: Callable[..., Pool]
 ) -> None:

@@ -8,6 +8,7 @@ from rqueue import AsyncJobHandle, JobHandle
 from rqueue.model.job import JobState
 from rqueue.tasks.decorator import task
 from rqueue.tasks.task import AsyncTask, SyncTask
+from tests.support.patience import PATIENCE
 
 
 @task
@@ -32,7 +33,7 @@ async def ping() -> float:
 # what is right
 assert_type(add(1, 2), int)
 assert_type(add.enqueue(1, b=2), JobHandle[int])
-assert_type(add.enqueue(1).result(5.0), int)
+assert_type(add.enqueue(1).result(PATIENCE), int)
 assert_type(add.options(priority=9).enqueue(1), JobHandle[int])
 assert_type(add.delay(1.5, 1, 2), JobHandle[int])
 assert_type(add.enqueue_at(timedelta(hours=1), 1), JobHandle[int])

@@ -21,6 +21,7 @@ from rqueue import (
     task,
 )
 from rqueue.tasks.enqueuer import AsyncEnqueuer, Enqueuer
+from tests.support.patience import PATIENCE
 
 
 @task
@@ -38,7 +39,7 @@ mail = Queue("mail")
 assert_type(connect("redis://localhost"), Queue)
 assert_type(queue("mail"), Queue)
 assert_type(mail.enqueue(add, 1, b=2), JobHandle[int])
-assert_type(mail.enqueue(add, 1).result(5), int)
+assert_type(mail.enqueue(add, 1).result(PATIENCE), int)
 assert_type(mail.enqueue(fetch, "x").result(), bytes)
 assert_type(mail.enqueue(add.options(priority=9), 1), JobHandle[int])
 assert_type(mail.enqueue("other.task", 1, x=2), JobHandle[Any])

@@ -17,9 +17,9 @@ from rqueue.tasks.options import Options
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import READY, StatusPage
 from rqueue_workers.worker import worker
+from tests.support.patience import PATIENCE
 
 APP = "tests.workers.child_app"
-PATIENCE = 15.0
 
 
 def eventually(look: Callable[[], Any], what: str = "it", patience: float = PATIENCE) -> Any:
@@ -124,9 +124,11 @@ class WorkerFixture:
 
     def hear(self, key: str) -> str:
         """The next thing that a job says."""
-        heard = self.redis.blpop([key], PATIENCE)
-        assert heard is not None, f"nothing heard on {key}: {[c.log for c in self.children]}"
-        return heard[1].decode()
+        for _ in range(round(PATIENCE / 4)):  # the client's own timeout is shorter
+            heard = self.redis.blpop([key], 4)
+            if heard is not None:
+                return heard[1].decode()
+        raise AssertionError(f"nothing heard on {key}: {[c.log for c in self.children]}")
 
     def go(self, key: str) -> None:
         self.redis.rpush(key + ":go", 1)

@@ -20,11 +20,10 @@ from rqueue.client._sync.queue import Queue
 from rqueue.model.job import Header, parse_value
 from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = "tests.workers.supervisor_app"
-PATIENCE = 20.0
-"""Seconds that anything may take on a busy machine before the test fails."""
 
 
 class Pool:
@@ -98,8 +97,8 @@ def eventually(
 
 def pop(client: redis.Redis, key: str) -> str:
     """Wait for the next element of a list."""
-    for _ in range(5):  # the client's own timeout is shorter than our patience
-        found: Any = client.blpop([key], PATIENCE / 5)
+    for _ in range(round(PATIENCE / 4)):  # the client's own timeout is shorter than our patience
+        found: Any = client.blpop([key], 4)
         if found is not None:
             return str(found[1].decode())
     raise AssertionError(f"nothing came in {key}")

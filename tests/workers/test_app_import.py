@@ -10,7 +10,8 @@ import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue_workers.worker.app_import import AppError, doubts, import_app
-from tests.workers.pools import PATIENCE, Pool
+from tests.support.patience import PATIENCE
+from tests.workers.pools import Pool
 
 Make = Callable[..., Pool]
 APP = "tests.workers.supervisor_app"

@@ -12,6 +12,7 @@ from rqueue.errors import QueueDamaged
 from rqueue.inspector import Doctor
 from rqueue.protocol.commands import Put
 from rqueue_workers.exit_codes import Exit
+from tests.support.patience import PATIENCE
 from tests.workers.pools import Pool, eventually, go, pop, started
 
 MakePool = Callable[..., Pool]
@@ -72,7 +73,7 @@ def test_the_other_queues_go_on(
     pool.said("works again")
     if key != "jobs":  # where they are gone, the job's outcome has no job any more
         go(client, queue.name, "again")  # it may have to run again
-        assert held.result(15) in ("done", "again")
+        assert held.result(PATIENCE) in ("done", "again")
     queue.enqueue("note", queue.name, "back")
     eventually(lambda: b"back" in client.lrange(queue.name, 0, -1), lambda: pool.log)
     other.enqueue("note", other.name, "too")
@@ -108,7 +109,7 @@ def test_a_pool_without_a_sound_queue_waits_for_one(
     pool.said(LEFT_ALONE)
     repair(queue)
     assert pop(client, queue.name) == "waits"
-    job.result(15)
+    job.result(PATIENCE)
     told_once(pool, name)
     overwrite(queue, "interested")
     assert pool.drained() == Exit.OK

@@ -3,6 +3,7 @@
 import time
 
 from rqueue.client._sync.queue import Call
+from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture, eventually
 
 
@@ -14,7 +15,7 @@ def test_as_many_jobs_at_once_as_threads(workers: WorkerFixture) -> None:
     assert len(child.page.running()) == 3
     assert workers.redis.llen(keys[3]) == 0
     workers.go(keys[1])
-    assert jobs[1].result(10) == "through"
+    assert jobs[1].result(PATIENCE) == "through"
     assert workers.hear(keys[3]) == "3"
     for key in keys:
         workers.go(key)
@@ -29,14 +30,14 @@ def test_jobs_that_no_thread_is_free_for_go_to_another_worker(workers: WorkerFix
     workers.hear(key)
     job = workers.send("c.pid")
     other = workers.child(threads=1)
-    assert job.result(10) == other.pid
+    assert job.result(PATIENCE) == other.pid
     workers.go(key)
 
 
 def test_threads_know_their_jobs(workers: WorkerFixture) -> None:
     workers.child(threads=2)
     job = workers.send("c.context", "x")
-    told = job.result(10)
+    told = job.result(PATIENCE)
     assert told["id"] == job.id
     assert told["thread"].startswith("rqueue-")
 
@@ -59,7 +60,7 @@ def test_async_jobs_run_beside_each_other(workers: WorkerFixture) -> None:
     assert len(child.page.running()) == 20
     for key in reversed(keys):
         workers.go(key)
-    assert [job.result(10) for job in jobs] == ["through"] * 20
+    assert [job.result(PATIENCE) for job in jobs] == ["through"] * 20
 
 
 def test_a_hundred_slots_are_kept_busy(workers: WorkerFixture) -> None:
@@ -77,7 +78,7 @@ def test_a_hundred_slots_are_kept_busy(workers: WorkerFixture) -> None:
 def test_an_async_job_knows_itself(workers: WorkerFixture) -> None:
     workers.child()
     jobs = [workers.send("c.acontext") for _ in range(10)]
-    assert [job.result(10) for job in jobs] == [job.id for job in jobs]
+    assert [job.result(PATIENCE) for job in jobs] == [job.id for job in jobs]
 
 
 def test_a_long_sync_job_does_not_block_async_ones(workers: WorkerFixture) -> None:
@@ -91,7 +92,7 @@ def test_a_long_sync_job_does_not_block_async_ones(workers: WorkerFixture) -> No
         assert workers.hear(key) == str(i)
     assert workers.counts().held == 1 or eventually(lambda: workers.counts().held == 1)
     workers.go(key)
-    assert gate.result(10) == "through"
+    assert gate.result(PATIENCE) == "through"
 
 
 def test_a_full_loop_does_not_block_sync_jobs(workers: WorkerFixture) -> None:

@@ -6,7 +6,8 @@ import psutil
 import pytest
 
 from rqueue.client._sync.queue import Queue
-from tests.workers.pools import PATIENCE, Pool, eventually
+from tests.support.patience import PATIENCE
+from tests.workers.pools import Pool, eventually
 
 Make = Callable[..., Pool]
 APP = ["tests.workers.misuse_app"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture, eventually
 
 
@@ -25,9 +26,9 @@ def test_a_long_job_keeps_nobody_waiting(workers: WorkerFixture) -> None:
     assert page == [job.id for job in short]
     assert {job.attempts for job in _waiting(workers)} == {0}
     workers.child()
-    assert [job.result(10) for job in short] == [0, 1, 2, 3, 4]
+    assert [job.result(PATIENCE) for job in short] == [0, 1, 2, 3, 4]
     workers.go(key)
-    assert long.result(10) == "through"
+    assert long.result(PATIENCE) == "through"
 
 
 def _waiting(workers: WorkerFixture) -> list[object]:
@@ -58,7 +59,7 @@ def test_what_ended_before_a_long_job_is_settled_while_that_runs(workers: Worker
     workers.queue.resume()
     workers.hear(key)
     begun = time.monotonic()
-    assert done.result(10) == "quick"
+    assert done.result(PATIENCE) == "quick"
     assert time.monotonic() - begun < 5  # some ms, on a machine with nothing else to do
     workers.go(key)
 

@@ -12,7 +12,8 @@ import pytest
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError
 from rqueue_workers.pool.host import Pidfile
-from tests.workers.pools import PATIENCE, ROOT, Pool, eventually
+from tests.support.patience import PATIENCE
+from tests.workers.pools import ROOT, Pool, eventually
 
 Make = Callable[..., Pool]
 

@@ -6,6 +6,7 @@ import orjson
 
 from rqueue.protocol.commands import Put
 from tests.support.hostile import HOSTILE, STORABLE, false_lines, steers
+from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture, eventually
 
 
@@ -22,7 +23,7 @@ def test_a_worker_s_log_is_lines_of_text(workers: WorkerFixture) -> None:
         for name, call in calls.items()
     ]
     workers.queue.enqueue_puts([*puts, Put("last", b'["c.noop"]')])
-    workers.queue.job("last").result(10)
+    workers.queue.job("last").result(PATIENCE)
     eventually(lambda: workers.queue.counts().dead == 2, "two dead letters")
     eventually(lambda: "-later" in worker.log_file.read_text(), "the failure in the log")
     eventually(lambda: workers.queue.counts().parked == 1, "the unknown one is parked")

@@ -12,6 +12,7 @@ from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
+from tests.support.patience import PATIENCE
 from tests.workers.pools import Pool, Watched, causes, eventually, go, header, noted, started
 from tests.workers.test_poison import rows
 
@@ -54,6 +55,6 @@ def test_outages_that_end_leases_make_no_dead_letters(
     started(client, queue_name)
     assert header(queue, job.id).crashes == 1
     go(client, queue_name)
-    assert job.result(10) == "done"
+    assert job.result(PATIENCE) == "done"
     assert job.state() is JobState.DONE
     assert other.drained() == Exit.OK

@@ -3,6 +3,7 @@
 import psutil
 
 from rqueue_workers.status_page import DRAIN, DRAINING, LEAVING, STOP
+from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture, eventually
 
 
@@ -23,7 +24,7 @@ def test_running_jobs_are_finished_and_unstarted_ones_released(workers: WorkerFi
     eventually(lambda: workers.counts().ready == 3, "the give-back")
     workers.go(key)
     assert child.wait() == 0
-    assert jobs[0].result(1) == "through"
+    assert jobs[0].result(PATIENCE) == "through"
     assert workers.counts().ready == 3
 
 
@@ -37,7 +38,7 @@ def test_a_long_job_in_the_main_thread_may_finish(workers: WorkerFixture) -> Non
     late = workers.send("c.echo", 1)
     workers.go(key)
     assert child.wait() == 0
-    assert job.result(1) == "through"
+    assert job.result(PATIENCE) == "through"
     assert workers.counts().ready == 1
     assert late.id
 
@@ -54,7 +55,7 @@ def _overdue(workers: WorkerFixture, task: str, **options: object) -> None:
     again = workers.child()
     workers.hear(key)
     workers.go(key)
-    assert job.result(10) == "through"
+    assert job.result(PATIENCE) == "through"
     (row,) = [row for row in workers.history() if row["outcome"] == "ack"]
     assert (row["attempts"], row["deliveries"]) == (0, 1)
     assert again.leave() == 0
@@ -102,7 +103,7 @@ def test_a_worker_leaves_after_so_many_jobs(workers: WorkerFixture) -> None:
     jobs = [workers.send("c.echo", i) for i in range(5)]
     assert child.wait() == 0
     assert child.page.phase == LEAVING
-    assert [job.result(1) for job in jobs[:3]] == [0, 1, 2]
+    assert [job.result(PATIENCE) for job in jobs[:3]] == [0, 1, 2]
     assert workers.counts().ready == 2
     assert "3 jobs" in child.log
 

@@ -4,13 +4,14 @@ import orjson
 import pytest
 
 from rqueue.errors import JobCancelled, JobFailed
+from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture, eventually
 
 
 def failure(workers: WorkerFixture, task: str) -> dict[str, object]:
     job = workers.send(task)
     with pytest.raises(JobFailed):
-        job.result(10)
+        job.result(PATIENCE)
     cause = workers.redis.hget(workers.queue.keys.causes, job.id)
     return orjson.loads(cause)
 
@@ -35,7 +36,7 @@ def test_an_async_job_is_cancelled(workers: WorkerFixture) -> None:
 def test_the_limit_of_the_job_wins(workers: WorkerFixture) -> None:
     workers.child()
     job = workers.send("c.tidy", soft_limit=0.02)
-    assert job.result(10) == "tidied up after 0.02"
+    assert job.result(PATIENCE) == "tidied up after 0.02"
 
 
 def test_the_supervisor_can_read_the_hard_limit(workers: WorkerFixture) -> None:
@@ -47,7 +48,7 @@ def test_the_supervisor_can_read_the_hard_limit(workers: WorkerFixture) -> None:
     assert running.id == job.id
     assert running.deadline == pytest.approx(running.started + 30)
     workers.go(key)
-    assert job.result(10) == "through"
+    assert job.result(PATIENCE) == "through"
     eventually(lambda: not worker.page.running(), "an empty page")
 
 
@@ -62,7 +63,7 @@ def test_a_cancelled_sync_job_is_told_and_its_outcome_drops(
     assert job.cancel()
     assert workers.hear(key) == "cancelled"
     with pytest.raises(JobCancelled):
-        job.result(10)
+        job.result(PATIENCE)
     assert workers.result("c.echo", 2) == 2
     assert "dropped" not in worker.log
     assert [row["outcome"] for row in workers.history() if row["id"] == job.id] == ["cancelled"]
@@ -88,7 +89,7 @@ def test_a_cancelled_job_that_had_not_begun_never_does(workers: WorkerFixture) -
     workers.hear(key)
     assert job.cancel()
     workers.go(key)
-    assert gate.result(10) == "through"
+    assert gate.result(PATIENCE) == "through"
     workers.settled()
     assert workers.redis.llen(key) == 0
 
@@ -97,6 +98,6 @@ def test_a_limit_leaves_nothing_behind_in_the_interpreter(workers: WorkerFixture
     """CPython 3.11 keeps a flag for an exception that another thread is to raise, and where it
     stays set, each call of the process stops to look for one: a profiler never gets beyond."""
     workers.child(threads=1)
-    assert workers.send("c.profile", 3).result(20) == 3
-    assert workers.send("c.tidy", soft_limit=0.02).result(20)
-    assert workers.send("c.profile", 3).result(20) == 3
+    assert workers.send("c.profile", 3).result(PATIENCE) == 3
+    assert workers.send("c.tidy", soft_limit=0.02).result(PATIENCE)
+    assert workers.send("c.profile", 3).result(PATIENCE) == 3

@@ -8,7 +8,8 @@ import pytest
 from rqueue.client._sync.queue import Call, Queue
 from rqueue.errors import JobFailed
 from rqueue.tasks.options import Options
-from tests.workers.pools import PATIENCE, Pool, eventually
+from tests.support.patience import PATIENCE
+from tests.workers.pools import Pool, eventually
 
 Make = Callable[..., Pool]
 APP = ["tests.workers.misuse_app"]

@@ -17,6 +17,7 @@ from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.busy import busy
+from tests.support.patience import PATIENCE
 from tests.workers.children import APP, ChildProcess, WorkerFixture, eventually
 from tests.workers.pools import Pool, Watched
 from tests.workers.pools import started as started_job
@@ -46,7 +47,7 @@ def test_a_job_that_ends_while_redis_is_gone_is_settled_when_it_is_back(
     file.touch()
     eventually(lambda: "Redis is gone" in child.log, "a word about it")
     lone.start()
-    assert job.result(15) == "found"
+    assert job.result(PATIENCE) == "found"
     assert frail.result("c.echo", 1) == 1
     assert child.log.count("Redis is gone") == 1
     assert child.log.count("Redis is back") == 1
@@ -67,7 +68,7 @@ def test_a_server_that_loads_its_data_is_waited_for(
     lone.stop()
     make_server(directory=lone.directory, config={"key-load-delay": 500})
     assert frail.redis.info("errorstats")["errorstat_LOADING"]["count"] > 0
-    assert job.result(15) == 2
+    assert job.result(PATIENCE) == 2
     assert frail.result("c.echo", 3) == 3
     assert child.log.count("Redis is gone") == 1
     assert child.log.count("Redis is back") == 1
@@ -83,7 +84,7 @@ def test_a_server_that_is_full_is_drained(frail: WorkerFixture, threads: int) ->
     with pytest.raises(RedisOutOfMemory):
         frail.send("c.echo", 1)
     with pytest.raises(RedisOutOfMemory):
-        jobs[0].result(15)  # who waits says so in Redis
+        jobs[0].result(PATIENCE)  # who waits says so in Redis
     child = frail.child(threads=threads)
     frail.settled()
     assert [job.result(0) for job in jobs] == list(range(40))
@@ -226,10 +227,10 @@ def test_a_server_that_a_script_keeps_busy_is_waited_for(
             with pytest.raises(RedisBusy):
                 frail.send("c.echo", 1)
             with pytest.raises(RedisBusy):
-                job.result(5)
+                job.result(PATIENCE)
             assert not kept.wait_stored(0.1)
-        assert job.result(15) == "found"
-        assert kept.result(15) == 2
+        assert job.result(PATIENCE) == "found"
+        assert kept.result(PATIENCE) == 2
         assert putter.failed == 0
     assert "a bug in rqueue" not in child.log
     assert child.log.count("Redis is gone") == 1
@@ -254,7 +255,7 @@ def test_results_after_the_end_of_the_lease_are_dropped(
     _end_leases(workers)
     assert workers.counts().ready == 1
     file.touch()
-    assert job.result(15) == "found"
+    assert job.result(PATIENCE) == "found"
     eventually(lambda: "1 outcome came too late" in child.log, "the warning")
     assert child.page.rejoins == 1
     done = [row for row in workers.history() if row["outcome"] == "ack"]
@@ -287,7 +288,7 @@ def test_an_idle_worker_that_lost_its_lease_joins_again(workers: WorkerFixture) 
     workers.redis.rpush(workers.queue.keys.wake(f"{child.base}.0"), "w")
     workers.settled()
     assert child.page.rejoins == 1
-    assert workers.queue.at(other).send("c.echo", (2,)).result(10) == 2
+    assert workers.queue.at(other).send("c.echo", (2,)).result(PATIENCE) == 2
 
 
 def _end_leases(workers: WorkerFixture) -> None:
@@ -306,7 +307,7 @@ def test_a_worker_that_dies_while_redis_is_busy_is_mourned_when_it_is_not(
             worker.kill()
             pool.said("has kept Redis busy")
         with pytest.raises(JobFailed) as failed:
-            job.result(10)
+            job.result(PATIENCE)
         assert failed.value.type == "SIGKILL"
         assert "ERROR cannot take back" not in pool.log
         assert pool.drained() == 0

@@ -16,6 +16,7 @@ from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.testing import move_time
+from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture, eventually
 
 
@@ -34,13 +35,13 @@ def test_results_come_back(workers: WorkerFixture) -> None:
     assert workers.result("c.echo", {"a": [1, None, "ü"]}) == {"a": [1, None, "ü"]}
     assert workers.result("c.noop") is None
     kwargs = workers.queue.send("c.echo", (), {"value": 7})
-    assert kwargs.result(10) == 7
+    assert kwargs.result(PATIENCE) == 7
 
 
 def test_a_failure_comes_again_until_it_succeeds(workers: WorkerFixture) -> None:
     workers.child()
     job = workers.send("c.flaky", f"{workers.name}:n", 2)
-    assert job.result(10) == "at last"
+    assert job.result(PATIENCE) == "at last"
     rows = eventually(lambda: len(found := rows_of(workers, job.id)) == 3 and found, "three rows")
     assert [row["outcome"] for row in rows] == ["retry", "retry", "ack"]
     assert [row["attempts"] for row in rows] == [0, 1, 2]
@@ -53,7 +54,7 @@ def test_the_last_attempt_is_followed_by_death_and_says_why(workers: WorkerFixtu
     worker = workers.child()
     job = workers.send("c.fail", "broken pipe", max_deliveries=3)
     with pytest.raises(JobFailed):
-        job.result(10)
+        job.result(PATIENCE)
     cause = dead(workers, job.id)
     assert cause["type"] == "tests.workers.child_app.OddError"
     assert cause["message"] == "broken pipe"
@@ -132,7 +133,7 @@ def test_history_calls_it_dead_and_the_letter_says_why(
     workers.child()
     job = workers.send(*call, max_deliveries=most)
     with pytest.raises(JobFailed) as failed:
-        job.result(10)
+        job.result(PATIENCE)
     assert failed.value.why == why
     assert why_dead(dead(workers, job.id)) == why
     last = [row["outcome"] for row in rows_of(workers, job.id)][-1]
@@ -229,7 +230,7 @@ def test_what_cannot_be_decoded_goes_to_the_dead_letters_as_it_is(workers: Worke
     workers.queue.resume()
     assert dead(workers, bad.id)["kind"] == "undecodable"
     assert workers.redis.hget(workers.queue.keys.jobs, bad.id).endswith(b";" + raw)
-    assert [good.result(10), other.result(10)] == [0, 2]
+    assert [good.result(PATIENCE), other.result(PATIENCE)] == [0, 2]
     assert workers.result("c.echo", 1) == 1
 
 
@@ -255,7 +256,7 @@ def test_signed_jobs_run_and_all_others_are_refused(workers: WorkerFixture) -> N
     cause = dead(workers, forged)
     assert (cause["kind"], cause["type"]) == ("forged", "rqueue.errors.Forged")
     signing = type(workers.queue)(workers.name, redis=workers.redis, settings=settings)
-    assert signing.send("c.echo", (3,)).result(10) == 3
+    assert signing.send("c.echo", (3,)).result(PATIENCE) == 3
 
 
 def test_a_signature_covers_what_the_queue_knows_of_a_job(workers: WorkerFixture) -> None:
@@ -273,7 +274,7 @@ def test_a_signature_covers_what_the_queue_knows_of_a_job(workers: WorkerFixture
     later = signing.send("c.echo", (4,), options=Options(delay_ms=3_600_000))
     workers.child(settings=settings)
     assert "it is for priority 3, the job has 9" in dead(workers, lifted.id)["message"]
-    assert copied.result(10) == 2
+    assert copied.result(PATIENCE) == 2
     # all that is left of it goes, as it would in ten minutes; then the copy is put in again
     workers.redis.delete(workers.queue.keys.ended, workers.queue.keys.ended_old)
     move_time(workers.queue, SIGNED_WITHIN_MS + 1000)
@@ -283,7 +284,7 @@ def test_a_signature_covers_what_the_queue_knows_of_a_job(workers: WorkerFixture
     assert workers.queue.promote(later.id) == 1
     eventually(lambda: workers.counts().scheduled == 1, "the job to wait again")
     assert signing.promote(later.id) == 1
-    assert later.result(10) == 4
+    assert later.result(PATIENCE) == 4
 
 
 def test_signed_jobs_of_all_priorities_run_where_a_queue_has_few_levels(
@@ -294,7 +295,7 @@ def test_signed_jobs_of_all_priorities_run_where_a_queue_has_few_levels(
     signing.configure(priorities=3)
     jobs = [signing.send("c.echo", (p,), options=Options(priority=p)) for p in range(10)]
     workers.child(settings=settings)
-    assert [job.result(10) for job in jobs] == list(range(10))
+    assert [job.result(PATIENCE) for job in jobs] == list(range(10))
 
 
 def test_an_unknown_task_waits_for_a_worker_that_knows_it(
@@ -303,12 +304,12 @@ def test_an_unknown_task_waits_for_a_worker_that_knows_it(
     old = workers.child(app=("tests.workers.child_app_old",))
     job = workers.send("c.echo", 5)
     behind = workers.send("old.only")
-    assert behind.result(10) == "old"  # the jobs behind it pass
+    assert behind.result(PATIENCE) == "old"  # the jobs behind it pass
     eventually(lambda: workers.counts().parked == 1, "a parked job")
     assert workers.counts().dead == 0
     assert "c.echo" in old.log
     workers.child()  # the deploy: it takes at once what was waiting for it
-    assert job.result(10) == 5
+    assert job.result(PATIENCE) == 5
     (parked, done) = rows_of(workers, job.id)
     assert (parked["outcome"], parked["error"], done["outcome"]) == ("park", "UnknownTask", "ack")
     assert done["attempts"] == 0
@@ -317,7 +318,7 @@ def test_an_unknown_task_waits_for_a_worker_that_knows_it(
 def test_a_job_knows_itself(workers: WorkerFixture) -> None:
     worker = workers.child()
     job = workers.send("c.context", "x", headers={"trace": "abc"})
-    told = job.result(10)
+    told = job.result(PATIENCE)
     assert told == {
         "id": job.id,
         "task": "c.context",
@@ -332,7 +333,7 @@ def test_a_job_knows_itself(workers: WorkerFixture) -> None:
 def test_rows_say_what_happened_and_when(workers: WorkerFixture) -> None:
     worker = workers.child()
     job = workers.send("c.echo", "four", priority=7)
-    job.result(10)
+    job.result(PATIENCE)
     (row,) = eventually(lambda: workers.history(), "history")
     assert row["id"] == job.id
     assert (row["task"], row["queue"], row["outcome"]) == ("c.echo", workers.name, "ack")

@@ -18,6 +18,7 @@ from rqueue.model.job import JobState
 from rqueue.tasks.options import Options
 from rqueue.tasks.retry import RetryPolicy
 from rqueue_workers.exit_codes import Exit
+from tests.support.patience import PATIENCE
 from tests.workers.pools import Pool, Watched, causes, eventually, header, noted, pop, started
 
 MakePool = Callable[..., Pool]
@@ -131,7 +132,7 @@ def test_what_runs_for_long_is_known_when_its_host_dies(
     assert row["finished"] - row["started"] >= 1000, "the lease, at least"
     assert (row["attempts"], row["deliveries"]) == (0, 0)
     client.rpush(f"{queue_name}:go", "done")
-    assert long.result(10) == "done"
+    assert long.result(PATIENCE) == "done"
     eventually(lambda: all(job.state() is JobState.DONE for job in behind))
     assert oldest.state() is JobState.DONE
     assert other.drained() == Exit.OK
@@ -147,7 +148,7 @@ def test_killed_attempts_have_times(
     for _ in range(2):
         started(client, queue_name)
     with pytest.raises(JobFailed):
-        slow.result(15)
+        slow.result(PATIENCE)
     (first,) = [row for row in rows(queue, "dead") if row["id"] == crashed.id]
     again, last = [row for row in rows(queue, "crash", "dead") if row["id"] == slow.id]
     assert (again["outcome"], last["outcome"]) == ("crash", "dead")
@@ -167,7 +168,7 @@ def test_the_limits_of_a_task_hold_for_jobs_that_came_by_its_name(
     job = queue.send(name, [queue_name])
     pool = make_pool(app=[APP])
     with pytest.raises(JobFailed):
-        job.result(15)
+        job.result(PATIENCE)
     assert client.llen(queue_name) == runs
     assert pool.drained() == Exit.OK
 
@@ -180,7 +181,7 @@ def test_a_task_may_allow_more_attempts_than_its_queue(
     job = queue.send("sturdy", [queue_name], {}, Options(retry=at_once))
     pool = make_pool(app=[APP])
     with pytest.raises(JobFailed):
-        job.result(15)
+        job.result(PATIENCE)
     assert client.llen(queue_name) == 12
     assert pool.drained() == Exit.OK
 
@@ -194,7 +195,7 @@ def test_queue_pool_and_job_set_how_often_a_job_may_crash(
     job = queue.send("die_alone", [queue_name], {}, own)
     pool = make_pool(app=[APP], max_crashes=1 if who == "pool" else 0)
     with pytest.raises(JobFailed):
-        job.result(15)
+        job.result(PATIENCE)
     assert client.llen(queue_name) == 1
     assert pool.drained() == Exit.OK
 

@@ -5,6 +5,7 @@ import pytest
 from rqueue.errors import QueueDamaged
 from rqueue_workers.worker.damage import Damage
 from rqueue_workers.worker.queue_polling import QueuePolling
+from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture, eventually
 
 
@@ -14,7 +15,7 @@ def test_all_queues_are_served(workers: WorkerFixture, strict: bool) -> None:
     workers.child(queues=tuple(names), strict=strict)
     queues = [workers.queue.at(name) for name in names]
     for queue in (*queues, *reversed(queues)):
-        assert queue.send("c.echo", (queue.name,)).result(10) == queue.name
+        assert queue.send("c.echo", (queue.name,)).result(PATIENCE) == queue.name
     assert {row["queue"] for row in workers.history(names[1])} == {names[1]}
 
 
@@ -54,7 +55,7 @@ def test_a_later_queue_does_not_starve_in_a_subscription_whose_turn_does_not_com
     workers.hear(key)
     job = second.send("c.pid")
     other = workers.child(queues=(names[1],))
-    assert job.result(10) == other.pid
+    assert job.result(PATIENCE) == other.pid
     workers.go(key)
 
 

@@ -21,6 +21,7 @@ from rqueue.protocol import commands
 from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
+from tests.support.patience import PATIENCE
 from tests.workers.pools import APP, ROOT, Pool, Watched, eventually, go, header, pop, started
 
 MakePool = Callable[..., Pool]
@@ -118,12 +119,12 @@ def test_a_job_past_its_hard_limit_is_killed_and_it_alone_is_charged(
     first = started(client, queue_name)
     assert started(client, f"{queue_name}-2") != first
     with pytest.raises(JobFailed) as failed:
-        slow.result(5)
+        slow.result(PATIENCE)
     assert (failed.value.kind, failed.value.type) == ("time_limit", "HardTimeLimit")
     assert "0.3 s" in failed.value.remote_message
     assert header(queue, behind.id).attempts == 0
     go(client, f"{queue_name}-2")
-    assert behind.result(5) == "done"
+    assert behind.result(PATIENCE) == "done"
 
 
 def test_a_recycled_worker_is_replaced(

@@ -24,6 +24,7 @@ from rqueue.transport.lease_renewer import renewal_interval
 from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.workers.pools import Pool, Watched, causes, eventually, go, header, noted, pop, started
 
 MakePool = Callable[..., Pool]
@@ -63,7 +64,7 @@ def test_a_killed_worker_loses_nothing_and_only_the_running_job_is_charged(
     assert [header(queue, job.id).attempts for job in behind] == [0] * 12
     go(client, queue_name)
     assert [pop(client, queue_name) for _ in range(12)] == [str(i) for i in range(12)]
-    assert running.result(5) == "done"
+    assert running.result(PATIENCE) == "done"
     assert f"(process {worker.pid}) was killed by SIGKILL; it ran {running.id}" in pool.log
     assert pool.drained() == Exit.OK
 
@@ -81,8 +82,8 @@ def test_a_worker_of_several_queues_is_reclaimed_in_each_of_them(
     assert causes(second, running.id) == [("crash", "SIGKILL")]
     assert causes(first, waiting.id) == []
     go(client, queue_name)
-    assert running.result(10) == "done"
-    assert waiting.result(10) is None
+    assert running.result(PATIENCE) == "done"
+    assert waiting.result(PATIENCE) is None
     for served in (first, second):
         assert execute(client, commands.counts(served.keys)).held == 0
 
@@ -98,11 +99,11 @@ def test_a_job_that_kills_its_workers_ends_in_the_dead_letters_with_the_cause(
     pool = make_pool()
     assert pop(client, queue_name) == "alive"
     with pytest.raises(JobFailed) as failed:
-        poison.result(10)
+        poison.result(PATIENCE)
     assert (failed.value.kind, failed.value.type) == ("crash", type_)
     assert client.llen(f"{queue_name}-poison") == 3
     assert ends(queue, poison.id) == ["dead"]
-    assert behind.result(5) is None
+    assert behind.result(PATIENCE) is None
     assert pool.drained() == Exit.OK
 
 
@@ -137,7 +138,7 @@ def test_without_their_supervisor_workers_finish_what_runs_and_leave(
     pool.said(f"worker process {worker.pid}: the supervisor is gone; leaving")
     go(client, queue_name)
     worker.ended()
-    assert running.result(5) == "done"
+    assert running.result(PATIENCE) == "done"
     assert client.zcard(queue.keys.consumers) == 0
     make_pool()
     assert pop(client, queue_name) == "taken over"
@@ -155,7 +156,7 @@ def test_without_their_supervisor_workers_release_at_the_end_of_a_lease_what_sti
     make_pool()
     started(client, queue_name)
     go(client, queue_name)
-    assert running.result(10) == "done"
+    assert running.result(PATIENCE) == "done"
 
 
 def test_without_its_supervisor_a_worker_loses_its_lease_and_another_pool_takes_over(
@@ -174,7 +175,7 @@ def test_without_its_supervisor_a_worker_loses_its_lease_and_another_pool_takes_
     assert causes(queue, running.id) == [("crash", "LeaseEnded")]
     go(client, queue_name)
     go(client, queue_name)  # the old worker may be listening too, and is not believed
-    assert running.result(10) == "done"
+    assert running.result(PATIENCE) == "done"
     assert pop(client, queue_name) == "taken over"
     assert other.drained() == Exit.OK
     worker.kill()
@@ -203,7 +204,7 @@ def test_when_the_whole_pool_is_killed_its_leases_end(
         assert started(client, key)
         assert causes(queue, job.id) == [("crash", "LeaseEnded")]
         go(client, key)
-        assert job.result(10) == "done"
+        assert job.result(PATIENCE) == "done"
     assert other.drained() == Exit.OK
     assert [ends(queue, job.id) for job in (*running, *behind)] == [["ack"]] * 6
 
@@ -223,7 +224,7 @@ def test_a_pool_that_was_stopped_longer_than_its_lease_cannot_finish_what_it_los
     worker.kill(signal.SIGCONT)
     go(client, queue_name)
     go(client, queue_name)
-    assert job.result(5) == heir
+    assert job.result(PATIENCE) == heir
     assert other.drained() == Exit.OK
     # and it is a good worker again
     queue.enqueue("pid", queue_name)
@@ -260,7 +261,7 @@ def test_the_jobs_of_a_stopped_worker_go_to_another_one(
     assert started(client, queue_name) != worker.pid
     go(client, queue_name)
     go(client, queue_name)
-    assert job.result(5) == "done"
+    assert job.result(PATIENCE) == "done"
     assert pool.drained() == Exit.OK
 
 
@@ -291,7 +292,7 @@ def test_a_redis_that_dies_and_comes_back_loses_no_job(
     with Queue(queue_name, server.url) as queue, redis.Redis.from_url(server.url) as client:
         pool = make_pool(server.url, processes=2, lease="2s")
         # to its end: a job whose own connection to Redis was cut would rightly be tried again
-        queue.enqueue("note", queue_name, "before").result(5)
+        queue.enqueue("note", queue_name, "before").result(PATIENCE)
         assert pop(client, queue_name) == "before"
         server.kill()
         pool.said("Redis is gone")
@@ -319,7 +320,7 @@ def test_a_worker_that_dies_while_redis_is_gone_is_mourned_when_it_is_back(
         pool.said("Redis is gone")
         server.start()
         with pytest.raises(JobFailed) as failed:
-            job.result(10)
+            job.result(PATIENCE)
         assert failed.value.type == "SIGKILL"
         queue.enqueue("note", queue_name, "x")
         assert pop(client, queue_name) == "x"
@@ -347,7 +348,7 @@ def test_a_redis_that_hangs_does_not_keep_the_supervisor_from_its_duties(
         worker.ended()  # by its hard limit
         hung.kill(signal.SIGCONT)
         with pytest.raises(JobFailed):
-            job.result(10)
+            job.result(PATIENCE)
         assert pool.drained() == Exit.OK
 
 

@@ -20,6 +20,7 @@ from rqueue.protocol.commands import Window
 from rqueue.protocol.credit import GrantCredit, SharedCredit, WindowCredit
 from tests.support.both import AsyncTogether, amove_time, aoutside
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 from tests.support.pulling import apull, apull_one
 
@@ -295,7 +296,7 @@ async def test_a_wait_says_that_wake_ups_may_be_lost(
             waiting = together.start(consumer.wait, 20)
             await aoutside(monitor.wait_for, "BLPOP")
             proxy.cut()
-            assert await waiting.result(20) == []
+            assert await waiting.result(PATIENCE) == []
         sent = await fill(near, 1)
         assert [wake.kind for wake in await consumer.wait(20)] == ["reconnected"]
         with pytest.raises(ConnectionLost):

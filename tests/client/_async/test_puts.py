@@ -27,6 +27,7 @@ from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry
 from tests.support.both import AsyncTogether, aoutside
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 from tests.support.pulling import apull_one
 
@@ -134,7 +135,7 @@ async def test_results_wait_for_the_store_first(
     async with AsyncTogether() as together, queue.consumer(renew=False) as consumer:
         result = together.start(handle.result, 20)
         await consumer.ack(await apull_one(consumer), 3)
-        assert await result.result(20) == 3
+        assert await result.result(PATIENCE) == 3
     other = await putter.put("t")
     assert await other.cancel()
 
@@ -218,7 +219,7 @@ async def test_a_full_buffer_blocks_until_there_is_room(
         async with AsyncTogether() as together:
             blocked = [together.start(putter.put, "t") for _ in range(4)]
             proxy.release()
-            assert all([await started.result(20) for started in blocked])
+            assert all([await started.result(PATIENCE) for started in blocked])
         assert await putter.flush(20)
     assert len(await waiting_ids(near)) == 7
 
@@ -246,7 +247,7 @@ async def test_the_deadline_is_a_total(far: AsyncQueue, proxy: Proxy) -> None:
             blocked = [together.start(put, Call("t")) for _ in range(3)]
             for started in blocked:
                 with pytest.raises(BufferFull):
-                    await started.result(20)
+                    await started.result(PATIENCE)
             assert time.monotonic() - start < 5
         proxy.release()
 
@@ -309,7 +310,7 @@ async def test_close_lets_go_of_who_waits_for_room(far: AsyncQueue, proxy: Proxy
         assert not blocked.done()
         await putter.close(0.05)
         with pytest.raises(BufferClosed):
-            await blocked.result(20)
+            await blocked.result(PATIENCE)
 
 
 @pytest.mark.parametrize("after", [0, 3, 10])

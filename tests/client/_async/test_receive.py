@@ -12,6 +12,7 @@ from rqueue.protocol.credit import GrantCredit
 from rqueue.tasks.options import Options
 from tests.support.both import AsyncTogether, aend_lease, aoutside
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 
 
@@ -50,7 +51,7 @@ async def test_a_job_ends_the_wait(queue: AsyncQueue, server: EmbeddedRedis) -> 
             receiving = together.start(consumer.receive, 20)
             await aoutside(monitor.wait_for, "BLPOP", queue.keys.wake(consumer.name))
             (sent,) = await fill(queue, 1)
-            job = await receiving.result(10)
+            job = await receiving.result(PATIENCE)
             assert job is not None and job.id == sent
 
 
@@ -174,7 +175,7 @@ async def test_one_that_waits_hears_that_its_lease_ended(
             await aend_lease(queue)
             await aoutside(monitor.wait_for, "BLPOP", queue.keys.base)
             (sent,) = await fill(queue, 1)
-            job = await receiving.result(10)
+            job = await receiving.result(PATIENCE)
             assert job is not None and job.id == sent
             assert consumer.rejoined >= 1
     assert "is no longer registered" in caplog.text
@@ -187,7 +188,7 @@ async def test_a_wait_says_that_the_lease_ended(queue: AsyncQueue, server: Embed
             await aoutside(monitor.wait_for, "BLPOP", queue.keys.wake(consumer.name))
             await aend_lease(queue)
             with pytest.raises(RegistrationLost, match="lease ended"):
-                await waiting.result(10)
+                await waiting.result(PATIENCE)
             await consumer.rejoin()
             assert await consumer.pull() == []
 

@@ -30,6 +30,7 @@ from rqueue.protocol.commands import Ran, Retried, note_running, purge
 from rqueue.tasks.options import Options
 from tests.support.both import AsyncTogether, aoutside
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 from tests.support.pulling import apull, apull_one
 
@@ -43,7 +44,7 @@ async def test_a_result_comes_back_and_stays(
     handle = await queue.send("t")
     await consumer.ack(await apull_one(consumer), value)
     assert await handle.result(0) == value
-    assert await handle.result(5) == value
+    assert await handle.result(PATIENCE) == value
     assert await queue.job(handle.id).result() == value
     assert await handle.state() is JobState.DONE
 
@@ -67,11 +68,11 @@ async def test_states_are_told_apart(queue: AsyncQueue, consumer: AsyncConsumer)
     unknown = queue.job("nobody-knows-me")
     assert await unknown.state() is JobState.UNKNOWN
     with pytest.raises(UnknownJob):
-        await unknown.result(5)
+        await unknown.result(PATIENCE)
     assert await later.cancel()
     assert await later.state() is JobState.CANCELLED
     with pytest.raises(JobCancelled):
-        await later.result(5)
+        await later.result(PATIENCE)
     with pytest.raises(InvalidName):
         queue.job("")
 
@@ -91,7 +92,7 @@ async def test_a_job_that_failed_shows_the_remote_traceback(
     await consumer.settle(reject=[(await apull_one(consumer), cause)])
     assert await handle.state() is JobState.DEAD
     with pytest.raises(JobFailed) as failed:
-        await handle.result(5)
+        await handle.result(PATIENCE)
     error = failed.value
     assert (error.type, error.remote_message, error.attempts, error.worker, error.kind) == (
         "shop.errors.OutOfStock",
@@ -121,7 +122,7 @@ async def test_purged_and_not_kept(queue: AsyncQueue, consumer: AsyncConsumer) -
     await consumer._run(call)
     assert await handle.state() is JobState.DONE
     with pytest.raises(ResultExpired):
-        await handle.result(5)
+        await handle.result(PATIENCE)
 
 
 async def test_a_time_out_names_the_state(queue: AsyncQueue) -> None:
@@ -208,7 +209,7 @@ async def test_a_wait_teaches_a_server_the_script_that_it_forgot(
             waiting = together.start(handle.result)
             await aoutside(monitor.wait_for, "BLMOVE", handle.id)
             await consumer.ack(job, 7)
-            assert await waiting.result(30) == 7
+            assert await waiting.result(PATIENCE) == 7
     await queue.redis.script_flush()
     assert await handle.result() == 7
 
@@ -227,7 +228,7 @@ async def test_a_result_can_be_waited_for_while_memory_is_short(
         await queue.redis.config_set("maxmemory", 1)
         assert await early.result() == await early.result(0) == 1
         with pytest.raises(RedisOutOfMemory):
-            await late.result(30)
+            await late.result(PATIENCE)
 
 
 async def test_several_waiters_wait_without_polling(
@@ -241,7 +242,7 @@ async def test_several_waiters_wait_without_polling(
             waiting = [together.start(handle.result, 30) for _ in range(5)]
             await aoutside(monitor.wait_for, "BLMOVE", handle.id, times=5)
             await consumer.ack(job, "tea")
-            assert [await started.result(30) for started in waiting] == ["tea"] * 5
+            assert [await started.result(PATIENCE) for started in waiting] == ["tea"] * 5
     assert await _blocked_so_far(queue) == before + 5  # each waited once, and asked no more
     assert await handle.result(0) == "tea"
 
@@ -263,9 +264,9 @@ async def test_the_end_of_a_failed_a_cancelled_and_a_late_job_wakes_who_waits(
             await consumer.reject(jobs[0], "broken")
             await cancelled.cancel()
             with pytest.raises(JobFailed, match="broken"):
-                await waiting[0].result(30)
+                await waiting[0].result(PATIENCE)
             with pytest.raises(JobCancelled):
-                await waiting[1].result(30)
+                await waiting[1].result(PATIENCE)
 
 
 async def test_a_waiter_in_another_process(
@@ -277,7 +278,7 @@ async def test_a_waiter_in_another_process(
     handle = await queue.send("t")
     program = (
         "import sys; from rqueue import Queue\n"
-        "print(Queue(sys.argv[1], sys.argv[2]).job(sys.argv[3]).result(30))"
+        "print(Queue(sys.argv[1], sys.argv[2]).job(sys.argv[3]).result(60))"
     )
     with monitoring(server.url) as monitor:
         process = subprocess.Popen(
@@ -288,7 +289,7 @@ async def test_a_waiter_in_another_process(
         request.addfinalizer(process.kill)
         await aoutside(monitor.wait_for, "BLMOVE", handle.id)
         await consumer.ack(await apull_one(consumer), [1, 2])
-        said, _ = await aoutside(process.communicate, timeout=30)
+        said, _ = await aoutside(process.communicate, timeout=PATIENCE)
     assert said == "[1, 2]\n"
 
 
@@ -305,7 +306,7 @@ async def test_a_wait_survives_a_cut_connection_and_a_restart(
             await aoutside(monitor.wait_for, "BLMOVE")  # it came back by itself
             proxy.cut_reply(7)  # in the middle of the answer
             await consumer.ack(job, {"a": 1})
-            assert await waiting.result(30) == {"a": 1}
+            assert await waiting.result(PATIENCE) == {"a": 1}
 
 
 async def test_a_client_of_the_users_with_little_patience(
@@ -320,7 +321,7 @@ async def test_a_client_of_the_users_with_little_patience(
                 waiting = together.start(impatient.job(handle.id).result, 30)
                 await aoutside(monitor.wait_for, "BLMOVE", times=3)
                 await consumer.ack(await apull_one(consumer), 7)
-                assert await waiting.result(30) == 7
+                assert await waiting.result(PATIENCE) == 7
         await impatient.close()
 
 

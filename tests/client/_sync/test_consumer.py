@@ -21,6 +21,7 @@ from rqueue.protocol.commands import Window
 from rqueue.protocol.credit import GrantCredit, SharedCredit, WindowCredit
 from tests.support.both import Together, move_time, outside
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 from tests.support.pulling import pull, pull_one
 
@@ -292,7 +293,7 @@ def test_a_wait_says_that_wake_ups_may_be_lost(far: Queue, near: Queue, proxy: P
             waiting = together.start(consumer.wait, 20)
             outside(monitor.wait_for, "BLPOP")
             proxy.cut()
-            assert waiting.result(20) == []
+            assert waiting.result(PATIENCE) == []
         sent = fill(near, 1)
         assert [wake.kind for wake in consumer.wait(20)] == ["reconnected"]
         with pytest.raises(ConnectionLost):

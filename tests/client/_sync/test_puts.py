@@ -28,6 +28,7 @@ from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry
 from tests.support.both import Together, outside
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 from tests.support.pulling import pull_one
 
@@ -127,7 +128,7 @@ def test_results_wait_for_the_store_first(queue: Queue, putter: BackgroundPuts) 
     with Together() as together, queue.consumer(renew=False) as consumer:
         result = together.start(handle.result, 20)
         consumer.ack(pull_one(consumer), 3)
-        assert result.result(20) == 3
+        assert result.result(PATIENCE) == 3
     other = putter.put("t")
     assert other.cancel()
 
@@ -207,7 +208,7 @@ def test_a_full_buffer_blocks_until_there_is_room(far: Queue, near: Queue, proxy
         with Together() as together:
             blocked = [together.start(putter.put, "t") for _ in range(4)]
             proxy.release()
-            assert all([started.result(20) for started in blocked])
+            assert all([started.result(PATIENCE) for started in blocked])
         assert putter.flush(20)
     assert len(waiting_ids(near)) == 7
 
@@ -235,7 +236,7 @@ def test_the_deadline_is_a_total(far: Queue, proxy: Proxy) -> None:
             blocked = [together.start(put, Call("t")) for _ in range(3)]
             for started in blocked:
                 with pytest.raises(BufferFull):
-                    started.result(20)
+                    started.result(PATIENCE)
             assert time.monotonic() - start < 5
         proxy.release()
 
@@ -294,7 +295,7 @@ def test_close_lets_go_of_who_waits_for_room(far: Queue, proxy: Proxy) -> None:
         assert not blocked.done()
         putter.close(0.05)
         with pytest.raises(BufferClosed):
-            blocked.result(20)
+            blocked.result(PATIENCE)
 
 
 @pytest.mark.parametrize("after", [0, 3, 10])

@@ -13,6 +13,7 @@ from rqueue.protocol.credit import GrantCredit
 from rqueue.tasks.options import Options
 from tests.support.both import Together, end_lease, outside
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 
 
@@ -49,7 +50,7 @@ def test_a_job_ends_the_wait(queue: Queue, server: EmbeddedRedis) -> None:
             receiving = together.start(consumer.receive, 20)
             outside(monitor.wait_for, "BLPOP", queue.keys.wake(consumer.name))
             (sent,) = fill(queue, 1)
-            job = receiving.result(10)
+            job = receiving.result(PATIENCE)
             assert job is not None and job.id == sent
 
 
@@ -165,7 +166,7 @@ def test_one_that_waits_hears_that_its_lease_ended(
             end_lease(queue)
             outside(monitor.wait_for, "BLPOP", queue.keys.base)
             (sent,) = fill(queue, 1)
-            job = receiving.result(10)
+            job = receiving.result(PATIENCE)
             assert job is not None and job.id == sent
             assert consumer.rejoined >= 1
     assert "is no longer registered" in caplog.text
@@ -178,7 +179,7 @@ def test_a_wait_says_that_the_lease_ended(queue: Queue, server: EmbeddedRedis) -
             outside(monitor.wait_for, "BLPOP", queue.keys.wake(consumer.name))
             end_lease(queue)
             with pytest.raises(RegistrationLost, match="lease ended"):
-                waiting.result(10)
+                waiting.result(PATIENCE)
             consumer.rejoin()
             assert consumer.pull() == []
 

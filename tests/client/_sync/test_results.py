@@ -31,6 +31,7 @@ from rqueue.protocol.commands import Ran, Retried, note_running, purge
 from rqueue.tasks.options import Options
 from tests.support.both import Together, outside
 from tests.support.monitor import monitoring
+from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 from tests.support.pulling import pull, pull_one
 
@@ -42,7 +43,7 @@ def test_a_result_comes_back_and_stays(queue: Queue, consumer: Consumer, value: 
     handle = queue.send("t")
     consumer.ack(pull_one(consumer), value)
     assert handle.result(0) == value
-    assert handle.result(5) == value
+    assert handle.result(PATIENCE) == value
     assert queue.job(handle.id).result() == value
     assert handle.state() is JobState.DONE
 
@@ -66,11 +67,11 @@ def test_states_are_told_apart(queue: Queue, consumer: Consumer) -> None:
     unknown = queue.job("nobody-knows-me")
     assert unknown.state() is JobState.UNKNOWN
     with pytest.raises(UnknownJob):
-        unknown.result(5)
+        unknown.result(PATIENCE)
     assert later.cancel()
     assert later.state() is JobState.CANCELLED
     with pytest.raises(JobCancelled):
-        later.result(5)
+        later.result(PATIENCE)
     with pytest.raises(InvalidName):
         queue.job("")
 
@@ -88,7 +89,7 @@ def test_a_job_that_failed_shows_the_remote_traceback(queue: Queue, consumer: Co
     consumer.settle(reject=[(pull_one(consumer), cause)])
     assert handle.state() is JobState.DEAD
     with pytest.raises(JobFailed) as failed:
-        handle.result(5)
+        handle.result(PATIENCE)
     error = failed.value
     assert (error.type, error.remote_message, error.attempts, error.worker, error.kind) == (
         "shop.errors.OutOfStock",
@@ -118,7 +119,7 @@ def test_purged_and_not_kept(queue: Queue, consumer: Consumer) -> None:
     consumer._run(call)
     assert handle.state() is JobState.DONE
     with pytest.raises(ResultExpired):
-        handle.result(5)
+        handle.result(PATIENCE)
 
 
 def test_a_time_out_names_the_state(queue: Queue) -> None:
@@ -194,7 +195,7 @@ def test_a_wait_teaches_a_server_the_script_that_it_forgot(
             waiting = together.start(handle.result)
             outside(monitor.wait_for, "BLMOVE", handle.id)
             consumer.ack(job, 7)
-            assert waiting.result(30) == 7
+            assert waiting.result(PATIENCE) == 7
     queue.redis.script_flush()
     assert handle.result() == 7
 
@@ -213,7 +214,7 @@ def test_a_result_can_be_waited_for_while_memory_is_short(
         queue.redis.config_set("maxmemory", 1)
         assert early.result() == early.result(0) == 1
         with pytest.raises(RedisOutOfMemory):
-            late.result(30)
+            late.result(PATIENCE)
 
 
 def test_several_waiters_wait_without_polling(
@@ -227,7 +228,7 @@ def test_several_waiters_wait_without_polling(
             waiting = [together.start(handle.result, 30) for _ in range(5)]
             outside(monitor.wait_for, "BLMOVE", handle.id, times=5)
             consumer.ack(job, "tea")
-            assert [started.result(30) for started in waiting] == ["tea"] * 5
+            assert [started.result(PATIENCE) for started in waiting] == ["tea"] * 5
     assert _blocked_so_far(queue) == before + 5  # each waited once, and asked no more
     assert handle.result(0) == "tea"
 
@@ -249,9 +250,9 @@ def test_the_end_of_a_failed_a_cancelled_and_a_late_job_wakes_who_waits(
             consumer.reject(jobs[0], "broken")
             cancelled.cancel()
             with pytest.raises(JobFailed, match="broken"):
-                waiting[0].result(30)
+                waiting[0].result(PATIENCE)
             with pytest.raises(JobCancelled):
-                waiting[1].result(30)
+                waiting[1].result(PATIENCE)
 
 
 def test_a_waiter_in_another_process(
@@ -263,7 +264,7 @@ def test_a_waiter_in_another_process(
     handle = queue.send("t")
     program = (
         "import sys; from rqueue import Queue\n"
-        "print(Queue(sys.argv[1], sys.argv[2]).job(sys.argv[3]).result(30))"
+        "print(Queue(sys.argv[1], sys.argv[2]).job(sys.argv[3]).result(60))"
     )
     with monitoring(server.url) as monitor:
         process = subprocess.Popen(
@@ -274,7 +275,7 @@ def test_a_waiter_in_another_process(
         request.addfinalizer(process.kill)
         outside(monitor.wait_for, "BLMOVE", handle.id)
         consumer.ack(pull_one(consumer), [1, 2])
-        said, _ = outside(process.communicate, timeout=30)
+        said, _ = outside(process.communicate, timeout=PATIENCE)
     assert said == "[1, 2]\n"
 
 
@@ -291,7 +292,7 @@ def test_a_wait_survives_a_cut_connection_and_a_restart(
             outside(monitor.wait_for, "BLMOVE")  # it came back by itself
             proxy.cut_reply(7)  # in the middle of the answer
             consumer.ack(job, {"a": 1})
-            assert waiting.result(30) == {"a": 1}
+            assert waiting.result(PATIENCE) == {"a": 1}
 
 
 def test_a_client_of_the_users_with_little_patience(
@@ -306,7 +307,7 @@ def test_a_client_of_the_users_with_little_patience(
                 waiting = together.start(impatient.job(handle.id).result, 30)
                 outside(monitor.wait_for, "BLMOVE", times=3)
                 consumer.ack(pull_one(consumer), 7)
-                assert waiting.result(30) == 7
+                assert waiting.result(PATIENCE) == 7
         impatient.close()
 
 

@@ -52,7 +52,6 @@ def test_a_worker_does_what_it_must(machine: type[Machine]) -> None:
     run_state_machine_as_test(machine, settings=PROFILE)
 
 
-@pytest.mark.timeout(240)
 def test_the_same_choices_give_the_same_course_of_events(machine: type[Machine]) -> None:
     """Else a fault that was found once would not be found again."""
 

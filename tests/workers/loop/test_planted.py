@@ -93,7 +93,6 @@ def what_runs_still_is_not_waited_for(patch: Patch) -> None:
     patch.setattr(Executor, "idle", True)
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_search_finds(
     name: str,

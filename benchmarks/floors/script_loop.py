@@ -17,7 +17,7 @@ from rqueue.model.history_batch import pack
 from rqueue.model.job import EPOCH_MS
 from rqueue.protocol import commands, scripts
 from rqueue.protocol.commands.settle import Window
-from rqueue.protocol.consumer_state import consumer_name
+from rqueue.protocol.consumer_calls import consumer_name
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.connection import Connection
 

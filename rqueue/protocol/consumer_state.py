@@ -1,393 +1,262 @@
-"""The state of a consumer and the calls that it makes, without I/O.
+"""What one consumer knows of itself, without I/O: its registration, its window, what it holds and
+has not settled, in which order jobs came to it, and what it has to ask for after a loss.
 
-`Consumer` and `AsyncConsumer` add a connection. This part builds the calls, reads the replies,
-counts the jobs that are held, and asks the credit manager, if there is one, for the window.
+`Consumer`, `AsyncConsumer` and a worker's subscription are built on it. They add connections, and
+decide what becomes of the jobs that came. Each rule of the consumer's side of the protocol stands
+here, once.
+
+Two connections bring jobs: a wake-up one that was delivered directly, a reply those that were
+pulled; either may be read first. A reply says behind which job its jobs stand (X-25), so what was
+delivered before them comes first, and what was delivered after them behind them.
 """
 
 from __future__ import annotations
 
-import os
-import socket
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from secrets import token_hex
-from time import monotonic
-from typing import Any, Literal
 
-import orjson
-
-from rqueue.errors import ConfigError, LifecycleError, NotRegistered
-from rqueue.model.envelope import encode_result
-from rqueue.model.expect import expect_number, shown
-from rqueue.model.job import GAVE_UP, Delivery
+from rqueue.errors import LifecycleError, NotRegistered
+from rqueue.model.job import Delivery
 from rqueue.model.job_order import position_of
-from rqueue.model.names import check_consumer
 from rqueue.protocol import commands
-from rqueue.protocol.commands.consumers import Mode, Registered
-from rqueue.protocol.commands.read import Page
-from rqueue.protocol.commands.settle import Pulled, Retried, Window
-from rqueue.protocol.credit import Credit, SharedCredit
+from rqueue.protocol.commands.consumers import Left, Mode, Registered
+from rqueue.protocol.commands.settle import Pulled, Window
+from rqueue.protocol.credit import Credit
 from rqueue.protocol.credit_window import NO_CREDIT, CreditWindow
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
-from rqueue.protocol.settled import SettledRows
-from rqueue.protocol.settling import Settling, id_of, text_of
-from rqueue.protocol.wake import Wake
+from rqueue.protocol.server_clock import ServerClock
 
-DEFAULT_LEASE_MS = 30_000
-
-BROWSE_MAX = 500
-"""Jobs of one page."""
-
-
-def consumer_name(prefix: str = "") -> str:
-    """A name that no consumer had before: host, process, and chance (H-12)."""
-    host = socket.gethostname().split(".")[0]
-    return f"{prefix or host}:{os.getpid()}:{token_hex(4)}"
+__all__ = ["ConsumerState"]
 
 
 class ConsumerState(CreditWindow):
-    """The state of one consumer; see `rqueue.client._sync.consumer.Consumer`."""
+    """One consumer of one queue.
+
+    state: the list it is in: interested, notified, not_interested, browsers; "" = not registered.
+    term: of its registration; "" = it has none. window: what it told the queue last. now: when the
+    last reply was made, ms, Redis's clock: its jobs were acquired then. unsettled: what it holds,
+    by its own count, id -> stored value: every job from the reply or wake-up that brought it to
+    the call that settles it. timer_at: when to pull for the next due job, by monotonic time; 0.0 =
+    another consumer watches. tight: the next job did not fit into the bytes left, something has to
+    be settled first. doubtful: a reply or a wake-up may be lost, what is held has to be asked for.
+    """
 
     def __init__(
         self,
         keys: QueueKeys,
         *,
-        name: str = "",
-        jobs: int = 1,
-        bytes: int = 0,
-        credit: Credit | SharedCredit | None = None,
-        priority: int = 0,
-        mode: Mode = "acquire",
-        lease_ms: int = DEFAULT_LEASE_MS,
-        slots: int = 1,
         worker: str = "",
-        history: bool = True,
+        window: Window = NO_CREDIT,
+        credit: Credit | None = None,
     ) -> None:
         self.keys = keys
-        for setting, value, least in (("jobs", jobs, 0), ("bytes", bytes, 0), ("slots", slots, 1)):
-            expect_number(setting, value, "a whole number", least=least, whole=True)
-        expect_number("priority", priority, "a whole number", least=-(2**31), whole=True)
-        if mode not in ("acquire", "browse"):
-            raise ConfigError("mode", f"{shown(mode)} is neither 'acquire' nor 'browse'")
-        if not (credit is None or isinstance(credit, SharedCredit) or hasattr(credit, "take")):
-            raise ConfigError("credit", f"{shown(credit)} is not WindowCredit(...) or another kind")
-        self.name = check_consumer(name) if name else consumer_name()
-        self.credit: Credit | None = credit.join() if isinstance(credit, SharedCredit) else credit
-        self.window = Window(jobs, bytes) if credit is None else NO_CREDIT
-        self.priority = priority
-        self.mode: Mode = mode
-        self.lease_ms = lease_ms
-        self.slots = slots
-        self.worker = check_consumer(worker) if worker else self.name
-        self._token = token_hex(8)
-        """Proves that this consumer registered, where the reply was lost."""
+        self.worker = worker
+        self.name = ""
         self.term = ""
         self.state = ""
-        self.timer_ms = -1
-        self._timer_from = 0.0
-        self.refused: list[str] = []
+        self.window = window
+        self.credit = credit
         self.now = 0
-        self._held: dict[str, int] = {}
-        self._rows = SettledRows(keys.queue, self.worker) if history else None
-        self._unread: deque[Delivery] = deque()
-        """Held, and not returned to the caller yet: what comes next."""
-        self._doubtful = False
-        """A reply or a wake-up may be lost: what is held has to be asked for."""
-        self._lost = False
-        """The registration ended without being asked to."""
-        self.rejoined = 0
-        """How often its lease had ended and it joined again."""
-        self._tight = False
-        """The next job does not fit into the bytes left: a wake-up follows when it is gone."""
+        self.clock = ServerClock()
+        self.unsettled: dict[bytes, bytes] = {}
+        self.timer_ms = -1
+        self.timer_at = 0.0
+        self.tight = False
+        self.doubtful = False
+        self.aside: list[bytes] = []
+        """[id, value, ...] of jobs that were delivered while a reply was awaited: they have no
+        place yet."""
+        self._behind = b""
+        """The last job that was held before the ones that the last reply brought."""
+        self._asked = b""
+        """The last job that a recall was made for."""
         self._recalled_to = 0
         """Last position that a recall named: a direct delivery up to it, if read later, is old."""
-        self._asked = b""
-        """The last job a recall was made for."""
-        self._look = True
-        """Of a browser: there may be something that it has not seen."""
-        self._cursor = ""
+        self._last_term = 0
+        self._token = token_hex(8)
+        """Says that it was this one which registered, where the reply was lost."""
 
-    def __repr__(self) -> str:
-        kind = type(self).__name__
-        return f"<{kind} {self.name!r} of queue {self.keys.queue!r}: {self.state or 'closed'}>"
-
-    @property
-    def held(self) -> int:
-        """Jobs that it holds, as far as it knows."""
-        return len(self._held)
-
-    @property
-    def more(self) -> bool:
-        """Whether work waits, as far as it knows: pull again. (`state` is the list it is in; it is
-        notified until it has pulled all there is.)"""
-        return self.state == "notified"
-
-    # -- life --------------------------------------------------------------------------------------
+    # -- registration ------------------------------------------------------------------------------
 
     def _joined(self) -> None:
         if not self.term:
             raise NotRegistered(self.name, queue=self.keys.queue)
 
-    def _register_call(self) -> commands.ScriptCall[Registered]:
+    def register_call(
+        self,
+        window: Window,
+        *,
+        priority: int,
+        lease_ms: int,
+        slots: int,
+        mode: Mode = "acquire",
+        limits: Mapping[str, tuple[int, int]] | None = None,
+    ) -> commands.ScriptCall[Registered]:
+        """Join the queue under `name`, which nobody had before. The call may be repeated."""
         if self.term:
             raise LifecycleError(f"consumer '{self.name}' is registered")
+        self.window = window
         return commands.register(
             self.keys,
             self.name,
-            mode=self.mode,
-            priority=self.priority,
-            window=self._window(),
-            lease_ms=self.lease_ms,
-            slots=self.slots,
+            mode=mode,
+            priority=priority,
+            window=window,
+            lease_ms=lease_ms,
+            slots=slots,
             worker=self.worker,
+            limits=limits,
             token=self._token,
         )
 
-    def _forget(self) -> None:
-        """Its registration is over: it holds nothing any more."""
+    def registered(self, reply: Registered) -> bool:
+        """It is registered, and holds nothing. False where Redis has lost its data since the last
+        time: terms only grow, for as long as the queue's data is there."""
+        term = int(reply.term)
+        grown = term > self._last_term
+        self._last_term = term
+        self.forget()
+        self.now, self.term, self.state = reply
+        self.clock.read(reply.now)
+        return grown
+
+    def unregister_call(self) -> commands.ScriptCall[Left]:
+        """Leave the queue; to be repeated until it holds nothing (X-21)."""
+        return commands.unregister(self.keys, self.name, self.term)
+
+    def forget(self) -> None:
+        """The registration is over: it holds nothing any more."""
         self.term = self.state = ""
-        self._unread.clear()
-        self._doubtful = self._tight = False
-        self._recalled_to, self._asked = 0, b""
-        if self.credit is not None and self._held:
-            self.credit.restore(len(self._held), self.held_bytes)
-        self._held.clear()
-        if self._rows is not None:
-            self._rows.clear()
+        if self.credit is not None and self.unsettled:
+            self.credit.restore(len(self.unsettled), self.held_bytes)
+        self.unsettled.clear()
+        self.timer_ms, self.timer_at = -1, 0.0
+        self.tight = self.doubtful = False
+        self.aside = []
+        self._behind = self._asked = b""
+        self._recalled_to = 0
 
-    # -- what is held, and what is not any more ----------------------------------------------------
+    # -- what a reply says -------------------------------------------------------------------------
 
-    def _keep(self, id_: str, size: int) -> None:
-        self._held[id_] = size
-        if self.credit is not None:
-            self.credit.take(size)
-
-    def _drop(self, id_: str) -> int:
-        """Take a job out of the books; its size, 0 if it was not in them."""
-        size = self._held.pop(id_, None)
-        if size is None:
-            return 0
-        if self.credit is not None:
-            self.credit.restore(1, size)
-        return size
-
-    def _take(self, pulled: Pulled, *, settled_only: bool = False) -> list[Delivery]:
-        self.now, self.state, timer_ms, refused, _, flat = pulled
-        if not settled_only:
-            # a settle without a pull says nothing of the schedule: its watcher goes on
-            self.timer_ms, self._timer_from = timer_ms, monotonic()
-            self._tight = self.state == "not_interested"
-        self.refused = [id_.decode() for id_ in refused]
-        jobs = _deliveries(flat)
-        if self._rows is not None:
-            self._rows.read_clock(self.now)
-            self._rows.got(jobs)
-        if self.credit is None:
-            held = self._held
-            for job in jobs:
-                held[job.id] = len(job.value)
-        else:
-            for job in jobs:
-                if job.id not in self._held:
-                    self._keep(job.id, len(job.value))
+    def took(self, pulled: Pulled, *, asked: bool = True) -> list[bytes]:
+        """Take note of a reply: [id, value, ...] of the jobs that it brought. asked: whether there
+        was a pull; without one it says nothing of the schedule, whose watcher goes on."""
+        now, self.state, timer, _, self._behind, jobs = pulled
+        self.now = now
+        self.clock.read(now)
+        if jobs:
+            if self.credit is None:
+                flat = iter(jobs)
+                self.unsettled.update(zip(flat, flat, strict=True))
+            else:
+                for i in range(0, len(jobs), 2):
+                    self._hold(jobs[i], jobs[i + 1])
+        if asked:
+            self.timer_ms = timer
+            self.timer_at = self.clock.due_at(now + timer, timer) if timer >= 0 else 0.0
+            self.tight = self.state == "not_interested" and len(self.unsettled) < self.window.jobs
         return jobs
 
-    def _hear(self, wakes: Iterable[Wake]) -> None:
-        """Keep what was delivered directly for the next `receive`."""
-        self._unread.extend(job for wake in wakes if (job := wake.job) is not None)
+    def _hold(self, id_: bytes, value: bytes) -> None:
+        if id_ not in self.unsettled:
+            self.unsettled[id_] = value
+            if self.credit is not None:
+                self.credit.take(len(value))
 
-    def _take_unread(self) -> list[Delivery]:
-        jobs = list(self._unread)
-        self._unread.clear()
-        return jobs
+    def drop(self, id_: bytes) -> bytes | None:
+        """A job is not held any more; its value, None if it was not."""
+        value = self.unsettled.pop(id_, None)
+        if value is not None and self.credit is not None:
+            self.credit.restore(1, len(value))
+        return value
 
-    def _overtakes(self, pulled: Pulled) -> bool:
-        """Whether these jobs come behind one that was delivered directly and not read yet: then
-        what is held has to be asked for, or they would be begun before it (X-25)."""
-        behind = pulled.behind
-        return bool(behind) and behind != self._asked and behind.decode() not in self._held
+    @property
+    def overtakes(self) -> bool:
+        """Whether the jobs of the last reply come behind one that was delivered directly and is not
+        heard of yet: then what is held has to be asked for, or they would be begun before it
+        (X-25)."""
+        behind = self._behind
+        return bool(behind) and behind not in self.unsettled and behind != self._asked
 
-    def _take_recalled(self, pulled: Pulled, recall: Recall) -> list[Delivery]:
-        """The queue named all that this consumer holds, and nothing else is held. Returns what it
-        named, in the order in which it was taken."""
-        pulled = pulled._replace(jobs=recall.jobs)
-        named = set(map(bytes.decode, pulled.jobs[::2]))
-        for id_ in [id_ for id_ in self._held if id_ not in named]:
-            self._drop(id_)
-        self._doubtful = False
-        self._unread.clear()
-        jobs = self._take(pulled)
+    def ask(self) -> None:
+        """A recall is made for that job; once, for a damaged one is never named."""
+        self._asked = self._behind
+
+    def disown(self, ids: Iterable[bytes]) -> None:
+        """These jobs came and were not put into their place: a recall is to bring them again."""
+        self.doubtful = True
+        for id_ in ids:
+            self.drop(id_)
+
+    def merge(self, jobs: list[bytes]) -> list[bytes]:
+        """What the last reply brought and what was put aside, in the order of taking; nothing is
+        aside then."""
+        aside = self.aside
+        if not aside:
+            return jobs
+        self.aside = []
+        if jobs and self._behind in (ids := aside[::2]):
+            before = 2 * ids.index(self._behind) + 2
+            return [*aside[:before], *jobs, *aside[before:]]
+        return [*jobs, *aside]
+
+    # -- what it has to ask for --------------------------------------------------------------------
+
+    def recall_call(self, window: Window, recall: Recall) -> commands.ScriptCall[Pulled]:
+        """A page of what it holds, and with the last page what the window still allows (H-18)."""
+        self.window = window
+        return commands.pull(self.keys, self.name, self.term, window, recall=recall.start)
+
+    def recalled(self, pulled: Pulled, recall: Recall) -> list[bytes]:
+        """The queue named all that this consumer holds, and nothing else is held: [id, value, ...],
+        in the order of taking."""
+        jobs = recall.jobs
+        for id_ in self.unsettled.keys() - set(jobs[::2]):
+            self.drop(id_)
+        self.doubtful = False
+        self.aside = []
+        self.took(pulled._replace(jobs=jobs))
         # a job that is delivered after this has a later position
-        self._recalled_to = max([self._recalled_to, *map(position_of, jobs)])
+        for i in range(0, len(jobs), 2):
+            position = position_of(Delivery(jobs[i], jobs[i + 1]))
+            self._recalled_to = max(self._recalled_to, position)
         return jobs
 
-    def hear(self, wake: Wake) -> bool:
-        """Take note of a wake-up; False if it says nothing new (a job a recall named before)."""
-        job = wake.job
-        if job is not None:
-            if job.id in self._held or job.position <= self._recalled_to:
-                return False
-            self._keep(job.id, len(job.value))
-            if self._rows is not None:
-                self._rows.got([job])
-            if self.state == "interested":
-                full = len(self._held) >= self.window.jobs
-                self.state = "not_interested" if full else "notified"
-        elif wake.kind == "revoked":
-            self._drop(wake.id)
-            if self._rows is not None:
-                self._rows.gone([wake.id])
-            if self._unread:
-                self._unread = deque(job for job in self._unread if job.id != wake.id)
-        elif wake.kind == "reconnected":
-            # what was on its way over the lost connection never comes
-            self._doubtful, self._recalled_to = True, 0
-        elif self.mode == "browse":
-            self._look = True
-        else:
-            self.state = "notified"
+    # -- what a wake-up says -----------------------------------------------------------------------
+
+    def delivered(self, id_: bytes, value: bytes) -> bool:
+        """A job was delivered directly. False if that is old: a reply brought it before."""
+        if id_ in self.unsettled:
+            return False
+        if self._recalled_to and position_of(Delivery(id_, value)) <= self._recalled_to:
+            return False
+        self._hold(id_, value)
+        if self.state == "interested":
+            full = len(self.unsettled) >= self.window.jobs
+            self.state = "not_interested" if full else "notified"
         return True
 
-    def _wait_s(self, timeout: float | None) -> float | None:
-        """Seconds to wait: not beyond the next due job, where this consumer watches it."""
-        if self.timer_ms < 0:
-            return timeout
-        due = max(0.0, self.timer_ms / 1000 - (monotonic() - self._timer_from))
-        return due if timeout is None else min(timeout, due)
+    def notified(self) -> None:
+        """Work waits: pull."""
+        self.state = "notified"
 
-    def _settled(
-        self,
-        ack: Iterable[Delivery | str],
-        done: Iterable[tuple[Delivery | str, Any]],
-        retry: Iterable[Retried],
-        reject: Iterable[tuple[Delivery | str, dict[str, Any]]],
-        release: Iterable[Delivery | str],
-        batch: bytes,
-        rows: int,
-    ) -> Settling:
-        """Prepare a settle. Raises NotEncodable, and has changed nothing then."""
-        kept: list[tuple[str, int | None, bytes]] = [
-            (id_of(job), None, encode_result(value)) for job, value in done
-        ]
-        rejected = [(id_of(job), orjson.dumps({"why": GAVE_UP, **cause})) for job, cause in reject]
-        settling = Settling(
-            [job if type(job) is str else job.id for job in ack],  # type: ignore[union-attr]
-            kept,
-            list(retry),
-            rejected,
-            [job if type(job) is str else job.id for job in release],  # type: ignore[union-attr]
-            batch,
-            rows,
-        )
-        self._tight = False
-        if self._rows is not None:
-            if not batch:
-                settling.batch, settling.rows = self._rows.pack(
-                    settling.ack, kept, settling.retry, rejected
-                )
-            self._rows.gone(settling.release)
-        drop = self._drop if self.credit is not None else self._held_pop
-        freed = 0
-        for id_ in settling.ack:
-            freed += drop(id_)
-        for id_ in settling.release:
-            freed += drop(id_)
-        for id_, _, _ in kept:
-            freed += drop(id_)
-        for retried in settling.retry:
-            freed += drop(text_of(retried.id))
-        for id_, _ in rejected:
-            freed += drop(id_)
-        settling.freed = freed
-        return settling
+    def reconnected(self) -> None:
+        """What was on its way over the lost connection never comes."""
+        self.doubtful, self._recalled_to = True, 0
 
-    def _held_pop(self, id_: str) -> int:
-        return self._held.pop(id_, 0)
+    # -- what is settled ---------------------------------------------------------------------------
 
-    def _settle_call(
-        self, settling: Settling, window: Window | None
-    ) -> commands.ScriptCall[Pulled]:
-        return commands.settle(
-            self.keys,
-            self.name,
-            self.term,
-            window,
-            ack=settling.ack,
-            done=settling.done,
-            retry=settling.retry,
-            reject=settling.reject,
-            release=settling.release,
-            freed=settling.freed,
-            batch=settling.batch,
-            rows=settling.rows,
-        )
+    def settled(self, ids: Iterable[bytes]) -> None:
+        """These jobs are about to be settled: they are not held any more, unless `unsettle`
+        follows. For a consumer without a manager of credit."""
+        pop = self.unsettled.pop
+        for id_ in ids:
+            pop(id_, None)
 
-    def _pull_call(
-        self, window: Window, recall: Recall | None = None
-    ) -> commands.ScriptCall[Pulled]:
-        start = None if recall is None else recall.start
-        return commands.pull(self.keys, self.name, self.term, window, recall=start)
-
-    def _interest_call(self, window: Window) -> commands.ScriptCall[str]:
-        return commands.interest(self.keys, self.name, self.term, window)
-
-    # -- a browser: it does not hold what it sees, so its credit comes back at once, but for that
-    # of a grant, which is used up --
-
-    def _browse_call(self, most: int = BROWSE_MAX) -> commands.ScriptCall[Page]:
-        limit = min(most, BROWSE_MAX, self._window().jobs)
-        return commands.browse(self.keys, self._cursor, limit)
-
-    def _affords(self, page: Page) -> int:
-        """How many jobs of a page its bytes allow; the first always fits (X-11)."""
-        room, total = self._window().bytes, 0
-        for count, job in enumerate(page.jobs):
-            total += len(job.value)
-            if count and 0 < room < total:
-                return count
-        return len(page.jobs)
-
-    def _browsed(self, page: Page) -> list[Delivery]:
-        self._look = len(page.jobs) >= min(BROWSE_MAX, self.window.jobs) or self.window.bytes > 0
-        self._look = self._look and bool(page.jobs)
-        self._cursor, self.now = page.cursor, page.now
-        if self.credit is not None:
-            sizes = [len(job.value) for job in page.jobs]
-            for size in sizes:
-                self.credit.take(size)
-            self.credit.restore(len(sizes), sum(sizes))
-        return page.jobs
-
-    # -- one job after the other -------------------------------------------------------------------
-
-    def _next_step(self) -> Literal["pull", "wait", "full", "over"]:
-        """What a consumer does that has given out all that it holds. full: its window is, until
-        something is settled. over: it has no credit, nothing will come."""
-        if self._doubtful or self.state == "notified":
-            return "pull"
-        if self.mode == "browse":
-            if self.state != "browsers":
-                return "over"
-            return "pull" if self._look else "wait"
-        if self.state == "interested":
-            return "pull" if self.timer_ms >= 0 and self._wait_s(None) == 0 else "wait"
-        window = self._window()
-        if window.jobs > len(self._held):
-            return "wait" if self._tight else "pull"
-        if not window.jobs or (self.credit is not None and self.credit.narrows):
-            return "over"
-        return "full"
-
-    def _full(self) -> LifecycleError:
-        return LifecycleError(
-            f"consumer '{self.name}' holds {len(self._held)} unsettled jobs, all that its window"
-            " allows: settle one before you ask for the next, or give it a larger window"
-        )
-
-    def _cause(self, reason: str, kind: str) -> dict[str, Any]:
-        return {"kind": kind, "type": "", "message": reason, "at": self.now, "worker": self.worker}
-
-
-def _deliveries(flat: Sequence[bytes]) -> list[Delivery]:
-    return [Delivery(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)]
+    def unsettle(self, jobs: Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]) -> None:
+        """The call that settles them failed, whether it arrived or not: they are held until it is
+        said again, or until a recall does not name them. The reply may have brought others."""
+        self.doubtful = True
+        for id_, value in jobs.items() if isinstance(jobs, Mapping) else jobs:
+            self._hold(id_, value)

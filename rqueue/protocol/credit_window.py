@@ -15,24 +15,24 @@ class CreditWindow:
     credit: Credit | None
     window: Window
     state: str
-    _held: dict[str, int]
+    unsettled: dict[bytes, bytes]
 
     @property
     def held_bytes(self) -> int:
         """Bytes of the stored values of the jobs that it holds."""
-        return sum(self._held.values())
+        return sum(map(len, self.unsettled.values()))
 
     def _window(self) -> Window:
         """The window to send now."""
         if self.credit is not None:
-            self.window = self.credit.window(len(self._held), self.held_bytes)
+            self.window = self.credit.window(len(self.unsettled), self.held_bytes)
         return self.window
 
     def _idle_window(self) -> Window | None:
         """After a pull that came back short: the smaller window to wait with, if so."""
         if self.credit is None or self.state != "interested":
             return None
-        small = self.credit.idle(len(self._held), self.held_bytes)
+        small = self.credit.idle(len(self.unsettled), self.held_bytes)
         if small is not None:
             self.window = small
         return small
@@ -49,7 +49,7 @@ class CreditWindow:
         if self.credit is None or not self.credit.narrows:
             return None
         window = self._window()
-        return window if window.jobs > len(self._held) else None
+        return window if window.jobs > len(self.unsettled) else None
 
     def _set_window(self, jobs: int, bytes: int) -> Window:
         if self.credit is not None:

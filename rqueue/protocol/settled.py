@@ -14,8 +14,12 @@ from rqueue.model.history_batch import pack
 from rqueue.model.job import Delivery, Header
 from rqueue.model.labels import labels_of
 from rqueue.protocol.commands.settle import Retried
+from rqueue.protocol.server_clock import ServerClock
 
 __all__ = ["SettledRows"]
+
+Known = dict[str, tuple[Delivery, int]]
+"""Id -> a job, and when it came."""
 
 _UNKNOWN = Header(0, 0)
 
@@ -24,18 +28,14 @@ class SettledRows:
     """Makes the rows of one consumer's settle calls.
 
     It does not know when the work on a job began: that counts as when the job came; it ended when
-    it is settled. Times are Redis's: of the last reply, and what has passed here since.
+    it is settled. Times are Redis's.
     """
 
-    def __init__(self, queue: str, worker: str) -> None:
+    def __init__(self, queue: str, worker: str, clock: ServerClock) -> None:
         self._queue = queue
         self._worker = worker
-        self._offset = 0.0
-        self._got: dict[str, tuple[Delivery, int]] = {}
-
-    def read_clock(self, now_ms: int) -> None:
-        """A reply was made at this time."""
-        self._offset = now_ms - monotonic() * 1000
+        self._clock = clock
+        self._got: Known = {}
 
     def got(self, jobs: Iterable[Delivery]) -> None:
         """These jobs came; one that is named again, as it was, came earlier."""
@@ -45,10 +45,13 @@ class SettledRows:
             if known is None or known[0].value != job.value:
                 self._got[job.id] = job, now
 
-    def gone(self, ids: Iterable[str]) -> None:
-        """These jobs are not held any more."""
-        for id_ in ids:
-            self._got.pop(id_, None)
+    def gone(self, ids: Iterable[str]) -> Known:
+        """These jobs are not held any more; what was known of them, for `again`."""
+        return {id_: known for id_ in ids if (known := self._got.pop(id_, None)) is not None}
+
+    def again(self, known: Known) -> None:
+        """These are held still: the call that was to settle them failed."""
+        self._got.update(known)
 
     def clear(self) -> None:
         """Nothing is held."""
@@ -61,8 +64,7 @@ class SettledRows:
         retry: Sequence[Retried],
         reject: Sequence[tuple[str, bytes]],
     ) -> tuple[bytes, int]:
-        """The packed rows of a settle call, and how many; they are not held any more. None where
-        none of the jobs is known."""
+        """The packed rows of a settle call, and how many. None where none of the jobs is known."""
         ids: list[str] = [*ack, *(id_ for id_, _, _ in done)]
         outcomes, errors = ["ack"] * len(ids), [""] * len(ids)
         sizes = [0] * len(ack) + [len(result) for _, _, result in done]
@@ -90,7 +92,7 @@ class SettledRows:
 
     def _row(self, id_: str) -> dict[str, Any]:
         now = self._now()
-        job, came = self._got.pop(id_, (None, now))
+        job, came = self._got.get(id_, (None, now))
         header, task, size, labels = _UNKNOWN, "", 0, {}
         if job is not None:
             try:
@@ -115,7 +117,7 @@ class SettledRows:
         }
 
     def _now(self) -> int:
-        return int(monotonic() * 1000 + self._offset)
+        return self._clock.ms(monotonic())
 
 
 def _error(text: bytes) -> str:

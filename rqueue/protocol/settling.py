@@ -9,12 +9,25 @@ import orjson
 from rqueue.errors import Undecodable
 from rqueue.model.job import Delivery
 from rqueue.protocol.commands.settle import Retried
+from rqueue.protocol.settled import Known
 
 
 class Settling:
-    """A settle that is prepared: ids, and what goes with them. `freed`: bytes of their values."""
+    """A settle that is prepared: ids, and what goes with them. `freed`: bytes of their values.
+    `jobs`, `known`: what is held again where the call fails: values, and what the rows need."""
 
-    __slots__ = ("ack", "batch", "done", "freed", "reject", "release", "retry", "rows")
+    __slots__ = (
+        "ack",
+        "batch",
+        "done",
+        "freed",
+        "jobs",
+        "known",
+        "reject",
+        "release",
+        "retry",
+        "rows",
+    )
 
     def __init__(
         self,
@@ -34,6 +47,18 @@ class Settling:
         self.batch = batch
         self.rows = rows
         self.freed = 0
+        self.jobs: dict[bytes, bytes] = {}
+        self.known: Known = {}
+
+    def ids(self) -> list[str]:
+        """Of all the jobs."""
+        return [
+            *self.ack,
+            *[id_ for id_, _, _ in self.done],
+            *[text_of(retried.id) for retried in self.retry],
+            *[id_ for id_, _ in self.reject],
+            *self.release,
+        ]
 
 
 def retried(

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.protocol.consumer_state import ConsumerState
-from rqueue_workers.worker.arrivals import Arrivals
 from tests.property.reading import LoneReading, Reading, WorkerReading
 from tests.property.sources import changed, frozen
 
@@ -74,14 +73,14 @@ LATE = ("lose", {"loss": "reply"})
 
 
 FAULTS = [
-    Fault("nobody asks", LoneReading, ConsumerState, "_overtakes", lambda *_: False),
-    Fault("nobody looks", WorkerReading, Arrivals, "overtake", lambda *_: False),
+    Fault("nobody asks", LoneReading, ConsumerState, "overtakes", False),
+    Fault("nobody looks", WorkerReading, ConsumerState, "overtakes", False),
     Fault(
         "an old wake-up is news",
         WorkerReading,
-        Arrivals,
-        "is_old",
-        lambda *_: False,
+        ConsumerState,
+        "delivered",
+        lambda state, id_, value: state._hold(id_, value) is None,
         # a recall names the job while its wake-up is on its way; it has ended when that is heard
         (ONE, LATE, STEP, ARRIVE, STEP, RUN, STEP, HEAR, RUN),
     ),

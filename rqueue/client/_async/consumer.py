@@ -15,7 +15,7 @@ from rqueue.errors import RegistrationLost, ServerError
 from rqueue.logs import logger
 from rqueue.model.job import Delivery
 from rqueue.model.job_order import in_order
-from rqueue.protocol.consumer_state import DEFAULT_LEASE_MS, consumer_name
+from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, consumer_name
 from rqueue.protocol.settling import retried
 
 __all__ = ["DEFAULT_LEASE_MS", "AsyncConsumer", "consumer_name"]
@@ -82,7 +82,7 @@ class AsyncConsumer(AsyncConsumerSteps):
             except RegistrationLost:
                 continue
             except ServerError:
-                self._doubtful = True
+                self.doubtful = True
                 tries += 1
                 if tries > 1:
                     raise
@@ -98,30 +98,31 @@ class AsyncConsumer(AsyncConsumerSteps):
             yield job
 
     async def _refill(self) -> None:
-        given = set(self._held)
+        given = set(self.unsettled)
         try:
             if self.mode == "browse":
-                self._doubtful = False
+                self.doubtful = False
                 jobs = await self._browse()
-            elif self._doubtful:
+            elif self.doubtful:
                 jobs = sorted(await self._recall(self._window()), key=in_order)
             else:
                 jobs = await self._fetch()
         except BaseException:
             # some may have come that were not returned
-            for id_ in self._held.keys() - given:
-                self._drop(id_)
-            self._doubtful = True
+            self.disown(self.unsettled.keys() - given)
             raise
-        self._unread.extend(job for job in jobs if job.id not in given)
+        self._unread.extend(job for job in jobs if job.id.encode() not in given)
 
     async def _come_back(self) -> None:
         before = self.name
         await self.rejoin()
         self.rejoined += 1
         log.warning(
-            "consumer %s is no longer registered in queue %s: its lease ended, or Redis lost its"
-            " data; it joined again as %s", before, self.keys.queue, self.name,
+            "consumer %s is no longer registered in queue %s: %s; it joined again as %s",
+            before,
+            self.keys.queue,
+            "Redis lost its data" if self._data_lost else "its lease ended, or Redis lost its data",
+            self.name,
         )  # fmt: skip
 
     # -- one job at a time -------------------------------------------------------------------------

@@ -14,11 +14,12 @@ from rqueue.model.job_order import in_order, in_turn
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Mode
 from rqueue.protocol.commands.settle import Pulled, Retried, Window
-from rqueue.protocol.consumer_state import DEFAULT_LEASE_MS, ConsumerState, consumer_name
+from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, consumer_name
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
+from rqueue.protocol.settling import Settling
 from rqueue.protocol.wake import Wake
 from rqueue.transport.async_connection import AsyncConnection
 from rqueue.transport.async_lease_renewer import AsyncLeaseRenewer
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 log = logger("rqueue")
 
 
-class AsyncConsumerSteps(ConsumerState):
+class AsyncConsumerSteps(ConsumerCalls):
     """The steps, one script call each; see `AsyncConsumer`."""
 
     def __init__(
@@ -73,6 +74,7 @@ class AsyncConsumerSteps(ConsumerState):
         self._own_connection = connection is None
         self._connection = connection if connection is not None else AsyncConnection(client)
         self._own_listener = listener is None
+        self._data_lost = False
         self._listener = listener
 
     # -- life --------------------------------------------------------------------------------------
@@ -80,8 +82,8 @@ class AsyncConsumerSteps(ConsumerState):
     async def register(self) -> Self:
         """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
         call = self._register_call()
-        registered = await self._connection.run(call, queue=self.keys.queue, consumer=self.name)
-        self.now, self.term, self.state = registered
+        reply = await self._connection.run(call, queue=self.keys.queue, consumer=self.name)
+        self._data_lost = not self.registered(reply)
         self._lost = False
         if self._listener is None:
             self._listener = AsyncWakeListener(AsyncConnection(self._client, timeout=None))
@@ -113,24 +115,23 @@ class AsyncConsumerSteps(ConsumerState):
                 await self._connection.close()
 
     async def _part(self) -> None:
-        term = self.term
         try:
             try:
-                await self._unregister(term)
+                await self._unregister()
             except ConnectionLost:
-                await self._unregister(term)  # over a new connection: it may be sent twice
+                await self._unregister()  # over a new connection: it may be sent twice
         except RegistrationLost:
             pass  # everything went back already
         finally:
             await self._leave()
 
-    async def _unregister(self, term: str) -> None:
-        call = commands.unregister(self.keys, self.name, term)
+    async def _unregister(self) -> None:
+        call = self.unregister_call()
         while (await self._connection.run(call, queue=self.keys.queue, consumer=self.name)).held:
             pass
 
     async def _leave(self) -> None:
-        self._forget()
+        self.forget()
         renewer, self._renewer = self._renewer, None
         if renewer is not None:
             await renewer.stop()
@@ -194,12 +195,12 @@ class AsyncConsumerSteps(ConsumerState):
         settling = self._settled(ack, done, retry, reject, release, batch, rows)
         assert self._listener is not None  # async
         if pull:
-            jobs = await self._in_turn(await self._run(self._settle_call(settling, self._window())))
+            jobs = await self._in_turn(await self._tell(settling, self._window()))
             await self._idle()
             return self._take_unread() + jobs
         if (narrow := self._narrow_window()) is not None:
             self.state = await self._run(self._interest_call(narrow))
-        self._take(await self._run(self._settle_call(settling, None)), settled_only=True)
+        self._take(await self._tell(settling, None), asked=False)
         self._listener.poke()  # async: another task may wait for room
         if (again := self._reopen_window()) is not None:
             self.state = await self._run(self._interest_call(again))
@@ -270,20 +271,21 @@ class AsyncConsumerSteps(ConsumerState):
 
     async def _in_turn(self, pulled: Pulled, window: Window | None = None) -> list[Delivery]:
         """The jobs of a reply, behind what was delivered directly before them and not read yet."""
-        if not self._overtakes(pulled):
-            return self._take(pulled)
+        jobs = self._take(pulled)
+        if not self.overtakes:
+            return jobs
         # what was not returned yet is named again, in its turn
-        known = self._held.keys() - {job.id for job in self._unread}
-        self._take(pulled)
+        self.disown([job.id.encode() for job in (*jobs, *self._unread)])
+        known = set(self.unsettled)
+        self.ask()
         jobs = await self._recall(self._window() if window is None else window)
-        self._asked = pulled.behind  # once: a damaged one is never named
-        return in_turn([job for job in jobs if job.id not in known])
+        return in_turn([job for job in jobs if job.id.encode() not in known])
 
     async def _recall(self, window: Window) -> list[Delivery]:
         """All that this consumer holds, in the order in which it was taken, and what the window
         still allows."""
         recall = Recall()
-        while not recall.read(pulled := await self._run(self._pull_call(window, recall))):
+        while not recall.read(pulled := await self._run(self.recall_call(window, recall))):
             pass
         jobs = self._take_recalled(pulled, recall)
         await self._idle()
@@ -303,6 +305,17 @@ class AsyncConsumerSteps(ConsumerState):
     async def _idle(self) -> None:
         if (small := self._idle_window()) is not None:
             self.state = await self._run(self._interest_call(small))
+
+    async def _tell(self, settling: Settling, window: Window | None) -> Pulled:
+        """Settle. Where the call fails it may be said again: what it named is held until then."""
+        try:
+            pulled: Pulled = await self._run(self._settle_call(settling, window))
+        except RegistrationLost:
+            raise
+        except BaseException:
+            self._unsettle(settling)
+            raise
+        return pulled
 
     async def _run(self, call: commands.ScriptCall[Any]) -> Any:
         try:

@@ -15,11 +15,12 @@ from rqueue.model.job_order import in_order, in_turn
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Mode
 from rqueue.protocol.commands.settle import Pulled, Retried, Window
-from rqueue.protocol.consumer_state import DEFAULT_LEASE_MS, ConsumerState, consumer_name
+from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, consumer_name
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
+from rqueue.protocol.settling import Settling
 from rqueue.protocol.wake import Wake
 from rqueue.transport.connection import Connection
 from rqueue.transport.lease_renewer import LeaseRenewer
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 log = logger("rqueue")
 
 
-class ConsumerSteps(ConsumerState):
+class ConsumerSteps(ConsumerCalls):
     """The steps, one script call each; see `Consumer`."""
 
     def __init__(
@@ -74,6 +75,7 @@ class ConsumerSteps(ConsumerState):
         self._own_connection = connection is None
         self._connection = connection if connection is not None else Connection(client)
         self._own_listener = listener is None
+        self._data_lost = False
         self._listener = listener
 
     # -- life --------------------------------------------------------------------------------------
@@ -81,8 +83,8 @@ class ConsumerSteps(ConsumerState):
     def register(self) -> Self:
         """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
         call = self._register_call()
-        registered = self._connection.run(call, queue=self.keys.queue, consumer=self.name)
-        self.now, self.term, self.state = registered
+        reply = self._connection.run(call, queue=self.keys.queue, consumer=self.name)
+        self._data_lost = not self.registered(reply)
         self._lost = False
         if self._listener is None:
             self._listener = WakeListener(Connection(self._client, timeout=None))
@@ -114,24 +116,23 @@ class ConsumerSteps(ConsumerState):
                 self._connection.close()
 
     def _part(self) -> None:
-        term = self.term
         try:
             try:
-                self._unregister(term)
+                self._unregister()
             except ConnectionLost:
-                self._unregister(term)  # over a new connection: it may be sent twice
+                self._unregister()  # over a new connection: it may be sent twice
         except RegistrationLost:
             pass  # everything went back already
         finally:
             self._leave()
 
-    def _unregister(self, term: str) -> None:
-        call = commands.unregister(self.keys, self.name, term)
+    def _unregister(self) -> None:
+        call = self.unregister_call()
         while (self._connection.run(call, queue=self.keys.queue, consumer=self.name)).held:
             pass
 
     def _leave(self) -> None:
-        self._forget()
+        self.forget()
         renewer, self._renewer = self._renewer, None
         if renewer is not None:
             renewer.stop()
@@ -194,12 +195,12 @@ class ConsumerSteps(ConsumerState):
         self._joined()
         settling = self._settled(ack, done, retry, reject, release, batch, rows)
         if pull:
-            jobs = self._in_turn(self._run(self._settle_call(settling, self._window())))
+            jobs = self._in_turn(self._tell(settling, self._window()))
             self._idle()
             return self._take_unread() + jobs
         if (narrow := self._narrow_window()) is not None:
             self.state = self._run(self._interest_call(narrow))
-        self._take(self._run(self._settle_call(settling, None)), settled_only=True)
+        self._take(self._tell(settling, None), asked=False)
         if (again := self._reopen_window()) is not None:
             self.state = self._run(self._interest_call(again))
         return []
@@ -267,20 +268,21 @@ class ConsumerSteps(ConsumerState):
 
     def _in_turn(self, pulled: Pulled, window: Window | None = None) -> list[Delivery]:
         """The jobs of a reply, behind what was delivered directly before them and not read yet."""
-        if not self._overtakes(pulled):
-            return self._take(pulled)
+        jobs = self._take(pulled)
+        if not self.overtakes:
+            return jobs
         # what was not returned yet is named again, in its turn
-        known = self._held.keys() - {job.id for job in self._unread}
-        self._take(pulled)
+        self.disown([job.id.encode() for job in (*jobs, *self._unread)])
+        known = set(self.unsettled)
+        self.ask()
         jobs = self._recall(self._window() if window is None else window)
-        self._asked = pulled.behind  # once: a damaged one is never named
-        return in_turn([job for job in jobs if job.id not in known])
+        return in_turn([job for job in jobs if job.id.encode() not in known])
 
     def _recall(self, window: Window) -> list[Delivery]:
         """All that this consumer holds, in the order in which it was taken, and what the window
         still allows."""
         recall = Recall()
-        while not recall.read(pulled := self._run(self._pull_call(window, recall))):
+        while not recall.read(pulled := self._run(self.recall_call(window, recall))):
             pass
         jobs = self._take_recalled(pulled, recall)
         self._idle()
@@ -300,6 +302,17 @@ class ConsumerSteps(ConsumerState):
     def _idle(self) -> None:
         if (small := self._idle_window()) is not None:
             self.state = self._run(self._interest_call(small))
+
+    def _tell(self, settling: Settling, window: Window | None) -> Pulled:
+        """Settle. Where the call fails it may be said again: what it named is held until then."""
+        try:
+            pulled: Pulled = self._run(self._settle_call(settling, window))
+        except RegistrationLost:
+            raise
+        except BaseException:
+            self._unsettle(settling)
+            raise
+        return pulled
 
     def _run(self, call: commands.ScriptCall[Any]) -> Any:
         try:

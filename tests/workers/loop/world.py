@@ -19,6 +19,7 @@ from redis import exceptions as rx
 
 from rqueue.client._sync.queue import Queue
 from rqueue.model.job import parse_value
+from rqueue.protocol import server_clock
 from rqueue.protocol.scripts import Scripts
 from rqueue.tasks.context import current_job
 from rqueue.tasks.control import Reject, Retry, Snooze
@@ -35,7 +36,6 @@ from rqueue_workers.worker import (
     recycling,
     shutdown,
     standby_thread,
-    subscription,
 )
 from rqueue_workers.worker import worker as worker_module
 from rqueue_workers.worker.executors import base, event_loop, main_thread, threads
@@ -224,7 +224,7 @@ class World:
         put = self._patches.enter_context
         for module in (
             base, dispatcher, isolation, main_thread, outage, recycling, shutdown, standby_thread,
-            subscription, worker_module,
+            server_clock, worker_module,
         ):  # fmt: skip
             put(patch.object(module, "monotonic", stage.monotonic))
         put(patch("rqueue.protocol.scripts.SCRIPTS", self.scripts))

@@ -25,7 +25,6 @@ from rqueue.model.job_order import came_back, overtakers
 from rqueue.protocol.wake import Wake, delivered_job
 from rqueue.transport.wake_listener import WakeListener
 from rqueue_workers.spec import WorkerSpec
-from rqueue_workers.worker.arrivals import Unstarted
 from rqueue_workers.worker.attempt import Attempts, Decoded, Unfit
 from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.executors.main_thread import CurrentJob, Now
@@ -33,7 +32,7 @@ from rqueue_workers.worker.executors.threads import ThreadExecutor
 from rqueue_workers.worker.isolation import Isolation
 from rqueue_workers.worker.outage import Outage
 from rqueue_workers.worker.queue_polling import QueuePolling
-from rqueue_workers.worker.subscription import CHUNK, Subscription
+from rqueue_workers.worker.subscription import CHUNK, Subscription, Unstarted
 from rqueue_workers.worker.task_kind import TaskKinds
 from rqueue_workers.worker.task_plans import ASYNC, MAIN, THREAD
 
@@ -122,7 +121,7 @@ class Dispatcher:
         for subscription in self.subscriptions:
             if subscription.queue == error.queue:
                 subscription.damage.note(error)
-                subscription.lost_reply = True  # the step may be half done
+                subscription.doubtful = True  # the step may be half done
 
     def step(self, subscription: Subscription, job: Now | None = None) -> None:
         """Settle what ended in a subscription and pull. job: see `guarded`; the main thread is in
@@ -134,7 +133,7 @@ class Dispatcher:
             self.land()
         if subscription.damage.since:
             self._return_to(subscription)
-        if subscription.lost_reply:
+        if subscription.doubtful:
             self._recover(subscription, blocked)
         elif subscription.passing and self._passed_on(subscription):
             pass  # the others first
@@ -161,7 +160,7 @@ class Dispatcher:
         """What is listened to has changed: a wake-up of another one may be lost just then."""
         for subscription in self.subscriptions:
             if subscription is not but and subscription.term:
-                subscription.lost_reply = True
+                subscription.doubtful = True
 
     def post(self, subscription: Subscription) -> None:
         """`step` for a subscription that has more to run: its jobs run meanwhile, and the reply is
@@ -171,7 +170,7 @@ class Dispatcher:
     def _post(self, subscription: Subscription) -> None:
         self.land()
         if (
-            subscription.lost_reply
+            subscription.doubtful
             or subscription.passing
             or subscription.settle_first
             or subscription.pending > CHUNK
@@ -205,7 +204,7 @@ class Dispatcher:
 
     def window(self, subscription: Subscription, blocked: bool) -> int:
         """Jobs that a subscription may hold after this step, all in all."""
-        staying = len(subscription.ids) - subscription.pending
+        staying = len(subscription.unsettled) - subscription.pending
         if staying < 0:
             staying = 0
         isolation = self.isolation
@@ -219,7 +218,7 @@ class Dispatcher:
         room = 0
         seen = subscription.executors
         if not self._threaded and not blocked and (MAIN in seen or not seen):
-            room = max(0, subscription.credit.window - len(subscription.todo))
+            room = max(0, subscription.prefetch.window - len(subscription.todo))
         if seen != _MAIN_ALONE:
             room += self._room_beside(subscription, blocked)
         if self._prefetch and room > self._prefetch - staying:
@@ -245,7 +244,7 @@ class Dispatcher:
         """Whether there is something to tell or to ask for."""
         if subscription.damage.since:
             return now >= subscription.damage.retry_at
-        if subscription.lost_reply or subscription.flight is not None:
+        if subscription.doubtful or subscription.flight is not None:
             return True
         if subscription.pending and not self._lingers(subscription, now):
             return True
@@ -282,7 +281,7 @@ class Dispatcher:
         """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
         if self.closing or subscription.back or self.isolation.active:
             # an executor would begin them at once, and before those that are about to go back
-            subscription.back.extend((jobs[i], len(jobs[i + 1])) for i in range(0, len(jobs), 2))
+            subscription.back.extend((jobs[i], jobs[i + 1]) for i in range(0, len(jobs), 2))
             return
         if not self.executors:
             subscription.add(jobs, acquired)
@@ -396,28 +395,23 @@ class Dispatcher:
         subscription = self._by_name.get(wake.consumer)
         if subscription is None:
             return
-        delivered = delivered_job(wake.element)
-        if delivered is not None:
-            arrivals = subscription.arrivals
-            if delivered[0] in subscription.ids or arrivals.is_old(*delivered):
+        job = delivered_job(wake.element)
+        if job is not None:
+            if not subscription.delivered(*job):
                 return
-            subscription.ids.add(delivered[0])
-            if subscription.state == "interested":
-                subscription.state = "notified"
-            if subscription.flight is not None or subscription.lost_reply or arrivals.held_up:
-                arrivals.aside += delivered  # a reply that is not read yet may stand before it
+            if subscription.flight is not None or subscription.doubtful or subscription.held_up:
+                subscription.aside += job  # a reply that is not read yet may stand before it
             elif subscription.released:
-                subscription.back.append((delivered[0], len(delivered[1])))
+                subscription.back.append(job)
             else:
-                self.deal(subscription, delivered, subscription.ms(monotonic()))
+                self.deal(subscription, job, subscription.ms(monotonic()))
         elif wake.kind == "revoked":
-            subscription.ids.discard(wake.id.encode())
+            subscription.drop(wake.id.encode())
             self._revoke(subscription, wake.id.encode())
         elif wake.kind == "reconnected":
-            subscription.lost_reply = True
-            subscription.arrivals.reconnected()
+            subscription.reconnected()
         else:
-            subscription.state = "notified"
+            subscription.notified()
 
     def _revoke(self, subscription: Subscription, id: bytes) -> None:
         if self.isolation.take(subscription, id):
@@ -451,28 +445,25 @@ class Dispatcher:
         """Put the jobs of a reply where they will run: behind those that were delivered before
         them, also where these are not read yet, before those that were delivered after them
         (X-25)."""
-        arrivals = subscription.arrivals
-        if not jobs and not arrivals.aside:
+        if not jobs and not subscription.aside:
             return
-        if jobs and arrivals.overtake(subscription.ids):
-            arrivals.held_up = True
+        if jobs and subscription.overtakes:
+            subscription.held_up = True
             try:
                 for wake in self._listen(0):
                     self.hear(wake)
-                if arrivals.overtake(subscription.ids):
-                    arrivals.ask()
-                    subscription.ids.difference_update(jobs[::2])
-                    subscription.lost_reply = True
+                if subscription.overtakes:
+                    subscription.ask()
+                    subscription.disown(jobs[::2])
                     self._recall(subscription, blocked)
                     return
             except ServerError:
-                subscription.ids.difference_update(jobs[::2])
-                subscription.lost_reply = True
+                subscription.disown(jobs[::2])
                 raise
             finally:
-                arrivals.held_up = False
-        mixed = bool(arrivals.aside)
-        jobs = arrivals.merge(jobs)
+                subscription.held_up = False
+        mixed = bool(subscription.aside)
+        jobs = subscription.merge(jobs)
         if not jobs:
             return
         if mixed or (subscription.todo and came_back(Delivery(jobs[0], jobs[1]))):
@@ -489,7 +480,7 @@ class Dispatcher:
         for id_, value, acquired in taken:
             if id_.decode() not in early:
                 self.deal(subscription, (id_, value), acquired)
-        back = [(id_, len(value)) for id_, value, _ in taken if id_.decode() in early]
+        back = [(id_, value) for id_, value, _ in taken if id_.decode() in early]
         subscription.back.extend(back)
 
     def _recover(self, subscription: Subscription, blocked: bool) -> None:
@@ -499,9 +490,9 @@ class Dispatcher:
 
     def _recall(self, subscription: Subscription, blocked: bool) -> None:
         """Ask what is held; what has not begun is begun in the queue's order."""
-        subscription.ids.difference_update(subscription.arrivals.aside[::2])
+        subscription.disown(subscription.aside[::2])
         # not by a look at what waits and runs: jobs move between them meanwhile
-        known = set(subscription.ids)
+        known = set(subscription.unsettled)
         released = subscription.released
         flat = subscription.recall(self.window(subscription, blocked))
         named = set(flat[::2])
@@ -512,15 +503,13 @@ class Dispatcher:
             # a job that is not named here is no longer held; one that has just begun is refused
             if job[0] in named:
                 waiting.append(job)
-            else:
-                subscription.ids.discard(job[0])
         waiting.sort(key=lambda job: place[job[0]])
         later: list[Unstarted] = []
         if released:  # jobs delivered then are behind those that went back
             later = [job for job in waiting if not came_back(Delivery(job[0], job[1]))]
             waiting = [job for job in waiting if job not in later]
         self._deal_in_order(subscription, waiting)
-        subscription.back.extend((id_, len(value)) for id_, value, _ in later)
+        subscription.back.extend((id_, value) for id_, value, _ in later)
 
     def release_unstarted(self) -> None:
         """What has not begun is to go back, wherever it waits. With the lock held."""
@@ -529,7 +518,7 @@ class Dispatcher:
         for subscription in self.subscriptions:
             subscription.release_unstarted()
             taken = self.isolation.take(subscription)
-            subscription.back.extend((id_, len(value)) for id_, value, _ in taken)
+            subscription.back.extend((id_, value) for id_, value, _ in taken)
 
     def _take_unstarted(self, subscription: Subscription) -> list[Unstarted]:
         jobs = []

@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 
-from rqueue_workers.worker.arrivals import Unstarted
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.executors.main_thread import CurrentJob
-from rqueue_workers.worker.subscription import Subscription
+from rqueue_workers.worker.subscription import Subscription, Unstarted
 
 FIRST_S = 0.25
 """Seconds that a crashed job waits, the first time, for the others of the process to end."""
@@ -122,7 +121,7 @@ class Isolation:
             self._passed[id_] = now
             if not self.aloof:
                 self.aloof, self._aloof_until = True, now + ALOOF_S
-            subscription.passing.append((id_, len(value)))
+            subscription.passing.append((id_, value))
             return
         aside = min(max(self._rest_until - now, ASIDE_LEAST_S), ASIDE_MOST_S)
         subscription.put_off(id_, value, acquired, now, aside)
@@ -158,6 +157,6 @@ class Isolation:
             subscription.todo
             or subscription.pending
             or subscription.flight is not None
-            or subscription.lost_reply
+            or subscription.doubtful
             for subscription in self._subscriptions
         )

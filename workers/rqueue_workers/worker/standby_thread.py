@@ -73,7 +73,7 @@ class StandbyThread(threading.Thread):
             if job is not None:
                 idle = 0
                 elapsed = monotonic() - job[5]
-                patience = job[0].credit.patience
+                patience = job[0].prefetch.patience
                 if elapsed < patience:
                     self._sleep(patience - elapsed)
                 else:
@@ -112,7 +112,7 @@ class StandbyThread(threading.Thread):
                     return TICK_S
                 if (
                     subscription.pending
-                    or subscription.lost_reply
+                    or subscription.doubtful
                     or subscription.flight is not None
                     or dispatcher.wants(subscription, monotonic(), blocked=True)
                 ):

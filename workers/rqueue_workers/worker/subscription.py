@@ -1,13 +1,11 @@
-"""One worker's subscription to one queue: the jobs it holds, their outcomes, and the settle call
-that reports them."""
+"""One worker's subscription to one queue: the consumer that it is, the jobs that wait in it, their
+outcomes, and the settle call that reports them."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import repeat
-from secrets import token_hex
-from time import monotonic
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from typing import NamedTuple, TypeVar
 
 from rqueue.errors import QueueDamaged, RegistrationLost, ServerError
@@ -16,17 +14,23 @@ from rqueue.model.job import parse_value
 from rqueue.model.labels import ALL
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Pulled, Retried, Window
+from rqueue.protocol.consumer_state import ConsumerState
 from rqueue.protocol.error_mapping import damaged
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
-from rqueue_workers.worker.arrivals import Arrivals, Unstarted
 from rqueue_workers.worker.damage import Damage
 from rqueue_workers.worker.history_rows import Row, pack_rows
 from rqueue_workers.worker.prefetch import PrefetchWindow
 
 T = TypeVar("T")
+
+Unstarted = tuple[bytes, bytes, int]
+"""id, value, when it was acquired (ms, Redis's clock)."""
+
+Held = tuple[bytes, bytes]
+"""id, value."""
 
 log = logger("rqueue.worker")
 
@@ -43,16 +47,23 @@ class Flight(NamedTuple):
     acks: list[Row]
     dones: list[Row]
     others: list[Row]
-    back: list[tuple[bytes, int]]
+    back: list[Held]
+
+    @property
+    def jobs(self) -> Iterator[Held]:
+        """What it says something of: (id, value)."""
+        for row in chain(self.acks, self.dones, self.others):
+            yield row[0], row[1]
+        yield from self.back
 
 
-class Subscription:
+class Subscription(ConsumerState):
     """One queue's consumer. Executors append to its deques (atomic) and take from `todo`;
     everything else is done under the dispatcher's lock. ended: called with how many jobs ended,
     once that is settled.
 
     todo: jobs not begun. acks, dones, others: rows of ended jobs, to be settled: without a result,
-    with one, and failed or put off. back: (id, size) of jobs to release unstarted.
+    with one, and failed or put off. back: (id, value) of jobs to release unstarted.
     """
 
     def __init__(
@@ -66,47 +77,35 @@ class Subscription:
         bodies: str = "none",
         labels: Sequence[str] = ALL,
     ) -> None:
+        super().__init__(keys, worker=worker)
         self.index = index
-        self.keys = keys
         self.queue = keys.queue
-        self.worker = worker
         self.bodies = bodies
         self.labels = labels
-        self.name = ""
-        self.term = ""
-        self._last_term = 0
-        self.state = ""
+        self.ms = self.clock.ms
         self.todo: deque[Unstarted] = deque()
         self.acks: deque[Row] = deque()
         self.dones: deque[Row] = deque()
         self.others: deque[Row] = deque()
-        self.back: deque[tuple[bytes, int]] = deque()
-        self.credit = PrefetchWindow(1, prefetch)
+        self.back: deque[Held] = deque()
+        self.prefetch = PrefetchWindow(1, prefetch)
         """Of the main thread's executor."""
-        self.arrivals = Arrivals()
+        self.held_up = False
+        """A reply is being read, and may have to stand behind what is heard now."""
         self.released = False
         """Jobs went back, and nothing was pulled since: they wait before jobs that are delivered
         now."""
         self.settle_first = False
         """What ended last in the main thread is to be settled before the next job begins."""
-        self.passing: deque[tuple[bytes, int]] = deque()
+        self.passing: deque[Held] = deque()
         """Like `back`, but not to be acquired again in the same step: others are to have a look."""
         self.executors: set[int] = set()
         """Of the jobs that came so far: what to expect of the next ones."""
         self.hold_until = 0.0
         """While an executor is blocked, pull nothing before this time."""
         self.hold_s = 0.0
-        self.ids: set[bytes] = set()
-        """What it holds, by its own count: every job from the reply that brought it to the reply
-        that took note of its end. Only touched under the lock."""
         self.most = 10
         """Attempts that the queue allows a job that says nothing else; 0 = any number."""
-        self.timer_at = 0.0
-        """When to pull for the next due job, by monotonic time; 0.0 = another consumer watches."""
-        self.tight = False
-        """The next job did not fit into the bytes left: something has to go first."""
-        self.lost_reply = False
-        """A reply was lost: what is held has to be asked for."""
         self.damage = Damage()
         """Of the queue: while something has overwritten a key of it, it is left alone."""
         self.cancelled: set[bytes] = set()
@@ -115,37 +114,8 @@ class Subscription:
         """A settle that was sent and whose reply is not read yet."""
         self.doomed: set[bytes] = set()
         """Jobs that ran when the registration was lost: others have them now."""
-        self.now = 0
-        """When the last reply was made, ms, Redis's clock: its jobs were acquired then."""
-        self.offset = 0.0
-        """Redis's clock in ms, less this host's monotonic one."""
         self._connection = connection
         self._ended = ended
-        self._token = token_hex(8)
-        """Says that it was this one which registered, where the reply was lost."""
-
-    # -- clock -------------------------------------------------------------------------------------
-
-    def _read_clock(self, now: int) -> None:
-        offset = now - monotonic() * 1000
-        # replies are late, never early: the largest is the best
-        if not self.offset - 50 < offset <= self.offset:
-            self.offset = offset
-
-    def _due_at(self, due: int, timer: int) -> float:
-        """When a job is due, by monotonic time: `timer` ms from now, said Redis, in whole ms and
-        some time ago. What many replies taught of its clock is better, and seldom early."""
-        at = (due - self.offset) / 1000
-        now = monotonic()
-        if timer and at <= now:
-            # it is not yet: Redis's clock was set back
-            self.offset = due - timer - now * 1000
-            return now + timer / 1000
-        return at
-
-    def ms(self, at: float) -> int:
-        """Redis's clock, in ms, at a monotonic time."""
-        return int(at * 1000 + self.offset)
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -160,45 +130,38 @@ class Subscription:
         limits: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         """Join the queue under a name nobody had. Raises the server errors."""
-        call = commands.register(
-            self.keys,
-            name,
+        self.name = name
+        call = self.register_call(
+            Window(jobs, BYTES_WINDOW),
             priority=priority,
-            window=Window(jobs, BYTES_WINDOW),
             lease_ms=lease_ms,
             slots=slots,
-            worker=self.worker,
             limits=limits,
-            token=self._token,
         )
-        registered = self._connection.run(call, queue=self.queue, consumer=name)
-        # terms only grow, for as long as the queue's data is there
-        if int(registered.term) <= self._last_term:
+        if not self.registered(self._connection.run(call, queue=self.queue, consumer=name)):
             log.error(
                 "queue %s: Redis has lost its data, with the jobs that waited or were held then",
                 self.queue,
             )
-        self._last_term = int(registered.term)
-        self.name, self.term, self.state = name, registered.term, registered.state
-        self.ids.clear()
-        self.timer_at = 0.0
-        self.tight = self.lost_reply = self.released = False
-        self._read_clock(registered.now)
 
     def unregister(self) -> None:
         """Leave the queue; what is held goes back uncounted. Raises the server errors."""
         if not self.term:
             return
-        call = commands.unregister(self.keys, self.name, self.term)
+        call = self.unregister_call()
         try:
             while self._connection.run(call, queue=self.queue, consumer=self.name).held:
                 pass
         except RegistrationLost:
             log.debug("the lease of %s had ended before it left", self.name)
-        self.term = self.state = ""
-        self.ids.clear()
+        self.forget()
 
-    def forget(self) -> int:
+    def forget(self) -> None:
+        """The registration is over: it holds nothing any more."""
+        super().forget()
+        self.released = self.held_up = False
+
+    def give_up(self) -> int:
         """The registration is lost: drop what is unstarted, and results nobody would take.
         Returns how many results."""
         stale = len(self.acks) + len(self.dones) + len(self.others)
@@ -211,9 +174,7 @@ class Subscription:
             self.todo,
         ):
             rows.clear()
-        self.term = self.state = ""
-        self.ids.clear()
-        self.arrivals.forget()
+        self.forget()
         self.cancelled.clear()
         self.flight = None
         self.settle_first = False
@@ -259,7 +220,6 @@ class Subscription:
             self._connection.begin(flight.call)
         except ServerError:
             self._restore(flight)
-            self.lost_reply = True
             raise
         self.flight = flight
 
@@ -276,7 +236,7 @@ class Subscription:
     def unfit(self, id: bytes, value: bytes, row: Row | None) -> None:
         """A job cannot be run here: its row, or None to pass it on."""
         if row is None:
-            self.passing.append((id, len(value)))
+            self.passing.append((id, value))
         else:
             self.others.append(row)
 
@@ -295,15 +255,17 @@ class Subscription:
         batch, freed = b"", 0
         if acks:
             batch = pack_rows(
-                self.queue, self.worker, self.offset, acks, (), (), self.bodies, self.labels
+                self.queue, self.worker, self.clock.offset, acks, (), (), self.bodies, self.labels
             )
             freed = sum([len(row[1]) for row in acks])
+        ids = [row[0] for row in acks]
+        self.settled(ids)
         call = commands.settle(
             self.keys,
             self.name,
             self.term,
-            None if window is None else Window(window, BYTES_WINDOW),
-            ack=[row[0] for row in acks],
+            self._allow(window),
+            ack=ids,
             freed=freed,
             batch=batch,
             rows=len(acks),
@@ -328,18 +290,19 @@ class Subscription:
         freed = 0
         if ended:
             batch = pack_rows(
-                self.queue, self.worker, self.offset, acks, dones, others, self.bodies, self.labels
-            )
+                self.queue, self.worker, self.clock.offset, acks, dones, others, self.bodies,
+                self.labels,
+            )  # fmt: skip
             for rows in (acks, dones, others):
                 if rows:
                     freed += sum([len(row[1]) for row in rows])
         if back:
-            freed += sum([size for _, size in back])
+            freed += sum([len(value) for _, value in back])
         call = commands.settle(
             self.keys,
             self.name,
             self.term,
-            None if window is None else Window(window, BYTES_WINDOW),
+            self._allow(window),
             ack=[row[0] for row in acks],
             done=[(row[0], row[7], row[8]) for row in dones] if dones else (),
             retry=[row[9] for row in again] if again else (),
@@ -349,7 +312,9 @@ class Subscription:
             batch=batch,
             rows=ended,
         )
-        return Flight(call, window, acks, dones, others, back)
+        flight = Flight(call, window, acks, dones, others, back)
+        self.settled([id_ for id_, _ in flight.jobs])
+        return flight
 
     def _told(self, flight: Flight, begun: bool = False) -> list[bytes]:
         run = self._connection.finish if begun else self._connection.run
@@ -359,17 +324,14 @@ class Subscription:
         except (ServerError, QueueDamaged):
             # it may have been done all the same: then these ids are refused next time, unheard
             self._restore(flight)
-            self.lost_reply = True
             raise
         except RegistrationLost:
             self._restore(flight)  # to be counted
             raise
         if dones or others or back:
             acks = [*acks, *dones, *others]
-            self.ids.difference_update([id_ for id_, _ in back])
             self.released = self.released or bool(back)
         if acks:
-            self.ids.difference_update([row[0] for row in acks])
             self._ended(len(acks))
         if self.settle_first:
             self.settle_first = self.pending > 0
@@ -380,6 +342,7 @@ class Subscription:
         self.dones.extendleft(reversed(flight.dones))
         self.others.extendleft(reversed(flight.others))
         self.back.extendleft(reversed(flight.back))
+        self.unsettle(flight.jobs)
 
     def _without_doomed(self, *groups: list[Row]) -> list[list[Row]]:
         kept: list[list[Row]] = []
@@ -399,22 +362,20 @@ class Subscription:
     @property
     def held(self) -> int:
         """Jobs that it holds."""
-        return len(self.ids)
+        return len(self.unsettled)
+
+    def _allow(self, jobs: int | None) -> Window | None:
+        if jobs is None:
+            return None
+        self.window = window = Window(jobs, BYTES_WINDOW)
+        return window
 
     def _read(self, pulled: Pulled, window: int | None) -> list[bytes]:
-        now, state, timer, refused, self.arrivals.behind, jobs = pulled
-        self.now = now
-        self._read_clock(now)
-        if jobs:
-            self.ids.update(jobs[::2])
-        if refused:
-            self._refused(refused)
-        if window is not None:
-            self.state = state
-            if jobs or state == "interested":
-                self.released = False
-            self.timer_at = self._due_at(now + timer, timer) if timer >= 0 else 0.0
-            self.tight = state == "not_interested" and len(self.ids) < window
+        jobs = self.took(pulled, asked=window is not None)
+        if pulled.refused:
+            self._refused(pulled.refused)
+        if window is not None and (jobs or self.state == "interested"):
+            self.released = False
         return jobs
 
     def _refused(self, refused: Iterable[bytes]) -> None:
@@ -424,7 +385,7 @@ class Subscription:
                 self.cancelled.discard(id_)
             else:
                 strangers.append(id_)
-        if strangers and not self.lost_reply:
+        if strangers and not self.doubtful:
             log.warning(
                 "queue %s: %s dropped, the jobs are no longer held here (%s)",
                 self.queue,
@@ -434,17 +395,15 @@ class Subscription:
 
     def recall(self, window: int) -> list[bytes]:
         """Pull, and ask what is held: [id, value, ...] of both, in the order of taking (H-18)."""
-        recall = Recall()
+        recall, asked = Recall(), Window(window, BYTES_WINDOW)
         while True:
-            call = commands.pull(
-                self.keys, self.name, self.term, Window(window, BYTES_WINDOW), recall=recall.start
-            )
+            call = self.recall_call(asked, recall)
             pulled = self._connection.run(call, queue=self.queue, consumer=self.name)
             if recall.read(pulled):
                 break
-        jobs = self._read(pulled._replace(jobs=recall.jobs), window)
-        self.arrivals.recalled(jobs)
-        self.lost_reply = False
+        jobs = self.recalled(pulled, recall)
+        if jobs or self.state == "interested":
+            self.released = False
         return jobs
 
     def hold(self, now: float) -> None:
@@ -473,7 +432,7 @@ class Subscription:
                 id_, value, _ = todo.pop()
             except IndexError:
                 break
-            self.back.append((id_, len(value)))
+            self.back.append((id_, value))
             count += 1
         return count
 

@@ -241,7 +241,7 @@ class Worker:
             self.stop.pause(dispatcher.outage.waiting)
         if not dispatcher.outage.waiting:
             for subscription in self.subscriptions:
-                subscription.lost_reply = True
+                subscription.doubtful = True
             for subscription in self.subscriptions:
                 dispatcher.step(subscription)
                 if dispatcher.outage.waiting:
@@ -339,7 +339,7 @@ class Worker:
                     self.dispatcher.leave_alone(error)
                 self.dispatcher.unlisten(subscription)
             subscription.doomed |= self.dispatcher.running_in(subscription)
-            stale += subscription.forget()
+            stale += subscription.give_up()
         if stale:
             warn_late(stale)
 

@@ -161,7 +161,7 @@ class Executor:
                 job = self.todo.pop()
             except IndexError:
                 break
-            job.subscription.back.append((job.id, len(job.value)))
+            job.subscription.back.append((job.id, job.value))
             subscriptions.add(job.subscription)
         return subscriptions
 

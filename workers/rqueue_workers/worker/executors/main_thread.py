@@ -200,7 +200,7 @@ class MainThreadExecutor:
         self._number = number
         self._page.finish(0)
         if count:
-            subscription.credit.sample(count, started - begun)
+            subscription.prefetch.sample(count, started - begun)
         return count
 
     def _long_way(self, subscription: Subscription, id: bytes, value: bytes, acquired: int) -> bool:

@@ -1,0 +1,313 @@
+"""The state of a consumer that a caller drives, and the calls that it makes, without I/O.
+
+`Consumer` and `AsyncConsumer` add a connection. This part checks options, keeps the history's rows,
+asks the credit manager, if there is one, for the window, and knows what to do for the next job.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import deque
+from collections.abc import Iterable, Sequence
+from secrets import token_hex
+from time import monotonic
+from typing import Any, Literal
+
+import orjson
+
+from rqueue.errors import ConfigError, LifecycleError
+from rqueue.model.envelope import encode_result
+from rqueue.model.expect import expect_number, shown
+from rqueue.model.job import GAVE_UP, Delivery
+from rqueue.model.names import check_consumer
+from rqueue.protocol import commands
+from rqueue.protocol.commands.consumers import Mode, Registered
+from rqueue.protocol.commands.read import Page
+from rqueue.protocol.commands.settle import Pulled, Retried, Window
+from rqueue.protocol.consumer_state import ConsumerState
+from rqueue.protocol.credit import Credit, SharedCredit
+from rqueue.protocol.credit_window import NO_CREDIT
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.recall import Recall
+from rqueue.protocol.settled import SettledRows
+from rqueue.protocol.settling import Settling, id_of
+from rqueue.protocol.wake import Wake
+
+__all__ = ["BROWSE_MAX", "DEFAULT_LEASE_MS", "ConsumerCalls", "consumer_name"]
+
+DEFAULT_LEASE_MS = 30_000
+
+BROWSE_MAX = 500
+"""Jobs of one page."""
+
+
+def consumer_name(prefix: str = "") -> str:
+    """A name that no consumer had before: host, process, and chance (H-12)."""
+    host = socket.gethostname().split(".")[0]
+    return f"{prefix or host}:{os.getpid()}:{token_hex(4)}"
+
+
+class ConsumerCalls(ConsumerState):
+    """The calls of one consumer; see `rqueue.client._sync.consumer.Consumer`."""
+
+    def __init__(
+        self,
+        keys: QueueKeys,
+        *,
+        name: str = "",
+        jobs: int = 1,
+        bytes: int = 0,
+        credit: Credit | SharedCredit | None = None,
+        priority: int = 0,
+        mode: Mode = "acquire",
+        lease_ms: int = DEFAULT_LEASE_MS,
+        slots: int = 1,
+        worker: str = "",
+        history: bool = True,
+    ) -> None:
+        for setting, value, least in (("jobs", jobs, 0), ("bytes", bytes, 0), ("slots", slots, 1)):
+            expect_number(setting, value, "a whole number", least=least, whole=True)
+        expect_number("priority", priority, "a whole number", least=-(2**31), whole=True)
+        if mode not in ("acquire", "browse"):
+            raise ConfigError("mode", f"{shown(mode)} is neither 'acquire' nor 'browse'")
+        if not (credit is None or isinstance(credit, SharedCredit) or hasattr(credit, "take")):
+            raise ConfigError("credit", f"{shown(credit)} is not WindowCredit(...) or another kind")
+        called = check_consumer(name) if name else consumer_name()
+        super().__init__(
+            keys,
+            worker=check_consumer(worker) if worker else called,
+            window=Window(jobs, bytes) if credit is None else NO_CREDIT,
+            credit=credit.join() if isinstance(credit, SharedCredit) else credit,
+        )
+        self.name = called
+        self.priority = priority
+        self.mode: Mode = mode
+        self.lease_ms = lease_ms
+        self.slots = slots
+        self.refused: list[str] = []
+        self.rejoined = 0
+        """How often its lease had ended and it joined again."""
+        self._rows = SettledRows(keys.queue, self.worker, self.clock) if history else None
+        self._unread: deque[Delivery] = deque()
+        """Held, and not returned to the caller yet: what comes next."""
+        self._lost = False
+        """The registration ended without being asked to."""
+        self._look = True
+        """Of a browser: there may be something that it has not seen."""
+        self._cursor = ""
+
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        return f"<{kind} {self.name!r} of queue {self.keys.queue!r}: {self.state or 'closed'}>"
+
+    @property
+    def held(self) -> int:
+        """Jobs that it holds, as far as it knows."""
+        return len(self.unsettled)
+
+    @property
+    def more(self) -> bool:
+        """Whether work waits, as far as it knows: pull again. (`state` is the list it is in; it is
+        notified until it has pulled all there is.)"""
+        return self.state == "notified"
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def _register_call(self) -> commands.ScriptCall[Registered]:
+        return self.register_call(
+            self._window(),
+            mode=self.mode,
+            priority=self.priority,
+            lease_ms=self.lease_ms,
+            slots=self.slots,
+        )
+
+    def forget(self) -> None:
+        """The registration is over: it holds nothing any more."""
+        super().forget()
+        self._unread.clear()
+        if self._rows is not None:
+            self._rows.clear()
+
+    # -- what came ---------------------------------------------------------------------------------
+
+    def _take(self, pulled: Pulled, *, asked: bool = True) -> list[Delivery]:
+        self.refused = [id_.decode() for id_ in pulled.refused]
+        return self._got(self.took(pulled, asked=asked))
+
+    def _take_recalled(self, pulled: Pulled, recall: Recall) -> list[Delivery]:
+        """All that it holds, in the order in which it was taken."""
+        self.refused = []
+        self._unread.clear()
+        return self._got(self.recalled(pulled, recall))
+
+    def _got(self, flat: Sequence[bytes]) -> list[Delivery]:
+        jobs = [Delivery(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)]
+        if self._rows is not None:
+            self._rows.got(jobs)
+        return jobs
+
+    def _hear(self, wakes: Iterable[Wake]) -> None:
+        """Keep what was delivered directly for the next `receive`."""
+        self._unread.extend(job for wake in wakes if (job := wake.job) is not None)
+
+    def _take_unread(self) -> list[Delivery]:
+        jobs = list(self._unread)
+        self._unread.clear()
+        return jobs
+
+    def hear(self, wake: Wake) -> bool:
+        """Take note of a wake-up; False if it says nothing new (a job a recall named before)."""
+        job = wake.job
+        if job is not None:
+            if not self.delivered(job.id.encode(), job.value):
+                return False
+            if self._rows is not None:
+                self._rows.got([job])
+        elif wake.kind == "revoked":
+            self.drop(wake.id.encode())
+            if self._rows is not None:
+                self._rows.gone([wake.id])
+            if self._unread:
+                self._unread = deque(job for job in self._unread if job.id != wake.id)
+        elif wake.kind == "reconnected":
+            self.reconnected()
+        elif self.mode == "browse":
+            self._look = True
+        else:
+            self.notified()
+        return True
+
+    def _wait_s(self, timeout: float | None) -> float | None:
+        """Seconds to wait: not beyond the next due job, where this consumer watches it."""
+        if self.timer_ms < 0:
+            return timeout
+        due = max(0.0, self.timer_at - monotonic())
+        return due if timeout is None else min(timeout, due)
+
+    # -- what is settled ---------------------------------------------------------------------------
+
+    def _settled(
+        self,
+        ack: Iterable[Delivery | str],
+        done: Iterable[tuple[Delivery | str, Any]],
+        retry: Iterable[Retried],
+        reject: Iterable[tuple[Delivery | str, dict[str, Any]]],
+        release: Iterable[Delivery | str],
+        batch: bytes,
+        rows: int,
+    ) -> Settling:
+        """Prepare a settle. Raises NotEncodable, and has changed nothing then."""
+        kept: list[tuple[str, int | None, bytes]] = [
+            (id_of(job), None, encode_result(value)) for job, value in done
+        ]
+        rejected = [(id_of(job), orjson.dumps({"why": GAVE_UP, **cause})) for job, cause in reject]
+        settling = Settling(
+            [job if type(job) is str else job.id for job in ack],  # type: ignore[union-attr]
+            kept,
+            list(retry),
+            rejected,
+            [job if type(job) is str else job.id for job in release],  # type: ignore[union-attr]
+            batch,
+            rows,
+        )
+        self.tight = False
+        if self._rows is not None:
+            if not batch:
+                settling.batch, settling.rows = self._rows.pack(
+                    settling.ack, kept, settling.retry, rejected
+                )
+            settling.known = self._rows.gone(settling.ids())
+        settling.jobs = {
+            id_: value
+            for id_ in map(str.encode, settling.ids())
+            if (value := self.drop(id_)) is not None
+        }
+        settling.freed = sum(map(len, settling.jobs.values()))
+        return settling
+
+    def _unsettle(self, settling: Settling) -> None:
+        self.unsettle(settling.jobs)
+        if self._rows is not None:
+            self._rows.again(settling.known)
+
+    def _settle_call(
+        self, settling: Settling, window: Window | None
+    ) -> commands.ScriptCall[Pulled]:
+        return commands.settle(
+            self.keys,
+            self.name,
+            self.term,
+            window,
+            ack=settling.ack,
+            done=settling.done,
+            retry=settling.retry,
+            reject=settling.reject,
+            release=settling.release,
+            freed=settling.freed,
+            batch=settling.batch,
+            rows=settling.rows,
+        )
+
+    def _pull_call(self, window: Window) -> commands.ScriptCall[Pulled]:
+        return commands.pull(self.keys, self.name, self.term, window)
+
+    def _interest_call(self, window: Window) -> commands.ScriptCall[str]:
+        return commands.interest(self.keys, self.name, self.term, window)
+
+    # -- a browser: it does not hold what it sees, so its credit comes back at once, but for that
+    # of a grant, which is used up --
+
+    def _browse_call(self, most: int = BROWSE_MAX) -> commands.ScriptCall[Page]:
+        limit = min(most, BROWSE_MAX, self._window().jobs)
+        return commands.browse(self.keys, self._cursor, limit)
+
+    def _affords(self, page: Page) -> int:
+        """How many jobs of a page its bytes allow; the first always fits (X-11)."""
+        room, total = self._window().bytes, 0
+        for count, job in enumerate(page.jobs):
+            total += len(job.value)
+            if count and 0 < room < total:
+                return count
+        return len(page.jobs)
+
+    def _browsed(self, page: Page) -> list[Delivery]:
+        self._look = len(page.jobs) >= min(BROWSE_MAX, self.window.jobs) or self.window.bytes > 0
+        self._look = self._look and bool(page.jobs)
+        self._cursor, self.now = page.cursor, page.now
+        if self.credit is not None:
+            sizes = [len(job.value) for job in page.jobs]
+            for size in sizes:
+                self.credit.take(size)
+            self.credit.restore(len(sizes), sum(sizes))
+        return page.jobs
+
+    # -- one job after the other -------------------------------------------------------------------
+
+    def _next_step(self) -> Literal["pull", "wait", "full", "over"]:
+        """What a consumer does that has given out all that it holds. full: its window is, until
+        something is settled. over: it has no credit, nothing will come."""
+        if self.doubtful or self.state == "notified":
+            return "pull"
+        if self.mode == "browse":
+            if self.state != "browsers":
+                return "over"
+            return "pull" if self._look else "wait"
+        if self.state == "interested":
+            return "pull" if self.timer_ms >= 0 and self._wait_s(None) == 0 else "wait"
+        window = self._window()
+        if window.jobs > len(self.unsettled):
+            return "wait" if self.tight else "pull"
+        if not window.jobs or (self.credit is not None and self.credit.narrows):
+            return "over"
+        return "full"
+
+    def _full(self) -> LifecycleError:
+        return LifecycleError(
+            f"consumer '{self.name}' holds {len(self.unsettled)} unsettled jobs, all that its"
+            " window allows: settle one before you ask for the next, or give it a larger window"
+        )
+
+    def _cause(self, reason: str, kind: str) -> dict[str, Any]:
+        return {"kind": kind, "type": "", "message": reason, "at": self.now, "worker": self.worker}

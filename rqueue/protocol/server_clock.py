@@ -1,0 +1,38 @@
+"""Redis's clock, as far as a consumer learns of it from the replies that it gets."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+__all__ = ["ServerClock"]
+
+
+class ServerClock:
+    """`offset`: ms to add to this host's monotonic ms to get Redis's clock, as well as known."""
+
+    __slots__ = ("offset",)
+
+    def __init__(self) -> None:
+        self.offset = 0.0
+
+    def read(self, now: int) -> None:
+        """A reply was made at this time."""
+        offset = now - monotonic() * 1000
+        # replies are late, never early: the largest is the best
+        if not self.offset - 50 < offset <= self.offset:
+            self.offset = offset
+
+    def ms(self, at: float) -> int:
+        """Redis's clock, in ms, at a monotonic time."""
+        return int(at * 1000 + self.offset)
+
+    def due_at(self, due: int, timer: int) -> float:
+        """When a job is due, by monotonic time: `timer` ms from now, said Redis, in whole ms and
+        some time ago. What many replies taught of its clock is better, and seldom early."""
+        at = (due - self.offset) / 1000
+        now = monotonic()
+        if timer and at <= now:
+            # it is not yet: Redis's clock was set back
+            self.offset = due - timer - now * 1000
+            return now + timer / 1000
+        return at

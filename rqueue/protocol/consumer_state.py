@@ -34,12 +34,13 @@ class ConsumerState(CreditWindow):
     """One consumer of one queue.
 
     state: the list it is in: interested, notified, not_interested, browsers; "" = not registered.
-    term: of its registration; "" = it has none. window: what it sent to the queue last. now: when the
-    last reply was made, ms, Redis's clock: its jobs were acquired then. unsettled: what it holds,
-    by its own count, id -> stored value: every job from the reply or wake-up that brought it to
-    the call that settles it. timer_at: when to pull for the next due job, by monotonic time; 0.0 =
-    another consumer watches. tight: the next job did not fit into the bytes left, something has to
-    be settled first. doubtful: a reply or a wake-up may be lost, what is held has to be asked for.
+    term: of its registration; "" = it has none. window: what it sent to the queue last. now: when
+    the last reply was made, ms, Redis's clock: its jobs were acquired then. unsettled: what it
+    holds, by its own count, id -> stored value: every job from the reply or wake-up that brought it
+    to the call that settles it. timer_at: when to pull for the next due job, by monotonic time; 0.0
+    = another consumer watches. tight: the next job did not fit into the bytes left, something has
+    to be settled first. doubtful: a reply or a wake-up may be lost, what is held has to be asked
+    for.
     """
 
     def __init__(

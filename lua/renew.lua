@@ -1,5 +1,6 @@
 --- Renew the leases of living consumers, and set right what others left behind (leases that ended, wake-ups that
---- nobody answered). Where the lease of one that is named had ended all the same, that charges none of its jobs.
+--- nobody answered). A lease that had ended goes on where nobody has taken its jobs back yet: they are held by it alone.
+--- Where somebody has, or has begun to, that charges none of its jobs: who is named lives.
 --- KEYS: meta, guard
 --- ARGV: lease, consumers...
 ---   lease: ms from now; consumers: names, at most 1000
@@ -30,8 +31,8 @@ local gone, ended = {}, {}
 for i = FIRST, #ARGV do
   local name = ARGV[i]
   local until_ = redis.call('ZSCORE', base .. 'consumers', name)
-  -- a lease that has ended is not revived, even where nobody has reclaimed it yet
-  if not until_ or tonumber(until_) < queue.now then
+  if not until_
+    or tonumber(until_) < queue.now and redis.call('HEXISTS', base .. 'consumer:' .. name, 'term') == 0 then
     gone[#gone + 1] = name
     ended[name] = until_ and 'waits' or 'left'
     failure = sound_type(base, 'lapsed:' .. name, 'list') or sound_type(base, 'consumer:' .. name, 'hash')

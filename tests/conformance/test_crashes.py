@@ -402,16 +402,31 @@ def test_the_end_of_a_lease_is_no_crash_where_its_consumer_lives(q: QueueFixture
     assert errors_of(q, "A") == []
 
 
-def test_who_comes_back_first_is_not_charged_at_all(q: QueueFixture) -> None:
-    """Its own pool is the first to look after the outage."""
+def test_who_comes_back_first_goes_on(q: QueueFixture) -> None:
+    """Its own pool is the first to look after the outage: nothing runs twice."""
     q.put("A")
     consumer = holding(q)
     note(q, consumer, commands.Ran("A", 1, 2))
     move_time(q.queue, 60_000)
     live(q, consumer)
-    (job,) = q.join(1).pull()
-    assert (job.attempts, job.crashes, job.deliveries) == (0, 0, 1)
-    assert q.look().history == []
+    assert q.join(1).pull() == []
+    assert consumer.ack("A")
+    assert [row["outcome"] for row in q.look().history] == ["ack"]
+
+
+def test_who_comes_back_while_its_jobs_are_taken_is_not_charged(q: QueueFixture) -> None:
+    """A step returns 200 jobs: it loses the others too, which go back uncharged."""
+    names = [f"{i:03}" for i in range(250)]
+    q.put(*names)
+    consumer = q.join(len(names))
+    while consumer.held < len(names):
+        consumer.pull()
+    note(q, consumer, *(commands.Ran(name, 1, 2) for name in (names[0], names[-1])))
+    end_lease(q)
+    assert q.queue.counts().held == 50
+    live(q, consumer)
+    got = q.join(len(names)).pull()
+    assert [(job.id, job.attempts, job.crashes) for job in got] == [(name, 0, 0) for name in names]
 
 
 def test_what_was_charged_by_others_stays(q: QueueFixture) -> None:

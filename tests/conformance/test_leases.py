@@ -74,13 +74,27 @@ def test_a_lease_that_is_renewed_does_not_end(q: QueueFixture) -> None:
     assert consumer.ack("A")
 
 
-def test_a_lease_that_ended_is_not_revived(q: QueueFixture) -> None:
-    """H-08."""
+def test_a_lease_that_ended_goes_on_where_nobody_took_the_jobs(q: QueueFixture) -> None:
+    """H-08, Q-59: Redis was away for longer than a lease, and its holder is the first one back."""
+    q.put("A", "B")
     consumer = q.join(1)
+    (job,) = consumer.pull()
     move_time(q.queue, 60_000)
+    assert q.renew(consumer) == []
+    assert consumer.ack(job)
+    assert ids(consumer.pull()) == ["B"]
+
+
+def test_a_lease_that_ended_does_not_go_on_where_somebody_took_the_jobs(q: QueueFixture) -> None:
+    """H-08."""
+    q.put("A")
+    consumer = q.join(1)
+    consumer.pull()
+    end_lease(q)
     assert q.renew(consumer) == [consumer.name]
     with pytest.raises(RegistrationLost):
         consumer.pull()
+    assert ids(q.join(1).pull()) == ["A"]
 
 
 def test_a_job_handed_over_to_a_dead_consumer_is_not_lost(q: QueueFixture) -> None:

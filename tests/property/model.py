@@ -69,8 +69,6 @@ class Consumer:
     told_until: int = 0
     held: list[str] = field(default_factory=list)
     wake: list[bytes] = field(default_factory=list)
-    alive: bool = False
-    """Somebody said that it lives, after its lease had ended."""
     running: dict[str, int] = field(default_factory=dict)
     """What was noted to run for long: id -> of which delivery."""
 
@@ -577,20 +575,17 @@ class Model:
         gone = []
         for name in names:
             c = self.consumers.get(name)
-            if c and c.lease_until >= self.now:
+            if c:  # one that has ended goes on: nobody has taken its jobs back
                 c.lease_until = self.now + lease
             else:
                 gone.append(name)
-                if c:
-                    c.alive = True
-                else:
-                    self.forgive(name)
+                self.forgive(name)
         ended = [c for c in self.consumers.values() if c.lease_until < self.now]
         ended.sort(key=lambda c: (c.lease_until, c.name))
         self.crashed_until = []
         for c in ended:
             before = {id: len(self.jobs[id].suspected) for id in c.held}
-            charged = [] if c.alive else self.suspects(c)
+            charged = self.suspects(c)
             cost = [
                 (id, self.jobs[id].position, id in charged)
                 for id in c.held

@@ -155,11 +155,11 @@ FAULTS = [
         (begin((3, 0)), enqueue(), HEAR, note_running(0), LEASE_OVER, renew(), renew(0)),
     ),
     Fault(
-        "the end of a lease charges although its consumer is known to live",
-        "include/consumer/maintenance.lua",
-        "not row[2] and function",
-        "true and function",
-        (begin((3, 0)), enqueue(), HEAR, note_running(0), LEASE_OVER, renew(0)),
+        "a lease that ended does not go on although nobody took the jobs",
+        "renew.lua",
+        " and redis.call('HEXISTS', base .. 'consumer:' .. name, 'term') == 0 then",
+        " then",
+        (begin((3, 0)), enqueue(), HEAR, LEASE_OVER, renew(0)),
     ),
     Fault(
         "a charge is taken back from a job that lives again",
@@ -559,12 +559,6 @@ FAULTS = [
         "redis.call('HINCRBY', meta, 'seq', 1), 0",
         "redis.call('HINCRBY', meta, 'seq', 1), job.due",
         (begin((1, 0)), enqueue(), HEAR, retry_later("tail"), pass_time(900), PULL),
-    ),
-    Fault(
-        "a lease that ended is revived",
-        "renew.lua",
-        "if not until_ or tonumber(until_) < queue.now then",
-        "if not until_ then",
     ),
     Fault(
         "a consumer that does not answer keeps its wake-up",

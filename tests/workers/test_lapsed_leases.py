@@ -24,6 +24,31 @@ def somebody_takes_back(queue: Queue) -> None:
     eventually(lambda: execute(queue.redis, commands.renew(queue.keys, 1000, [])).reclaimed > 0)
 
 
+def lease_left(queue: Queue) -> float:
+    """Milliseconds that the one consumer's lease goes on; less than 0: it has ended."""
+    ((_, until),) = queue.redis.zrange(queue.keys.consumers, 0, -1, withscores=True)
+    seconds, micros = queue.redis.time()
+    return float(until) - seconds * 1000 - micros / 1000
+
+
+def test_an_outage_longer_than_a_lease_makes_no_job_run_twice(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    """Nobody else takes the job meanwhile: its own pool is the first one back."""
+    job = queue.send("hold", [queue_name])
+    pool = make_pool(lease="1s")
+    started(client, queue_name)
+    pool.send(signal.SIGSTOP)
+    eventually(lambda: lease_left(queue) < 0)
+    pool.send(signal.SIGCONT)
+    eventually(lambda: lease_left(queue) > 0)
+    go(client, queue_name)
+    assert job.result(10) == "done"
+    assert pool.drained() == Exit.OK
+    assert (len(rows(queue, "ack")), rows(queue, "crash")) == (1, [])
+    assert client.llen(f"{queue_name}:started") == 0
+
+
 def test_outages_that_end_leases_make_no_dead_letters(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:

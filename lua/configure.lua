@@ -4,7 +4,7 @@
 ---   options: field, value, ...: priorities (1 to 10), max_deliveries, max_crashes (0: no limit), keep_ms,
 ---   history_rows_max, and those of policies: a queue that has no such policy yet takes it on
 --- REPLY: {now}
---- ERRORS: BADARGS | CONFLICT | DAMAGED | SCHEMA
+--- ERRORS: BADARGS | CONFLICT: <option> and why it cannot be | DAMAGED | SCHEMA
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "queue/join"
@@ -47,7 +47,7 @@ for i = FIRST, #ARGV, 2 do
   if option == 'priorities' and queue.levels ~= '' then
     local present = redis.call('HGET', meta, 'priorities') or '10'
     if tonumber(present) ~= value then
-      return redis.error_reply('CONFLICT this queue has jobs and ' .. present .. ' priorities')
+      return redis.error_reply('CONFLICT priorities were ' .. present .. ' when this queue got jobs, and cannot change')
     end
   end
 end

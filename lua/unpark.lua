@@ -46,7 +46,7 @@ if #ids > 0 then
       if not over then back[#back + 1] = job end
     end
   end
-  --- @each dropped(base, queue, dropped)
+  --- @each dropped(base, queue, dropped, {})
   --- @each entered(base, queue.now, stored)
 end
 if #back > 0 then

@@ -91,7 +91,7 @@ local function ttl_options(base, limits, given)
   local least = tonumber(given.ttl_min_ms or present[1]) or 0
   local most = tonumber(given.ttl_max_ms or present[2]) or 0
   if most > 0 and least > most then
-    return redis.error_reply(string.format('CONFLICT a least time to live of %d ms, and a greatest one of %d', least, most))
+    return redis.error_reply(string.format('CONFLICT ttl_min is %d ms, which is more than ttl_max, %d ms', least, most))
   end
 end
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from rqueue.cli.output import json_option, print_facts, print_json, span
 from rqueue.cli.target import Target, connection_options, pass_target
 
+if TYPE_CHECKING:
+    from rqueue.protocol.job_packer import Expired
+
 DEFAULT = "not set: the default"
+
+EXPIRED = ("end", "dead")
+"""What becomes of expired jobs, by `ttl_dead`."""
 
 
 def setting_in_words(name: str, value: int) -> str:
     """A setting of a queue for people, under the name that its option has."""
-    if name == "keep_ms":
-        return f"keep {span(value)}"
+    if name == "ttl_dead":
+        return f"expired {EXPIRED[value]}"
+    if name.endswith("_ms"):
+        return f"{name.removesuffix('_ms').replace('_', ' ')} {span(value)}"
     return f"{name.removesuffix('_max').replace('_', ' ')} {value}"
 
 
@@ -46,6 +56,20 @@ def setting_in_words(name: str, value: int) -> str:
     metavar="N",
     help="Rows that the history keeps; default 200000, 0: none.",
 )
+@click.option(
+    "--ttl", metavar="DURATION", help="Time to live of jobs that say nothing of it; 0: for ever."
+)
+@click.option("--ttl-min", metavar="DURATION", help="No job's time to live is less; 0: no bound.")
+@click.option(
+    "--ttl-max",
+    metavar="DURATION",
+    help="No job's time to live is more, and none lives for ever; 0: no bound.",
+)
+@click.option(
+    "--expired",
+    type=click.Choice(EXPIRED),
+    help="Whether expired jobs end (the default) or become dead letters.",
+)
 @json_option
 @connection_options
 @pass_target
@@ -58,6 +82,10 @@ def configure(
     max_crashes: int | None,
     keep: str | None,
     history_rows: int | None,
+    ttl: str | None,
+    ttl_min: str | None,
+    ttl_max: str | None,
+    expired: Expired | None,
     as_json: bool,
 ) -> None:
     """Set a queue's own options, and show them.
@@ -69,33 +97,44 @@ def configure(
     Examples:
       rqueue configure mail
       rqueue configure mail --max-deliveries 5 --keep 1h
+      rqueue configure quotes --ttl 30s --ttl-max 5m --expired dead
     """  # noqa: D301
-    nothing = all(
-        one is None for one in (priorities, max_deliveries, max_crashes, keep, history_rows)
-    )
+    given: dict[str, Any] = {
+        "priorities": priorities,
+        "max_deliveries": max_deliveries,
+        "max_crashes": max_crashes,
+        "keep": keep,
+        "history_rows_max": history_rows,
+        "ttl": ttl,
+        "ttl_min": ttl_min,
+        "ttl_max": ttl_max,
+        "expired": expired,
+    }
+    nothing = all(one is None for one in given.values())
     with target.queue(queue) as (client, inspector):
         if nothing:
             inspector.require_queue(queue)
         else:
-            client.configure(
-                priorities=priorities,
-                max_deliveries=max_deliveries,
-                max_crashes=max_crashes,
-                keep=keep,
-                history_rows_max=history_rows,
-            )
+            client.configure(**given)
         settings = inspector.queue(queue).settings
     if as_json:
         print_json({"queue": queue, **settings})
         return
-    keep_ms = settings.get("keep_ms")
+
+    def lasts(name: str) -> str:
+        return DEFAULT if name not in settings else span(settings[name])
+
     print_facts(
         {
             "queue": queue,
             "priorities": settings.get("priorities", DEFAULT),
             "max deliveries": settings.get("max_deliveries", DEFAULT),
             "max crashes": settings.get("max_crashes", DEFAULT),
-            "keep": DEFAULT if keep_ms is None else span(keep_ms),
+            "keep": lasts("keep_ms"),
             "history rows": settings.get("history_rows_max", DEFAULT),
+            "ttl": lasts("ttl_ms"),
+            "ttl min": lasts("ttl_min_ms"),
+            "ttl max": lasts("ttl_max_ms"),
+            "expired": EXPIRED[settings["ttl_dead"]] if "ttl_dead" in settings else DEFAULT,
         }
     )

@@ -14,7 +14,10 @@ TIMES = ("enqueued", "due", "acquired", "started", "finished")
 
 def _dated(facts: dict[str, Any]) -> dict[str, Any]:
     """`..._ms` fields that are moments become ISO times under the name without `_ms`."""
-    moments = ("enqueued_ms", "due_ms", "ended_ms", "since_ms", "oldest_enqueued_ms", "next_due_ms")
+    moments = (
+        *("enqueued_ms", "due_ms", "expires_ms", "ended_ms", "since_ms"),
+        *("oldest_enqueued_ms", "next_due_ms"),
+    )
     return {
         (name.removesuffix("_ms") if name in moments else name): (
             iso(value) if name in moments else value
@@ -25,7 +28,7 @@ def _dated(facts: dict[str, Any]) -> dict[str, Any]:
 
 NOT_OF_A_RECORD = (
     *("task", "args", "kwargs", "opts", "position", "level", "deliveries", "attempts", "crashes"),
-    *("max_deliveries", "max_crashes", "size", "signed_with", "errors"),
+    *("max_deliveries", "max_crashes", "expires", "size", "signed_with", "errors"),
 )
 
 

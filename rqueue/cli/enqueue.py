@@ -30,6 +30,7 @@ from rqueue.cli.target import Target, connection_options, pass_target
 )
 @click.option("--limit", metavar="DURATION", help="Hard time limit of an attempt.")
 @click.option("--soft-limit", metavar="DURATION", help="Soft time limit of an attempt.")
+@click.option("--ttl", metavar="DURATION", help="It expires if it is not delivered by then.")
 @click.option("--keep", metavar="DURATION", help="How long its result is kept.")
 @click.option("--header", multiple=True, metavar="NAME=TEXT", help="A header for the job's code.")
 @click.option("--text", is_flag=True, help="Take all arguments as text, not as JSON.")
@@ -64,6 +65,7 @@ def enqueue(
       rqueue enqueue app.tasks.add 1 2 --wait 30s
       rqueue enqueue app.tasks.add -q sums -- 1 -2
       rqueue enqueue app.tasks.charge 42 --id order-42 --priority 9
+      rqueue enqueue app.tasks.quote 42 --ttl 30s
     """  # noqa: D301
     from rqueue.cli.failures import describe, exit_code, say_all
     from rqueue.errors import ResultError
@@ -140,7 +142,7 @@ def _options(given: dict[str, Any], headers: tuple[str, ...]) -> Any:
     if given["delay"] is not None and given["at"] is not None:
         raise click.UsageError("--delay and --at exclude each other: a job is due once")
     values = {name: given[name] for name in ("id", "priority", "max_deliveries", "max_crashes")}
-    for name in ("limit", "soft_limit", "keep"):
+    for name in ("limit", "soft_limit", "ttl", "keep"):
         if given[name] is not None:
             values[name] = parse_duration(given[name], name.replace("_", "-"))
     if given["delay"] is not None:

@@ -22,7 +22,8 @@ from rqueue.cli.show import died_of_crashes
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.job import JobInfo, why_dead
 
-STATES = ("ready", "scheduled", "parked", "held", "dead", "ended", "done", "cancelled", "purged")
+ENDED = ("ended", "done", "cancelled", "purged", "expired")
+STATES = ("ready", "scheduled", "parked", "held", "dead", *ENDED)
 
 
 @click.command()
@@ -33,7 +34,7 @@ STATES = ("ready", "scheduled", "parked", "held", "dead", "ended", "done", "canc
     type=click.Choice(STATES),
     default="ready",
     show_default=True,
-    help="Which jobs. 'ended' is done, cancelled and purged, while their records last.",
+    help="Which jobs. 'ended' is done, cancelled, purged and expired, while their records last.",
 )
 @click.option("--limit", "-n", default=50, show_default=True, metavar="N", help="Jobs per page.")
 @click.option("--after", default="", metavar="CURSOR", help="Go on where the last page ended.")
@@ -84,7 +85,7 @@ def jobs(
 
 def print_jobs(found: Sequence[JobInfo], state: str, now: int, *, empty: str = "") -> None:
     """A table of jobs, with the columns that their state makes interesting."""
-    if state in ("ended", "done", "cancelled", "purged"):
+    if state in ENDED:
         columns = [Column("id"), Column("state"), Column("ended", right=True), Column("result")]
         rows: list[tuple[object, ...]] = [
             (job.id, str(job.state), age(job.ended_ms, now), job.problem or _result(job))

@@ -10,13 +10,14 @@ import orjson
 
 from rqueue.cli.output import age, echo, iso, json_option, print_facts, print_json, size, span
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.model.job import GAVE_UP, JobInfo, JobState, why_dead
+from rqueue.model.job import EXPIRED, GAVE_UP, JobInfo, JobState, why_dead
 from rqueue.protocol.waiting import why_it_waits
 from rqueue.text.numbers import many
 
 DEATHS = {
     "exhausted": "its attempts are exhausted",
     GAVE_UP: "given up, although attempts were left",
+    EXPIRED: "its time to live ended before it was delivered",
 }
 
 
@@ -99,6 +100,7 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "", began_ms: in
             "position": job.position or "",
             "enqueued": when(job.enqueued_ms),
             "due": when(job.due_ms),
+            "expires": when(job.expires_ms),
             "runs since": when(began_ms),
             "ended": when(job.ended_ms),
             "deliveries": f"{job.deliveries}, of which {job.attempts} failed"

@@ -21,7 +21,8 @@ from rqueue.transport.redis_client import execute, translated
 
 PAGE_MAX = commands.read.PAGE_MAX
 
-BROWSABLE = ("ready", "scheduled", "parked", "held", "dead", "ended", "done", "cancelled", "purged")
+ENDED = ("ended", "done", "cancelled", "purged", "expired")
+BROWSABLE = ("ready", "scheduled", "parked", "held", "dead", *ENDED)
 """The states that `jobs_page` can show."""
 
 
@@ -58,6 +59,7 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
             max_deliveries=header.max_deliveries,
             crashes=header.crashes,
             max_crashes=header.max_crashes,
+            expires_ms=header.expires_ms,
             size=len(job.body),
         )
         facts["signed_with"] = key_id_of(job.body)
@@ -156,8 +158,8 @@ def jobs_page(
     ready: as they will be delivered, highest level first; the cursor is a position, so nothing is
     shown twice or left out while jobs are consumed. scheduled: by due time, without the parked
     ones. parked: those that wait for a worker that knows their task. held: by consumer. dead: by
-    time of death. ended (done, cancelled, purged): in no order, while their records last. Raises
-    ConfigError.
+    time of death. ended (done, cancelled, purged, expired): in no order, while their records last.
+    Raises ConfigError.
     """
     if not 1 <= limit <= PAGE_MAX:
         raise ConfigError("limit", f"{limit} is not from 1 to {PAGE_MAX}")

@@ -17,10 +17,15 @@ from rqueue.transport.redis_client import execute, translated
 PAGE = 1000
 """Keys that one SCAN call looks at."""
 
-COUNTERS = ("acked", "retried", "rejected", "released", "cancelled", "purged", "requeued")
+COUNTERS = (
+    *("acked", "retried", "rejected", "released", "cancelled", "purged", "expired", "requeued"),
+)
 """Counters that scripts keep in `meta`; they only grow."""
 
-SETTINGS = ("priorities", "max_deliveries", "max_crashes", "keep_ms", "history_rows_max")
+SETTINGS = (
+    *("priorities", "max_deliveries", "max_crashes", "keep_ms", "history_rows_max"),
+    *("ttl_ms", "ttl_min_ms", "ttl_max_ms", "ttl_dead"),
+)
 
 
 def glob_escape(text: str) -> str:

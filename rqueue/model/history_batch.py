@@ -73,7 +73,7 @@ COLUMNS = (
         "outcome",
         str,
         "",
-        "ack, retry, dead (failed for good), crash, snooze, park, cancelled or purged",
+        "ack, retry, dead (failed for good), crash, snooze, park, cancelled, purged or expired",
     ),
     Column("attempts", int, "", "attempts charged before this one"),
     Column("deliveries", int, "", "times handed out before this one"),

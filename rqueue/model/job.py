@@ -108,6 +108,9 @@ EPOCH_MS = 1_735_689_600_000
 GAVE_UP = "gave up"
 """What a cause has as `why` where attempts were left."""
 
+EXPIRED = "expired"
+"""The kind of a cause where the time to live ended."""
+
 _new = tuple.__new__
 _DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0)
 _LENGTHS = (2, 7, 9, 10)
@@ -116,9 +119,12 @@ _LENGTHS = (2, 7, 9, 10)
 
 def why_dead(cause: Mapping[str, Any] | None) -> str:
     """Why a job is dead, from its cause: "exhausted", its attempts are spent, or "gave up", the
-    job, its policy or its consumer wanted no other. "" without a cause."""
+    job, its policy or its consumer wanted no other; "expired", its time to live ended. "" without a
+    cause."""
     if not cause:
         return ""
+    if cause.get("kind") == EXPIRED:
+        return EXPIRED
     if cause.get("why") == GAVE_UP or cause.get("kind") in ("forged", "undecodable", "rejected"):
         return GAVE_UP
     return "exhausted"
@@ -343,6 +349,7 @@ class JobInfo:
     max_deliveries: int = 0
     crashes: int = 0
     max_crashes: int = 0
+    expires_ms: int = 0
     holder: str = ""
     task: str = ""
     args: list[Any] = field(default_factory=list)

@@ -46,7 +46,7 @@ LOOK_S = 1.0
 _PLAIN = re.compile(r"\w+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,89}")
 _OPTIONAL = (
-    *("level", "delay", "at", "max_deliveries", "max_crashes"),
+    *("level", "delay", "at", "max_deliveries", "max_crashes", "ttl"),
     *("limit", "soft_limit", "keep"),
     *("headers", "labels", "group"),
 )

@@ -247,7 +247,7 @@ def _refusal(
     if word == "GONE":
         return errors.ConsumerGone(consumer, queue=queue)
     if word == "CONFLICT":
-        return errors.ConfigError("priorities", said)
+        return errors.ConfigError(*said.split(" ", 1))
     if word == "SCHEMA":
         return errors.WrongServer(said, url=url)
     if word == "DAMAGED":

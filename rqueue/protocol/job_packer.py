@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rqueue.errors import ConfigError, NotEncodable
 from rqueue.logs import logger
@@ -17,6 +17,7 @@ from rqueue.model.terms import NORMAL_TERMS
 from rqueue.model.times import parse_duration
 from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import ttl as ttl_policy
 from rqueue.settings import Settings
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
@@ -24,6 +25,7 @@ from rqueue.tasks.request import JobRequest
 
 __all__ = [
     "Call",
+    "Expired",
     "JobPacker",
     "Packed",
     "another_id",
@@ -44,11 +46,15 @@ LIMITS = {
     "max_crashes": (0, 1_000_000),
     "keep_ms": (1_000, 31_536_000_000),
     "history_rows_max": (0, 1_000_000_000),
+    **{name: (least, most) for name, least, most in ttl_policy.POLICY.options},
 }
 """What a queue's own options may be; the script knows the same."""
 
 NO_LIMIT = ("max_deliveries", "max_crashes")
 """Those of them in which 0 is no limit."""
+
+Expired = Literal["end", "dead"]
+"""What becomes of expired jobs: they end, or become dead letters."""
 
 _new = tuple.__new__
 
@@ -240,6 +246,7 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         options.at_ms or 0,
         options.max_deliveries or (options.retry.max_deliveries if options.retry else 0),
         options.max_crashes or 0,
+        max(1, round(options.ttl * 1000)) if options.ttl else 0,
     )
 
 
@@ -254,6 +261,10 @@ def configuration(
     max_crashes: int | None,
     keep: float | str | timedelta | None,
     history_rows_max: int | None,
+    ttl: float | str | timedelta | None = None,
+    ttl_min: float | str | timedelta | None = None,
+    ttl_max: float | str | timedelta | None = None,
+    expired: Expired | None = None,
 ) -> dict[str, int]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
@@ -270,12 +281,23 @@ def configuration(
         options["keep_ms"] = round(parse_duration(keep, "keep") * 1000)
     if history_rows_max is not None:
         options["history_rows_max"] = history_rows_max
+    for name, given in (("ttl", ttl), ("ttl_min", ttl_min), ("ttl_max", ttl_max)):
+        if given is not None:
+            options[f"{name}_ms"] = round(parse_duration(given, name) * 1000)
+    if expired is not None:
+        if expired not in ("end", "dead"):
+            raise ConfigError("expired", f"{shown(expired)} is neither 'end' nor 'dead'")
+        options["ttl_dead"] = int(expired == "dead")
     for name, value in options.items():
         least, most = LIMITS[name]
         if type(value) is int and least <= value <= most:
             continue
         if name == "keep_ms":
             raise ConfigError("keep", f"{shown(keep)} is not from 1 second to 365 days")
+        if name in ("ttl_ms", "ttl_min_ms", "ttl_max_ms"):
+            raise ConfigError(
+                name.removesuffix("_ms"), f"{value / 1000:g} s is more than ten years"
+            )
         start = "0, which is no limit," if name in NO_LIMIT else least
         raise ConfigError(name, f"{shown(value)} is not a whole number from {start} to {most:,}")
     return options

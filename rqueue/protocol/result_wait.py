@@ -31,7 +31,7 @@ from rqueue.errors import (
 from rqueue.logs import logger
 from rqueue.model.envelope import decode_result
 from rqueue.model.expect import expect_number
-from rqueue.model.job import JobState, Record, parse_record, why_dead
+from rqueue.model.job import EXPIRED, JobState, Record, parse_record, why_dead
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience
@@ -65,6 +65,8 @@ def failure_of(id: str, record: Record) -> ResultError:
     """The error for a job that ended without a result."""
     if record.state is JobState.DEAD:
         cause = orjson.loads(record.payload) if record.payload else {}
+        if cause.get("kind") == EXPIRED:
+            return JobExpired(id)
         return JobFailed(
             id,
             type=cause.get("type", ""),

@@ -106,6 +106,7 @@ JOBS_COLUMNS = (
     TableColumn("max_deliveries", _INT, "", "attempts it may have; null = the queue's limit"),
     TableColumn("crashes", _INT, "", "attempts that cost a worker its process"),
     TableColumn("max_crashes", _INT, "", "crashes it may have; null = the limit of task or queue"),
+    TableColumn("expires", _TIME, "", "not delivered any more after this; null = never"),
     TableColumn("consumer", _TEXT, "", "the consumer that holds it; null if none does"),
     TableColumn("worker", _TEXT, "", "the worker of that consumer; null if none holds it"),
     TableColumn("cause", _TEXT, "", "why it is dead or parked, JSON; else null"),

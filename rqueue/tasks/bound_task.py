@@ -93,6 +93,7 @@ class BoundTask(Generic[P, R]):
         retry: RetryPolicy | None = None,
         limit: float | None = None,
         soft_limit: float | None = None,
+        ttl: float | None = None,
         keep: float | None = None,
         headers: Mapping[str, str] | None = None,
         labels: Mapping[str, str | int | bool] | None = None,
@@ -102,9 +103,9 @@ class BoundTask(Generic[P, R]):
     ) -> BoundTask[P, R]:
         """The same task with other options for its calls, which take the same arguments.
 
-        `limit`, `soft_limit`, `keep` are seconds; see `rqueue.tasks.options.Options` for all of
-        them. Headers and labels are added to those that are there. With a `sender` the calls go to
-        its queue, unless `queue` says otherwise. Raises ConfigError and InvalidName.
+        `limit`, `soft_limit`, `ttl`, `keep` are seconds; see `rqueue.tasks.options.Options` for all
+        of them. Headers and labels are added to those that are there. With a `sender` the calls go
+        to its queue, unless `queue` says otherwise. Raises ConfigError and InvalidName.
         """
         bound: BoundTask[P, R] = BoundTask()
         bound.name = self.name
@@ -125,6 +126,7 @@ class BoundTask(Generic[P, R]):
             retry=retry,
             limit=limit,
             soft_limit=soft_limit,
+            ttl=ttl,
             keep=keep,
             headers=headers,
             labels=labels,

@@ -17,7 +17,7 @@ client layer sets the default one; `.options(sender=queue)` chooses another.
 What the decorator says of `retry`, `limit`, `soft_limit` and `keep` is looked up where the job
 runs, so a deploy changes it for jobs that wait already. What `.options` says travels with the job
 and wins.
-`queue` and `priority` are decided when the job is enqueued, and so are `max_deliveries` and
+`queue`, `priority` and `ttl` are decided when the job is enqueued, and so are `max_deliveries` and
 `max_crashes`, unless the job comes by the task's name alone: then the worker knows them.
 """
 
@@ -93,6 +93,8 @@ OTHER_WORDS = {
     "soft_time_limit": "soft_limit is in seconds",
     "queue_name": "it is called queue",
     "result_ttl": "keep is in seconds",
+    "expires": "ttl is in seconds",
+    "expires_in": "ttl is in seconds",
     "bind": "the job is current_job()",
 }
 """Options that other queues' decorators have, by the words of ours."""
@@ -115,6 +117,7 @@ def task(
     retry: RetryPolicy | None = None,
     limit: float | None = None,
     soft_limit: float | None = None,
+    ttl: float | None = None,
     keep: float | None = None,
     headers: Mapping[str, str] | None = None,
     labels: Mapping[str, str | int | bool] | None = None,
@@ -134,6 +137,7 @@ def task(
     retry: RetryPolicy | None = None,
     limit: float | None = None,
     soft_limit: float | None = None,
+    ttl: float | None = None,
     keep: float | None = None,
     headers: Mapping[str, str] | None = None,
     labels: Mapping[str, str | int | bool] | None = None,
@@ -148,8 +152,9 @@ def task(
     where its calls go, default the sender's, else "default". `priority`: 0 to 9, higher first,
     default 4 (Q-11). `max_deliveries`: attempts in all, default those of `retry`. `max_crashes`:
     those of them that may cost a worker its process. `retry`: a RetryPolicy. `limit`, `soft_limit`:
-    seconds one attempt may take, hard and soft. `keep`: seconds the result is kept. `headers`,
-    `labels`: added to each job. `sender`, `async_sender`: who stores them.
+    seconds one attempt may take, hard and soft. `ttl`: seconds from its enqueue in which a job may
+    be delivered (Q-62). `keep`: seconds the result is kept. `headers`, `labels`: added to each job.
+    `sender`, `async_sender`: who stores them.
 
     Raises ConfigError, InvalidName, TaskAlreadyRegistered.
     """
@@ -170,6 +175,7 @@ def task(
         priority=priority,
         max_deliveries=max_deliveries,
         max_crashes=max_crashes,
+        ttl=ttl,
         headers=headers,
         labels=labels,
     )

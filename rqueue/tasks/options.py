@@ -22,6 +22,10 @@ EARLIEST_MS = 10**12
 """The least due time, in 2001: what is less was meant in seconds, or as a delay."""
 
 
+TTL_MOST = 315_360_000
+"""The longest time to live, seconds: ten years."""
+
+
 def _seconds(name: str, value: object) -> None:
     if value is None:
         return
@@ -59,7 +63,8 @@ class Options:
     since the epoch; `delay_ms`: due so many ms from now; at most one of them. `max_deliveries`:
     attempts in all, 0 = the queue's. `max_crashes`: those of them that may cost a worker its
     process, 0 = the queue's. `retry`: a policy. `limit`, `soft_limit`: seconds one attempt may
-    take. `keep`: seconds the result is kept. `headers`: text for the job's code. `labels`: small
+    take. `ttl`: seconds from its enqueue in which the job may be delivered, then it expires (Q-62).
+    `keep`: seconds the result is kept. `headers`: text for the job's code. `labels`: small
     facts for its code, listings and reports. `immediate`: refuse unless a consumer takes the job at
     once (Q-19).
 
@@ -75,6 +80,7 @@ class Options:
     retry: RetryPolicy | None = None
     limit: float | None = None
     soft_limit: float | None = None
+    ttl: float | None = None
     keep: float | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str | int | bool] = field(default_factory=dict)
@@ -98,8 +104,16 @@ class Options:
         check_limit("max_crashes", self.max_crashes)
         if self.retry is not None:
             check_retry(self.retry)
-        for name in ("limit", "soft_limit", "keep"):
+        for name in ("limit", "soft_limit", "ttl", "keep"):
             _seconds(name, getattr(self, name))
+        if self.ttl and self.ttl > TTL_MOST:
+            raise ConfigError("ttl", f"{self.ttl:g} s is more than ten years")
+        if self.ttl and self.delay_ms and self.delay_ms >= self.ttl * 1000:
+            raise ConfigError(
+                "ttl",
+                f"a job that lives {self.ttl:g} s from its enqueue and is due in"
+                f" {self.delay_ms / 1000:g} s would never run",
+            )
         if self.limit and self.soft_limit and self.soft_limit >= self.limit:
             raise ConfigError("soft_limit", f"{self.soft_limit:g} s is not below limit")
         expect("immediate", self.immediate, bool, "True or False")

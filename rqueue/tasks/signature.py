@@ -14,7 +14,8 @@ __all__ = ["OPTIONS", "CallChecker"]
 OPTIONS = frozenset(
     (
         *("queue", "id", "priority", "at", "max_deliveries", "max_crashes", "retry", "limit"),
-        *("soft_limit", "keep", "headers", "labels", "immediate", "sender", "async_sender"),
+        *("soft_limit", "ttl", "keep", "headers", "labels", "immediate"),
+        *("sender", "async_sender"),
     )
 )
 """What `task.options` takes, and some give to the call itself."""

@@ -80,7 +80,7 @@ def test_configure(run: Run, read: Read, queue: Queue) -> None:
         (["--max-crashes=-1"], "-1 is not a whole number from 0, which is no limit, to 1,000,000"),
         (["--history-rows=-1"], "-1 is not a whole number from 0 to 1,000,000,000"),
         (["--max-deliveries", "some"], "Invalid value for '--max-deliveries'"),
-        (["--priorities", "3"], "priorities: this queue has jobs and 10 priorities"),
+        (["--priorities", "3"], "priorities: were 10 when this queue got jobs, and cannot change"),
     ],
 )
 def test_what_configure_refuses_changes_nothing(

@@ -51,7 +51,8 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
         _text(snapshot.hash("byte_waiters")),
         {id: "\n".join(names) for id, names in model.byte_waiters.items()},
     )
-    for word in ("acked", "retried", "rejected", "released"):
+    yield "expiring", snapshot.scores("expiring"), model.timed()
+    for word in ("acked", "retried", "rejected", "released", "expired"):
         yield word, int(snapshot.meta.get(word, "0")), model.counts[word]
     yield "paused", snapshot.meta.get("paused") == "1", model.paused
     yield "last position", int(snapshot.meta.get("seq", "0")), model.seq

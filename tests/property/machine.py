@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, ClassVar
 
 import redis
@@ -19,8 +20,10 @@ from redis.exceptions import ResponseError
 
 from rqueue.client._sync.queue import Queue
 from rqueue.model.history_batch import pack
+from rqueue.model.terms import NORMAL_TERMS
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
+from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.protocol.scripts import Scripts
 from rqueue.testing import move_time
 from tests.property.agreement import differences
@@ -69,6 +72,7 @@ class Machine(RuleBasedStateMachine):
         """Consumers whose term is over."""
         self.arrivals: int | None = 0
         self.everyday = False
+        self.kind = PLAIN
 
     def teardown(self) -> None:
         if found := list(self.client.scan_iter(self.keys.base + "*", count=10_000)):
@@ -77,7 +81,8 @@ class Machine(RuleBasedStateMachine):
     # -- helpers -----------------------------------------------------------------------------------
 
     def run(self, call: ScriptCall[Any]) -> Any:
-        reply = run(self.client, self.lua.script(call.script), call.keys, call.args)
+        script = self.lua.script(call.script, self.kind.having(call.needs))
+        reply = run(self.client, script, call.keys, call.args)
         self.model.now = reply[0]
         return reply
 
@@ -141,14 +146,19 @@ class Machine(RuleBasedStateMachine):
             jobs = [(4, 0, padding, 0, twice) for _, _, padding, _, twice in jobs[:1]]
         self.enqueue_all(jobs, immediate)
 
-    def enqueue_all(self, jobs: list[tuple[int, int, int, int, int]], immediate: bool) -> None:
+    def enqueue_all(
+        self,
+        jobs: list[tuple[int, int, int, int, int]],
+        immediate: bool,
+        ttls: Sequence[int] = (),
+    ) -> None:
         puts: list[Put] = []
-        for priority, delay, padding, limit, twice in jobs:
+        for (priority, delay, padding, limit, twice), ttl in zip_longest(jobs, ttls, fillvalue=0):
             id = f"j{len(self.model.accepted) + len(puts)}"
             if twice == 0 and self.model.accepted and not puts:
                 id = self.model.accepted[-(padding % 7) - 1 :][0]
             body = f'["t",["{"x" * padding}"]]'.encode()
-            puts.append(Put(id, body, priority, delay, 0, max(0, limit), max(0, -limit)))
+            puts.append(Put(id, body, priority, delay, 0, max(0, limit), max(0, -limit), ttl))
         call = commands.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
         if immediate and len(puts) == 1 and not self.model.knows(puts[0].id):
             # whether it is refused may depend on a job that is due by now
@@ -167,10 +177,12 @@ class Machine(RuleBasedStateMachine):
                 put.max_deliveries,
                 put.max_crashes,
                 put.delay_ms and reply.now + put.delay_ms,
+                put.ttl_ms,
             )
             for put in puts
         ]
-        taker = self.model.enqueue(new)
+        ordinary = all(put.terms == NORMAL_TERMS for put in puts)
+        taker = self.model.enqueue(new, special=not ordinary)
         accepted = self.model.accepted[known:]
         assert reply.accepted == len(accepted)
         assert [puts[i].id for i in range(len(puts)) if i not in reply.known] == accepted
@@ -591,6 +603,7 @@ class Machine(RuleBasedStateMachine):
         wrong += self.unwatched()
         assert not wrong, "\n  ".join(["after this step:", *wrong])
         self.before, self.arrivals = after, 0
+        self.kind = Kind.parse(after.meta.get("v", PLAIN.stamp))
 
     def unforgotten(self) -> list[str]:
         """What was accepted and has not ended so long ago that its record is gone."""

@@ -31,6 +31,7 @@ class Job:
     attempts: int = 0
     crashes: int = 0
     max_crashes: int = 0
+    expires: int = 0
     forgiven: tuple[int, int] | None = None
     """Deliveries and position when a charge was taken back: until then its value has the length of
     before."""
@@ -50,6 +51,8 @@ class Job:
         shown = "" if rest == (4, 0, 0, 0, 0) else "".join(f",{number}" for number in rest)
         if any(crashes) or self.forgiven == (self.deliveries, self.position):
             shown = "".join(f",{number}" for number in (*rest, *crashes))
+        if self.expires:
+            shown = "".join(f",{number}" for number in (*rest, *crashes, self.expires))
         return f"{self.position},{self.enqueued - EPOCH_MS}{shown};".encode() + self.body
 
 
@@ -118,6 +121,12 @@ class Model:
     """What the ends of leases cost: consumer -> (id, position, whether it was charged)."""
     crashed_until: list[int] = field(default_factory=list)
     """When the jobs are due that crashed again in the call that goes on."""
+    ttl: tuple[int, int, int] = 0, 0, 0
+    """Default, least and greatest time to live, ms; 0: none."""
+    kept_dead: bool = False
+    """Whether what expires becomes a dead letter."""
+    over: list[str] = field(default_factory=list)
+    """Jobs that the call which goes on found expired, and that it ends last."""
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -242,9 +251,56 @@ class Model:
         elif not self.in_state("notified"):
             self.pass_timer()
 
-    def promote_due(self) -> int:
+    def expires(self, own: int) -> int:
+        """When a job expires that is enqueued now with this time to live; 0: never."""
+        default, least, most = self.ttl
+        ms = own or default
+        ms = min(ms or most, most) if most else ms
+        return self.now + max(ms, least) if ms else 0
+
+    def late(self, id: str) -> bool:
+        """Whether it must not be delivered any more."""
+        return id in self.jobs and 0 < self.jobs[id].expires < self.now
+
+    def timed(self) -> dict[str, int]:
+        """The jobs that wait with a time to live, and when it ends."""
+        waiting = [id for ids in self.lists.values() for id in ids if id in self.jobs]
+        return {id: self.jobs[id].expires for id in waiting if self.jobs[id].expires}
+
+    def drop(self, ids: list[str], by: Consumer | None = None) -> None:
+        """They are off their lists, and expired."""
+        if not ids:
+            return
+        for id in ids:
+            self.returns_to.pop(id, None)
+            if self.kept_dead:
+                self.dead.append(id)
+            else:
+                del self.jobs[id]
+        self.counts["expired"] += len(ids)
+        self.record(ids, "F" if self.kept_dead else "E")
+        self.history += [(id, "expired") for id in ids]
+        self.gone(ids, by)
+
+    def sweep(self, by: Consumer | None = None) -> None:
+        """What waits and is expired goes, the earliest first; a mark stays in each one's place."""
+        late = sorted((ms, id) for id, ms in self.timed().items() if ms < self.now)
+        ids = [id for _, id in late[: 16 if self.kept_dead else 64]]
+        for id in ids:
+            job = self.jobs[id]
+            mark = f"\x01{job.position}" if self.kept_dead else id
+            self.marks[mark] = job.order
+            there = self.lists[-job.level, int(not job.due)]
+            there[there.index(id)] = mark
+        self.drop(ids, by)
+
+    def promote_due(self, by: Consumer | None = None) -> tuple[int, int]:
+        """Returns how many became ready, and how many were expired instead."""
         due = [entry for entry in self.scheduled if entry[0] <= self.now]
         del self.scheduled[: len(due)]
+        late = [entry[-1] for entry in due if self.late(entry[-1])]
+        self.drop(late, by)
+        due = [entry for entry in due if entry[-1] not in late]
         for *_, id in due:
             job = self.jobs[id]
             if self.returns_to.pop(id, "") == "tail":
@@ -253,7 +309,7 @@ class Model:
             self.place(job)
         if due:
             self.tell_browsers()
-        return len(due)
+        return len(due), len(late)
 
     def record(self, ids: list[str], letter: str) -> None:
         if ids:
@@ -296,6 +352,8 @@ class Model:
             if id in charged and self.last(job):
                 dead.append(id)
                 self.dead.append(id)
+            elif self.late(id):
+                self.over.append(id)
             elif id in charged and job.crashes > 1:
                 turn = 1 + charged.index(id)
                 later.append(self.now + CRASH_DELAY_MS * 5 ** (job.crashes - 2) * turn)
@@ -304,13 +362,15 @@ class Model:
             else:
                 self.place(job)
                 back += 1
-            self.counts["released"] += id not in dead
+            self.counts["released"] += id not in dead and id not in self.over
             if id in charged:
                 self.history.append((id, "dead" if id in dead else "crash"))
         self.crashed_until += later
         if later and not self.paused:
             self.watch(self.crashed_until, min(later))
         self.record(dead, "F")
+        self.drop(self.over, c)
+        self.over = []
         return back
 
     def suspects(self, c: Consumer) -> list[str]:
@@ -339,12 +399,16 @@ class Model:
                 return c
         return None
 
-    def new_job(self, id: str, body: bytes, priority: int, max: int, crashes: int, due: int) -> Job:
+    def new_job(
+        self, id: str, body: bytes, priority: int, max: int, crashes: int, due: int, ttl: int = 0
+    ) -> Job:
         due = due if due > self.now else 0
-        return Job(id, body, min(9, priority), 0, self.now, max, due, max_crashes=crashes)
+        job = Job(id, body, min(9, priority), 0, self.now, max, due, max_crashes=crashes)
+        job.expires = self.expires(ttl)
+        return job
 
-    def enqueue(self, jobs: list[Job]) -> str:
-        """Accept these; returns whom the job was handed to."""
+    def enqueue(self, jobs: list[Job], special: bool = False) -> str:
+        """Accept these; returns whom the job was handed to. special: some have unusual terms."""
         total = len(jobs)
         fresh = {job.id: job for job in reversed(jobs) if not self.knows(job.id)}
         jobs = [job for job in jobs if fresh.get(job.id) is job]
@@ -375,6 +439,8 @@ class Model:
         if later and not self.paused:
             self.watch([job.due for job in later])
         self.tell_browsers()
+        if special or self.ttl[0] or self.ttl[2]:
+            self.sweep()
         return taker.name if taker else ""
 
     def register(self, c: Consumer) -> None:
@@ -421,14 +487,19 @@ class Model:
         for key in sorted(self.lists):
             ids = self.lists[key]
             while ids and len(taken) < c.free:
-                id = ids[0]
-                if id not in self.marks:
-                    room -= len(self.jobs[id].value)
-                    if c.room and room < 0 and not (empty and not taken):
-                        return taken, id
-                    taken.append(id)
-                self.marks.pop(id, None)
-                del ids[0]
+                # as many heads as are wanted are looked at together
+                heads = ids[: c.free - len(taken)]
+                late = [id for id in heads if self.late(id)]
+                self.over += late
+                ids[:] = [id for id in ids if id not in late]
+                for id in [id for id in heads if id not in late]:
+                    if id not in self.marks:
+                        room -= len(self.jobs[id].value)
+                        if c.room and room < 0 and not (empty and not taken):
+                            return taken, id
+                        taken.append(id)
+                    self.marks.pop(id, None)
+                    del ids[0]
         return taken, ""
 
     def watches(self, c: Consumer) -> int:
@@ -452,7 +523,7 @@ class Model:
             self.drop_timer(c)
             return [], -1
         else:
-            self.promote_due()
+            self.promote_due(c)
             if self.outranked(c):
                 self.settle_state(c, "interested")
                 self.pass_on()
@@ -465,6 +536,9 @@ class Model:
             if tight:
                 waiting = self.byte_waiters.setdefault(tight, [])
                 waiting += [c.name] if c.name not in waiting else []
+            self.drop(self.over, c)
+            self.over = []
+            self.sweep(c)
             if not tight and len(taken) < free:
                 self.settle_state(c, "interested")
                 return taken, self.watches(c)
@@ -509,7 +583,6 @@ class Model:
         for id, delay, return_to, charge, _ in retry:
             if id not in c.held:
                 continue
-            self.counts["retried" if charge else "released"] += 1
             job = self.jobs[id]
             c.held.remove(id)
             self.history.append((id, "retry"))
@@ -518,7 +591,12 @@ class Model:
             if charge and job.attempts >= (job.max or DEFAULT_MAX):
                 dead.append(id)
                 lines.append((id, "dead"))
-            elif delay:
+                continue
+            if self.late(id):
+                self.over.append(id)
+                continue
+            self.counts["retried" if charge else "released"] += 1
+            if delay:
                 due = self.now + delay
                 if return_to in ("tail", "park", "aside"):
                     self.returns_to[id] = "old" if return_to == "aside" else return_to
@@ -541,7 +619,6 @@ class Model:
                 self.jobs[id].attempts += 1
                 dead.append(id)
         self.dead += dead
-        self.counts["retried"] -= len(lines)
         self.counts["rejected"] += len(dead)
         if later and not self.paused:
             self.watch(later)
@@ -597,6 +674,7 @@ class Model:
         late = [c for c in self.in_state("notified") if c.told_until <= self.now]
         for c in sorted(late, key=lambda c: (c.told_until, c.name)):
             self.settle_state(c, "interested")
+        self.sweep()
         if not self.paused and self.interested() and not self.in_state("notified"):
             if self.work_waits():
                 self.notify(1)
@@ -643,16 +721,20 @@ class Model:
         count = len(chosen)
         if self.paused:
             return count
-        promoted = self.promote_due()
+        promoted, late = self.promote_due()
         if promoted:
             self.notify(promoted)
-        return max(count, promoted)
+        return max(count - late, promoted)
 
     def unpark(self) -> int:
         back = [entry for entry in self.scheduled if self.returns_to.get(entry[-1]) == "park"]
         for entry in back:
             self.scheduled.remove(entry)
             del self.returns_to[entry[-1]]
+        late = [entry[-1] for entry in back if self.late(entry[-1])]
+        back = [entry for entry in back if entry[-1] not in late]
+        self.drop(late)
+        for entry in back:
             self.place(self.jobs[entry[-1]])
         if back and not self.paused:
             self.notify(len(back))
@@ -715,6 +797,7 @@ class Model:
                 self.seq += 1
                 job = self.jobs[id]
                 job.position, job.due, job.attempts, job.crashes = self.seq, 0, 0, 0
+                job.expires = self.expires(0)
                 self.place(job)
                 count += 1
         if count:

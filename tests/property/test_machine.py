@@ -13,6 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.property.machine import Machine
 from tests.property.sources import frozen
+from tests.property.timed import TimedMachine
 
 QUICK = settings(
     max_examples=200,
@@ -29,6 +30,9 @@ PROFILE = {"thorough": THOROUGH, "brief": BRIEF}.get(
 
 @pytest.mark.each_server
 @pytest.mark.timeout(3600 if PROFILE is THOROUGH else 240)
-def test_the_queue_does_what_the_model_says(client: redis.Redis, tmp_path: Path) -> None:
-    machine = type("Machine", (Machine,), {"client": client, "lua": frozen(tmp_path)})
+@pytest.mark.parametrize("kind", [Machine, TimedMachine])
+def test_the_queue_does_what_the_model_says(
+    kind: type[Machine], client: redis.Redis, tmp_path: Path
+) -> None:
+    machine = type("Machine", (kind,), {"client": client, "lua": frozen(tmp_path)})
     run_state_machine_as_test(machine, settings=PROFILE)

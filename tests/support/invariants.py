@@ -29,6 +29,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *credit_account(snapshot),
         *leftovers(snapshot),
         *history_account(snapshot),
+        *expiring(snapshot),
     ]
 
 
@@ -91,6 +92,18 @@ def conservation(snapshot: Snapshot, accepted: Collection[str] | None = None) ->
         except Undecodable as error:
             wrong.append(f"the record of {id}: {error}")
     return wrong
+
+
+def expiring(snapshot: Snapshot) -> list[str]:
+    """Jobs that wait with a time to live are noted where it ends, and no others."""
+    waiting = [(id, header(snapshot, id)) for ids in snapshot.lists.values() for id in ids]
+    timed = {id: float(head.expires_ms) for id, head in waiting if head and head.expires_ms}
+    noted = snapshot.scores("expiring")
+    return [
+        f"job {id} expires at {timed.get(id)}, noted is {noted.get(id)}"
+        for id in sorted(timed.keys() | noted.keys())
+        if timed.get(id) != noted.get(id)
+    ]
 
 
 def order(snapshot: Snapshot) -> list[str]:

@@ -103,7 +103,7 @@ local function unfinished_add(batch, job, fate)
   local over
   --- @each over = eligible(value_header(job), queue.now)
   if over then
-    if not aside then errors_note(batch.base, job.id, error_) end
+    if not aside and (counts or verb == 'release') then errors_note(batch.base, job.id, error_) end
     batch.dropped[#batch.dropped + 1] = job.id
     batch.dropped[#batch.dropped + 1] = value_header(job) .. job.envelope
     return
@@ -146,7 +146,7 @@ local function unfinished_close(batch)
   records_write(base, queue, batch.records)
   --- @if dropped
   if #batch.dropped > 0 then
-    --- @each dropped(base, queue, batch.dropped, batch.lines)
+    --- @each dropped(base, queue, batch.dropped, { lines = batch.lines, taker = batch.consumer })
   end
   --- @end
   return batch.ready + #batch.returned

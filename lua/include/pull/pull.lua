@@ -66,7 +66,7 @@ local function pull_jobs(base, queue, consumer)
   local want = math.min(free, PULL_MAX)
   if not queue.quiet then
     --- @include "schedule/promote"
-    promote_due(base, queue, want)
+    promote_due(base, queue, want, consumer.name)
   end
   if queue.ranked and pull_outranked(base, queue, consumer) then
     consumer_state_set(base, queue, consumer, 'interested')
@@ -92,14 +92,14 @@ local function pull_jobs(base, queue, consumer)
   end
   --- @if dropped
   if #dropped > 0 then
-    --- @each dropped(base, queue, dropped)
+    --- @each dropped(base, queue, dropped, { taker = consumer.name })
   end
   --- @end
   --- @if overdue
   local overdue
   --- @each overdue = overdue(base, queue.now)
   if overdue then
-    --- @each upkeep(base, queue)
+    --- @each upkeep(base, queue, consumer.name)
   end
   --- @end
   if tight or count == free then

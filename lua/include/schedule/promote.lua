@@ -11,8 +11,9 @@ local PROMOTE_MAX, PROMOTE_MIN = 256, 64
 
 --- Promote what is due; returns how many, and how many more were due and must not be delivered any more. `queue` = {now=, levels=, promoted=}: its levels in use, and whether it ever
 --- had due jobs, are brought up to date. `want`: how many this call will take; twice as many are promoted, so that a
---- worker that wants few does not wait long, and a schedule empties faster than it is worked off.
-local function promote_due(base, queue, want)
+--- worker that wants few does not wait long, and a schedule empties faster than it is worked off. `taker`: the consumer
+--- that looks for work now.
+local function promote_due(base, queue, want, taker)
   local schedule, most = base .. 'scheduled', math.max(PROMOTE_MIN, math.min(2 * want, PROMOTE_MAX))
   local members = redis.call('ZRANGEBYSCORE', schedule, '-inf', string.format('%d', queue.now), 'LIMIT', '0', most)
   local count = #members
@@ -23,7 +24,7 @@ local function promote_due(base, queue, want)
   local gone = 0
   --- @if eligible
   --- @include "schedule/promote_eligible"
-  members = promote_eligible(base, queue, members)
+  members = promote_eligible(base, queue, members, taker)
   gone, count = count - #members, #members
   if count == 0 then return 0, gone end
   --- @end

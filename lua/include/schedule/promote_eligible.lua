@@ -3,7 +3,7 @@
 
 --- Members of jobs that are due now without those that must not be delivered any more, which are told the policies;
 --- the others wait from now on.
-local function promote_eligible(base, queue, members)
+local function promote_eligible(base, queue, members, taker)
   local ids, names, dropped, stored = {}, {}, {}, {}
   for i, member in ipairs(members) do
     ids[i] = string.sub(member, MEMBER_PREFIX + 1)
@@ -20,7 +20,7 @@ local function promote_eligible(base, queue, members)
     end
   end
   if #dropped > 0 then
-    --- @each dropped(base, queue, dropped)
+    --- @each dropped(base, queue, dropped, { taker = taker })
   end
   --- @each entered(base, queue.now, stored)
   return kept

@@ -48,18 +48,17 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
     or bytes ~= had_bytes or window == 0 then
     return true
   end
+  --- @if overdue
+  local overdue
+  --- @each overdue = overdue(base, now)
+  if overdue then return true end
+  --- @end
   local ready = base .. 'ready:4'
   local empty
   if jobs == '1' and state == 'not_interested' and not special then
     local next_ = redis.call('LPOP', ready)
     local value = next_ and redis.call('HGET', jobs_key, next_)
-    local outcome
-    --- @if eligible
-    if value then
-      --- @each outcome = eligible(value, now)
-    end
-    --- @end
-    if value and string.byte(value) ~= 33 and not outcome then
+    if value and string.byte(value) ~= 33 then
       redis.call('RPUSH', held, next_)
       --- @each taken(base, { next_ })
       if bytes ~= '0' then
@@ -67,7 +66,7 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
       end
       return true, { now, 'not_interested', -1, {}, '', next_, value }
     end
-    -- cancelled while it waited, or not to be delivered any more
+    -- cancelled while it waited
     if next_ then redis.call('LPUSH', ready, next_) end
     empty = not next_
   else

@@ -25,18 +25,20 @@ local function ttl_dropped_replace(base, job)
   return true
 end
 
---- Jobs {id, value, ...} whose time to live is over end, or become dead letters where the queue wants that. `lines`:
---- where their rows of history go, nil: to the history. `waiting`: they stand in their lists, else in no place.
-local function ttl_dropped(base, queue, jobs, lines, waiting)
+--- Jobs {id, value, ...} whose time to live is over end, or become dead letters where the queue wants that. `how`
+--- = {lines=, waiting=, taker=}: where their rows of history go, nil: to the history; whether they stand in their lists,
+--- else in no place; the consumer that looks for work now.
+local function ttl_dropped(base, queue, jobs, how)
   if #jobs == 0 then return end
-  local jobs_key, rows, records, ids, marks = base .. 'jobs', lines or {}, {}, {}, 0
-  local buries = redis.call('HGET', base .. 'meta', 'ttl_dead') == '1'
+  local jobs_key, rows, records, ids, marks, waiting =
+    base .. 'jobs', how.lines or {}, {}, {}, 0, how.waiting
+  local kept_dead = redis.call('HGET', base .. 'meta', 'ttl_dead') == '1'
   for i = 1, #jobs, 2 do
     local id, job = jobs[i], value_parse(jobs[i + 1])
     job.id = id
     ids[#ids + 1] = id
     redis.call('ZREM', base .. 'expiring', id)
-    local dead, cause = buries or job.damaged, nil
+    local dead, cause = kept_dead or job.damaged, nil
     if not dead or not waiting or ttl_dropped_replace(base, job) then
       if waiting then marks = marks + 1 end
       if dead then
@@ -63,6 +65,6 @@ local function ttl_dropped(base, queue, jobs, lines, waiting)
   if marks > 0 then count_up(base .. 'meta', 'marked', marks) end
   if #records > 0 then count_up(base .. 'meta', 'expired', #records / 2) end
   records_write(base, queue, records)
-  if not lines then history_lines_write(base, queue.history_max, rows) end
-  wait_for_bytes_over(base, queue.now, ids)
+  if not how.lines then history_lines_write(base, queue.history_max, rows) end
+  wait_for_bytes_over(base, queue.now, ids, how.taker)
 end

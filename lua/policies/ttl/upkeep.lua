@@ -5,8 +5,8 @@
 local TTL_SWEPT, TTL_SWEPT_DEAD = '64', '16'
 
 --- Jobs that wait and whose time to live is over go, a few in each call, also while nobody pulls. True where there are
---- more.
-local function ttl_upkeep(base, queue)
+--- more. `taker`: the consumer that looks for work now.
+local function ttl_upkeep(base, queue, taker)
   local most = redis.call('HGET', base .. 'meta', 'ttl_dead') == '1' and TTL_SWEPT_DEAD or TTL_SWEPT
   local before = string.format('(%d', queue.now)
   local ids = redis.call('ZRANGEBYSCORE', base .. 'expiring', '-inf', before, 'LIMIT', '0', most)
@@ -21,6 +21,6 @@ local function ttl_upkeep(base, queue)
     end
   end
   if #strays > 0 then redis.call('ZREM', base .. 'expiring', unpack(strays)) end
-  ttl_dropped(base, queue, late, nil, true)
+  ttl_dropped(base, queue, late, { waiting = true, taker = taker })
   return #ids == tonumber(most)
 end

@@ -21,6 +21,7 @@ from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.job_packer import (
     Call,
+    Expired,
     another_id,
     by_name,
     configuration,
@@ -257,6 +258,10 @@ class Queue(QueueCalls):
         max_crashes: int | None = None,
         keep: float | str | timedelta | None = None,
         history_rows_max: int | None = None,
+        ttl: float | str | timedelta | None = None,
+        ttl_min: float | str | timedelta | None = None,
+        ttl_max: float | str | timedelta | None = None,
+        expired: Expired | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers.
 
@@ -264,9 +269,23 @@ class Queue(QueueCalls):
         there. max_deliveries: attempts of a job that says nothing else (default 10; 0: no limit).
         max_crashes: how many of them may cost a worker its process (default 3; 0: no limit).
         keep: how long records and results of ended jobs last (default 10 minutes).
-        history_rows_max: rows that the history keeps (default 200,000). Raises ConfigError.
+        history_rows_max: rows that the history keeps (default 200,000). ttl: the time to live of
+        jobs that say nothing of it; ttl_min, ttl_max: bounds of all times to live, of which
+        ttl_max also holds for jobs that would live for ever (Q-62); 0 takes one back. They hold for
+        what is enqueued from now on. expired: whether expired jobs end ("end", the default) or
+        become dead letters ("dead"). Raises ConfigError.
         """
-        options = configuration(priorities, max_deliveries, max_crashes, keep, history_rows_max)
+        options = configuration(
+            priorities,
+            max_deliveries,
+            max_crashes,
+            keep,
+            history_rows_max,
+            ttl,
+            ttl_min,
+            ttl_max,
+            expired,
+        )
         self._run(commands.configure(self.keys, options))
 
     def counts(self) -> commands.Counts:

@@ -20,6 +20,7 @@ __all__ = ["JobBatches"]
 _ENVELOPE = frozenset({"task", "args", "kwargs", "labels", "headers", "problem"})
 _LEVEL = Header._fields.index("level")
 _MAX_CRASHES = Header._fields.index("max_crashes")
+_EXPIRES = Header._fields.index("expires_ms")
 _UNKNOWN = (None,) * len(Header._fields)
 _UNREAD: tuple[None, None, None, dict[str, Any]] = (None, None, None, {})
 
@@ -114,6 +115,7 @@ _COLUMNS: dict[str, Callable[[_Page], list[Any]]] = {
     "max_deliveries": lambda page: [header[5] or None for header in page.headers],
     "crashes": _of_header("crashes"),
     "max_crashes": lambda page: [header[_MAX_CRASHES] or None for header in page.headers],
+    "expires": lambda page: [header[_EXPIRES] or None for header in page.headers],
     "consumer": lambda page: [found.consumer or None for found in page.found],
     "worker": lambda page: [found.worker or None for found in page.found],
     "cause": lambda page: [

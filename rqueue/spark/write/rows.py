@@ -11,6 +11,7 @@
 | `at` | timestamp, or ISO 8601 text with its zone | due then; at most one of the two |
 | `max_deliveries` | a whole number | attempts in all; null: the queue's |
 | `max_crashes` | a whole number | those that may crash a worker; null: as task or queue say |
+| `ttl` | seconds, or a duration as text | it expires if it is not delivered by then |
 | `limit`, `soft_limit`, `keep` | seconds, or a duration as text | as in `rqueue.Options` |
 | `headers` | map of string, struct, or string: a JSON object | text for the job's code |
 | `labels` | like `headers` | small facts for listings and reports |
@@ -85,6 +86,7 @@ _TYPES: dict[str, tuple[type[st.DataType], ...]] = {
     "at": (*_TEXT, st.TimestampType),
     "max_deliveries": _WHOLE,
     "max_crashes": _WHOLE,
+    "ttl": (*_TEXT, *_NUMBER),
     "limit": (*_TEXT, *_NUMBER),
     "soft_limit": (*_TEXT, *_NUMBER),
     "keep": (*_TEXT, *_NUMBER),
@@ -94,7 +96,7 @@ _TYPES: dict[str, tuple[type[st.DataType], ...]] = {
     "id": _TEXT,
     "problem": _TEXT,
 }
-_WHEN = ("level", "delay", "at", "max_deliveries", "max_crashes")
+_WHEN = ("level", "delay", "at", "max_deliveries", "max_crashes", "ttl")
 _TRAVELS = ("headers", "labels", "limit", "soft_limit", "keep", "group")
 
 MEMO_MAX = 10_000
@@ -318,7 +320,12 @@ class _Reader:
 
 
 def _terms(
-    level: int | None, delay: Any, at: Any, max_deliveries: int | None, max_crashes: int | None
+    level: int | None,
+    delay: Any,
+    at: Any,
+    max_deliveries: int | None,
+    max_crashes: int | None,
+    ttl: Any,
 ) -> str:
     if level is not None and not 0 <= level <= 9:
         raise ConfigError("level", f"{level} is no whole number from 0 to 9")
@@ -337,6 +344,7 @@ def _terms(
         delay_ms=delay_ms,
         max_deliveries=max_deliveries or None,
         max_crashes=max_crashes or None,
+        ttl=_seconds(ttl, "ttl"),
     )
     return terms_of(options)
 

@@ -28,8 +28,8 @@ _HEADER = ("", "enqueued", "level", "deliveries", "attempts", "", "due")
 _SHORT = b",4,0,0,0,0"
 _NONE = b"0,%d" % -EPOCH_MS + _SHORT
 _READABLE = re.compile(rb"\d+,-?\d+(?:,\d+){5}")
-_CRASHES = re.compile(rb"(?<=\d),\d+,\d+$")
-"""The end of a header that counts crashes too."""
+_SEVEN = re.compile(rb"^((?:-?\d+,){6}\d+)(?:,\d+)+$")
+"""The beginning of a header that counts crashes too, or says when the job expires."""
 
 
 def pack_rows(
@@ -157,7 +157,7 @@ def _headers(columns: dict[str, Any], heads: Sequence[bytes]) -> None:
     whole = [
         head if (commas := head.count(b",")) == 6
         else head + _SHORT if commas == 1
-        else _CRASHES.sub(b"", head) if commas == 8
+        else _SEVEN.sub(rb"\1", head) if commas in (8, 9)
         else _NONE
         for head in heads
     ]  # fmt: skip

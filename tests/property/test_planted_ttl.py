@@ -1,0 +1,149 @@
+"""Tests of the test: each of these faults in what becomes of expired jobs is found."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.property.sources import changed, frozen
+from tests.property.test_planted import (
+    HEAR,
+    NEXT,
+    PULL,
+    SEARCH,
+    Fault,
+    begin,
+    by_name,
+    enqueue,
+    pass_time,
+    play,
+    renew,
+)
+from tests.property.timed import TimedMachine
+
+
+def enqueue_timed(padding: int = 0, ttl: int = 0) -> tuple[str, dict[str, Any]]:
+    return "enqueue_timed", {"jobs": [((4, 0, padding, 0, 1), ttl)], "immediate": False}
+
+
+FAULTS = [
+    Fault(
+        "an expired job is delivered",
+        "include/job/eligible.lua",
+        "    if outcome then",
+        "    if false then",
+    ),
+    Fault(
+        "the fast path delivers what is expired",
+        "include/settle/fast_path.lua",
+        "--- @each overdue = overdue(base, now)",
+        "",
+        (
+            *(begin((1, 0)), enqueue(), HEAR, NEXT, enqueue(), HEAR),
+            *(enqueue_timed(ttl=300), pass_time(900), NEXT),
+        ),
+    ),
+    Fault(
+        "an expired job that comes back waits again",
+        "include/finish/unfinished.lua",
+        "--- @each over = eligible(value_header(job), queue.now)",
+        "",
+    ),
+    Fault(
+        "what is taken is expected to expire",
+        "policies/ttl.lua",
+        "local function ttl_taken(base, ids)",
+        "local function ttl_taken(base, ids) do return end",
+    ),
+    Fault(
+        "what is cancelled is expected to expire",
+        "policies/ttl.lua",
+        "local function ttl_left(base, ids)",
+        "local function ttl_left(base, ids) do return end",
+    ),
+    Fault(
+        "what comes back is not expected to expire",
+        "include/finish/unfinished.lua",
+        "--- @each entered(base, queue.now, batch.waits)",
+        "",
+    ),
+    Fault(
+        "what is due is not expected to expire",
+        "include/schedule/promote_eligible.lua",
+        "--- @each entered(base, queue.now, stored)",
+        "",
+    ),
+    Fault(
+        "nobody sweeps in the supervisor's rounds",
+        "include/consumer/maintenance.lua",
+        "--- @each late = upkeep(base, queue)",
+        "",
+    ),
+    Fault(
+        "a job expires in its last millisecond",
+        "policies/ttl.lua",
+        "tonumber(expires) < now then return",
+        "tonumber(expires) <= now then return",
+    ),
+    Fault(
+        "the greatest time to live spares jobs that say nothing",
+        "policies/ttl.lua",
+        "if most > 0 and (ms == 0 or ms > most) then",
+        "if most > 0 and ms > most then",
+    ),
+    Fault(
+        "a dead letter keeps its place among those that wait",
+        "policies/ttl/dropped.lua",
+        "redis.call('LSET', key, index, stand_in)",
+        "",
+    ),
+    Fault(
+        "who waits for the bytes of an expired job is not told",
+        "policies/ttl/dropped.lua",
+        "wait_for_bytes_over(base, queue.now, ids, how.taker)",
+        "",
+        (
+            begin((3, 150)),
+            enqueue(padding=60),
+            HEAR,
+            enqueue_timed(padding=60, ttl=300),
+            PULL,
+            pass_time(900),
+            renew(),
+        ),
+    ),
+    Fault(
+        "a dead letter lives again and expires at once",
+        "requeue.lua",
+        "--- @each revived(base, queue.now, job)",
+        "",
+    ),
+]
+
+
+SEARCHED = [fault for fault in FAULTS if not fault.steps]
+PLAYED = [fault for fault in FAULTS if fault.steps]
+
+
+def make(client: redis.Redis, folder: Path, fault: Fault | None) -> type[TimedMachine]:
+    scripts = frozen(folder)
+    if fault:
+        changed(folder, fault.file, fault.right, fault.wrong)
+    return type("Machine", (TimedMachine,), {"client": client, "lua": scripts})
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("fault", SEARCHED, ids=by_name)
+def test_the_search_finds(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
+    with pytest.raises((AssertionError, redis.ResponseError)):
+        run_state_machine_as_test(make(client, tmp_path, fault), settings=SEARCH)
+
+
+@pytest.mark.parametrize("fault", PLAYED, ids=by_name)
+def test_the_checks_find(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        play(make(client, tmp_path, fault)(), fault)
+    (tmp_path / "right").mkdir()
+    play(make(client, tmp_path / "right", None)(), fault)

@@ -18,9 +18,9 @@ PUBLISHER = "soak"
 _numbers = count(1)
 _lock = threading.Lock()
 
-HEADERS = (b"abc,def;", b"", b"1;", b"-1,2,x;", b"\xff\xfe,\x00;", b"1,2,3,4,5,6,7,8,9;")
+HEADERS = (b"abc,def;", b"", b"1;", b"-1,2,x;", b"\xff\xfe,\x00;", b"1,2,3,4,5,6,7,8;")
 BODIES = (b'["x",[],{"a":"b"}]', b"", b"{", b"\x00\xff")
-"""What a damaged value begins with, and ends with."""
+"""What a damaged value begins with (no header has eight numbers), and ends with."""
 
 
 def _enqueue(

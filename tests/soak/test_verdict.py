@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from rqueue.errors import Undecodable
+from rqueue.model.job import parse_value
 from tests.soak.causes import Causes
 from tests.soak.evidence import gather
+from tests.soak.faults.jobs import BODIES, HEADERS
 from tests.soak.verdict import charged, suspected
 
 
@@ -103,3 +106,11 @@ def test_what_makes_a_job_begin_again(effects: list[dict[str, Any]], cause: str)
     evidence = gather([*records, *effects])
     (found,) = evidence.jobs.values()
     assert Causes(evidence, 3.0).of_again(*found.begins) == cause
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("header", HEADERS)
+def test_what_the_soak_damages_is_no_job(header: bytes, body: bytes) -> None:
+    """One that could be read would wait for a worker that knows its task, for ever."""
+    with pytest.raises(Undecodable):
+        parse_value(header + body)

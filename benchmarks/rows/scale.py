@@ -36,7 +36,7 @@ class _Consumer:
             ids.append(queue.send("hit").id)
 
         def pull() -> None:
-            consumer.window = consumer.window._replace(jobs=1)
+            consumer._state.window = consumer.window._replace(jobs=1)
             (job,) = consumer.pull()
             self.job = job
 

@@ -48,7 +48,7 @@ def consumer_name(prefix: str = "") -> str:
     return f"{prefix or host}:{os.getpid()}:{token_hex(4)}"
 
 
-class ConsumerCalls(ConsumerState):
+class ConsumerCalls:
     """The calls of one consumer; see `rqueue.client._sync.consumer.Consumer`."""
 
     def __init__(
@@ -74,21 +74,22 @@ class ConsumerCalls(ConsumerState):
         if not (credit is None or isinstance(credit, SharedCredit) or hasattr(credit, "take")):
             raise ConfigError("credit", f"{shown(credit)} is not WindowCredit(...) or another kind")
         called = check_consumer(name) if name else consumer_name()
-        super().__init__(
+        self._state = ConsumerState(
             keys,
             worker=check_consumer(worker) if worker else called,
             window=Window(jobs, bytes) if credit is None else NO_CREDIT,
             credit=credit.join() if isinstance(credit, SharedCredit) else credit,
         )
-        self.name = called
+        self._state.name = called
         self.priority = priority
         self.mode: Mode = mode
         self.lease_ms = lease_ms
         self.slots = slots
-        self.refused: list[str] = []
         self.rejoined = 0
         """How often its lease had ended and it joined again."""
-        self._rows = SettledRows(keys.queue, self.worker, self.clock) if history else None
+        self._rows = (
+            SettledRows(keys.queue, self._state.worker, self._state.clock) if history else None
+        )
         self._unread: deque[Delivery] = deque()
         """Held, and not returned to the caller yet: what comes next."""
         self._lost = False
@@ -102,30 +103,85 @@ class ConsumerCalls(ConsumerState):
         return f"<{kind} {self.name!r} of queue {self.keys.queue!r}: {self.state or 'closed'}>"
 
     @property
+    def keys(self) -> QueueKeys:
+        """Of its queue."""
+        return self._state.keys
+
+    @property
+    def name(self) -> str:
+        """Of this registration: one that joins again has another one."""
+        return self._state.name
+
+    @property
+    def worker(self) -> str:
+        """The worker that it belongs to, in the history."""
+        return self._state.worker
+
+    @property
+    def term(self) -> str:
+        """The fencing number of its registration; "" = it has none."""
+        return self._state.term
+
+    @property
+    def state(self) -> str:
+        """The list it is in: interested, notified, not_interested, browsers; "" = none."""
+        return self._state.state
+
+    @property
+    def window(self) -> Window:
+        """What it may hold in all, as it said last."""
+        return self._state.window
+
+    @property
+    def credit(self) -> Credit | None:
+        """Its manager of credit."""
+        return self._state.credit
+
+    @property
+    def timer_ms(self) -> int:
+        """Until the next due job, where this consumer is the one to pull then, else -1."""
+        return self._state.timer_ms
+
+    @property
+    def now(self) -> int:
+        """When the last reply was made, ms, Redis's clock."""
+        return self._state.now
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the stored values of the jobs that it holds."""
+        return self._state.held_bytes
+
+    @property
     def held(self) -> int:
         """Jobs that it holds, as far as it knows."""
-        return len(self.unsettled)
+        return len(self._state.unsettled)
+
+    @property
+    def refused(self) -> list[str]:
+        """Ids of the last settle that it did not hold any more."""
+        return [id_.decode() for id_ in self._state.stale]
 
     @property
     def more(self) -> bool:
         """Whether work waits, as far as it knows: pull again. (`state` is the list it is in; it is
         notified until it has pulled all there is.)"""
-        return self.state == "notified"
+        return self._state.state == "notified"
 
     # -- life --------------------------------------------------------------------------------------
 
     def _register_call(self) -> commands.ScriptCall[Registered]:
-        return self.register_call(
-            self._window(),
+        return self._state.register_call(
+            self._state.next_window(),
             mode=self.mode,
             priority=self.priority,
             lease_ms=self.lease_ms,
             slots=self.slots,
         )
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """The registration is over: it holds nothing any more."""
-        super().forget()
+        self._state.forget()
         self._unread.clear()
         if self._rows is not None:
             self._rows.clear()
@@ -133,14 +189,12 @@ class ConsumerCalls(ConsumerState):
     # -- what came ---------------------------------------------------------------------------------
 
     def _take(self, pulled: Pulled, *, asked: bool = True) -> list[Delivery]:
-        self.refused = [id_.decode() for id_ in pulled.refused]
-        return self._got(self.took(pulled, asked=asked))
+        return self._got(self._state.took(pulled, asked=asked))
 
     def _take_recalled(self, pulled: Pulled, recall: Recall) -> list[Delivery]:
         """All that it holds, in the order in which it was taken."""
-        self.refused = []
         self._unread.clear()
-        return self._got(self.recalled(pulled, recall))
+        return self._got(self._state.recalled(pulled, recall))
 
     def _got(self, flat: Sequence[bytes]) -> list[Delivery]:
         jobs = [Delivery(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)]
@@ -161,29 +215,29 @@ class ConsumerCalls(ConsumerState):
         """Take note of a wake-up; False if it says nothing new (a job a recall named before)."""
         job = wake.job
         if job is not None:
-            if not self.delivered(job.id.encode(), job.value):
+            if not self._state.delivered(job.id.encode(), job.value):
                 return False
             if self._rows is not None:
                 self._rows.got([job])
         elif wake.kind == "revoked":
-            self.drop(wake.id.encode())
+            self._state.drop(wake.id.encode())
             if self._rows is not None:
                 self._rows.gone([wake.id])
             if self._unread:
                 self._unread = deque(job for job in self._unread if job.id != wake.id)
         elif wake.kind == "reconnected":
-            self.reconnected()
+            self._state.reconnected()
         elif self.mode == "browse":
             self._look = True
         else:
-            self.notified()
+            self._state.notified()
         return True
 
     def _wait_s(self, timeout: float | None) -> float | None:
         """Seconds to wait: not beyond the next due job, where this consumer watches it."""
-        if self.timer_ms < 0:
+        if self._state.timer_ms < 0:
             return timeout
-        due = max(0.0, self.timer_at - monotonic())
+        due = max(0.0, self._state.timer_at - monotonic())
         return due if timeout is None else min(timeout, due)
 
     # -- what is settled ---------------------------------------------------------------------------
@@ -212,7 +266,7 @@ class ConsumerCalls(ConsumerState):
             batch,
             rows,
         )
-        self.tight = False
+        self._state.tight = False
         if self._rows is not None:
             if not batch:
                 settling.batch, settling.rows = self._rows.pack(
@@ -222,13 +276,13 @@ class ConsumerCalls(ConsumerState):
         settling.jobs = {
             id_: value
             for id_ in map(str.encode, settling.ids())
-            if (value := self.drop(id_)) is not None
+            if (value := self._state.drop(id_)) is not None
         }
         settling.freed = sum(map(len, settling.jobs.values()))
         return settling
 
     def _unsettle(self, settling: Settling) -> None:
-        self.unsettle(settling.jobs)
+        self._state.unsettle(settling.jobs)
         if self._rows is not None:
             self._rows.again(settling.known)
 
@@ -236,9 +290,9 @@ class ConsumerCalls(ConsumerState):
         self, settling: Settling, window: Window | None
     ) -> commands.ScriptCall[Pulled]:
         return commands.settle(
-            self.keys,
-            self.name,
-            self.term,
+            self._state.keys,
+            self._state.name,
+            self._state.term,
             window,
             ack=settling.ack,
             done=settling.done,
@@ -251,21 +305,18 @@ class ConsumerCalls(ConsumerState):
         )
 
     def _pull_call(self, window: Window) -> commands.ScriptCall[Pulled]:
-        return commands.pull(self.keys, self.name, self.term, window)
-
-    def _interest_call(self, window: Window) -> commands.ScriptCall[str]:
-        return commands.interest(self.keys, self.name, self.term, window)
+        return commands.pull(self._state.keys, self._state.name, self._state.term, window)
 
     # -- a browser: it does not hold what it sees, so its credit comes back at once, but for that
     # of a grant, which is used up --
 
     def _browse_call(self, most: int = BROWSE_MAX) -> commands.ScriptCall[Page]:
-        limit = min(most, BROWSE_MAX, self._window().jobs)
-        return commands.browse(self.keys, self._cursor, limit)
+        limit = min(most, BROWSE_MAX, self._state.next_window().jobs)
+        return commands.browse(self._state.keys, self._cursor, limit)
 
     def _affords(self, page: Page) -> int:
         """How many jobs of a page its bytes allow; the first always fits (X-11)."""
-        room, total = self._window().bytes, 0
+        room, total = self._state.next_window().bytes, 0
         for count, job in enumerate(page.jobs):
             total += len(job.value)
             if count and 0 < room < total:
@@ -273,14 +324,17 @@ class ConsumerCalls(ConsumerState):
         return len(page.jobs)
 
     def _browsed(self, page: Page) -> list[Delivery]:
-        self._look = len(page.jobs) >= min(BROWSE_MAX, self.window.jobs) or self.window.bytes > 0
+        self._look = (
+            len(page.jobs) >= min(BROWSE_MAX, self._state.window.jobs)
+            or self._state.window.bytes > 0
+        )
         self._look = self._look and bool(page.jobs)
-        self._cursor, self.now = page.cursor, page.now
-        if self.credit is not None:
+        self._cursor, self._state.now = page.cursor, page.now
+        if self._state.credit is not None:
             sizes = [len(job.value) for job in page.jobs]
             for size in sizes:
-                self.credit.take(size)
-            self.credit.restore(len(sizes), sum(sizes))
+                self._state.credit.take(size)
+            self._state.credit.restore(len(sizes), sum(sizes))
         return page.jobs
 
     # -- one job after the other -------------------------------------------------------------------
@@ -288,26 +342,32 @@ class ConsumerCalls(ConsumerState):
     def _next_step(self) -> Literal["pull", "wait", "full", "over"]:
         """What a consumer does that has given out all that it holds. full: its window is, until
         something is settled. over: it has no credit, nothing will come."""
-        if self.doubtful or self.state == "notified":
+        if self._state.doubtful or self._state.state == "notified":
             return "pull"
         if self.mode == "browse":
-            if self.state != "browsers":
+            if self._state.state != "browsers":
                 return "over"
             return "pull" if self._look else "wait"
-        if self.state == "interested":
-            return "pull" if self.timer_ms >= 0 and self._wait_s(None) == 0 else "wait"
-        window = self._window()
-        if window.jobs > len(self.unsettled):
-            return "wait" if self.tight else "pull"
-        if not window.jobs or (self.credit is not None and self.credit.narrows):
+        if self._state.state == "interested":
+            return "pull" if self._state.timer_ms >= 0 and self._wait_s(None) == 0 else "wait"
+        window = self._state.next_window()
+        if window.jobs > len(self._state.unsettled):
+            return "wait" if self._state.tight else "pull"
+        if not window.jobs or (self._state.credit is not None and self._state.credit.narrows):
             return "over"
         return "full"
 
     def _full(self) -> LifecycleError:
         return LifecycleError(
-            f"consumer '{self.name}' holds {len(self.unsettled)} unsettled jobs, all that its"
-            " window allows: settle one before you ask for the next, or give it a larger window"
+            f"consumer '{self.name}' holds {self.held} unsettled jobs, all that its window allows:"
+            " settle one before you ask for the next, or give it a larger window"
         )
 
     def _cause(self, reason: str, kind: str) -> dict[str, Any]:
-        return {"kind": kind, "type": "", "message": reason, "at": self.now, "worker": self.worker}
+        return {
+            "kind": kind,
+            "type": "",
+            "message": reason,
+            "at": self._state.now,
+            "worker": self._state.worker,
+        }

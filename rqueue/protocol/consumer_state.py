@@ -65,6 +65,8 @@ class ConsumerState(CreditWindow):
         self.timer_at = 0.0
         self.tight = False
         self.doubtful = False
+        self.stale: list[bytes] = []
+        """Ids that the last settle named and this consumer did not hold any more (H-08)."""
         self.aside: list[bytes] = []
         """[id, value, ...] of jobs that were delivered while a reply was awaited: they have no
         place yet."""
@@ -80,7 +82,8 @@ class ConsumerState(CreditWindow):
 
     # -- registration ------------------------------------------------------------------------------
 
-    def _joined(self) -> None:
+    def joined(self) -> None:
+        """Raises NotRegistered where it is not."""
         if not self.term:
             raise NotRegistered(self.name, queue=self.keys.queue)
 
@@ -138,12 +141,17 @@ class ConsumerState(CreditWindow):
         self._behind = self._asked = b""
         self._recalled_to = 0
 
+    def interest_call(self, window: Window) -> commands.ScriptCall[str]:
+        """Set the window without pulling (Q-38, Q-39); the reply is the new `state`."""
+        self.window = window
+        return commands.interest(self.keys, self.name, self.term, window)
+
     # -- what a reply says -------------------------------------------------------------------------
 
     def took(self, pulled: Pulled, *, asked: bool = True) -> list[bytes]:
         """Take note of a reply: [id, value, ...] of the jobs that it brought. asked: whether there
         was a pull; without one it says nothing of the schedule, whose watcher goes on."""
-        now, self.state, timer, _, self._behind, jobs = pulled
+        now, self.state, timer, self.stale, self._behind, jobs = pulled
         self.now = now
         self.clock.read(now)
         if jobs:

@@ -22,13 +22,13 @@ class CreditWindow:
         """Bytes of the stored values of the jobs that it holds."""
         return sum(map(len, self.unsettled.values()))
 
-    def _window(self) -> Window:
+    def next_window(self) -> Window:
         """The window to send now."""
         if self.credit is not None:
             self.window = self.credit.window(len(self.unsettled), self.held_bytes)
         return self.window
 
-    def _idle_window(self) -> Window | None:
+    def idle_window(self) -> Window | None:
         """After a pull that came back short: the smaller window to wait with, if so."""
         if self.credit is None or self.state != "interested":
             return None
@@ -37,34 +37,37 @@ class CreditWindow:
             self.window = small
         return small
 
-    def _narrow_window(self) -> Window | None:
+    def narrow_window(self) -> Window | None:
         """Before jobs are settled without a pull: the window that the queue must know of first, or
         it could deliver more than was granted."""
         if self.credit is None or not self.credit.narrows or self.state == "not_interested":
             return None
-        return self._window()
+        return self.next_window()
 
-    def _reopen_window(self) -> Window | None:
+    def reopened_window(self) -> Window | None:
         """After that: the window to be interested again with, if there is credit left."""
         if self.credit is None or not self.credit.narrows:
             return None
-        window = self._window()
+        window = self.next_window()
         return window if window.jobs > len(self.unsettled) else None
 
-    def _set_window(self, jobs: int, bytes: int) -> Window:
+    def set_window(self, jobs: int, bytes: int) -> Window:
+        """A window that the caller chose. Raises ConfigError where a manager does."""
         if self.credit is not None:
             raise ConfigError("credit", "this consumer's window is its credit manager's: use grant")
         self.window = Window(jobs, bytes)
         return self.window
 
-    def _grant(self, jobs: int, bytes: int) -> Window:
+    def grant_window(self, jobs: int, bytes: int) -> Window:
+        """So much more than until now."""
         if self.credit is not None:
             self.credit.add(jobs, bytes)
-            return self._window()
+            return self.next_window()
         self.window = Window(self.window.jobs + jobs, self.window.bytes + bytes)
         return self.window
 
-    def _no_credit(self) -> Window:
+    def no_credit(self) -> Window:
+        """What was granted is given up."""
         if self.credit is not None:
             self.credit.clear()
         self.window = NO_CREDIT

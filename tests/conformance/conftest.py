@@ -7,14 +7,19 @@ import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
+from tests.support import drivers
 from tests.support.queue_fixture import QueueFixture
 from tests.support.runners import KINDS, Runner, make_runner
 
 
-@pytest.fixture
-def q(server: EmbeddedRedis, queue_name: str) -> Iterator[QueueFixture]:
+@pytest.fixture(params=drivers.KINDS)
+def q(
+    request: pytest.FixtureRequest, server: EmbeddedRedis, queue_name: str
+) -> Iterator[QueueFixture]:
+    """A queue whose consumers are, one kind after the other, those that there are: one of its own,
+    an asyncio one, a worker's subscription."""
     with Queue(queue_name, server.url) as queue:
-        q = QueueFixture(queue)
+        q = QueueFixture(queue, request.param, server.url)
         yield q
         q.close()
 

@@ -52,7 +52,7 @@ def test_a_wide_window_is_filled_in_slices(q: QueueFixture) -> None:
 def test_a_thousand_jobs_are_settled_in_one_step(q: QueueFixture, outcome: str) -> None:
     """H-06."""
     all_ = fill(q, 1000)
-    consumer = q.join(1000)
+    consumer = q.own(1000)
     consumer.pull()
     consumer.pull()
     mixed = all_[1::2] + all_[::2]  # not in the order in which they were acquired

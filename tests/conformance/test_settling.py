@@ -178,9 +178,9 @@ def test_four_consumers_share_a_queue_and_take_nothing_twice(q: QueueFixture) ->
 
 
 def test_a_settle_of_what_is_not_held_changes_nothing(q: QueueFixture) -> None:
-    """H-08: it is named, and the others count."""
+    """H-08: it is named, and the others count. (A worker never names what it was not given.)"""
     q.put("A", "B")
-    first, second = q.join(1), q.join(1)
+    first, second = q.own(1), q.join(1)
     first.pull()
     second.pull()
     before = q.look()
@@ -272,7 +272,7 @@ def test_the_life_of_a_consumer(q: QueueFixture) -> None:
 def test_a_consumer_of_a_dropped_term_is_told(q: QueueFixture) -> None:
     """H-08."""
     consumer = q.join(1)
-    consumer.term = "999"
+    consumer._state.term = "999"
     with pytest.raises(RegistrationLost):
         consumer.pull()
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.each_server
 
 def write(q: QueueFixture, rows: int) -> str:
     """One entry of that many rows; returns its id."""
-    consumer = q.join(rows)
+    consumer = q.own(rows)
     q.put(*[f"{consumer.name}-{number}" for number in range(rows)])
     jobs = consumer.pull()
     consumer.settle(ack=jobs, batch=pack({"id": [job.id for job in jobs]}), rows=rows)

@@ -11,14 +11,17 @@ from rqueue.protocol import commands
 from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
+from tests.support.drivers import make_driver
 from tests.support.snapshot import Snapshot, take_snapshot
 
 
 class QueueFixture:
     """One queue, its consumers, and short words for what tests do with them."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: Queue, kind: str = "consumer", url: str = "") -> None:
         self.queue = queue
+        self._kind = kind
+        self._url = url
         self._consumers: list[Consumer] = []
 
     def put(self, *ids: str, padding: int = 0, **options: Any) -> JobHandle[Any]:
@@ -29,7 +32,18 @@ class QueueFixture:
 
     def join(self, jobs: int = 100, **options: Any) -> Consumer:
         """A registered consumer, whose lease nobody renews."""
-        consumer = self.queue.consumer(jobs=jobs, renew=False, **options).register()
+        return self.consumer(jobs=jobs, **options).register()
+
+    def own(self, jobs: int) -> Consumer:
+        """As `join`, for steps that no worker makes: with rows of the caller's, or so many jobs."""
+        consumer = self.queue.consumer(jobs=jobs, renew=False).register()
+        self._consumers.append(consumer)
+        return consumer
+
+    def consumer(self, **options: Any) -> Consumer:
+        """One that is not registered, of the kind that this test plays with."""
+        options = {"renew": False, **options}
+        consumer: Consumer = make_driver(self._kind, self.queue, self._url, **options)
         self._consumers.append(consumer)
         return consumer
 

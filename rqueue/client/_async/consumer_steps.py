@@ -82,21 +82,25 @@ class AsyncConsumerSteps(ConsumerCalls):
     async def register(self) -> Self:
         """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
         call = self._register_call()
-        reply = await self._connection.run(call, queue=self.keys.queue, consumer=self.name)
-        self._data_lost = not self.registered(reply)
+        reply = await self._connection.run(
+            call, queue=self._state.keys.queue, consumer=self._state.name
+        )
+        self._data_lost = not self._state.registered(reply)
         self._lost = False
         if self._listener is None:
             self._listener = AsyncWakeListener(AsyncConnection(self._client, timeout=None))
-        self._listener.add(self.name, self.keys.wake(self.name))
+        self._listener.add(self._state.name, self._state.keys.wake(self._state.name))
         if self._renews:
-            self._renewer = AsyncLeaseRenewer(self._client, self.keys, [self.name], self.lease_ms)
+            self._renewer = AsyncLeaseRenewer(
+                self._client, self._state.keys, [self._state.name], self.lease_ms
+            )
             self._renewer.start()
         return self
 
     async def rejoin(self) -> None:
         """After the registration was lost: join again, under a new name, holding nothing."""
         await self._leave()
-        self.name = consumer_name(self.name.rsplit(":", 2)[0])
+        self._state.name = consumer_name(self._state.name.rsplit(":", 2)[0])
         await self.register()
 
     async def close(self) -> None:
@@ -104,11 +108,11 @@ class AsyncConsumerSteps(ConsumerCalls):
         close, or one after the lease ended, does nothing."""
         self._lost = False
         try:
-            if self.term:
+            if self._state.term:
                 await self._part()
         finally:
-            if self.credit is not None:
-                self.credit.leave()
+            if self._state.credit is not None:
+                self._state.credit.leave()
             if self._own_listener and self._listener is not None:
                 await self._listener.close()
             if self._own_connection:
@@ -126,20 +130,24 @@ class AsyncConsumerSteps(ConsumerCalls):
             await self._leave()
 
     async def _unregister(self) -> None:
-        call = self.unregister_call()
-        while (await self._connection.run(call, queue=self.keys.queue, consumer=self.name)).held:
+        call = self._state.unregister_call()
+        while (
+            await self._connection.run(
+                call, queue=self._state.keys.queue, consumer=self._state.name
+            )
+        ).held:
             pass
 
     async def _leave(self) -> None:
-        self.forget()
+        self._forget()
         renewer, self._renewer = self._renewer, None
         if renewer is not None:
             await renewer.stop()
         if self._listener is not None:
-            self._listener.remove(self.keys.wake(self.name))
+            self._listener.remove(self._state.keys.wake(self._state.name))
 
     async def __aenter__(self) -> Self:
-        return self if self.term else await self.register()
+        return self if self._state.term else await self.register()
 
     async def __aexit__(
         self,
@@ -157,16 +165,16 @@ class AsyncConsumerSteps(ConsumerCalls):
         recall: also return all that the queue says this consumer holds (after a lost reply, H-18).
         A browser gets the next jobs behind its cursor, and acquires none. Raises RegistrationLost.
         """
-        self._joined()
+        self._state.joined()
         unread = self._take_unread()
         if self.mode == "browse":
             return unread + await self._browse()
         if recall:
-            return sorted(await self._recall(self._window()), key=in_order)
+            return sorted(await self._recall(self._state.next_window()), key=in_order)
         return unread + await self._fetch()
 
     async def _fetch(self) -> list[Delivery]:
-        pulled = await self._run(self._pull_call(self._window()))
+        pulled = await self._run(self._pull_call(self._state.next_window()))
         jobs = await self._in_turn(pulled)
         await self._idle()
         return jobs
@@ -191,33 +199,37 @@ class AsyncConsumerSteps(ConsumerCalls):
         history rows of ack, done, retry, reject, in this order. Raises RegistrationLost and
         NotEncodable.
         """
-        self._joined()
+        self._state.joined()
         settling = self._settled(ack, done, retry, reject, release, batch, rows)
         assert self._listener is not None  # async
         if pull:
-            jobs = await self._in_turn(await self._tell(settling, self._window()))
+            jobs = await self._in_turn(await self._tell(settling, self._state.next_window()))
             await self._idle()
             return self._take_unread() + jobs
-        if (narrow := self._narrow_window()) is not None:
-            self.state = await self._run(self._interest_call(narrow))
+        if (narrow := self._state.narrow_window()) is not None:
+            self._state.state = await self._run(self._state.interest_call(narrow))
         self._take(await self._tell(settling, None), asked=False)
         self._listener.poke()  # async: another task may wait for room
-        if (again := self._reopen_window()) is not None:
-            self.state = await self._run(self._interest_call(again))
+        if (again := self._state.reopened_window()) is not None:
+            self._state.state = await self._run(self._state.interest_call(again))
         return []
 
     async def interest(self, jobs: int, bytes: int = 0) -> str:
         """Set the window without pulling; none: not interested (drain, Q-54). Returns the state:
         "notified" means work waits, pull. With a credit manager use `grant`, which adds."""
-        self._joined()
-        self.state = await self._run(self._interest_call(self._set_window(jobs, bytes)))
-        return self.state
+        self._state.joined()
+        self._state.state = await self._run(
+            self._state.interest_call(self._state.set_window(jobs, bytes))
+        )
+        return self._state.state
 
     async def grant(self, jobs: int = 0, bytes: int = 0) -> str:
         """Add to the credit, without pulling; returns the state, as `interest` (Q-50, Q-51)."""
-        self._joined()
-        self.state = await self._run(self._interest_call(self._grant(jobs, bytes)))
-        return self.state
+        self._state.joined()
+        self._state.state = await self._run(
+            self._state.interest_call(self._state.grant_window(jobs, bytes))
+        )
+        return self._state.state
 
     async def wait(self, timeout: float | None = None) -> list[Wake]:
         """Wait for a wake-up, at most `timeout` seconds; [] when nothing came.
@@ -225,13 +237,13 @@ class AsyncConsumerSteps(ConsumerCalls):
         A job delivered directly comes with it and is held. When `timer_ms` is set the wait ends by
         then: pull. A wait that is cancelled loses nothing. Raises the server errors.
         """
-        self._joined()
+        self._state.joined()
         assert self._listener is not None
         wakes = await self._listener.wait(self._wait_s(timeout), self._renewer)
         if self._renewer is not None and self._renewer.ended:
             self._lost = True
             await self._leave()
-            raise ConsumerGone(self.name, queue=self.keys.queue)
+            raise ConsumerGone(self._state.name, queue=self._state.keys.queue)
         return [wake for wake in wakes if self.hear(wake)]
 
     # -- the end of credit (Q-54) ------------------------------------------------------------------
@@ -239,11 +251,11 @@ class AsyncConsumerSteps(ConsumerCalls):
     async def stop(self) -> list[Delivery]:
         """Give up the credit: nothing more is delivered. What is held stays held, and what was
         delivered and not returned yet is returned. `interest` or `grant` begins again."""
-        self._joined()
+        self._state.joined()
         unread = self._take_unread()
-        self._no_credit()
+        self._state.no_credit()
         if self.mode == "browse":
-            self.state = await self._run(self._interest_call(NO_CREDIT))
+            self._state.state = await self._run(self._state.interest_call(NO_CREDIT))
             return unread
         jobs = await self._in_turn(await self._run(self._pull_call(NO_CREDIT)), NO_CREDIT)
         if self._listener is not None:  # async
@@ -272,39 +284,39 @@ class AsyncConsumerSteps(ConsumerCalls):
     async def _in_turn(self, pulled: Pulled, window: Window | None = None) -> list[Delivery]:
         """The jobs of a reply, behind what was delivered directly before them and not read yet."""
         jobs = self._take(pulled)
-        if not self.overtakes:
+        if not self._state.overtakes:
             return jobs
         # what was not returned yet is named again, in its turn
-        self.disown([job.id.encode() for job in (*jobs, *self._unread)])
-        known = set(self.unsettled)
-        self.ask()
-        jobs = await self._recall(self._window() if window is None else window)
+        self._state.disown([job.id.encode() for job in (*jobs, *self._unread)])
+        known = set(self._state.unsettled)
+        self._state.ask()
+        jobs = await self._recall(self._state.next_window() if window is None else window)
         return in_turn([job for job in jobs if job.id.encode() not in known])
 
     async def _recall(self, window: Window) -> list[Delivery]:
         """All that this consumer holds, in the order in which it was taken, and what the window
         still allows."""
         recall = Recall()
-        while not recall.read(pulled := await self._run(self.recall_call(window, recall))):
+        while not recall.read(pulled := await self._run(self._state.recall_call(window, recall))):
             pass
         jobs = self._take_recalled(pulled, recall)
         await self._idle()
         return jobs
 
     async def _browse(self) -> list[Delivery]:
-        if not self._window().jobs:
+        if not self._state.next_window().jobs:
             return []
         page = await self._run(self._browse_call())
         if (fits := self._affords(page)) < len(page.jobs):
             page = await self._run(self._browse_call(fits))
         jobs = self._browsed(page)
-        if jobs and not self._window().jobs:
-            self.state = await self._run(self._interest_call(NO_CREDIT))
+        if jobs and not self._state.next_window().jobs:
+            self._state.state = await self._run(self._state.interest_call(NO_CREDIT))
         return jobs
 
     async def _idle(self) -> None:
-        if (small := self._idle_window()) is not None:
-            self.state = await self._run(self._interest_call(small))
+        if (small := self._state.idle_window()) is not None:
+            self._state.state = await self._run(self._state.interest_call(small))
 
     async def _tell(self, settling: Settling, window: Window | None) -> Pulled:
         """Settle. Where the call fails it may be said again: what it named is held until then."""
@@ -319,7 +331,9 @@ class AsyncConsumerSteps(ConsumerCalls):
 
     async def _run(self, call: commands.ScriptCall[Any]) -> Any:
         try:
-            return await self._connection.run(call, queue=self.keys.queue, consumer=self.name)
+            return await self._connection.run(
+                call, queue=self._state.keys.queue, consumer=self._state.name
+            )
         except RegistrationLost:
             self._lost = True
             await self._leave()

@@ -61,7 +61,7 @@ class Consumer(ConsumerSteps):
             try:
                 if self._lost:
                     self._come_back()
-                self._joined()
+                self._state.joined()
                 step = self._next_step()
                 if step == "over":
                     return None
@@ -81,7 +81,7 @@ class Consumer(ConsumerSteps):
             except RegistrationLost:
                 continue
             except ServerError:
-                self.doubtful = True
+                self._state.doubtful = True
                 tries += 1
                 if tries > 1:
                     raise
@@ -90,38 +90,38 @@ class Consumer(ConsumerSteps):
     def __iter__(self) -> Iterator[Delivery]:
         """The next job, again and again (`receive`), until its credit is given up or it is closed.
         Settle each before the next is asked for, as far as the window is not larger."""
-        while self.term or self._lost:
+        while self._state.term or self._lost:
             job = self.receive()
             if job is None:
                 return
             yield job
 
     def _refill(self) -> None:
-        given = set(self.unsettled)
+        given = set(self._state.unsettled)
         try:
             if self.mode == "browse":
-                self.doubtful = False
+                self._state.doubtful = False
                 jobs = self._browse()
-            elif self.doubtful:
-                jobs = sorted(self._recall(self._window()), key=in_order)
+            elif self._state.doubtful:
+                jobs = sorted(self._recall(self._state.next_window()), key=in_order)
             else:
                 jobs = self._fetch()
         except BaseException:
             # some may have come that were not returned
-            self.disown(self.unsettled.keys() - given)
+            self._state.disown(self._state.unsettled.keys() - given)
             raise
         self._unread.extend(job for job in jobs if job.id.encode() not in given)
 
     def _come_back(self) -> None:
-        before = self.name
+        before = self._state.name
         self.rejoin()
         self.rejoined += 1
         log.warning(
             "consumer %s is no longer registered in queue %s: %s; it joined again as %s",
             before,
-            self.keys.queue,
+            self._state.keys.queue,
             "Redis lost its data" if self._data_lost else "its lease ended, or Redis lost its data",
-            self.name,
+            self._state.name,
         )  # fmt: skip
 
     # -- one job at a time -------------------------------------------------------------------------

@@ -83,21 +83,23 @@ class ConsumerSteps(ConsumerCalls):
     def register(self) -> Self:
         """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
         call = self._register_call()
-        reply = self._connection.run(call, queue=self.keys.queue, consumer=self.name)
-        self._data_lost = not self.registered(reply)
+        reply = self._connection.run(call, queue=self._state.keys.queue, consumer=self._state.name)
+        self._data_lost = not self._state.registered(reply)
         self._lost = False
         if self._listener is None:
             self._listener = WakeListener(Connection(self._client, timeout=None))
-        self._listener.add(self.name, self.keys.wake(self.name))
+        self._listener.add(self._state.name, self._state.keys.wake(self._state.name))
         if self._renews:
-            self._renewer = LeaseRenewer(self._client, self.keys, [self.name], self.lease_ms)
+            self._renewer = LeaseRenewer(
+                self._client, self._state.keys, [self._state.name], self.lease_ms
+            )
             self._renewer.start()
         return self
 
     def rejoin(self) -> None:
         """After the registration was lost: join again, under a new name, holding nothing."""
         self._leave()
-        self.name = consumer_name(self.name.rsplit(":", 2)[0])
+        self._state.name = consumer_name(self._state.name.rsplit(":", 2)[0])
         self.register()
 
     def close(self) -> None:
@@ -105,11 +107,11 @@ class ConsumerSteps(ConsumerCalls):
         close, or one after the lease ended, does nothing."""
         self._lost = False
         try:
-            if self.term:
+            if self._state.term:
                 self._part()
         finally:
-            if self.credit is not None:
-                self.credit.leave()
+            if self._state.credit is not None:
+                self._state.credit.leave()
             if self._own_listener and self._listener is not None:
                 self._listener.close()
             if self._own_connection:
@@ -127,20 +129,22 @@ class ConsumerSteps(ConsumerCalls):
             self._leave()
 
     def _unregister(self) -> None:
-        call = self.unregister_call()
-        while (self._connection.run(call, queue=self.keys.queue, consumer=self.name)).held:
+        call = self._state.unregister_call()
+        while (
+            self._connection.run(call, queue=self._state.keys.queue, consumer=self._state.name)
+        ).held:
             pass
 
     def _leave(self) -> None:
-        self.forget()
+        self._forget()
         renewer, self._renewer = self._renewer, None
         if renewer is not None:
             renewer.stop()
         if self._listener is not None:
-            self._listener.remove(self.keys.wake(self.name))
+            self._listener.remove(self._state.keys.wake(self._state.name))
 
     def __enter__(self) -> Self:
-        return self if self.term else self.register()
+        return self if self._state.term else self.register()
 
     def __exit__(
         self,
@@ -158,16 +162,16 @@ class ConsumerSteps(ConsumerCalls):
         recall: also return all that the queue says this consumer holds (after a lost reply, H-18).
         A browser gets the next jobs behind its cursor, and acquires none. Raises RegistrationLost.
         """
-        self._joined()
+        self._state.joined()
         unread = self._take_unread()
         if self.mode == "browse":
             return unread + self._browse()
         if recall:
-            return sorted(self._recall(self._window()), key=in_order)
+            return sorted(self._recall(self._state.next_window()), key=in_order)
         return unread + self._fetch()
 
     def _fetch(self) -> list[Delivery]:
-        pulled = self._run(self._pull_call(self._window()))
+        pulled = self._run(self._pull_call(self._state.next_window()))
         jobs = self._in_turn(pulled)
         self._idle()
         return jobs
@@ -192,31 +196,35 @@ class ConsumerSteps(ConsumerCalls):
         history rows of ack, done, retry, reject, in this order. Raises RegistrationLost and
         NotEncodable.
         """
-        self._joined()
+        self._state.joined()
         settling = self._settled(ack, done, retry, reject, release, batch, rows)
         if pull:
-            jobs = self._in_turn(self._tell(settling, self._window()))
+            jobs = self._in_turn(self._tell(settling, self._state.next_window()))
             self._idle()
             return self._take_unread() + jobs
-        if (narrow := self._narrow_window()) is not None:
-            self.state = self._run(self._interest_call(narrow))
+        if (narrow := self._state.narrow_window()) is not None:
+            self._state.state = self._run(self._state.interest_call(narrow))
         self._take(self._tell(settling, None), asked=False)
-        if (again := self._reopen_window()) is not None:
-            self.state = self._run(self._interest_call(again))
+        if (again := self._state.reopened_window()) is not None:
+            self._state.state = self._run(self._state.interest_call(again))
         return []
 
     def interest(self, jobs: int, bytes: int = 0) -> str:
         """Set the window without pulling; none: not interested (drain, Q-54). Returns the state:
         "notified" means work waits, pull. With a credit manager use `grant`, which adds."""
-        self._joined()
-        self.state = self._run(self._interest_call(self._set_window(jobs, bytes)))
-        return self.state
+        self._state.joined()
+        self._state.state = self._run(
+            self._state.interest_call(self._state.set_window(jobs, bytes))
+        )
+        return self._state.state
 
     def grant(self, jobs: int = 0, bytes: int = 0) -> str:
         """Add to the credit, without pulling; returns the state, as `interest` (Q-50, Q-51)."""
-        self._joined()
-        self.state = self._run(self._interest_call(self._grant(jobs, bytes)))
-        return self.state
+        self._state.joined()
+        self._state.state = self._run(
+            self._state.interest_call(self._state.grant_window(jobs, bytes))
+        )
+        return self._state.state
 
     def wait(self, timeout: float | None = None) -> list[Wake]:
         """Wait for a wake-up, at most `timeout` seconds; [] when nothing came.
@@ -224,13 +232,13 @@ class ConsumerSteps(ConsumerCalls):
         A job delivered directly comes with it and is held. When `timer_ms` is set the wait ends by
         then: pull. A wait that is cancelled loses nothing. Raises the server errors.
         """
-        self._joined()
+        self._state.joined()
         assert self._listener is not None
         wakes = self._listener.wait(self._wait_s(timeout), self._renewer)
         if self._renewer is not None and self._renewer.ended:
             self._lost = True
             self._leave()
-            raise ConsumerGone(self.name, queue=self.keys.queue)
+            raise ConsumerGone(self._state.name, queue=self._state.keys.queue)
         return [wake for wake in wakes if self.hear(wake)]
 
     # -- the end of credit (Q-54) ------------------------------------------------------------------
@@ -238,11 +246,11 @@ class ConsumerSteps(ConsumerCalls):
     def stop(self) -> list[Delivery]:
         """Give up the credit: nothing more is delivered. What is held stays held, and what was
         delivered and not returned yet is returned. `interest` or `grant` begins again."""
-        self._joined()
+        self._state.joined()
         unread = self._take_unread()
-        self._no_credit()
+        self._state.no_credit()
         if self.mode == "browse":
-            self.state = self._run(self._interest_call(NO_CREDIT))
+            self._state.state = self._run(self._state.interest_call(NO_CREDIT))
             return unread
         jobs = self._in_turn(self._run(self._pull_call(NO_CREDIT)), NO_CREDIT)
         return unread + jobs
@@ -269,39 +277,39 @@ class ConsumerSteps(ConsumerCalls):
     def _in_turn(self, pulled: Pulled, window: Window | None = None) -> list[Delivery]:
         """The jobs of a reply, behind what was delivered directly before them and not read yet."""
         jobs = self._take(pulled)
-        if not self.overtakes:
+        if not self._state.overtakes:
             return jobs
         # what was not returned yet is named again, in its turn
-        self.disown([job.id.encode() for job in (*jobs, *self._unread)])
-        known = set(self.unsettled)
-        self.ask()
-        jobs = self._recall(self._window() if window is None else window)
+        self._state.disown([job.id.encode() for job in (*jobs, *self._unread)])
+        known = set(self._state.unsettled)
+        self._state.ask()
+        jobs = self._recall(self._state.next_window() if window is None else window)
         return in_turn([job for job in jobs if job.id.encode() not in known])
 
     def _recall(self, window: Window) -> list[Delivery]:
         """All that this consumer holds, in the order in which it was taken, and what the window
         still allows."""
         recall = Recall()
-        while not recall.read(pulled := self._run(self.recall_call(window, recall))):
+        while not recall.read(pulled := self._run(self._state.recall_call(window, recall))):
             pass
         jobs = self._take_recalled(pulled, recall)
         self._idle()
         return jobs
 
     def _browse(self) -> list[Delivery]:
-        if not self._window().jobs:
+        if not self._state.next_window().jobs:
             return []
         page = self._run(self._browse_call())
         if (fits := self._affords(page)) < len(page.jobs):
             page = self._run(self._browse_call(fits))
         jobs = self._browsed(page)
-        if jobs and not self._window().jobs:
-            self.state = self._run(self._interest_call(NO_CREDIT))
+        if jobs and not self._state.next_window().jobs:
+            self._state.state = self._run(self._state.interest_call(NO_CREDIT))
         return jobs
 
     def _idle(self) -> None:
-        if (small := self._idle_window()) is not None:
-            self.state = self._run(self._interest_call(small))
+        if (small := self._state.idle_window()) is not None:
+            self._state.state = self._run(self._state.interest_call(small))
 
     def _tell(self, settling: Settling, window: Window | None) -> Pulled:
         """Settle. Where the call fails it may be said again: what it named is held until then."""
@@ -316,7 +324,9 @@ class ConsumerSteps(ConsumerCalls):
 
     def _run(self, call: commands.ScriptCall[Any]) -> Any:
         try:
-            return self._connection.run(call, queue=self.keys.queue, consumer=self.name)
+            return self._connection.run(
+                call, queue=self._state.keys.queue, consumer=self._state.name
+            )
         except RegistrationLost:
             self._lost = True
             self._leave()

@@ -272,7 +272,7 @@ async def test_a_reply_that_is_lost_loses_no_job(
     async with far.consumer(jobs=3, renew=False) as consumer:
         await consumer.settle(pull=True)
         await consumer.stop()  # the scripts are known, and nothing is delivered
-        consumer.window = Window(3)
+        consumer._state.window = Window(3)
         sent = await fill(near, 5)
         proxy.cut_reply(10)
         with pytest.raises(ConnectionLost):

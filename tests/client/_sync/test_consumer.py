@@ -271,7 +271,7 @@ def test_a_reply_that_is_lost_loses_no_job(far: Queue, near: Queue, proxy: Proxy
     with far.consumer(jobs=3, renew=False) as consumer:
         consumer.settle(pull=True)
         consumer.stop()  # the scripts are known, and nothing is delivered
-        consumer.window = Window(3)
+        consumer._state.window = Window(3)
         sent = fill(near, 5)
         proxy.cut_reply(10)
         with pytest.raises(ConnectionLost):

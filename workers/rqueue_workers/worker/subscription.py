@@ -76,6 +76,7 @@ class Subscription(ConsumerState):
         prefetch: int = 0,
         bodies: str = "none",
         labels: Sequence[str] = ALL,
+        bytes_window: int = BYTES_WINDOW,
     ) -> None:
         super().__init__(keys, worker=worker)
         self.index = index
@@ -114,6 +115,7 @@ class Subscription(ConsumerState):
         """A settle that was sent and whose reply is not read yet."""
         self.doomed: set[bytes] = set()
         """Jobs that ran when the registration was lost: others have them now."""
+        self._bytes_window = bytes_window
         self._connection = connection
         self._ended = ended
 
@@ -132,7 +134,7 @@ class Subscription(ConsumerState):
         """Join the queue under a name nobody had. Raises the server errors."""
         self.name = name
         call = self.register_call(
-            Window(jobs, BYTES_WINDOW),
+            Window(jobs, self._bytes_window),
             priority=priority,
             lease_ms=lease_ms,
             slots=slots,
@@ -367,7 +369,7 @@ class Subscription(ConsumerState):
     def _allow(self, jobs: int | None) -> Window | None:
         if jobs is None:
             return None
-        self.window = window = Window(jobs, BYTES_WINDOW)
+        self.window = window = Window(jobs, self._bytes_window)
         return window
 
     def _read(self, pulled: Pulled, window: int | None) -> list[bytes]:
@@ -395,7 +397,7 @@ class Subscription(ConsumerState):
 
     def recall(self, window: int) -> list[bytes]:
         """Pull, and ask what is held: [id, value, ...] of both, in the order of taking (H-18)."""
-        recall, asked = Recall(), Window(window, BYTES_WINDOW)
+        recall, asked = Recall(), Window(window, self._bytes_window)
         while True:
             call = self.recall_call(asked, recall)
             pulled = self._connection.run(call, queue=self.queue, consumer=self.name)

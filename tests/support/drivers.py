@@ -35,7 +35,7 @@ KINDS = ("consumer", "asyncio", "worker")
 class LoopDriver:
     """An `AsyncConsumer`, each call run to its end on a loop of its own."""
 
-    _PLAIN = frozenset({"drain", "close", "hear"})
+    _PLAIN = frozenset({"drain", "close", "hear", "wait"})
 
     def __init__(self, queue: Queue, url: str, **options: Any) -> None:
         self._loop = asyncio.new_event_loop()
@@ -55,6 +55,14 @@ class LoopDriver:
     def _await(self, call: Any) -> Any:
         result = self._loop.run_until_complete(call)
         return self if result is self._consumer else result
+
+    def wait(self, timeout: float) -> list[Wake]:
+        """Until something came: a settle ends the next wait, for other tasks' sake."""
+        until = monotonic() + timeout
+        while not (wakes := self._await(self._consumer.wait(max(0.0, until - monotonic())))):
+            if monotonic() >= until:
+                break
+        return list(wakes)
 
     def drain(self) -> Iterator[list[Delivery]]:
         batches = self._consumer.drain()
@@ -106,12 +114,12 @@ class WorkerDriver:
         bytes: int = 0,
         priority: int = 0,
         slots: int = 1,
-        lease_ms: int = DEFAULT_LEASE_MS,
+        lease: float = DEFAULT_LEASE_MS / 1000,
         renew: bool = False,
     ) -> None:
         assert not renew
         self._called = name or consumer_name()
-        self._join = {"priority": priority, "slots": slots, "lease_ms": lease_ms}
+        self._join = {"priority": priority, "slots": slots, "lease_ms": round(lease * 1000)}
         self._jobs = jobs
         self._calls = Connection(queue.redis)
         self._wakes = Wakes(queue)

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.protocol.consumer_state import ConsumerState
+from rqueue_workers.worker.subscription import CHUNK
 from tests.property.reading import LoneReading, Reading, WorkerReading
 from tests.property.sources import changed, frozen
 
@@ -108,6 +109,39 @@ def play(kind: Any, course: tuple[tuple[str, dict[str, Any]], ...]) -> None:
         played.join(window=100)
         for name, arguments in course:
             getattr(played, name)(**arguments)
+    finally:
+        played.teardown()
+
+
+def test_what_is_to_be_passed_on_does_not_hold_up_what_ended(
+    client: redis.Redis, tmp_path: Path
+) -> None:
+    """More of it than one call names, where what is held has to be asked for."""
+    played = machine(WorkerReading, client, frozen(tmp_path))()
+    try:
+        played.join(window=1000)
+        played.enqueue(count=CHUNK + 1)
+        played.step()
+        played.step()
+        subscription, begin = played.subscription, played.connection.begin
+        subscription.passing.extend((id_, value) for id_, value, _ in subscription.todo)
+        assert len(subscription.passing) == CHUNK + 1
+        subscription.todo.clear()
+        calls: list[Any] = []
+
+        def counted(call: Any) -> None:
+            calls.append(call)
+            assert len(calls) < 10, "it calls and calls"
+            begin(call)
+
+        played.connection.begin = counted
+        subscription.settle(None)
+        assert len(calls) == 1
+        played.connection.begin = begin
+        played.listener.lose()
+        while subscription.passing:
+            played.step()
+        played.work_off()
     finally:
         played.teardown()
 

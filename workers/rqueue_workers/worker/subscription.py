@@ -210,7 +210,7 @@ class Subscription(ConsumerState):
         Outcomes that could not be reported, because Redis is gone, are reported next time. Raises
         the server errors and RegistrationLost.
         """
-        while self.pending > CHUNK:
+        while self.pending - len(self.passing) > CHUNK:  # what is passed on goes with `pass_on`
             self._told(self._prepare(None))
         return self._told(self._prepare(window))
 

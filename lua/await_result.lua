@@ -23,12 +23,13 @@ local now = clock(row[2])
 
 local list = base .. 'result:' .. id
 local value = redis.call('HGET', base .. 'jobs', id)
---- @if upkeep
+--- @if ended
 local over
 if value then
-  --- @each over = eligible(value, now)
+  --- @each over = ended(base, id, value, now)
 end
-if over and wait == '1' then
+if over and wait ~= '1' then return { now, 'ended', over } end
+if over then
   --- @include "queue/open"
   --- @each upkeep(base, queue_open(base))
   value = redis.call('HGET', base .. 'jobs', id)

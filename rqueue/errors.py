@@ -588,10 +588,12 @@ class JobPurged(JobCancelled):
 
 
 class JobExpired(ResultError):
-    """The job's time to live ended before it ran."""
+    """The job's time to live ended before it was delivered, for the first time or once more."""
 
     def __init__(self, id: str) -> None:
-        super().__init__(f"job '{id}' expired before it ran", id=id)
+        super().__init__(
+            f"job '{id}' expired: its time to live ended before it was delivered", id=id
+        )
 
 
 # -- tasks -----------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 --- A job that waits for longer than its time to live is not delivered any more: it ends as expired, or becomes a dead
 --- letter. The time counts from the enqueue. While a consumer holds the job it costs nothing, and what is scheduled does
 --- not expire before it is due (Q-62, Q-63).
---- HOOKS: defaults, admit, entered, eligible, taken, dropped, left, overdue, upkeep, revived, options, places
+--- HOOKS: defaults, admit, entered, eligible, taken, dropped, left, overdue, upkeep, ended, revived, options, places
 --- META: ttl_ms, ttl_min_ms, ttl_max_ms, ttl_dead
 --- JOB: expires
 --- KEYS: expiring
@@ -71,6 +71,14 @@ end
 
 local function ttl_left(base, ids)
   redis.call('ZREM', base .. 'expiring', unpack(ids))
+end
+
+--- The record of a job that waits and whose time to live is over, though nobody has swept it yet; else nil. `value`: as
+--- it is stored.
+local function ttl_ended(base, id, value, now)
+  if not ttl_eligible(value, now) or not redis.call('ZSCORE', base .. 'expiring', id) then return nil end
+  if redis.call('HGET', base .. 'meta', 'ttl_dead') == '1' then return string.format('F%d:{"kind":"expired"}', now) end
+  return string.format('E%d:', now)
 end
 
 --- Whether the time to live of a job that waits is over.

@@ -127,6 +127,8 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "", began_ms: in
         echo()
         if error.get("kind") == "suspected":
             head = "suspected of a crash, not charged"
+        elif error.get("kind") == EXPIRED:
+            head = "expired"
         else:
             number += 1
             head = f"error of attempt {error.get('attempt') or number}"

@@ -47,6 +47,7 @@ HOOKS = {
     "audience": "each",
     "audiences": "each",
     "closing": "each",
+    "ended": "each",
     "overdue": "each",
     "upkeep": "each",
     "options": "each",

@@ -71,5 +71,6 @@ def _span(ms: float) -> str:
         return f"{seconds:.3g} s"
     for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
+            count = seconds / size
+            return f"{count:,.0f} {unit}" if count >= 100 else f"{count:.3g} {unit}"
     return f"{seconds / 60:.3g} minutes"

@@ -184,6 +184,20 @@ def test_who_waits_for_a_result_is_told(q: QueueFixture) -> None:
         handle.result(5)
 
 
+@pytest.mark.parametrize("expired", ["end", "dead"])
+def test_who_looks_is_told_although_nobody_has_swept_it(q: QueueFixture, expired: str) -> None:
+    """A caller whose time ends just then hears that the job is over, not that it waits."""
+    q.queue.configure(expired=expired)
+    q.put("held", "A", ttl=10)
+    assert ids(q.join(1).pull()) == ["held"]
+    move_time(q.queue, 10_001)
+    with pytest.raises(JobExpired):
+        q.queue.job("A").result(0)
+    assert q.queue.job("A").state() is (JobState.DEAD if expired == "dead" else JobState.EXPIRED)
+    assert q.queue.job("held").state() is JobState.HELD
+    assert outcomes(q) == []
+
+
 def test_many_expired_jobs_at_the_head_are_passed_in_several_calls(q: QueueFixture) -> None:
     """Q-09: bounded, and the consumer stays notified meanwhile: what is behind is not forgotten."""
     for start in range(0, 1000, 250):

@@ -15,6 +15,7 @@ from benchmarks.lab.rounds import Spread, spread
 from benchmarks.lab.server import SCRIPTS, Usage, usage
 from rqueue.model.history_batch import pack
 from rqueue.model.ids import new_id
+from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Window
 from rqueue.protocol.keys import QueueKeys
@@ -46,17 +47,29 @@ class Profile:
         }
 
 
-def _enqueue(bench: Bench, connection: Connection, keys: QueueKeys, jobs: int) -> Iterator[None]:
-    body = envelope("hit")
-    load(bench.redis, keys, body, 1000)  # hashes as large as those of a queue in use
-    yield
-    for _ in range(jobs):
-        connection.run(commands.enqueue_alike(keys, (new_id(), body)))
+TIMED = Terms(ttl_ms=3_600_000).text
+"""Of jobs with a time to live that does not end here."""
 
 
-def _settle(window: int) -> Step:
+def _enqueue(terms: str = NORMAL_TERMS, at_once: int = 1) -> Step:
     def step(bench: Bench, connection: Connection, keys: QueueKeys, jobs: int) -> Iterator[None]:
-        load(bench.redis, keys, envelope("hit"), jobs + window)
+        body = envelope("hit")
+        load(bench.redis, keys, body, 1000, terms)  # hashes as large as those of a queue in use
+        yield
+        for _ in range(jobs // at_once):
+            flat = [part for _ in range(at_once) for part in (new_id(), body)]
+            connection.run(commands.enqueue_alike(keys, flat, terms))
+
+    return step
+
+
+def _enqueued(value: bytes) -> int:
+    return int(value.partition(b";")[0].split(b",", 2)[1])
+
+
+def _settle(window: int, terms: str = NORMAL_TERMS) -> Step:
+    def step(bench: Bench, connection: Connection, keys: QueueKeys, jobs: int) -> Iterator[None]:
+        load(bench.redis, keys, envelope("hit"), jobs + window, terms)
         name = "profile"
         term = connection.run(
             commands.register(keys, name, window=Window(window), lease_ms=600_000)
@@ -70,7 +83,7 @@ def _settle(window: int) -> Step:
                     "id": ids,
                     "task": "hit",
                     "queue": keys.queue,
-                    "enqueued": [int(v[v.index(b",") + 1 : v.index(b";")]) for v in values],
+                    "enqueued": list(map(_enqueued, values)),
                     "acquired": now,
                     "started": now,
                     "finished": now,
@@ -89,9 +102,14 @@ def _settle(window: int) -> Step:
 
 
 MODES: dict[str, tuple[Step, int]] = {
-    "enqueue, one at a time": (_enqueue, 1),
+    "enqueue, one at a time": (_enqueue(), 1),
+    "enqueue, 250 at a time": (_enqueue(at_once=250), 25),
     "settle and pull, one at a time": (_settle(1), 1),
     "settle and pull, 250 at a time": (_settle(250), 25),
+    "ttl: enqueue, one at a time": (_enqueue(TIMED), 1),
+    "ttl: enqueue, 250 at a time": (_enqueue(TIMED, 250), 25),
+    "ttl: settle and pull, one at a time": (_settle(1, TIMED), 1),
+    "ttl: settle and pull, 250 at a time": (_settle(250, TIMED), 25),
 }
 """How it is done, and how many times more jobs that takes."""
 

@@ -52,6 +52,11 @@ class QueueKeys:
         """zset: member (99 - level, 2 digits; position, 14 digits; id) by due time in ms."""
         return self.base + "scheduled"
 
+    @property
+    def expiring(self) -> str:
+        """zset: ids of waiting jobs that have a time to live, by its end in ms."""
+        return self.base + "expiring"
+
     def held(self, consumer: str) -> str:
         """list: ids that a consumer holds, in the order it acquired them."""
         return f"{self.base}held:{consumer}"

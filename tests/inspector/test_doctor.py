@@ -11,6 +11,7 @@ from rqueue.errors import UnknownQueue
 from rqueue.inspector import INVARIANTS, Doctor, Finding, Inspector
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
+from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 
@@ -611,6 +612,26 @@ def test_notes_of_nobody_are_dropped(
     assert kinds(doctor.check_queue(queue.name)) == {which: which}
     heals(doctor, queue)
     assert not client.exists(base + which)
+
+
+@pytest.mark.parametrize("wrong", ["missing", "late", "stray", "held"])
+def test_what_is_noted_of_times_to_live_is_set_right(
+    doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make, wrong: str
+) -> None:
+    for id in ("a", "b"):
+        queue.send("t", options=Options(id=id, ttl=600))
+    assert [job.id for job in consumer(name="c", jobs=1).pull()] == ["a"]
+    expires = client.zscore(base + "expiring", "b")
+    if wrong == "missing":
+        client.zrem(base + "expiring", "b")
+    elif wrong == "late":
+        client.zadd(base + "expiring", {"b": 5.0})
+    else:
+        client.zadd(base + "expiring", {"nobody" if wrong == "stray" else "a": 5.0})
+    subject = {"stray": "nobody", "held": "a"}.get(wrong, "b")
+    assert kinds(doctor.check_queue(queue.name)) == {"expiring": subject}
+    heals(doctor, queue)
+    assert client.zrange(base + "expiring", 0, -1, withscores=True) == [(b"b", expires)]
 
 
 def test_who_waits_for_room_for_a_job_that_is_gone_is_told(

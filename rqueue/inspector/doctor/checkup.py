@@ -27,6 +27,7 @@ from rqueue.inspector.doctor.note_checks import (
     diagnose_meta,
     sample_records,
 )
+from rqueue.inspector.doctor.ttl_checks import diagnose_expiring, suspect_expiring
 from rqueue.inspector.doctor.type_checks import diagnose_types
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.inspector.queues import server_now
@@ -104,6 +105,7 @@ class Checkup:
             ["causes", "errors", "awaited", "parked", "byte_waiters"],
             partial(diagnose_leftovers, self.walk),
         )
+        yield from self._thrice(suspect_expiring(self.walk), partial(diagnose_expiring, self.walk))
         yield from self._thrice(["guard"], partial(diagnose_guard, self.walk))
         yield from sample_records(self.walk)
 

@@ -13,6 +13,7 @@
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
 --- @include "queue/row"
 --- @include "consumer/row"
+--- @hooks overdue
 
 local meta = KEYS[1]
 local consumer = ARGV[1]

@@ -27,7 +27,7 @@ local function ttl_expires(queue, own)
   if own > 0 then ms = own end
   if most > 0 and (ms == 0 or ms > most) then ms = most end
   if ms > 0 and ms < least then ms = least end
-  return ms > 0 and queue.now + ms or 0
+  return ms > 0 and queue.now + math.min(ms, TTL_MOST) or 0
 end
 
 --- Whether a job that says nothing of itself has terms all the same. `said`: whether its terms are special already.

@@ -39,6 +39,8 @@ puts = st.builds(
     st.sampled_from([0, 0, 1000]),
     st.just(0),
     st.sampled_from([0, 3]),
+    st.just(0),
+    st.sampled_from([0, 0, 0, 500]),
 )
 held = ["a0", "a1", "a2", "a3", "big"]
 mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
@@ -123,7 +125,12 @@ MAKERS: dict[str, Maker] = {
         KEYS, "run", d(st.sampled_from([None, 1, 2])), 500
     ),
     "configure": lambda w, d: commands.configure(
-        KEYS, d(st.sampled_from([{"keep_ms": 2000}, {"max_deliveries": 3}, {"priorities": 10}]))
+        KEYS,
+        d(
+            st.sampled_from(
+                [{"keep_ms": 2000}, {"max_deliveries": 3}, {"priorities": 10}, {"ttl_ms": 500}]
+            )
+        ),
     ),
     "counts": lambda w, d: commands.counts(KEYS, oldest=d(flags)),
     "enqueue": _enqueue,
@@ -160,7 +167,10 @@ MAKERS: dict[str, Maker] = {
         KEYS,
         d(
             st.sampled_from(
-                ["causes", "errors", "awaited", "parked", "byte_waiters", "records", "cause"]
+                [
+                    *("causes", "errors", "awaited", "parked", "byte_waiters", "records", "cause"),
+                    "waiting",
+                ]
             )
         ),
         d(some),

@@ -54,7 +54,8 @@ def wrong(world: World, call: Any, some: list[Damage], lua: Scripts = SCRIPTS) -
     apply(world, some)
     damaged = take_snapshot(world.client, KEYS)
     try:
-        run(world.client, lua.script(call.script), call.keys, call.args)
+        script = lua.script(call.script, world.kind.having(call.needs))
+        run(world.client, script, call.keys, call.args)
     except redis.ResponseError as error:
         after = take_snapshot(world.client, KEYS)
         return [f"{error}: {one}" for one in invariants.unchanged(damaged, after)]

@@ -9,6 +9,7 @@ import redis
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, Window
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.transport.redis_client import execute
 from tests.support.snapshot import MEMBER_PREFIX
 
@@ -28,6 +29,7 @@ class World:
     def __init__(self, client: redis.Redis) -> None:
         self.client = client
         self.terms: dict[str, str] = {}
+        self.kind = PLAIN
         self._dumps: list[Any] = []
 
     def run(self, call: commands.ScriptCall[Any]) -> Any:
@@ -54,6 +56,8 @@ class World:
         """This is it."""
         for key in self.client.scan_iter(match=KEYS.base + "*"):
             self._dumps += (key, self.client.dump(key))
+        stamp: Any = self.client.hget(KEYS.meta, "v")
+        self.kind = Kind.parse(stamp.decode())
         return self
 
     def restore(self) -> None:
@@ -138,7 +142,35 @@ def lapsed(client: redis.Redis) -> World:
     return world.keep()
 
 
-WORLDS = {"busy": busy, "idle": idle, "late": late, "lapsed": lapsed}
+def timed(client: redis.Redis) -> World:
+    """As `busy`, with jobs that have a time to live: held, scheduled, waiting, and waiting too
+    long."""
+    world = busy(client)
+    world.run(commands.configure(KEYS, {"ttl_max_ms": 9_000_000}))
+    world.put("v0", "v1", "v2", ttl_ms=1000)
+    world.put("v3", priority=6, ttl_ms=1000)
+    world.put("l0", "l1", ttl_ms=5_000_000)
+    world.put("s2", delay_ms=3_000_000, ttl_ms=1000)
+    world.move(2000)
+    world._dumps = []
+    return world.keep()
+
+
+def expired(client: redis.Redis) -> World:
+    """As `timed`, where expired jobs become dead letters, and some have."""
+    world = timed(client)
+    world.run(commands.configure(KEYS, {"ttl_dead": 1}))
+    world.run(commands.renew(KEYS, 1000, ["c2", "c3", "b1"]))
+    world.put("v4", "v5", ttl_ms=1000)
+    world.move(2000)
+    world._dumps = []
+    return world.keep()
+
+
+WORLDS = {
+    **{"busy": busy, "idle": idle, "late": late, "lapsed": lapsed},
+    **{"timed": timed, "expired": expired},
+}
 
 
 def places(keys: dict[str, Any]) -> dict[str, list[str]]:

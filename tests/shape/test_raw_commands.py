@@ -27,6 +27,7 @@ READERS = {
     "rqueue/inspector/doctor/consumer_checks.py",
     "rqueue/inspector/doctor/note_checks.py",
     "rqueue/inspector/doctor/server_checks.py",
+    "rqueue/inspector/doctor/ttl_checks.py",
     "rqueue/inspector/doctor/walk.py",
     "rqueue/inspector/history.py",
     "rqueue/inspector/jobs.py",

@@ -16,6 +16,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     InvalidName,
     JobCancelled,
+    JobExpired,
     JobFailed,
     JobPurged,
     QueueDamaged,
@@ -122,6 +123,23 @@ async def test_purged_and_not_kept(queue: AsyncQueue, consumer: AsyncConsumer) -
     await consumer._run(call)
     assert await handle.state() is JobState.DONE
     with pytest.raises(ResultExpired):
+        await handle.result(PATIENCE)
+
+
+@pytest.mark.parametrize("expired", ["end", "dead"])
+async def test_an_expired_job_has_no_result(
+    queue: AsyncQueue, consumer: AsyncConsumer, expired: Any
+) -> None:
+    """Whether it ended or is a dead letter (Q-62)."""
+    await queue.configure(ttl="1h", ttl_max=7200, expired=expired)
+    await queue.pause()
+    handle = await queue.send("t", options=Options(ttl=60))
+    other = await queue.send("t")
+    await queue.redis.hincrby(queue.keys.meta, "clock", 61_000)
+    await queue.resume()
+    assert (await apull_one(consumer)).id == other.id
+    assert await handle.state() is (JobState.DEAD if expired == "dead" else JobState.EXPIRED)
+    with pytest.raises(JobExpired, match="expired before it ran"):
         await handle.result(PATIENCE)
 
 

@@ -17,6 +17,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     InvalidName,
     JobCancelled,
+    JobExpired,
     JobFailed,
     JobPurged,
     QueueDamaged,
@@ -119,6 +120,21 @@ def test_purged_and_not_kept(queue: Queue, consumer: Consumer) -> None:
     consumer._run(call)
     assert handle.state() is JobState.DONE
     with pytest.raises(ResultExpired):
+        handle.result(PATIENCE)
+
+
+@pytest.mark.parametrize("expired", ["end", "dead"])
+def test_an_expired_job_has_no_result(queue: Queue, consumer: Consumer, expired: Any) -> None:
+    """Whether it ended or is a dead letter (Q-62)."""
+    queue.configure(ttl="1h", ttl_max=7200, expired=expired)
+    queue.pause()
+    handle = queue.send("t", options=Options(ttl=60))
+    other = queue.send("t")
+    queue.redis.hincrby(queue.keys.meta, "clock", 61_000)
+    queue.resume()
+    assert (pull_one(consumer)).id == other.id
+    assert handle.state() is (JobState.DEAD if expired == "dead" else JobState.EXPIRED)
+    with pytest.raises(JobExpired, match="expired before it ran"):
         handle.result(PATIENCE)
 
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import cast
 
 from rqueue.client._sync.queue import Queue
-from rqueue.inspector.queues import server_now
 from rqueue.model.expect import expect
 from rqueue.model.times import parse_when
 from rqueue.protocol import commands
-from rqueue.transport.redis_client import translated
+from rqueue.protocol.commands.clock import move_clock, read_clock, reset_clock, stop_clock
+from rqueue.transport.redis_client import execute
 
 __all__ = ["FrozenTime", "frozen_time", "housekeeping", "move_time"]
 
@@ -35,13 +34,11 @@ def move_time(queue: Queue, by: float | timedelta) -> int:
     stays stopped; the offset is then the time at which it stands. Raises the server errors.
     """
     ms = round(by / timedelta(milliseconds=1) if isinstance(by, timedelta) else by)
-    with translated(queue.redis, queue=queue.name):
-        clock = cast("bytes | None", queue.redis.hget(queue.keys.meta, "clock")) or b"0"
-        if not clock.startswith(b"@"):
-            return int(queue.redis.hincrby(queue.keys.meta, "clock", ms))
-        at_ms = int(clock[1:]) + ms
-        queue.redis.hset(queue.keys.meta, "clock", f"@{at_ms}")
-        return at_ms
+    stopped = execute(queue.redis, read_clock(queue.keys)).stopped
+    if stopped is None:
+        return execute(queue.redis, move_clock(queue.keys, ms))
+    execute(queue.redis, stop_clock(queue.keys, stopped + ms))
+    return stopped + ms
 
 
 class FrozenTime:
@@ -53,7 +50,8 @@ class FrozenTime:
     @property
     def now(self) -> datetime:
         """The time at which it stands, in UTC."""
-        return datetime.fromtimestamp(server_now(self._queue.redis, self._queue.keys) / 1000, UTC)
+        now = execute(self._queue.redis, read_clock(self._queue.keys)).now
+        return datetime.fromtimestamp(now / 1000, UTC)
 
     def move(self, by: float | timedelta) -> datetime:
         """Move it by so many seconds (or a timedelta); returns where it stands then."""
@@ -71,14 +69,14 @@ def frozen_time(queue: Queue, at: datetime | float | None = None) -> Iterator[Fr
     slow the machine is. Raises ConfigError and the server errors.
     """
     expect("queue", queue, Queue, "a Queue")
-    with translated(queue.redis, queue=queue.name):
-        at_ms = server_now(queue.redis, queue.keys) if at is None else parse_when(at, "at").at_ms
-        queue.redis.hset(queue.keys.meta, "clock", f"@{at_ms}")
+    at_ms = None if at is None else parse_when(at, "at").at_ms
+    if at_ms is None:
+        at_ms = execute(queue.redis, read_clock(queue.keys)).now
+    execute(queue.redis, stop_clock(queue.keys, at_ms))
     try:
         yield FrozenTime(queue)
     finally:
-        with translated(queue.redis, queue=queue.name):
-            queue.redis.hdel(queue.keys.meta, "clock")
+        execute(queue.redis, reset_clock(queue.keys))
 
 
 def housekeeping(queue: Queue) -> int:

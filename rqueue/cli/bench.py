@@ -181,10 +181,11 @@ def _singles(queue: Queue, count: int, deadline: float) -> dict[str, float]:
 
 def _remove(inspector: Inspector, name: str) -> None:
     """All keys of the queue."""
-    from rqueue.inspector.queues import glob_escape, scan
-    from rqueue.transport.redis_client import translated
+    from rqueue.protocol.commands.queue_keys import remove_keys
+    from rqueue.transport.key_scan import scan
+    from rqueue.transport.redis_client import execute
 
-    keys = list(scan(inspector.redis, glob_escape(inspector.keys(name).base) + "*"))
-    with translated(inspector.redis):
-        for start in range(0, len(keys), 500):
-            inspector.redis.unlink(*keys[start : start + 500])
+    keys = inspector.keys(name)
+    found = list(scan(inspector.redis, keys.pattern()))
+    for start in range(0, len(found), 500):
+        execute(inspector.redis, remove_keys(keys, found[start : start + 500]))

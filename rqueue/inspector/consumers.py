@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
 
 import redis
 
-from rqueue.inspector.queues import server_now
+from rqueue.protocol.commands.consumer_rows import (
+    ConsumerRow,
+    Leases,
+    consumer_row,
+    held_ids,
+    leases,
+)
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.redis_client import translated
-
-PAGE = 100
+from rqueue.transport.redis_client import execute, execute_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,73 +47,40 @@ class ConsumerInfo:
 
 def list_consumers(client: redis.Redis, keys: QueueKeys) -> list[ConsumerInfo]:
     """All consumers of a queue, by name. Each is read in one step."""
-    with translated(client, queue=keys.queue):
-        leases = cast(
-            "list[tuple[bytes, float]]", client.zrange(keys.consumers, 0, -1, withscores=True)
-        )
-        timer = cast("bytes | None", client.hget(keys.meta, "timer"))
-        now = server_now(client, keys)
-        found: list[ConsumerInfo] = []
-        names = sorted((name.decode(), lease) for name, lease in leases)
-        for start in range(0, len(names), PAGE):
-            page = names[start : start + PAGE]
-            with client.pipeline(transaction=True) as pipe:
-                for name, _ in page:
-                    pipe.hgetall(keys.consumer(name))
-                    pipe.llen(keys.held(name))
-                    pipe.llen(keys.wake(name))
-                replies: list[Any] = pipe.execute()
-            for i, (name, lease) in enumerate(page):
-                row, held, unread = replies[3 * i : 3 * i + 3]
-                if row:  # else it left between two looks
-                    found.append(
-                        _info(name, keys.queue, row, held, unread, lease - now, timer or b"")
-                    )
-    return found
+    registered = execute(client, leases(keys))
+    names = sorted(registered.ends)
+    rows = execute_all(client, [consumer_row(keys, name) for name in names])
+    return [
+        _info(name, keys.queue, row, registered)
+        for name, row in zip(names, rows, strict=True)
+        if row.fields  # else it left between two looks
+    ]
 
 
 def held_by_consumer(client: redis.Redis, keys: QueueKeys) -> dict[str, list[str]]:
     """The ids that each registered consumer holds, in the order in which it acquired them."""
-    with translated(client, queue=keys.queue):
-        names = cast("list[bytes]", client.zrange(keys.consumers, 0, -1))
-        held = [
-            cast("list[bytes]", client.lrange(keys.held(name.decode()), 0, -1)) for name in names
-        ]
-    return {
-        name.decode(): [id_.decode() for id_ in ids] for name, ids in zip(names, held, strict=True)
-    }
+    names = list(execute(client, leases(keys)).ends)
+    held = execute_all(client, [held_ids(keys, name) for name in names])
+    return dict(zip(names, held, strict=True))
 
 
-def _info(
-    name: str,
-    queue: str,
-    row: dict[bytes, bytes],
-    held: int,
-    unread: int,
-    lease_left: float,
-    timer: bytes,
-) -> ConsumerInfo:
-    def text(field: bytes) -> str:
-        return row.get(field, b"").decode(errors="replace")
-
-    def number(field: bytes) -> int:
-        return int(float(row.get(field) or 0))
-
+def _info(name: str, queue: str, row: ConsumerRow, registered: Leases) -> ConsumerInfo:
+    fields, number = row.fields, row.number
     return ConsumerInfo(
         name=name,
         queue=queue,
-        state=text(b"state"),
-        mode=text(b"mode"),
-        priority=number(b"priority"),
-        window_jobs=number(b"jobs"),
-        window_bytes=number(b"bytes"),
-        held=held,
-        held_bytes=number(b"held_bytes"),
-        lease_left_ms=round(lease_left),
-        slots=number(b"slots"),
-        worker=text(b"worker"),
-        term=text(b"term"),
-        since_ms=number(b"since"),
-        unread=unread,
-        timer=timer.decode(errors="replace") == name,
+        state=fields.get("state", ""),
+        mode=fields.get("mode", ""),
+        priority=number("priority"),
+        window_jobs=number("jobs"),
+        window_bytes=number("bytes"),
+        held=row.held,
+        held_bytes=number("held_bytes"),
+        lease_left_ms=round(registered.ends[name] - registered.now),
+        slots=number("slots"),
+        worker=fields.get("worker", ""),
+        term=fields.get("term", ""),
+        since_ms=number("since"),
+        unread=row.unread,
+        timer=registered.timer == name,
     )

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import redis
 
 from rqueue.model.history_batch import read_entry
+from rqueue.protocol.commands.history import (
+    BEGIN,
+    Entry,
+    history_news,
+    history_page,
+    newest_entries,
+)
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.redis_client import translated
+from rqueue.transport.redis_client import execute
 
 PAGE = 100
 """Entries (batches of rows) that one command reads."""
@@ -20,11 +27,13 @@ BLOCK_MS = 5000
 Row = dict[str, Any]
 
 
-def _rows(entries: Any, queue: str) -> Iterator[Row]:
-    for entry_id, fields in entries:
-        for row in read_entry(fields, queue):
-            row["entry"] = entry_id.decode()
-            yield row
+def _rows(entries: Iterable[Entry], queue: str) -> list[Row]:
+    rows: list[Row] = []
+    for entry in entries:
+        for row in read_entry(entry.fields, queue):
+            row["entry"] = entry.id
+            rows.append(row)
+    return rows
 
 
 def read_history(
@@ -33,32 +42,30 @@ def read_history(
     """Rows from oldest to newest, as dicts with the columns of `rqueue.model.history_batch` and
     `entry`, the id of the stream entry. since, until: ids of entries or times in ms, inclusive; "("
     before one leaves it out. Raises Undecodable for an entry of another version."""
-    with translated(client, queue=keys.queue):
-        while True:
-            entries = cast("list[Any]", client.xrange(keys.history, since, until, count=PAGE))
-            yield from _rows(entries, keys.queue)
-            if len(entries) < PAGE:
-                return
-            since = "(" + entries[-1][0].decode()
+    while True:
+        entries = execute(client, history_page(keys, since, until, count=PAGE))
+        yield from _rows(entries, keys.queue)
+        if len(entries) < PAGE:
+            return
+        since = f"({entries[-1].id}"
 
 
 def last_rows(client: redis.Redis, keys: QueueKeys, count: int) -> tuple[list[Row], str]:
     """The `count` last rows, oldest of them first, and the id of the last entry there is ("0-0"
     when there is none): where a follower goes on."""
     rows: list[Row] = []
-    before, newest = "+", "0-0"
-    with translated(client, queue=keys.queue):
-        while True:
-            entries = cast("list[Any]", client.xrevrange(keys.history, before, "-", count=PAGE))
-            if entries and before == "+":
-                newest = entries[0][0].decode()
-            for entry in entries:
-                if len(rows) >= count:
-                    break
-                rows += reversed(list(_rows([entry], keys.queue)))
-            if len(rows) >= count or len(entries) < PAGE:
+    before, newest = "+", BEGIN
+    while True:
+        entries = execute(client, newest_entries(keys, before, count=PAGE))
+        if entries and before == "+":
+            newest = entries[0].id
+        for entry in entries:
+            if len(rows) >= count:
                 break
-            before = "(" + entries[-1][0].decode()
+            rows += reversed(_rows([entry], keys.queue))
+        if len(rows) >= count or len(entries) < PAGE:
+            break
+        before = f"({entries[-1].id}"
     rows = rows[:count]
     rows.reverse()
     return rows, newest
@@ -67,18 +74,12 @@ def last_rows(client: redis.Redis, keys: QueueKeys, count: int) -> tuple[list[Ro
 def follow_history(client: redis.Redis, keys: QueueKeys, after: str = "$") -> Iterator[list[Row]]:
     """Rows as they are written, a list per answer of the server, for ever. Empty lists come while
     nothing happens, so that a caller can stop. after: id of the last entry seen; "$": from now."""
-    with translated(client, queue=keys.queue):
-        if after == "$":
-            newest = cast("list[Any]", client.xrevrange(keys.history, count=1))
-            after = newest[0][0].decode() if newest else "0-0"
-        while True:
-            answer = cast("Any", client.xread({keys.history: after}, count=PAGE, block=BLOCK_MS))
-            streams = answer.items() if isinstance(answer, dict) else answer or ()
-            rows: list[Row] = []
-            for _, found in streams:
-                # RESP3 nests the entries of a stream once more
-                entries = found[0] if found and isinstance(found[0], list) else found
-                rows += _rows(entries, keys.queue)
-                if entries:
-                    after = entries[-1][0].decode()
-            yield rows
+    if after == "$":
+        newest = execute(client, newest_entries(keys))
+        after = newest[0].id if newest else BEGIN
+    while True:
+        call = history_news({keys: after}, count=PAGE, block_ms=BLOCK_MS)
+        entries = execute(client, call).get(keys.queue, [])
+        if entries:
+            after = entries[-1].id
+        yield _rows(entries, keys.queue)

@@ -21,6 +21,7 @@ from rqueue.model.job import JobInfo
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.transport.discovery import with_url
+from rqueue.transport.key_scan import queue_names
 from rqueue.transport.redis_client import open_client, require_bytes
 
 
@@ -64,7 +65,7 @@ class Inspector:
 
     def queue_names(self) -> list[str]:
         """Names of all queues, sorted; found by SCAN, so it costs with the keys on the server."""
-        return queues_.queue_names(self.redis, self.settings.namespace)
+        return queue_names(self.redis, self.settings.namespace)
 
     def queues(self) -> list[queues_.QueueInfo]:
         """All queues in numbers, by name."""

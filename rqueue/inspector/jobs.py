@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import orjson
 import redis
 
 from rqueue.errors import ConfigError, RQueueError, Undecodable, UnknownJob, WrongServer
 from rqueue.inspector.cursors import check_cursor, fold, unfold
-from rqueue.inspector.queues import server_now
 from rqueue.model.envelope import decode_result, unpack
 from rqueue.model.job import Delivery, JobInfo, JobState, Record, parse_record
 from rqueue.model.signing import key_id_of
 from rqueue.protocol import commands
+from rqueue.protocol.commands.clock import read_clock
+from rqueue.protocol.commands.consumer_rows import leases
+from rqueue.protocol.commands.job_notes import Notes, notes_of, notes_page
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.result_wait import NOT_KEPT
-from rqueue.transport.redis_client import execute, translated
+from rqueue.transport.redis_client import execute
 
 PAGE_MAX = commands.read.PAGE_MAX
 
@@ -224,19 +226,14 @@ def _parked_among(
     client: redis.Redis, keys: QueueKeys, entries: Sequence[commands.read.Entry]
 ) -> frozenset[str]:
     ids = [entry.job.id for entry in entries]
-    if not ids:
-        return frozenset()
-    with translated(client, queue=keys.queue):
-        why = cast("list[bytes | None]", client.hmget(keys.parked, ids))
+    why = execute(client, notes_of(keys, "parked", ids))
     return frozenset(id_ for id_, found in zip(ids, why, strict=True) if found is not None)
 
 
 def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
     """Consumers by name, the jobs of each in order; the cursor names where the page ended."""
     at, score, member = unfold(after, 3) if after else ("", "-inf", "")
-    with translated(client, queue=keys.queue):
-        found = cast("list[bytes]", client.zrange(keys.consumers, 0, -1))
-    names = sorted(name.decode() for name in found)
+    names = sorted(execute(client, leases(keys)).ends)
     jobs: list[JobInfo] = []
     now = 0
     for name in names:
@@ -257,25 +254,17 @@ def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> 
 
 
 def _parked_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
-    return _hash_page(
-        client,
-        keys,
-        [keys.parked],
-        after,
-        limit,
-        lambda ids: [
-            look.job
-            for id_, _ in ids
-            if (look := _look_or_none(client, keys, id_)) is not None
-            and look.job.state is JobState.PARKED
-        ],
-    )
+    def read(notes: dict[str, bytes]) -> list[JobInfo]:
+        looks = [_look_or_none(client, keys, id_) for id_ in notes]
+        return [look.job for look in looks if look and look.job.state is JobState.PARKED]
+
+    return _notes_page(client, keys, ["parked"], after, limit, read)
 
 
 def _ended_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limit: int) -> Page:
-    def read(pairs: list[tuple[str, bytes]]) -> list[JobInfo]:
+    def read(notes: dict[str, bytes]) -> list[JobInfo]:
         found = []
-        for id_, raw in pairs:
+        for id_, raw in notes.items():
             try:
                 info = ended_info(keys.queue, id_, parse_record(raw))
             except Undecodable as error:
@@ -285,33 +274,30 @@ def _ended_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, li
                 found.append(info)
         return found
 
-    return _hash_page(client, keys, [keys.ended, keys.ended_old], after, limit, read)
+    return _notes_page(client, keys, ["ended", "ended_old"], after, limit, read)
 
 
-def _hash_page(
+def _notes_page(
     client: redis.Redis,
     keys: QueueKeys,
-    hashes: list[str],
+    kinds: Sequence[Notes],
     after: str,
     limit: int,
-    read: Callable[[list[tuple[str, bytes]]], list[JobInfo]],
+    read: Callable[[dict[str, bytes]], list[JobInfo]],
 ) -> Page:
-    """Walk hashes by HSCAN: what is there from the beginning to the end is shown."""
+    """Jobs that there are notes of: what is there from the beginning to the end is shown."""
     number, cursor = (int(part) for part in unfold(after, 2)) if after else (0, 0)
     jobs: list[JobInfo] = []
-    with translated(client, queue=keys.queue):
-        now = server_now(client, keys)
-        while number < len(hashes):
-            cursor, found = cast(
-                "tuple[int, dict[bytes, bytes]]",
-                client.hscan(hashes[number], cursor, count=limit),
-            )
-            jobs += read([(id_.decode(), raw) for id_, raw in found.items()])
-            if not cursor:
-                number += 1
-            if len(jobs) >= limit:
-                break
-    return Page(now, jobs, fold(str(number), str(cursor)) if number < len(hashes) else "")
+    now = execute(client, read_clock(keys)).now
+    while number < len(kinds):
+        page = execute(client, notes_page(keys, kinds[number], cursor, count=limit))
+        jobs += read(page.notes)
+        cursor = page.cursor
+        if not cursor:
+            number += 1
+        if len(jobs) >= limit:
+            break
+    return Page(now, jobs, fold(str(number), str(cursor)) if number < len(kinds) else "")
 
 
 def _look_or_none(client: redis.Redis, keys: QueueKeys, id: str) -> Look | None:

@@ -1,21 +1,17 @@
-"""Which queues there are, and each one in numbers."""
+"""A queue in numbers, and whether there is such a queue."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import redis
 
 from rqueue.errors import UnknownQueue
-from rqueue.model.names import untag
 from rqueue.protocol import commands
+from rqueue.protocol.commands.queue_keys import queue_exists
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.redis_client import execute, translated
-
-PAGE = 1000
-"""Keys that one SCAN call looks at."""
+from rqueue.transport.redis_client import execute
 
 COUNTERS = (
     *("acked", "retried", "rejected", "released", "cancelled", "purged", "expired", "requeued"),
@@ -26,22 +22,6 @@ SETTINGS = (
     *("priorities", "max_deliveries", "max_crashes", "keep_ms", "history_rows_max"),
     *("ttl_ms", "ttl_min_ms", "ttl_max_ms", "ttl_dead"),
 )
-
-
-def glob_escape(text: str) -> str:
-    """`text` as a SCAN pattern that matches nothing but itself."""
-    return "".join(f"\\{c}" if c in "*?[]^\\" else c for c in text)
-
-
-def scan(client: redis.Redis, pattern: str) -> Iterator[str]:
-    """Names of all keys that match, a page at a time; each once."""
-    seen: set[str] = set()
-    with translated(client):
-        for key in client.scan_iter(match=pattern, count=PAGE):
-            name = key.decode("utf-8", "surrogateescape")
-            if name not in seen:
-                seen.add(name)
-                yield name
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,37 +66,9 @@ class QueueInfo:
         return max(0, self.now - self.oldest_enqueued_ms) if self.oldest_enqueued_ms else 0
 
 
-def queue_names(client: redis.Redis, namespace: str) -> list[str]:
-    """Names of the queues of a namespace, sorted.
-
-    There is no list of queues in Redis (it would be a key outside their slots): the `meta` keys are
-    found by SCAN, so the cost grows with the number of keys on the server. On a cluster's client
-    every node is scanned.
-    """
-    pattern = f"{glob_escape(namespace)}:{{*}}:meta"
-    start, end = len(namespace) + 2, len("}:meta")
-    return sorted(untag(key[start:-end]) for key in scan(client, pattern))
-
-
-def server_now(client: redis.Redis, keys: QueueKeys) -> int:
-    """Redis's time in ms, as the scripts of this queue see it."""
-    with translated(client, queue=keys.queue):
-        clock = cast("bytes | None", client.hget(keys.meta, "clock"))
-        if clock and clock.startswith(b"@"):  # stopped by a test
-            return int(clock[1:])
-        seconds, micros = client.time()
-    return seconds * 1000 + micros // 1000 + int(clock or 0)
-
-
-def queue_exists(client: redis.Redis, keys: QueueKeys) -> bool:
-    """Whether anything was ever enqueued, configured or consumed there."""
-    with translated(client, queue=keys.queue):
-        return bool(client.exists(keys.meta))
-
-
 def require_queue(client: redis.Redis, keys: QueueKeys) -> None:
     """Raise UnknownQueue unless it exists."""
-    if not queue_exists(client, keys):
+    if not execute(client, queue_exists(keys)):
         raise UnknownQueue(keys.queue)
 
 

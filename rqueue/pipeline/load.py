@@ -28,7 +28,8 @@ from pyspark.sql import functions as F
 
 from rqueue.errors import ConfigError, RQueueError
 from rqueue.model.names import check_queue
-from rqueue.spark.write.sink import progress
+from rqueue.protocol.commands.write_log import write_progress
+from rqueue.transport.redis_client import execute
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -203,7 +204,7 @@ def load(
 def _so_far(access: Access, queues: Sequence[str], run: str) -> tuple[int, int]:
     """Rows written under this name, and jobs that were new."""
     with access.client() as client:
-        found = [progress(client, access.keys(queue), run) for queue in queues]
+        found = [execute(client, write_progress(access.keys(queue), run)) for queue in queues]
     return sum(one.rows for one in found), sum(one.jobs for one in found)
 
 

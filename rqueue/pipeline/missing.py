@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 from rqueue.pipeline.errors import LakeError
 from rqueue.pipeline.lake.file_list import Entry
 from rqueue.pipeline.lake.lake import Lake
+from rqueue.protocol.commands.history import BEGIN, HistoryEnds, order
 from rqueue.spark.access import Access
-from rqueue.spark.history.entries import BEGIN, Ends, look, order
+from rqueue.spark.history.entries import look
 from rqueue.spark.options import EVERY, HistoryRead, read_options
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def missing(
     return sorted(found, key=lambda gap: (gap.queue, order(gap.after)))
 
 
-def trimmed(queue: str, ends: Ends, mark: Entry | None, held: int) -> Missing | None:
+def trimmed(queue: str, ends: HistoryEnds, mark: Entry | None, held: int) -> Missing | None:
     """The rows that Redis has trimmed of a queue behind a lake's mark, of which the lake holds
     `held` rows; None if that is nothing."""
     after = BEGIN if mark is None else str(mark)

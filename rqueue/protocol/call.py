@@ -1,4 +1,4 @@
-"""A prepared script call: what to send, and how to read the reply. Nothing here does I/O."""
+"""Prepared calls: what to send, and how to read the reply. Nothing here does I/O."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 Arg = str | bytes | int | float
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
 class ScriptCall(NamedTuple, Generic[R]):
@@ -31,6 +32,35 @@ class ScriptCall(NamedTuple, Generic[R]):
         at the first key that has moved, half way, with what it has written.
         """
         return self.key, self.key[:-4] + "guard"
+
+
+class CommandCall(NamedTuple, Generic[R_co]):
+    """A question that Redis's own commands answer, without a script.
+
+    `key`: the queue's meta key, with which all keys of the commands share the hash tag; "" where
+    the server itself is asked. `commands`: several are one transaction, so that their replies are
+    of one moment; none ask nothing, and `read` gets none. `read`: reads the replies, in their
+    order, as redis-py hands them out and as they come raw.
+    """
+
+    key: str
+    commands: Sequence[tuple[Arg, ...]]
+    read: Callable[[Sequence[Any]], R_co]
+
+    def sent(self) -> list[tuple[Arg, ...]]:
+        """The commands as they go out: names of keys, and ids, may hold bytes that are no UTF-8."""
+        return [
+            tuple(
+                [
+                    name,
+                    *(
+                        word.encode("utf-8", "surrogateescape") if isinstance(word, str) else word
+                        for word in words
+                    ),
+                ]
+            )
+            for name, *words in self.commands
+        ]
 
 
 def text(value: bytes | str) -> str:

@@ -179,6 +179,8 @@ def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
     elif isinstance(error, rx.ConnectionError | OSError):
         why = _no_primary(str(error), url) or f"cannot reach Redis: {error}"
         made = errors.ConnectionLost(why + hint, url=url)
+    elif isinstance(error, rx.RedisClusterException):
+        made = errors.ConnectionLost(f"no cluster to be reached: {error}", url=url)
     else:
         return None
     made.outcome_unknown = sent

@@ -29,6 +29,10 @@ class QueueKeys:
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "meta", base + "meta")
 
+    def pattern(self, rest: str = "*") -> str:
+        """A pattern of SCAN for keys of this queue. rest: of what follows `base`, as a pattern."""
+        return glob_escape(self.base) + rest
+
     @property
     def guard(self) -> str:
         """never exists: declared by every script beside `meta`; see `ScriptCall.keys`."""
@@ -160,6 +164,24 @@ class QueueKeys:
     def history(self) -> str:
         """stream: what became of jobs, in batches."""
         return self.base + "history"
+
+
+def glob_escape(text: str) -> str:
+    """`text` as a SCAN pattern that matches nothing but itself."""
+    return "".join(f"\\{c}" if c in "*?[]^\\" else c for c in text)
+
+
+def meta_pattern(namespace: str) -> str:
+    """A pattern of SCAN that the `meta` keys of all queues of a namespace match. A key of another
+    sort may match it too: `queue_in` tells."""
+    return f"{glob_escape(namespace)}:{{*}}:meta"
+
+
+def queue_in(meta: str, namespace: str) -> str:
+    """The name of the queue of this namespace that a `meta` key belongs to; "" where it is no such
+    key: the name of a consumer may look like the end of one."""
+    name = queue_of(meta.removeprefix(namespace))
+    return name if meta == f"{namespace}:{{{tag(name)}}}:meta" else ""
 
 
 def queue_of(meta: str) -> str:

@@ -21,15 +21,14 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.cluster import RedisCluster
 from redis.retry import Retry
 
-from rqueue.errors import ConfigError, ConnectionLost
-from rqueue.inspector.queues import glob_escape
-from rqueue.model.names import untag
+from rqueue.errors import ConfigError, WrongServer
 from rqueue.model.server_url import spoken
 from rqueue.model.signing import Signer
 from rqueue.protocol.error_mapping import translate
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import HOSTED_URL, Settings
 from rqueue.spark.options import Place
+from rqueue.transport.key_scan import queue_names
 from rqueue.transport.redis_client import open_client
 
 __all__ = ["Access"]
@@ -159,12 +158,12 @@ class Access:
         """Let what redis-py raises inside come out as the tree of `rqueue.errors`."""
         try:
             yield
-        except rx.MovedError as error:
-            said = f"{self.url} is a node of a cluster ({error}); set cluster=true"
-            raise ConfigError("cluster", said) from None
-        except rx.RedisClusterException as error:  # it is none of the RedisErrors
-            raise ConnectionLost(f"no cluster to be reached: {error}", url=self.url) from None
-        except (rx.RedisError, OSError) as error:
+        except WrongServer as error:
+            if isinstance(moved := error.__cause__, rx.MovedError):
+                said = f"{self.url} is a node of a cluster ({moved}); set cluster=true"
+                raise ConfigError("cluster", said) from None
+            raise
+        except (rx.RedisError, rx.RedisClusterException, OSError) as error:
             better = translate(error, url=self.url)
             if better is error:
                 raise
@@ -172,15 +171,7 @@ class Access:
 
     def queue_names(self, client: redis.Redis) -> list[str]:
         """All queues of the namespace, by name."""
-        start, end = f"{self.namespace}:{{", "}:meta"
-        pattern = f"{glob_escape(start)}*{glob_escape(end)}"
-        names = set()
-        for key in client.scan_iter(match=pattern, count=1000):
-            name = key.decode("utf-8", "surrogateescape")
-            tag = name[len(start) : -len(end)]
-            if "}" not in tag:
-                names.add(untag(tag))
-        return sorted(names)
+        return queue_names(client, self.namespace)
 
 
 class _Split(NamedTuple):

@@ -1,8 +1,9 @@
-"""Clients of redis-py: opened, named in messages, and their errors translated at the edge."""
+"""Clients of redis-py: opened, named in messages; calls run over them, and their errors translated
+at the edge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,9 +14,18 @@ from redis.retry import Retry
 
 from rqueue import errors
 from rqueue.model.server_url import is_sentinel, spoken
-from rqueue.protocol.call import ScriptCall
-from rqueue.protocol.error_mapping import moved_on, never_connected, not_connected, translate
+from rqueue.protocol.call import Arg, CommandCall, ScriptCall
+from rqueue.protocol.commands.key_types import types_met_by
+from rqueue.protocol.error_mapping import (
+    damaged,
+    is_wrong_type,
+    moved_on,
+    never_connected,
+    not_connected,
+    translate,
+)
 from rqueue.protocol.exchange import Exchange
+from rqueue.protocol.keys import queue_of
 from rqueue.text.escape import shown
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
 from rqueue.transport.tls import TlsConnection
@@ -24,6 +34,12 @@ if TYPE_CHECKING:
     import redis.asyncio
 
 R = TypeVar("R")
+
+_FAILURES = (rx.RedisError, rx.RedisClusterException, OSError)
+"""What redis-py fails with."""
+
+TOGETHER = 100
+"""Calls of Redis's own commands that one transaction answers at the most."""
 
 
 class NotingRetry(Retry):
@@ -139,7 +155,7 @@ def translated(client: Any, *, queue: str = "") -> Iterator[None]:
     """Translate what redis-py raises inside."""
     try:
         yield
-    except (rx.RedisError, OSError) as error:
+    except _FAILURES as error:
         sent = not _never_sent(client, error)
         better = translate(error, url=url_of(client), queue=queue, sent=sent)
         if better is error:
@@ -154,14 +170,22 @@ def patience_of(client: Any) -> float | None:
     return limit
 
 
-def execute(client: redis.Redis, call: ScriptCall[R], *, queue: str = "") -> R:
+def is_cluster(client: Any) -> bool:
+    """Whether it is a client of a whole cluster, which finds the node of each key."""
+    return not hasattr(client, "connection_pool")
+
+
+def execute(client: redis.Redis, call: ScriptCall[R] | CommandCall[R], *, queue: str = "") -> R:
     """Run a call over a client of redis-py and read its reply. Raises the tree of
     `rqueue.errors`."""
+    if isinstance(call, CommandCall):
+        found: R = execute_all(client, [call])[0]
+        return found
     exchange, demoted = Exchange(call, queue), False
     while True:
         try:
             reply = client.execute_command(*exchange.command())
-        except (rx.RedisError, OSError) as error:
+        except _FAILURES as error:
             sent = not _never_sent(client, error)
             refusal = exchange.refused(error, url_of(client), sent=sent)
             if refusal is None:
@@ -175,6 +199,79 @@ def execute(client: redis.Redis, call: ScriptCall[R], *, queue: str = "") -> R:
         else:
             if not exchange.goes_on(reply):
                 return exchange.answered(reply)
+
+
+def execute_all(client: redis.Redis, calls: Sequence[CommandCall[R]]) -> list[R]:
+    """Run calls of Redis's own commands and read their replies: `TOGETHER` of them are answered in
+    one round trip and for one moment, except in a cluster, whose nodes are asked one after the
+    other. Raises the tree of `rqueue.errors`."""
+    together = 1 if is_cluster(client) else TOGETHER
+    found = []
+    for start in range(0, len(calls), together):
+        part = calls[start : start + together]
+        sent = [call.sent() for call in part]
+        flat = [words for commands in sent for words in commands]
+        with translated(client, queue=queue_of(part[0].key)):
+            try:
+                replies = iter(_replies(client, part[0].key, flat))
+            except rx.ResponseError as error:
+                if not is_wrong_type(error):
+                    raise
+                raise _damage_met(client, part) from error
+        found += [
+            call.read([next(replies) for _ in commands])
+            for call, commands in zip(part, sent, strict=True)
+        ]
+    return found
+
+
+async def aexecute(client: redis.asyncio.Redis, call: CommandCall[R]) -> R:
+    """Run a call of Redis's own commands over an asyncio client of redis-py and read its reply.
+    Raises the tree of `rqueue.errors`."""
+    with translated(client, queue=queue_of(call.key)):
+        if len(call.commands) < 2:
+            replies = [await client.execute_command(*words) for words in call.sent()]
+        else:
+            async with client.pipeline(transaction=True) as pipe:
+                for words in call.sent():
+                    pipe.execute_command(*words)
+                replies = await pipe.execute()
+    return call.read(replies)
+
+
+def _replies(client: Any, key: str, commands: Sequence[tuple[Arg, ...]]) -> list[Any]:
+    """What commands answer, in one transaction where they are several; raises the first answer that
+    is an error, as it came."""
+    keyless = any(len(words) == 1 for words in commands)
+    if len(commands) < 2 or (keyless and is_cluster(client)):
+        # a cluster's transaction takes no command that names no key; its node is named instead
+        node = {"target_nodes": client.get_node_from_key(key)} if key and is_cluster(client) else {}
+        return [
+            client.execute_command(*words, **(node if len(words) == 1 else {}))
+            for words in commands
+        ]
+    with client.pipeline(transaction=True) as pipe:
+        for words in commands:
+            pipe.execute_command(*words)
+        replies: list[Any] = pipe.execute(raise_on_error=False)
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies
+
+
+def _damage_met(client: redis.Redis, calls: Sequence[CommandCall[Any]]) -> errors.QueueDamaged:
+    """The error of calls that met a key of a wrong type: one more command finds out which."""
+    for call in calls:
+        try:
+            wrong = execute(client, types_met_by(call))
+        except errors.RedisUnavailable:
+            raise
+        except errors.RQueueError:
+            wrong = []
+        if wrong:
+            return damaged(queue_of(call.key), call.key[:-4], wrong)
+    return damaged(queue_of(calls[0].key), "", ())
 
 
 def _never_sent(client: Any, error: Exception) -> bool:

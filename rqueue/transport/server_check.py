@@ -10,8 +10,9 @@ from redis import exceptions as rx
 
 from rqueue import errors
 from rqueue.logs import logger
+from rqueue.protocol.commands.server import server_info
 from rqueue.protocol.error_mapping import CLUSTER, translate
-from rqueue.transport.redis_client import translated, url_of
+from rqueue.transport.redis_client import aexecute, execute, is_cluster, url_of
 
 if TYPE_CHECKING:
     import redis
@@ -155,9 +156,8 @@ def read_facts(info: Mapping[str, Any], url: str = "") -> ServerFacts:
 def server_facts(client: redis.Redis) -> ServerFacts:
     """Ask the server for its version, mode, role and eviction policy. Raises the tree of
     `rqueue.errors`."""
-    with translated(client):
-        facts = read_facts(client.info(), url_of(client))
-    if not hasattr(client, "connection_pool"):
+    facts = read_facts(execute(client, server_info()), url_of(client))
+    if is_cluster(client):
         # a client of a whole cluster: that one node is one of many is how it should be
         return replace(facts, mode="standalone", role="master")
     return facts
@@ -165,8 +165,7 @@ def server_facts(client: redis.Redis) -> ServerFacts:
 
 async def aserver_facts(client: redis.asyncio.Redis) -> ServerFacts:
     """Do as `server_facts` does, on an asyncio client."""
-    with translated(client):
-        return read_facts(await client.info(), url_of(client))
+    return read_facts(await aexecute(client, server_info()), url_of(client))
 
 
 # -- a client's first look -------------------------------------------------------------------------

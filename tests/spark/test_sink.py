@@ -17,9 +17,10 @@ from rqueue.inspector.jobs import all_jobs
 from rqueue.model.signing import Signer
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.protocol import commands
+from rqueue.protocol.commands.write_log import write_progress
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.write.rows import Job
-from rqueue.spark.write.sink import Counts, Sink, Task, progress
+from rqueue.spark.write.sink import Counts, Sink, Task
 from rqueue.transport.redis_client import execute
 from tests.support.snapshot import take_snapshot
 
@@ -66,7 +67,7 @@ def test_each_row_is_a_job_also_where_rows_say_the_same(
     rows = jobs(keys.queue, ["a", "b", "a", "a", *map(str, range(30))])
     assert write(client, rows) == Counts(jobs=34)
     assert said(client, keys) == Counter({"a": 3, "b": 1, **dict.fromkeys(map(str, range(30)), 1)})
-    assert progress(client, keys, "run") == (34, 34)
+    assert execute(client, write_progress(keys, "run")) == (34, 34)
 
 
 def test_they_keep_their_order(client: redis.Redis, keys: QueueKeys) -> None:
@@ -243,7 +244,7 @@ def test_it_waits_while_redis_is_full(
         sink.close()
         room.join()
         assert said(client, keys) == Counter(map(str, range(25)))
-        assert progress(client, keys, "run") == (25, 25)
+        assert execute(client, write_progress(keys, "run")) == (25, 25)
 
 
 def test_it_gives_up_after_its_patience(

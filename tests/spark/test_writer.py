@@ -19,9 +19,10 @@ from rqueue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector.jobs import all_jobs
 from rqueue.model.signing import Signer
+from rqueue.protocol.commands.write_log import write_progress
 from rqueue.protocol.keys import QueueKeys
-from rqueue.spark.write.sink import progress
 from rqueue.spark.write.writer import batches
+from rqueue.transport.redis_client import execute
 from tests.support.redis_cluster import SmallCluster
 from tests.support.snapshot import take_snapshot
 
@@ -107,7 +108,7 @@ def test_a_run_with_a_name_may_come_again(spark: SparkSession, queue: Queue) -> 
     assert found(queue) == Counter()
     write(numbers(spark, 500), queue, runId="load-2")
     assert found(queue) == once(range(500))
-    assert progress(queue.redis, queue.keys, "load-1") == (500, 500)
+    assert execute(queue.redis, write_progress(queue.keys, "load-1")) == (500, 500)
     assert all(queue.redis.pttl(queue.keys.base + name) > 0 for name in notes(queue))
 
 

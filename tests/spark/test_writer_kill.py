@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 
 from rqueue import Queue
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.spark.write.sink import progress
+from rqueue.protocol.commands.write_log import write_progress
+from rqueue.transport.redis_client import execute
 from tests.spark.test_writer import numbers, once, put_files, run_stream, write
 from tests.support.spark import ROOT, Sparks
 
@@ -135,4 +136,4 @@ def test_processes_of_the_cluster_are_killed(
     done.update(take_all(queue))
     assert marks == [], "who was to be killed was"
     assert done == once(range(count))
-    assert progress(queue.redis, queue.keys, "killed") == (count, count)
+    assert execute(queue.redis, write_progress(queue.keys, "killed")) == (count, count)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import TypeVar, cast
+from typing import TypeVar
 from zlib import crc32
 
 import redis
@@ -30,12 +30,12 @@ from rqueue.inspector.doctor.note_checks import (
 from rqueue.inspector.doctor.ttl_checks import diagnose_expiring, suspect_expiring
 from rqueue.inspector.doctor.type_checks import diagnose_types
 from rqueue.inspector.doctor.walk import Walk
-from rqueue.inspector.queues import server_now
 from rqueue.protocol import commands
+from rqueue.protocol.commands.clock import read_clock
+from rqueue.protocol.commands.places import place_sizes
 from rqueue.protocol.commands.repair import Checked
 from rqueue.protocol.keys import QueueKeys
 from rqueue.text.numbers import many
-from rqueue.transport.redis_client import translated
 
 S = TypeVar("S")
 
@@ -208,20 +208,9 @@ class Checkup:
     def _find_lost(self, *, certain: bool) -> None:
         """Jobs in no place: where the sums do not agree, or may agree by chance (something else is
         wrong: `certain`), or are small, each job is looked for."""
-        with (
-            translated(self.client, queue=self.keys.queue),
-            self.client.pipeline(transaction=True) as pipe,
-        ):
-            pipe.hlen(self.keys.jobs)
-            pipe.zcard(self.keys.scheduled)
-            pipe.zcard(self.keys.dead)
-            for level in self.walk.levels:
-                pipe.llen(self.keys.ready(level))
-                pipe.llen(self.keys.due(level))
-            for name in self.walk.names:
-                pipe.llen(self.keys.held(name))
-            stored, *placed = cast("list[int]", pipe.execute())
-        if stored == sum(placed) and stored > SCAN_ALWAYS and not certain:
+        sizes = place_sizes(self.keys, self.walk.levels, self.walk.names)
+        stored, placed = self.walk.execute(sizes)
+        if stored == placed and stored > SCAN_ALWAYS and not certain:
             return
         passes = -(-stored // PASS_MAX)
         for number in range(passes):
@@ -263,14 +252,14 @@ class Checkup:
         return diagnose_job(self.keys.queue, id, places, member, others)
 
     def _diagnose_consumer(self, name: str) -> list[Finding]:
-        now = server_now(self.client, self.keys)
+        now = self.walk.execute(read_clock(self.keys)).now
         return diagnose_consumer(self.client, self.keys, name, now)
 
     def _diagnose_bytes(self, name: str) -> list[Finding]:
         return diagnose_bytes(self.client, self.keys, name)
 
     def _diagnose_liveness(self, _subject: str) -> list[Finding]:
-        now = server_now(self.client, self.keys)
+        now = self.walk.execute(read_clock(self.keys)).now
         return diagnose_liveness(self.client, self.keys, sorted(self.walk.levels), now)
 
     def _unordered(self, suspects: list[str]) -> Iterator[Finding]:

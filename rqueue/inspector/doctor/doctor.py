@@ -18,10 +18,11 @@ from rqueue.inspector.doctor.checkup import Checkup
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.server_checks import check_server
 from rqueue.inspector.doctor.service_checks import check_service
-from rqueue.inspector.queues import queue_names, require_queue
+from rqueue.inspector.queues import require_queue
 from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.key_scan import queue_names
 from rqueue.transport.redis_client import execute
 
 ROUNDS = 20

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, cast
 
 from rqueue.errors import Undecodable
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.model.job import parse_record
 from rqueue.protocol import commands
-from rqueue.transport.redis_client import translated
+from rqueue.protocol.commands.job_notes import Notes, deaths, job_sizes, notes_page
+from rqueue.protocol.commands.queue_keys import guard_exists
 
 MARK_SIGNS = ("marked", "cancelled", "acked", "released")
 """Fields of meta that change when cancelled elements come and go: the count first."""
@@ -66,9 +66,8 @@ def diagnose_meta(walk: Walk, subject: str) -> list[Finding]:
 
 def diagnose_guard(walk: Walk, subject: str) -> list[Finding]:
     """Whether the key that every script declares and none may use is there: subject."""
-    with translated(walk.client, queue=walk.keys.queue):
-        if not walk.client.exists(walk.keys.guard):
-            return []
+    if not walk.execute(guard_exists(walk.keys)):
+        return []
     return [
         Finding(
             "server",
@@ -110,8 +109,9 @@ def diagnose_marked(walk: Walk, subject: str) -> list[Finding]:
     ]
 
 
-def diagnose_leftovers(walk: Walk, which: str) -> list[Finding]:
-    """Notes of jobs that are not there. which: causes, errors, awaited, parked, short."""
+def diagnose_leftovers(walk: Walk, which: Notes) -> list[Finding]:
+    """Notes of jobs that are not there. which: causes, errors, awaited,
+    parked, byte_waiters."""
     ids = list(islice(_leftovers(walk, which), 250))
     if not ids:
         return []
@@ -137,49 +137,39 @@ def diagnose_leftovers(walk: Walk, which: str) -> list[Finding]:
     ]
 
 
-def _leftovers(walk: Walk, which: str) -> Iterator[str]:
-    key = getattr(walk.keys, which)
+def _leftovers(walk: Walk, which: Notes) -> Iterator[str]:
     cursor = 0
-    with translated(walk.client, queue=walk.keys.queue):
-        while True:
-            cursor, found = cast(
-                "tuple[int, dict[bytes, bytes]]", walk.client.hscan(key, cursor, count=100)
-            )
-            for id_ in found:
-                name = id_.decode("utf-8", "surrogateescape")
-                if not _is_true(walk, which, name):
-                    yield name
-            if not cursor:
-                return
+    while True:
+        cursor, notes = walk.execute(notes_page(walk.keys, which, cursor, count=100))
+        yield from _untrue(walk, which, list(notes))
+        if not cursor:
+            return
 
 
-def _is_true(walk: Walk, which: str, id: str) -> bool:
+def _untrue(walk: Walk, which: Notes, ids: Sequence[str]) -> Iterator[str]:
+    """Those of these jobs that are not what the note of them says."""
     if which == "causes":
-        raw = id.encode("utf-8", "surrogateescape")
-        return walk.client.zscore(walk.keys.dead, raw) is not None
-    raw_id: Any = id.encode("utf-8", "surrogateescape")
-    value_size = walk.client.hstrlen(walk.keys.jobs, raw_id)
-    if not value_size:
-        return False
-    if which == "parked":
-        return walk.execute(commands.check_job(walk.keys, id)).due is not None
-    return True
+        died = walk.execute(deaths(walk.keys, ids))
+        yield from (id_ for id_, at in zip(ids, died, strict=True) if at is None)
+        return
+    for id_, size in zip(ids, walk.execute(job_sizes(walk.keys, ids)), strict=True):
+        if not size or (
+            which == "parked" and walk.execute(commands.check_job(walk.keys, id_)).due is None
+        ):
+            yield id_
 
 
 def sample_records(walk: Walk) -> Iterator[Finding]:
     """Whether records of ended jobs can be read."""
     broken = 0
-    with translated(walk.client, queue=walk.keys.queue):
-        for key in (walk.keys.ended, walk.keys.ended_old):
-            _, found = cast(
-                "tuple[int, dict[bytes, bytes]]",
-                walk.client.hscan(key, 0, count=RECORDS_SAMPLE),
-            )
-            for raw in found.values():
-                try:
-                    parse_record(raw)
-                except Undecodable:
-                    broken += 1
+    generations: tuple[Notes, ...] = ("ended", "ended_old")
+    for generation in generations:
+        page = walk.execute(notes_page(walk.keys, generation, count=RECORDS_SAMPLE))
+        for raw in page.notes.values():
+            try:
+                parse_record(raw)
+            except Undecodable:
+                broken += 1
     if broken:
         says = (
             f"{broken} of some {RECORDS_SAMPLE} records that were looked at cannot be read:"

@@ -8,7 +8,8 @@ import redis
 
 from rqueue.errors import EvictionPolicy
 from rqueue.inspector.doctor.findings import Finding, Severity
-from rqueue.transport.redis_client import translated
+from rqueue.protocol.commands.server import ping, server_info
+from rqueue.transport.redis_client import execute
 from rqueue.transport.server_check import REPLICA, read_facts
 
 MEMORY_SHARE = 0.9
@@ -22,13 +23,12 @@ def check_server(client: redis.Redis) -> list[Finding]:
     def add(kind: str, says: str, severity: Severity = "problem") -> None:
         found.append(Finding("server", kind, "", "", says, severity=severity))
 
-    with translated(client):
-        info = client.info()
-        pings = []
-        for _ in range(5):
-            began = time.perf_counter()
-            client.ping()
-            pings.append((time.perf_counter() - began) * 1000)
+    info = execute(client, server_info())
+    pings = []
+    for _ in range(5):
+        began = time.perf_counter()
+        execute(client, ping())
+        pings.append((time.perf_counter() - began) * 1000)
     facts = read_facts(info)
     problem = facts.problem
     if isinstance(problem, EvictionPolicy):
@@ -74,11 +74,11 @@ def check_server(client: redis.Redis) -> list[Finding]:
             "maxmemory is not set: a full host kills the server instead of jobs being refused",
             "note",
         )
-    ping = sorted(pings)[len(pings) // 2]
-    if ping > SLOW_PING_MS:
+    middle = sorted(pings)[len(pings) // 2]
+    if middle > SLOW_PING_MS:
         add(
             "slow",
-            f"a round trip takes {ping:.0f} ms: the server is far away, or busy (SLOWLOG GET)",
+            f"a round trip takes {middle:.0f} ms: the server is far away, or busy (SLOWLOG GET)",
             "note",
         )
     return found

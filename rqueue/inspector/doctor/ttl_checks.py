@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import cast
 
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.model.job import parse_header
 from rqueue.protocol import commands
-from rqueue.transport.redis_client import translated
+from rqueue.protocol.commands.job_notes import expiries, expiry_page
+from rqueue.protocol.replies import raw_bytes, raw_text
 
 SUSPECTS_MAX = 1000
 """Jobs that one checkup looks at closely."""
@@ -18,9 +18,9 @@ SUSPECTS_MAX = 1000
 
 def suspect_expiring(walk: Walk) -> list[str]:
     """Ids of jobs whose note may be missing, wrong, or of a job that does not wait."""
-    with translated(walk.client, queue=walk.keys.queue):
-        if not walk.client.exists(walk.keys.expiring) and "ttl" not in _stamp(walk):
-            return []
+    noted = walk.execute(expiry_page(walk.keys, count=1))
+    if not noted.ends and not noted.cursor and "ttl" not in _stamp(walk):
+        return []
     return list(islice(_suspects(walk), SUSPECTS_MAX))
 
 
@@ -29,56 +29,37 @@ def _stamp(walk: Walk) -> list[str]:
 
 
 def _suspects(walk: Walk) -> Iterator[str]:
-    waiting: set[bytes] = set()
+    waiting: set[str] = set()
     for level in sorted(walk.levels):
         for kind in ("due", "ready"):
             for page in walk.pages(f"{kind}:{level}"):
-                timed = {element.member: _expires(element.head) for element in page}
+                timed = {raw_text(element.member): _expires(element.head) for element in page}
                 timed = {member: at for member, at in timed.items() if at}
                 waiting.update(timed)
                 for member, noted in _noted(walk, list(timed)).items():
                     if noted != timed[member]:
-                        yield _text(member)
+                        yield member
     cursor = 0
     while True:
-        with translated(walk.client, queue=walk.keys.queue):
-            cursor, found = cast(
-                "tuple[int, list[tuple[bytes, float]]]",
-                walk.client.zscan(walk.keys.expiring, cursor, count=500),
-            )
-        yield from (_text(member) for member, _ in found if member not in waiting)
+        cursor, found = walk.execute(expiry_page(walk.keys, cursor, count=500))
+        yield from (id_ for id_ in found if id_ not in waiting)
         if not cursor:
             return
 
 
-def _text(member: bytes) -> str:
-    return member.decode("utf-8", "surrogateescape")
-
-
 def _expires(head: str) -> int:
-    header = parse_header(head.encode("utf-8", "surrogateescape"))
+    header = parse_header(raw_bytes(head))
     return header.expires_ms if header else 0
 
 
-def _noted(walk: Walk, members: list[bytes]) -> dict[bytes, float | None]:
-    if not members:
-        return {}
-    with translated(walk.client, queue=walk.keys.queue):
-        scores = cast(
-            "list[float | None]",
-            walk.client.execute_command("ZMSCORE", walk.keys.expiring, *members),
-        )
-    return {
-        member: None if score is None else float(score)
-        for member, score in zip(members, scores, strict=True)
-    }
+def _noted(walk: Walk, ids: list[str]) -> dict[str, float | None]:
+    return dict(zip(ids, walk.execute(expiries(walk.keys, ids)), strict=True))
 
 
 def diagnose_expiring(walk: Walk, id: str) -> list[Finding]:
     """Whether what is noted of one job's time to live is so."""
     places = walk.execute(commands.check_job(walk.keys, id, deep=False))
-    member = id.encode("utf-8", "surrogateescape")
-    noted = _noted(walk, [member])[member]
+    noted = _noted(walk, [id])[id]
     waits = places.lists and places.head[:1] == "h"
     meant = (_expires(places.head[1:]) if waits else 0) or None
     if noted == meant:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import redis
 
-from rqueue.inspector.doctor.consumer_checks import consumer_names
-from rqueue.inspector.queues import glob_escape, scan
 from rqueue.protocol import commands
+from rqueue.protocol.call import CommandCall
+from rqueue.protocol.commands.consumer_checks import consumer_names
+from rqueue.protocol.commands.queue_keys import meta_fields
 from rqueue.protocol.commands.repair import CHECK_PAGE, Checked
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.redis_client import execute, translated
+from rqueue.transport.key_scan import scan
+from rqueue.transport.redis_client import execute
 
 S = TypeVar("S")
 
@@ -33,7 +35,7 @@ class Walk:
         self.highest = 0
         self.promoted = False
 
-    def execute(self, call: commands.ScriptCall[S]) -> S:
+    def execute(self, call: commands.ScriptCall[S] | CommandCall[S]) -> S:
         """Run a call."""
         return execute(self.client, call, queue=self.keys.queue)
 
@@ -41,21 +43,20 @@ class Walk:
         """Levels and names, from all keys of the queue: those that no other key refers to are there
         too."""
         base = self.keys.base
-        for key in scan(self.client, glob_escape(base) + "[rdhcw]*"):
+        for key in scan(self.client, self.keys.pattern("[rdhcw]*")):
             kind, colon, name = key[len(base) :].partition(":")
             if kind in ("ready", "due") and name.isdigit():
                 self.levels.add(int(name))
             elif kind in ("held", "consumer", "wake") and colon:
                 self.names.add(name)
         self.levels |= self.meta_levels()
-        self.registered, inside = consumer_names(self.client, self.keys)
-        self.names |= self.registered | inside
+        self.registered, listed = self.execute(consumer_names(self.keys))
+        self.names |= self.registered | listed
         self.others = tuple(sorted(self.names - self.registered))
 
     def meta(self, *fields: str) -> list[bytes | None]:
         """Fields of meta."""
-        with translated(self.client, queue=self.keys.queue):
-            return cast("list[bytes | None]", self.client.hmget(self.keys.meta, list(fields)))
+        return self.execute(meta_fields(self.keys, *fields))
 
     def meta_levels(self) -> set[int]:
         """The levels that pulls look at."""

@@ -39,10 +39,12 @@ from rqueue.pipeline.archive.recovery import (
     put_checkpoint_aside,
 )
 from rqueue.pipeline.lake.lake import CHECKPOINT, Lake
+from rqueue.protocol.commands.server import ping
 from rqueue.spark import register
 from rqueue.spark.access import Access
 from rqueue.spark.errors import SparkGone, java_ended, spark_is_gone
 from rqueue.spark.options import HistoryStream, read_options
+from rqueue.transport.redis_client import execute
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -266,7 +268,7 @@ def _wait_for_server(
     while not stop.wait(delay):
         try:
             with access.client() as client:
-                client.ping()
+                execute(client, ping())
             return True
         except ServerError as error:
             again = patience.failed(0.0)

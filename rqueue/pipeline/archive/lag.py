@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from rqueue.protocol.commands.clock import read_clock
+from rqueue.protocol.commands.history import history_page, order
 from rqueue.spark.access import Access
-from rqueue.spark.history.entries import look, order
+from rqueue.spark.history.entries import look
 from rqueue.spark.history.stream import Offset, backlog
+from rqueue.transport.redis_client import execute
 
 __all__ = ["Lag", "measure"]
 
@@ -32,17 +34,10 @@ def measure(access: Access, reached: Mapping[str, str]) -> Lag:
         for name in names:
             after = Offset.of(reached[name]).entry
             if order(ends[name].last) > order(after):
-                found: Any = client.xrange(access.keys(name).history, f"({after}", count=1)
-                oldest += [order(id.decode())[0] for id, _ in found]
+                found = execute(client, history_page(access.keys(name), f"({after}", count=1))
+                oldest += [order(entry.id)[0] for entry in found]
         if not oldest:
             return Lag(0, 0.0)
-        seconds, micros = server_time(client, access, names[0])
-        return Lag(backlog(reached, now), max(0.0, seconds + micros / 1e6 - min(oldest) / 1000))
-
-
-def server_time(client: Any, access: Access, queue: str) -> tuple[int, int]:
-    """Redis's clock, in seconds and microseconds; in a cluster that of the queue's node."""
-    if not access.cluster:
-        return client.time()  # type: ignore[no-any-return]
-    node = client.get_node_from_key(access.keys(queue).history)
-    return client.time(target_nodes=node)  # type: ignore[no-any-return]
+        # ids of entries are times of Redis itself, whatever the queue's clock says
+        clock = execute(client, read_clock(access.keys(names[0])))
+        return Lag(backlog(reached, now), max(0.0, (clock.server - min(oldest)) / 1000))

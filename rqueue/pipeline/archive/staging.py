@@ -26,9 +26,10 @@ from pyspark.sql.datasource import DataSource
 
 from rqueue.errors import ConfigError
 from rqueue.pipeline.errors import LakeError
+from rqueue.protocol.commands.history import order
 from rqueue.spark.access import Access
 from rqueue.spark.history.batches import ROWS, HistoryBatches
-from rqueue.spark.history.entries import Slice, order, pages
+from rqueue.spark.history.entries import Slice, pages
 from rqueue.spark.history.stream import HistoryStreamReader
 from rqueue.spark.options import HistoryStream, read_options
 from rqueue.spark.schemas import HISTORY, HISTORY_COLUMNS, arrow_schema
@@ -139,8 +140,7 @@ def write_slice(access: Access, part: Slice, folder: Path, codec: str) -> Iterat
         for piece in part.ranges:
             keys = access.keys(piece.queue)
             for page in pages(client, keys, piece.after, piece.until, exact=piece.exact):
-                for id, packed in page:
-                    entry = id.decode()
+                for entry, packed in page:
                     day = _EPOCH + timedelta(days=order(entry)[0] // _DAY_MS)
                     if file is None or (file.day, file.queue) != (day, piece.queue):
                         if file is not None:

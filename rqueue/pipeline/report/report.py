@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from rqueue.errors import ConfigError
 from rqueue.pipeline.missing import Missing
 from rqueue.pipeline.report import metrics
+from rqueue.protocol.commands.job_notes import notes_of
+from rqueue.transport.redis_client import execute
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -234,7 +236,7 @@ def _look_up_messages(dead: list[dict[str, Any]], access: Access) -> None:
     with access.client() as client:
         for row in wanted:
             job = row["jobs"][0]
-            text: Any = client.hget(access.keys(job["queue"]).causes, job["id"])
+            (text,) = execute(client, notes_of(access.keys(job["queue"]), "causes", [job["id"]]))
             try:
                 cause = json.loads(text) if text else {}
             except ValueError:

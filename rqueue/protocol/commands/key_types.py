@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from rqueue.model.ids import MAX_ID_BYTES
-from rqueue.protocol.call import Arg, ScriptCall, text
+from rqueue.protocol.call import Arg, CommandCall, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.replies import raw_bytes, raw_text
 
 TYPES_MAX = 3000
 """Names that one call takes."""
@@ -25,31 +26,29 @@ class WrongType(NamedTuple):
 
 def _read_types(reply: Any) -> list[WrongType]:
     return [
-        WrongType(_text(reply[i]), text(reply[i + 1]), text(reply[i + 2]))
+        WrongType(raw_text(reply[i]), text(reply[i + 1]), text(reply[i + 2]))
         for i in range(0, len(reply), 3)
     ]
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "surrogateescape")
-
-
-def _bytes(value: str) -> bytes:
-    return value.encode("utf-8", "surrogateescape")
-
-
 def _read_name(reply: Any) -> str:
-    return _text(reply[0])
+    return raw_text(reply[0])
 
 
 def check_types(keys: QueueKeys, names: Sequence[str]) -> ScriptCall[list[WrongType]]:
     """Which of these keys, given without the queue's prefix, are of a type that is not theirs."""
-    return ScriptCall("check_types", keys.meta, ["keys", *map(_bytes, names)], _read_types)
+    return ScriptCall("check_types", keys.meta, ["keys", *map(raw_bytes, names)], _read_types)
 
 
-def types_met_by(call: ScriptCall[Any]) -> ScriptCall[list[WrongType]]:
+def types_met_by(call: ScriptCall[Any] | CommandCall[Any]) -> ScriptCall[list[WrongType]]:
     """Which of the keys that this call may have met are of a type that is not theirs: those that
-    its queue speaks of, and those of what its arguments name."""
+    its commands name; of a script, those that its queue speaks of, and those of what its arguments
+    name."""
+    if isinstance(call, CommandCall):
+        base = raw_bytes(call.key[:-4])
+        sent = [word for command in call.sent() for word in command[1:] if isinstance(word, bytes)]
+        keys = dict.fromkeys(word[len(base) :] for word in sent if word.startswith(base))
+        return ScriptCall("check_types", call.key, ["keys", *list(keys)[:TYPES_MAX]], _read_types)
     words: list[Arg] = [
         arg for arg in call.args if isinstance(arg, str | bytes) and 0 < len(arg) <= MAX_ID_BYTES
     ]
@@ -62,4 +61,4 @@ def types_met_by(call: ScriptCall[Any]) -> ScriptCall[list[WrongType]]:
 def repair_type(keys: QueueKeys, key: str) -> ScriptCall[str]:
     """Move a key of a wrong type away; answers its new name, "" where its type was right. Both are
     without the queue's prefix."""
-    return ScriptCall("repair_type", keys.meta, [_bytes(key)], _read_name)
+    return ScriptCall("repair_type", keys.meta, [raw_bytes(key)], _read_name)

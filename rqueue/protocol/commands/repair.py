@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from rqueue.model.job import DEFAULT_LEVEL, parse_header, sort_key
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.replies import raw_bytes, raw_text
 
 CHECK_PAGE = 250
 """Elements that one check_page call looks at: a few ms of Redis."""
@@ -43,12 +44,12 @@ class Checked(NamedTuple):
 def order_in(head: str) -> tuple[int, int] | None:
     """Due time and position in a header or a mark (`!<position>,<due>`), None where there is no
     such thing."""
-    return sort_key(_bytes(head))
+    return sort_key(raw_bytes(head))
 
 
 def level_in(head: str) -> int:
     """The level in a header; 4 where there is none."""
-    header = parse_header(_bytes(head))
+    header = parse_header(raw_bytes(head))
     return DEFAULT_LEVEL if header is None else header.level
 
 
@@ -76,20 +77,12 @@ class Places(NamedTuple):
     holders: dict[str, int]
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "surrogateescape")
-
-
-def _bytes(value: str) -> bytes:
-    return value.encode("utf-8", "surrogateescape")
-
-
 def _read_page(reply: Any) -> CheckedPage:
     flat = reply[2:]
     elements = [
         Checked(
             flat[i],
-            _text(flat[i + 1]),
+            raw_text(flat[i + 1]),
             float(flat[i + 2]) if flat[i + 2] else -1.0,
             flat[i + 3],
             text(flat[i + 4]),
@@ -104,14 +97,14 @@ def _read_scan(reply: Any) -> tuple[str, list[bytes]]:
 
 
 def _counts(flat: list[Any]) -> dict[str, int]:
-    return {_text(flat[i]): flat[i + 1] for i in range(0, len(flat), 2)}
+    return {raw_text(flat[i]): flat[i + 1] for i in range(0, len(flat), 2)}
 
 
 def _read_places(reply: Any) -> Places:
     now, head, due, stray, dead, cause, record, lists, holders = reply
     return Places(
         now,
-        _text(head),
+        raw_text(head),
         float(due) if due else None,
         float(stray) if stray else None,
         bool(dead),
@@ -154,7 +147,7 @@ def check_job(
 ) -> ScriptCall[Places]:
     """Every place that one job is in. deep: walk the ready lists (slow where many jobs wait), else
     look only where its position says."""
-    args: list[Arg] = [_bytes(id), member, "1" if deep else "0", *map(_bytes, others)]
+    args: list[Arg] = [raw_bytes(id), member, "1" if deep else "0", *map(raw_bytes, others)]
     return ScriptCall("check_job", keys.meta, args, _read_places)
 
 
@@ -162,13 +155,13 @@ def repair_job(
     keys: QueueKeys, id: str, step: str = "place", member: bytes = b"", others: Sequence[str] = ()
 ) -> ScriptCall[str]:
     """Leave a job in exactly one place; answers which."""
-    args: list[Arg] = [_bytes(id), step, member, *map(_bytes, others)]
+    args: list[Arg] = [raw_bytes(id), step, member, *map(raw_bytes, others)]
     return ScriptCall("repair_job", keys.meta, args, _read_word)
 
 
 def repair_consumer(keys: QueueKeys, consumer: str) -> ScriptCall[tuple[str, int]]:
     """Set a consumer right; (its list or "", jobs left of an unregistered one: call again)."""
-    return ScriptCall("repair_consumer", keys.meta, [_bytes(consumer)], _read_set_right)
+    return ScriptCall("repair_consumer", keys.meta, [raw_bytes(consumer)], _read_set_right)
 
 
 def repair_meta(
@@ -186,4 +179,4 @@ def repair_meta(
 
 def repair_leftovers(keys: QueueKeys, which: str, ids: Sequence[str]) -> ScriptCall[int]:
     """Drop what is noted of jobs that it is no longer true of; answers how many."""
-    return ScriptCall("repair_leftovers", keys.meta, [which, *map(_bytes, ids)], _read_count)
+    return ScriptCall("repair_leftovers", keys.meta, [which, *map(raw_bytes, ids)], _read_count)

@@ -41,7 +41,7 @@ def read_slice(
             keys = access.keys(piece.queue)
             for page in pages(client, keys, piece.after, piece.until, exact=piece.exact):
                 for id, fields in page:
-                    batches.add(piece.queue, id.decode(), fields)
+                    batches.add(piece.queue, id, fields)
                     if batches.rows >= ROWS:
                         yield batches.take()
     if batches.rows:

@@ -7,26 +7,31 @@ queue with many rows, or several queues with few.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import redis
 from pyspark.sql.datasource import InputPartition
 
 from rqueue.logs import logger
+from rqueue.protocol.commands.history import (
+    BEGIN,
+    Entry,
+    HistoryEnds,
+    history_ends,
+    history_part,
+    order,
+)
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.access import Access
 from rqueue.spark.errors import HistoryLost
+from rqueue.transport.redis_client import execute, execute_all
 
 __all__ = [
-    "BEGIN",
-    "Ends",
     "Range",
     "Slice",
     "before",
     "cut",
     "look",
-    "order",
     "pages",
     "sizes",
     "slices",
@@ -34,21 +39,9 @@ __all__ = [
 
 log = logger("rqueue.spark")
 
-BEGIN = "0-0"
-"""Stands before every entry."""
-
 _LAST = 2**64 - 1
 _PAGE_BYTES = 1024**2  # of one reply, about
 _MOST, _FIRST = 1000, 32  # entries of one reply
-_TOGETHER = 100  # queues that one transaction looks at
-
-Entry = tuple[bytes, dict[bytes, bytes]]
-
-
-def order(entry: str) -> tuple[int, int]:
-    """The id of an entry as what ids are sorted by."""
-    ms, _, number = entry.partition("-")
-    return int(ms), int(number or 0)
 
 
 def before(entry: str) -> str:
@@ -84,40 +77,10 @@ class Slice(InputPartition):
         return sum(part.rows for part in self.ranges)
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """A queue's history at one moment: its `last` entry, how many `rows` were ever written to it;
-    the last entry that Redis `trimmed`, and how many rows are `gone` with all those before it."""
-
-    last: str = BEGIN
-    rows: int = 0
-    trimmed: str = BEGIN
-    gone: int = 0
-
-    def lost_after(self, entry: str) -> bool:
-        """Whether entries that were written after `entry` are gone."""
-        return order(self.trimmed) > order(entry)
-
-
-def look(client: redis.Redis, access: Access, queues: Sequence[str]) -> dict[str, Ends]:
-    """The ends of each queue's history now; a queue that is not there has none."""
-    found: dict[str, Ends] = {}
-    # In a cluster, a transaction is of one queue.
-    together = 1 if access.cluster else _TOGETHER
-    for at in range(0, len(queues), together):
-        names = queues[at : at + together]
-        with client.pipeline(transaction=True) as pipe:
-            for name in names:
-                keys = access.keys(name)
-                pipe.xrevrange(keys.history, count=1)
-                pipe.hmget(keys.meta, "history_trimmed", "history_gone", "history_rows")
-            replies: list[Any] = pipe.execute()
-        for name, newest, meta in zip(names, replies[::2], replies[1::2], strict=True):
-            trimmed = meta[0].decode() if meta[0] else BEGIN
-            gone = int(meta[1] or 0)
-            last = newest[0][0].decode() if newest else trimmed
-            found[name] = Ends(last, gone + int(meta[2] or 0), trimmed, gone)
-    return found
+def look(client: redis.Redis, access: Access, queues: Sequence[str]) -> dict[str, HistoryEnds]:
+    """The ends of each queue's history now."""
+    ends = execute_all(client, [history_ends(access.keys(name)) for name in queues])
+    return dict(zip(queues, ends, strict=True))
 
 
 def pages(
@@ -129,31 +92,18 @@ def pages(
     """
     count = _FIRST
     while True:
-        with client.pipeline(transaction=True) as pipe:
-            pipe.xrange(keys.history, f"({after}", until, count=count)
-            pipe.hget(keys.meta, "history_trimmed")
-            reply, mark = pipe.execute()
-        found = [(id, _named(fields)) for id, fields in reply]
-        trimmed = mark.decode() if mark else BEGIN
+        found, trimmed = execute(client, history_part(keys, after, until, count=count))
         # Entries go from the oldest on: whatever was trimmed by now beyond the last one read is
         # missing from this reply, if it was in the range.
         if exact and order(after) < order(trimmed):
-            first = found[0][0].decode() if found else ""
-            raise HistoryLost(keys.queue, after, trimmed, first)
+            raise HistoryLost(keys.queue, after, trimmed, found[0].id if found else "")
         if found:
             yield found
         if len(found) < count:
             return
-        after = found[-1][0].decode()
+        after = found[-1].id
         size = sum(len(value) for _, fields in found for value in fields.values())
         count = max(1, min(_MOST, _PAGE_BYTES * len(found) // max(size, 1)))
-
-
-def _named(fields: Any) -> dict[bytes, bytes]:
-    # redis-py leaves what a cluster's transaction answers as it came
-    if isinstance(fields, dict):
-        return fields
-    return dict(zip(fields[::2], fields[1::2], strict=True))
 
 
 def sizes(
@@ -162,7 +112,7 @@ def sizes(
     """The id of each entry in a range, and how many rows it has."""
     for page in pages(client, keys, after, until, exact=False):
         for id, fields in page:
-            yield id.decode(), int(fields.get(b"n", b"1"))
+            yield id, int(fields.get(b"n", b"1"))
 
 
 def cut(client: redis.Redis, keys: QueueKeys, whole: Range, step: int) -> Iterator[Range]:

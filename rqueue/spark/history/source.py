@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from rqueue.protocol.commands.history import BEGIN, order
 from rqueue.spark import schemas
 from rqueue.spark.access import Access
 from rqueue.spark.history.batches import read_slice
-from rqueue.spark.history.entries import BEGIN, Range, Slice, before, cut, look, order, slices
+from rqueue.spark.history.entries import Range, Slice, before, cut, look, slices
 from rqueue.spark.options import EVERY, HistoryRead, HistoryStream, read_options
 
 if TYPE_CHECKING:

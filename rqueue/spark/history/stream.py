@@ -20,23 +20,20 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from rqueue.logs import logger
+from rqueue.protocol.commands.history import (
+    BEGIN,
+    HistoryEnds,
+    history_news,
+    history_page,
+    order,
+)
 from rqueue.spark import schemas
 from rqueue.spark.access import Access
 from rqueue.spark.errors import HistoryLost
 from rqueue.spark.history.batches import read_slice
-from rqueue.spark.history.entries import (
-    BEGIN,
-    Ends,
-    Range,
-    Slice,
-    before,
-    cut,
-    look,
-    order,
-    sizes,
-    slices,
-)
+from rqueue.spark.history.entries import Range, Slice, before, cut, look, sizes, slices
 from rqueue.spark.options import EVERY, HistoryStream
+from rqueue.transport.redis_client import execute
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,7 +122,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._client: redis.Redis | None = None
         self._names: list[str] = []
         self._scanned = 0.0
-        self._target: dict[str, Ends] | None = None
+        self._target: dict[str, HistoryEnds] | None = None
         self._reached: dict[str, str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -152,7 +149,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._reached = found
         return found
 
-    def _since(self, queue: str, ends: Ends, after: str) -> Offset:
+    def _since(self, queue: str, ends: HistoryEnds, after: str) -> Offset:
         if ends.lost_after(after):
             self._lost(queue, ends, after, "rows of it")
             return Offset(ends.trimmed, ends.gone)
@@ -219,7 +216,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**start, **end}
 
     def _limited(
-        self, todo: Mapping[str, Offset], now: Mapping[str, Ends], room: int | None
+        self, todo: Mapping[str, Offset], now: Mapping[str, HistoryEnds], room: int | None
     ) -> Iterator[tuple[str, Offset]]:
         """How far each queue goes when all of them may have `room` rows: each its share, and what
         one leaves over is for the next; those that wait longest first."""
@@ -245,7 +242,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield name, at or Offset(now[name].last, now[name].rows)
 
     def _reach(
-        self, queue: str, at: Offset, ends: Ends, room: int, least: int = 0
+        self, queue: str, at: Offset, ends: HistoryEnds, room: int, least: int = 0
     ) -> Offset | None:
         """The last entry of a queue within `room` rows, `least` entries whatever they hold; None
         when there is none. A queue that has no more than that is read to its end."""
@@ -259,7 +256,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             reached = Offset(id, rows)
         return Offset(ends.last, ends.rows)
 
-    def _lost(self, queue: str, ends: Ends, after: str, what: str) -> None:
+    def _lost(self, queue: str, ends: HistoryEnds, after: str, what: str) -> None:
         """Raise HistoryLost, or go on and say what is lost."""
         if self.options.fail_on_data_loss:
             left = ends.last if ends.last != ends.trimmed else ""
@@ -271,8 +268,8 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )  # fmt: skip
 
     def _first(self, queue: str) -> str:
-        found: Any = self._redis().xrange(self.access.keys(queue).history, count=1)
-        return found[0][0].decode() if found else ""
+        found = execute(self._redis(), history_page(self.access.keys(queue), count=1))
+        return found[0].id if found else ""
 
     # -- what is read ------------------------------------------------------------------------------
 
@@ -312,7 +309,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._client = self._open.enter_context(self.access.client())
         return self._client
 
-    def _look(self) -> dict[str, Ends]:
+    def _look(self) -> dict[str, HistoryEnds]:
         return look(self._redis(), self.access, self._queues())
 
     def _queues(self) -> list[str]:
@@ -328,8 +325,5 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not names or len(names) > _WATCHED or (self.access.cluster and len(names) > 1):
             threading.Event().wait(WAIT_MS / 1000)
             return
-        streams: dict[Any, Any] = {
-            self.access.keys(name).history: Offset.of(start.get(name, BEGIN)).entry
-            for name in names
-        }
-        self._redis().xread(streams, count=1, block=WAIT_MS)
+        after = {self.access.keys(name): Offset.of(start.get(name, BEGIN)).entry for name in names}
+        execute(self._redis(), history_news(after, count=1, block_ms=WAIT_MS))

@@ -6,18 +6,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import redis
 
 from rqueue.model.job import Delivery, sort_key
 from rqueue.protocol import commands
+from rqueue.protocol.commands.consumer_rows import consumer_row, leases
+from rqueue.protocol.commands.job_notes import notes_of
+from rqueue.protocol.commands.places import ListKind, id_at, job_value, last_due, list_length
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.redis_client import execute, translated
+from rqueue.transport.redis_client import execute
 
 __all__ = ["Found", "Part", "pages", "plan"]
 
-_LISTS = {"d": "due", "r": "ready"}
+_LISTS: dict[str, ListKind] = {"d": "due", "r": "ready"}
 _PLACE = re.compile(r"\d+[dr](\d+)\.(\d+)(?:@\d+)?")
 _SHIFT = 53
 _LEVELS = 10
@@ -74,13 +77,9 @@ def plan(
                 for list_, until in ends.items():
                     parts += _stretches(client, keys, level, list_, until, step, most)
     if counts.scheduled and ("scheduled" in states or (counts.parked and "parked" in states)):
-        with translated(client, queue=keys.queue):
-            last = cast(
-                "list[tuple[bytes, float]]",
-                client.zrange(keys.scheduled, -1, -1, withscores=True),
-            )
-        if last:
-            parts.append(Part(keys.queue, "scheduled", int(last[0][1])))
+        last = execute(client, last_due(keys))
+        if last is not None:
+            parts.append(Part(keys.queue, "scheduled", last))
     if counts.dead and "dead" in states:
         parts.append(Part(keys.queue, "dead", counts.now))
     if counts.held and "held" in states:
@@ -97,30 +96,28 @@ def _stretches(
     step: int,
     levels: int,
 ) -> Iterator[Part]:
-    key = keys.ready(level) if list_ == "r" else keys.due(level)
-    with translated(client, queue=keys.queue):
-        count = client.llen(key)
-        if not count:
-            return
-        if list_ == "d":
-            # what is due in this very moment, and not in the list yet, is read in the schedule
-            until = _place_at(client, keys, key, count - 1) or until
-        after = 0
-        pieces = -(-count // step)
-        for piece in range(1, pieces):
-            place = _place_at(client, keys, key, count * piece // pieces)
-            # a job that has gone meanwhile marks no border: its stretch becomes part of the next
-            if after < place < until:
-                yield Part(keys.queue, "ready", place, level, list_, after, levels)
-                after = place
+    kind = _LISTS[list_]
+    count = execute(client, list_length(keys, kind, level))
+    if not count:
+        return
+
+    def place_at(index: int) -> int:
+        """The place of an element of the list; 0 where there is no such job."""
+        value = execute(client, job_value(keys, execute(client, id_at(keys, kind, level, index))))
+        return 0 if value is None else place_of(value)
+
+    if list_ == "d":
+        # what is due in this very moment, and not in the list yet, is read in the schedule
+        until = place_at(count - 1) or until
+    after = 0
+    pieces = -(-count // step)
+    for piece in range(1, pieces):
+        place = place_at(count * piece // pieces)
+        # a job that has gone meanwhile marks no border: its stretch becomes part of the next
+        if after < place < until:
+            yield Part(keys.queue, "ready", place, level, list_, after, levels)
+            after = place
     yield Part(keys.queue, "ready", until, level, list_, after, levels)
-
-
-def _place_at(client: redis.Redis, keys: QueueKeys, key: str, index: int) -> int:
-    """The place of an element of a waiting list; 0 where there is no such job."""
-    id_ = cast("bytes | None", client.lindex(key, index))
-    value = None if id_ is None else cast("bytes | None", client.hget(keys.jobs, id_))
-    return 0 if value is None else place_of(value)
 
 
 def place_of(value: bytes) -> int:
@@ -184,11 +181,7 @@ def _scheduled(
     client: redis.Redis, keys: QueueKeys, part: Part, states: set[str], size: int
 ) -> Iterator[list[Found]]:
     for entries in _entries(client, keys, "scheduled", size):
-        why: list[bytes | None] = []
-        if entries:
-            with translated(client, queue=keys.queue):
-                ids = [entry.job.id for entry in entries]
-                why = cast("list[bytes | None]", client.hmget(keys.parked, ids))
+        why = execute(client, notes_of(keys, "parked", [entry.job.id for entry in entries]))
         found = []
         for entry, parked in zip(entries, why, strict=True):
             state = "scheduled" if parked is None else "parked"
@@ -211,12 +204,8 @@ def _dead(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Iterat
 
 
 def _held(client: redis.Redis, keys: QueueKeys, size: int) -> Iterator[list[Found]]:
-    with translated(client, queue=keys.queue):
-        names = cast("list[bytes]", client.zrange(keys.consumers, 0, -1))
-    for name in sorted(raw.decode() for raw in names):
-        with translated(client, queue=keys.queue):
-            raw_worker = cast("bytes | None", client.hget(keys.consumer(name), "worker"))
-        worker = (raw_worker or b"").decode(errors="replace")
+    for name in sorted(execute(client, leases(keys)).ends):
+        worker = execute(client, consumer_row(keys, name)).fields.get("worker", "")
         for entries in _entries(client, keys, f"held:{name}", size):
             yield [Found("held", entry.job, consumer=name, worker=worker) for entry in entries]
 

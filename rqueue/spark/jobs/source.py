@@ -20,17 +20,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from rqueue.protocol.commands.job_notes import notes_of
 from rqueue.spark import schemas
 from rqueue.spark.access import Access
 from rqueue.spark.jobs.batches import JobBatches
 from rqueue.spark.jobs.pages import Part, pages, plan
 from rqueue.spark.options import EVERY, JOB_STATES, READ_RATE, JobsRead, JobsWrite, read_options
-from rqueue.transport.redis_client import translated
+from rqueue.transport.redis_client import execute
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,8 +150,4 @@ class JobsReader(DataSourceReader):
 
 
 def _errors(client: redis.Redis, keys: QueueKeys, page: list[Found]) -> list[bytes | None]:
-    if not page:
-        return []
-    with translated(client, queue=keys.queue):
-        ids = [found.job.id for found in page]
-        return cast("list[bytes | None]", client.hmget(keys.errors, ids))
+    return execute(client, notes_of(keys, "errors", [found.job.id for found in page]))

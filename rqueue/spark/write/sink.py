@@ -29,7 +29,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 import redis
 
@@ -40,13 +40,14 @@ from rqueue.model.terms import NORMAL_TERMS
 from rqueue.protocol import commands
 from rqueue.protocol.call import Arg
 from rqueue.protocol.commands.enqueue import Accepted, Note
+from rqueue.protocol.commands.write_log import written_marks
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import BATCH_BYTES, backoff
 from rqueue.spark.write.rows import Job
-from rqueue.transport.redis_client import execute, translated
+from rqueue.transport.redis_client import execute
 from rqueue.transport.thread_connections import Flight, ThreadConnections
 
-__all__ = ["Counts", "Progress", "Sink", "Task", "progress"]
+__all__ = ["Counts", "Sink", "Task"]
 
 R = TypeVar("R")
 
@@ -78,21 +79,6 @@ class Counts:
     jobs: int = 0
     repeated: int = 0
     known: int = 0
-
-
-class Progress(NamedTuple):
-    """How far a run is in one queue: rows written by all its tasks, and how many of them were new
-    jobs."""
-
-    rows: int
-    jobs: int
-
-
-def progress(client: redis.Redis, keys: QueueKeys, run: str) -> Progress:
-    """How far a run is, from Redis: right also while tasks are tried again."""
-    with translated(client, queue=keys.queue):
-        rows, jobs = cast("list[bytes | None]", client.hmget(keys.write(run), ["rows", "jobs"]))
-    return Progress(int(rows or 0), int(jobs or 0))
 
 
 # -- ids -------------------------------------------------------------------------------------------
@@ -169,7 +155,6 @@ class _QueueWriter:
         self.keys = sink.keys_of(queue)
         task = sink.task
         self.ids = _Ids(task.run, task.epoch, task.partition, queue)
-        self.log = self.keys.written(task.run, task.epoch, task.partition)
         self.written: set[bytes] = set()
         self.length = 0
         self.step = _Step()
@@ -178,8 +163,9 @@ class _QueueWriter:
 
     def read_on(self) -> None:
         """Learn what other attempts have written."""
-        with translated(self.sink.client, queue=self.keys.queue):
-            more = cast("bytes", self.sink.client.getrange(self.log, self.length, -1))
+        task = self.sink.task
+        call = written_marks(self.keys, task.run, task.epoch, task.partition, self.length)
+        more = execute(self.sink.client, call)
         self.written.update(more[at : at + MARK] for at in range(0, len(more), MARK))
         self.length += len(more)
 

@@ -1,0 +1,91 @@
+"""Build the calls that read the consumers of a queue as they are registered, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rqueue.protocol.call import CommandCall
+from rqueue.protocol.commands.clock import clock_commands, clock_in
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.replies import names, pairs, raw_text, scores
+
+
+class Leases(NamedTuple):
+    """All registered consumers by the ends of their leases in ms, soonest first; the one that
+    watches the schedule ("": none)."""
+
+    now: int
+    ends: dict[str, float]
+    timer: str
+
+
+class ConsumerRow(NamedTuple):
+    """One consumer. `fields`: what it registered with, and the scripts keep of it; {} where there
+    is no such consumer. `held`: jobs that it holds; `unread`: messages it has not read."""
+
+    fields: dict[str, str]
+    held: int
+    unread: int
+
+    def number(self, name: str) -> int:
+        """A field that is a number; 0 where it is not set."""
+        return number_in(self.fields, name)
+
+
+def number_in(fields: dict[str, str], name: str) -> int:
+    """A number among the fields of a consumer; 0 where it is not set."""
+    return int(float(fields.get(name) or 0))
+
+
+def fields_in(reply: Any) -> dict[str, str]:
+    """The fields of a consumer; what is no UTF-8 is shown as such."""
+    return {
+        name.decode(errors="replace"): value.decode(errors="replace")
+        for name, value in pairs(reply).items()
+    }
+
+
+def _read_leases(replies: Sequence[Any]) -> Leases:
+    ends, timer, *clock = replies
+    return Leases(clock_in(*clock).now, scores(ends), raw_text(timer))
+
+
+def _read_row(replies: Sequence[Any]) -> ConsumerRow:
+    row, held, unread = replies
+    return ConsumerRow(fields_in(row), int(held), int(unread))
+
+
+def _read_names(replies: Sequence[Any]) -> list[str]:
+    return names(replies[0])
+
+
+def leases(keys: QueueKeys) -> CommandCall[Leases]:
+    """Who is registered, and until when."""
+    return CommandCall(
+        keys.meta,
+        [
+            ("ZRANGE", keys.consumers, 0, -1, "WITHSCORES"),
+            ("HGET", keys.meta, "timer"),
+            *clock_commands(keys),
+        ],
+        _read_leases,
+    )
+
+
+def consumer_row(keys: QueueKeys, name: str) -> CommandCall[ConsumerRow]:
+    """What is kept of one consumer."""
+    return CommandCall(
+        keys.meta,
+        [
+            ("HGETALL", keys.consumer(name)),
+            ("LLEN", keys.held(name)),
+            ("LLEN", keys.wake(name)),
+        ],
+        _read_row,
+    )
+
+
+def held_ids(keys: QueueKeys, name: str) -> CommandCall[list[str]]:
+    """The ids of the jobs that a consumer holds, in the order in which it acquired them."""
+    return CommandCall(keys.meta, [("LRANGE", keys.held(name), 0, -1)], _read_names)

@@ -12,6 +12,7 @@ from rqueue.protocol.commands.consumer_rows import (
     consumer_row,
     held_ids,
     leases,
+    registered_names,
 )
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute, execute_all
@@ -59,7 +60,7 @@ def list_consumers(client: redis.Redis, keys: QueueKeys) -> list[ConsumerInfo]:
 
 def held_by_consumer(client: redis.Redis, keys: QueueKeys) -> dict[str, list[str]]:
     """The ids that each registered consumer holds, in the order in which it acquired them."""
-    names = list(execute(client, leases(keys)).ends)
+    names = execute(client, registered_names(keys))
     held = execute_all(client, [held_ids(keys, name) for name in names])
     return dict(zip(names, held, strict=True))
 

@@ -15,7 +15,7 @@ from rqueue.model.job import Delivery, JobInfo, JobState, Record, parse_record
 from rqueue.model.signing import key_id_of
 from rqueue.protocol import commands
 from rqueue.protocol.commands.clock import read_clock
-from rqueue.protocol.commands.consumer_rows import leases
+from rqueue.protocol.commands.consumer_rows import registered_names
 from rqueue.protocol.commands.job_notes import Notes, notes_of, notes_page
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.result_wait import NOT_KEPT
@@ -233,7 +233,7 @@ def _parked_among(
 def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
     """Consumers by name, the jobs of each in order; the cursor names where the page ended."""
     at, score, member = unfold(after, 3) if after else ("", "-inf", "")
-    names = sorted(execute(client, leases(keys)).ends)
+    names = sorted(execute(client, registered_names(keys)))
     jobs: list[JobInfo] = []
     now = 0
     for name in names:

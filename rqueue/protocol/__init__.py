@@ -1,4 +1,4 @@
-"""What is said to Redis and what its answers mean: script calls, keys, credit, a consumer's state.
+"""What is said to Redis and what its answers mean: calls, keys, credit, a consumer's state.
 
 Opens no socket and starts no thread, so that clients, asyncio clients and workers share it. May
 import `rqueue.tasks`, `rqueue.model`, `rqueue.settings` and what is below them.

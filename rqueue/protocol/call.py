@@ -38,14 +38,15 @@ class CommandCall(NamedTuple, Generic[R_co]):
     """A question that Redis's own commands answer, without a script.
 
     `key`: the queue's meta key, with which all keys of the commands share the hash tag; "" where
-    the server itself is asked. `commands`: several are one transaction, so that their replies are
-    of one moment; none ask nothing, and `read` gets none. `read`: reads the replies, in their
-    order, as redis-py hands them out and as they come raw.
+    the server itself is asked. `commands`: none ask nothing, and `read` gets no reply. `read`:
+    reads the replies, in their order, in the forms of redis-py and raw. `one_moment`: the replies
+    to several commands have to be of one moment: they are one transaction.
     """
 
     key: str
     commands: Sequence[tuple[Arg, ...]]
     read: Callable[[Sequence[Any]], R_co]
+    one_moment: bool = True
 
     def sent(self) -> list[tuple[Arg, ...]]:
         """The commands as they go out: names of keys, and ids, may hold bytes that are no UTF-8."""

@@ -1,7 +1,7 @@
 """Read the replies of Redis's own commands, whichever form they come in.
 
-redis-py hands some of them out in forms of its own, others as RESP2 or RESP3 has them, and leaves
-what a cluster's transaction answers as it came.
+redis-py gives some of them forms of its own, others as RESP2 or RESP3 has them, and leaves what a
+cluster's transaction answers as it came.
 """
 
 from __future__ import annotations

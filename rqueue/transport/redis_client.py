@@ -212,8 +212,9 @@ def execute_all(client: redis.Redis, calls: Sequence[CommandCall[R]]) -> list[R]
         sent = [call.sent() for call in part]
         flat = [words for commands in sent for words in commands]
         with translated(client, queue=queue_of(part[0].key)):
+            one_moment = len(part) > 1 or part[0].one_moment
             try:
-                replies = iter(_replies(client, part[0].key, flat))
+                replies = iter(_replies(client, part[0].key, flat, transaction=one_moment))
             except rx.ResponseError as error:
                 if not is_wrong_type(error):
                     raise
@@ -232,16 +233,18 @@ async def aexecute(client: redis.asyncio.Redis, call: CommandCall[R]) -> R:
         if len(call.commands) < 2:
             replies = [await client.execute_command(*words) for words in call.sent()]
         else:
-            async with client.pipeline(transaction=True) as pipe:
+            async with client.pipeline(transaction=call.one_moment) as pipe:
                 for words in call.sent():
                     pipe.execute_command(*words)
                 replies = await pipe.execute()
     return call.read(replies)
 
 
-def _replies(client: Any, key: str, commands: Sequence[tuple[Arg, ...]]) -> list[Any]:
-    """What commands answer, in one transaction where they are several; raises the first answer that
-    is an error, as it came."""
+def _replies(
+    client: Any, key: str, commands: Sequence[tuple[Arg, ...]], *, transaction: bool
+) -> list[Any]:
+    """What commands answer, in one round trip; raises the first answer that is an error, as it
+    came."""
     keyless = any(len(words) == 1 for words in commands)
     if len(commands) < 2 or (keyless and is_cluster(client)):
         # a cluster's transaction takes no command that names no key; its node is named instead
@@ -250,7 +253,7 @@ def _replies(client: Any, key: str, commands: Sequence[tuple[Arg, ...]]) -> list
             client.execute_command(*words, **(node if len(words) == 1 else {}))
             for words in commands
         ]
-    with client.pipeline(transaction=True) as pipe:
+    with client.pipeline(transaction=transaction) as pipe:
         for words in commands:
             pipe.execute_command(*words)
         replies: list[Any] = pipe.execute(raise_on_error=False)

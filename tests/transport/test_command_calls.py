@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import redis
 import redis.asyncio
+from redis.exceptions import RedisClusterException
 
 from rqueue import errors
 from rqueue.embedded.server import EmbeddedRedis
@@ -32,7 +33,7 @@ from rqueue.protocol.commands import (
 )
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.key_scan import queue_names, scan
-from rqueue.transport.redis_client import aexecute, execute, execute_all, open_client
+from rqueue.transport.redis_client import aexecute, execute, execute_all, open_client, translated
 from tests.support.redis_cluster import SmallCluster
 
 pytestmark = pytest.mark.each_server
@@ -69,7 +70,10 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.rpush(keys.ready(4), "j1", odd, "j3")
     client.rpush(keys.due(4), "j4")
     client.zadd(keys.consumers, {"c1": 9000, odd: 9500.5})
-    client.hset(keys.consumer("c1"), mapping={"state": "notified", "bytes": 100, "held_bytes": 8})
+    client.hset(
+        keys.consumer("c1"),
+        mapping={"state": "notified", "worker": "w1", "bytes": 100, "held_bytes": 8},
+    )
     client.rpush(keys.held("c1"), "j1", odd)
     client.rpush(keys.wake("c1"), "w")
     client.zadd(keys.interested, {"c2": 1, odd: 2})
@@ -92,7 +96,7 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
     empty = QueueKeys(keys.queue + "-no", keys.namespace)
     stopped = clock.Clock(0, stopped=5000)
     places_of_c1 = consumer_checks.ConsumerPlaces(
-        {"state": "notified", "bytes": "100", "held_bytes": "8"},
+        {"state": "notified", "worker": "w1", "bytes": "100", "held_bytes": "8"},
         9000.0,
         ["notified"],
         8500.0,
@@ -181,6 +185,11 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
                 consumer_rows.ConsumerRow(places_of_c1.fields, 2, 1),
             ),
             Sample(consumer_rows.consumer_row(keys, "c9"), consumer_rows.ConsumerRow({}, 0, 0)),
+        ],
+        "registered_names": [Sample(consumer_rows.registered_names(keys), ["c1", ODD])],
+        "worker_of": [
+            Sample(consumer_rows.worker_of(keys, "c1"), "w1"),
+            Sample(consumer_rows.worker_of(keys, "c9"), ""),
         ],
         "held_ids": [Sample(consumer_rows.held_ids(keys, "c1"), ["j1", ODD])],
         "consumer_names": [
@@ -354,7 +363,11 @@ def test_what_redis_refuses_is_named(private_server: EmbeddedRedis) -> None:
     keys = QueueKeys("q")
     with open_client(private_server.url) as client:
         client.acl_setuser(
-            "half", enabled=True, nopass=True, keys=["*"], commands=["+hget", "+@connection"]
+            "half",
+            enabled=True,
+            nopass=True,
+            keys=["*"],
+            commands=["+hget", "+multi", "+exec", "+@connection"],
         )
     with open_client(private_server.url, username="half", password="x") as client:
         for call in (job_notes.notes_of(keys, "parked", ["j1"]), history.history_ends(keys)):
@@ -362,8 +375,9 @@ def test_what_redis_refuses_is_named(private_server: EmbeddedRedis) -> None:
                 execute(client, call)
 
 
-def test_a_cluster_that_is_not_there(redis_cluster: SmallCluster) -> None:
-    """A node's own client is told that it needs the cluster's."""
+def test_a_cluster_is_no_single_server(redis_cluster: SmallCluster) -> None:
+    """A plain client of a node asks for queues of other nodes; there is no cluster where none of
+    its nodes answers."""
     with open_client(redis_cluster.url) as node:
         found = []
         for number in range(8):
@@ -372,3 +386,9 @@ def test_a_cluster_that_is_not_there(redis_cluster: SmallCluster) -> None:
             except errors.WrongServer as error:
                 found.append(error)
         assert found, "some of the queues are on other nodes"
+    with (
+        redis_cluster.client() as nodes,
+        pytest.raises(errors.ConnectionLost, match="no cluster to be reached"),
+        translated(nodes),
+    ):
+        raise RedisClusterException("no node answers")

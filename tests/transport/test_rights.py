@@ -14,6 +14,7 @@ from rqueue.inspector import Inspector
 from rqueue.protocol import commands
 from rqueue.protocol.scripts import SCRIPTS
 from rqueue.tasks.options import Options
+from rqueue.testing import frozen_time
 from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
 from tests.support.command_line import invoke
@@ -65,6 +66,8 @@ def test_documented_rights_are_enough_for_a_client(make_user: MakeUser) -> None:
             (held,) = consumer.pull()
             assert consumer.wait(0.01) == []
             assert consumer.ack(held, "found")
+        with frozen_time(queue) as time:
+            assert time.move(5) == time.now
 
 
 @pytest.mark.each_server

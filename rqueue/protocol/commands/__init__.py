@@ -1,5 +1,10 @@
 """The only way to Redis: one function per script. Each builds a `ScriptCall`, which also reads the
-reply. Nothing here does I/O, so the sync and the asyncio client share all of it."""
+reply. Nothing here does I/O, so the sync and the asyncio client share all of it.
+
+What only looks at keys, and needs no script, is a `CommandCall`: `history`, `clock`, `job_notes`,
+`places`, `consumer_rows`, `consumer_checks`, `queue_keys`, `write_log` and `server` build these.
+They are imported by their modules, so that a client that enqueues does not load them.
+"""
 
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.admin import (

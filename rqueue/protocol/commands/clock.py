@@ -45,7 +45,9 @@ def clock_commands(keys: QueueKeys) -> list[tuple[str, ...]]:
 
 def read_clock(keys: QueueKeys) -> CommandCall[Clock]:
     """The queue's time."""
-    return CommandCall(keys.meta, clock_commands(keys), lambda replies: clock_in(*replies))
+    return CommandCall(
+        keys.meta, clock_commands(keys), lambda replies: clock_in(*replies), one_moment=False
+    )
 
 
 def _read_number(replies: Sequence[Any]) -> int:

@@ -60,6 +60,11 @@ def _read_names(replies: Sequence[Any]) -> list[str]:
     return names(replies[0])
 
 
+def _read_text(replies: Sequence[Any]) -> str:
+    found: bytes | None = replies[0]
+    return (found or b"").decode(errors="replace")
+
+
 def leases(keys: QueueKeys) -> CommandCall[Leases]:
     """Who is registered, and until when."""
     return CommandCall(
@@ -71,6 +76,16 @@ def leases(keys: QueueKeys) -> CommandCall[Leases]:
         ],
         _read_leases,
     )
+
+
+def registered_names(keys: QueueKeys) -> CommandCall[list[str]]:
+    """Who is registered, the one whose lease ends first before the others."""
+    return CommandCall(keys.meta, [("ZRANGE", keys.consumers, 0, -1)], _read_names)
+
+
+def worker_of(keys: QueueKeys, name: str) -> CommandCall[str]:
+    """The worker that a consumer belongs to; "" where there is no such consumer."""
+    return CommandCall(keys.meta, [("HGET", keys.consumer(name), "worker")], _read_text)
 
 
 def consumer_row(keys: QueueKeys, name: str) -> CommandCall[ConsumerRow]:

@@ -12,7 +12,7 @@ import redis
 
 from rqueue.model.job import Delivery, sort_key
 from rqueue.protocol import commands
-from rqueue.protocol.commands.consumer_rows import consumer_row, leases
+from rqueue.protocol.commands.consumer_rows import registered_names, worker_of
 from rqueue.protocol.commands.job_notes import notes_of
 from rqueue.protocol.commands.places import ListKind, id_at, job_value, last_due, list_length
 from rqueue.protocol.keys import QueueKeys
@@ -204,8 +204,8 @@ def _dead(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Iterat
 
 
 def _held(client: redis.Redis, keys: QueueKeys, size: int) -> Iterator[list[Found]]:
-    for name in sorted(execute(client, leases(keys)).ends):
-        worker = execute(client, consumer_row(keys, name)).fields.get("worker", "")
+    for name in sorted(execute(client, registered_names(keys))):
+        worker = execute(client, worker_of(keys, name))
         for entries in _entries(client, keys, f"held:{name}", size):
             yield [Found("held", entry.job, consumer=name, worker=worker) for entry in entries]
 

@@ -216,7 +216,7 @@ def execute_all(client: redis.Redis, calls: Sequence[CommandCall[R]]) -> list[R]
             try:
                 replies = iter(_replies(client, part[0].key, flat, transaction=one_moment))
             except rx.ResponseError as error:
-                if not is_wrong_type(error):
+                if not part[0].key or not is_wrong_type(error):
                     raise
                 raise _damage_met(client, part) from error
         found += [

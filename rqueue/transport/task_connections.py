@@ -1,14 +1,17 @@
 """The asyncio client's script calls, over connections that the tasks of one event loop share.
 
-A call takes a free connection, or opens one, and returns it. A batch under way and a wait for a
-result keep theirs meanwhile. A call whose connection broke is sent again a few times, see
-`repeats`. `rqueue.transport.thread_connections` is the same for threads.
+A call takes a free connection, or opens one, and returns it. `CALLS_MAX` calls are under way at
+once, the others take turns: to open connections for a burst costs much more than the calls do. A
+batch under way and a wait for a result keep theirs meanwhile, and take no turn. A call whose
+connection broke is sent again a few times, see `repeats`. `rqueue.transport.thread_connections` is
+the same for threads.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from rqueue.errors import ServerError
@@ -25,6 +28,13 @@ T = TypeVar("T")
 
 FREE_MAX = 100
 """Connections that are kept open while no call needs them."""
+
+CALLS_MAX = 16
+"""Calls that are under way at once, while Redis answers in time."""
+
+TURN_S = 1.0
+"""How long a call waits for its turn at the most: those before it may wait for a server that does
+not answer, and its own time has to begin."""
 
 
 class AsyncFlight(NamedTuple, Generic[R]):
@@ -46,6 +56,7 @@ class TaskConnections:
         self._client = client
         self._timeout = timeout
         self._free: list[AsyncConnection] = []
+        self._turns = asyncio.Semaphore(CALLS_MAX)
 
     @property
     def patience(self) -> float | None:
@@ -102,18 +113,40 @@ class TaskConnections:
     ) -> T:
         repeats = None
         while True:
-            connection = self._take()
             try:
-                answer = await action(connection)
+                async with self._turn():
+                    answer = await self._alone(action)
             except ServerError as error:
                 repeats = repeats or Repeats(lost)
                 pause = repeats.pause(error)
             else:
                 return answer if repeats is None and lost is None else after_repeat(answer)
-            finally:
-                self._return(connection)
             if pause:
                 await asyncio.sleep(pause)
+
+    async def _alone(self, action: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        connection = self._take()
+        try:
+            return await action(connection)
+        finally:
+            self._return(connection)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait for a turn, `TURN_S` at the most."""
+        if not self._turns.locked():
+            await self._turns.acquire()
+        else:
+            try:
+                async with asyncio.timeout(TURN_S):
+                    await self._turns.acquire()
+            except TimeoutError:
+                yield
+                return
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     def _take(self) -> AsyncConnection:
         return self._free.pop() if self._free else AsyncConnection(self._client, self._timeout)

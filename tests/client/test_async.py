@@ -16,6 +16,7 @@ from rqueue.errors import (
 from rqueue.model.job import Delivery
 from rqueue.transport.async_connection import AsyncConnection, end
 from rqueue.transport.async_wake_listener import AsyncWakeListener
+from rqueue.transport.task_connections import CALLS_MAX
 from tests.support.monitor import monitoring
 from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
@@ -49,6 +50,41 @@ def ids(jobs: list[Delivery]) -> list[str]:
 
 
 # -- enqueue and results ---------------------------------------------------------------------------
+
+
+def test_a_burst_opens_few_connections(
+    make_server: Callable[..., EmbeddedRedis], queue_name: str
+) -> None:
+    """The calls of many tasks take turns; waits for results take none, and keep nobody."""
+    many = 3 * CALLS_MAX
+
+    async def body(queue: AsyncQueue) -> None:
+        handles = await asyncio.gather(*(queue.send("t") for _ in range(many)))
+        assert len({handle.id for handle in handles}) == many
+        assert len(await queue.redis.client_list()) <= CALLS_MAX + 5
+        waits = [asyncio.create_task(handle.result()) for handle in handles]
+        while await queue.redis.hlen(queue.keys.awaited) < many:
+            await asyncio.sleep(0.01)
+        assert (await queue.counts()).ready == many
+        for wait in waits:
+            await end(wait)
+
+    run(make_server().url, queue_name, body)
+
+
+def test_a_turn_is_not_awaited_for_ever(far_run: Runs, proxy: Proxy) -> None:
+    """Where the calls under way get no answer, the next ones try on their own."""
+
+    async def body(queue: AsyncQueue) -> None:
+        proxy.hold()
+        calls = [asyncio.create_task(queue.send("t")) for _ in range(3 * CALLS_MAX)]
+        while proxy.connections <= 2 * CALLS_MAX:
+            await asyncio.sleep(0.01)
+        proxy.release()
+        await asyncio.gather(*calls)
+        assert (await queue.counts()).ready == 3 * CALLS_MAX
+
+    far_run(body)
 
 
 def test_a_wait_may_be_cancelled(arun: Runs, server: EmbeddedRedis) -> None:

@@ -83,4 +83,6 @@ def expiries(keys: QueueKeys, ids: Sequence[str]) -> CommandCall[list[float | No
 
 def expiry_page(keys: QueueKeys, cursor: int = 0, *, count: int) -> CommandCall[ExpiryPage]:
     """About `count` of the jobs that are noted to expire: as `notes_page`."""
-    return CommandCall(keys.meta, [("ZSCAN", keys.expiring, cursor, "COUNT", count)], _read_expiries)
+    return CommandCall(
+        keys.meta, [("ZSCAN", keys.expiring, cursor, "COUNT", count)], _read_expiries
+    )

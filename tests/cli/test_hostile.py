@@ -56,7 +56,7 @@ def keys(client: redis.Redis) -> Iterator[QueueKeys]:
     queue.enqueue_puts([Put(f"{STORABLE}-later", BODY, delay_ms=10**7)])
     consumer = queue.consumer(jobs=4, renew=False)
     # the script itself refuses C0 in these
-    consumer.name, consumer.worker = "c\x9b1m\u202e", "w\x9b1m\u202e"
+    consumer._state.name, consumer._state.worker = "c\x9b1m\u202e", "w\x9b1m\u202e"
     consumer.register()
     done, dead, failed, _held = consumer.pull()
     columns: dict[str, Any] = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter_ns, process_time_ns
 from typing import Any
 
-import rqueue_workers.worker.subscription
+import rqueue_workers.worker.settle_calls
 from benchmarks.profiles.steps import Steps, put
 from rqueue.protocol import commands
 from rqueue.settings import Settings
@@ -50,7 +50,7 @@ PARTS: tuple[tuple[Any, str, str], ...] = (
     (Subscription, "settle", HAND),
     (Subscription, "send", HAND),
     (Subscription, "receive", HAND),
-    (rqueue_workers.worker.subscription, "pack_rows", ROWS),
+    (rqueue_workers.worker.settle_calls, "pack_rows", ROWS),
     (commands, "settle", CALL),
     (Connection, "run", FRAME),
     (Connection, "begin", FRAME),

@@ -26,7 +26,7 @@ from rqueue.protocol.commands import Put, ScriptCall
 from rqueue.protocol.credit import WindowCredit
 from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.wake import RECONNECTED, Wake
-from rqueue_workers.worker import dispatcher, outage
+from rqueue_workers.worker import dealing, demand, dispatcher, outage
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.executors.main_thread import CurrentJob
 from rqueue_workers.worker.subscription import Subscription
@@ -129,7 +129,15 @@ class Reading(RuleBasedStateMachine):
         clock = Clock()
         self.listener = StagedListener(self.client, clock)
         self._patches = ExitStack()
-        for module in (consumer, consumer_calls, dispatcher, outage, server_clock):
+        for module in (
+            consumer,
+            consumer_calls,
+            dealing,
+            demand,
+            dispatcher,
+            outage,
+            server_clock,
+        ):
             self._patches.enter_context(patch.object(module, "monotonic", clock.monotonic))
         self.sent = 0
         self.begun: list[int] = []

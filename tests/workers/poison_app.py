@@ -7,7 +7,7 @@ import threading
 
 import redis
 
-import rqueue_workers.worker.subscription
+import rqueue_workers.worker.settle_calls
 from rqueue.tasks.decorator import task
 
 
@@ -60,7 +60,7 @@ def sturdy(key: str) -> None:
 def sabotage(key: str) -> None:
     """Break rqueue itself: the worker cannot say what became of the job."""
     _say(key, "poison")
-    rqueue_workers.worker.subscription.pack_rows = None  # type: ignore[assignment]
+    rqueue_workers.worker.settle_calls.pack_rows = None  # type: ignore[assignment]
 
 
 @task(name="inject")

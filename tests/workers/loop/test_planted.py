@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue_workers.worker import dispatcher
-from rqueue_workers.worker.dispatcher import LINGER_S, Dispatcher
+from rqueue_workers.worker import dealing
+from rqueue_workers.worker.demand import LINGER_S
+from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.executors import main_thread
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.isolation import FIRST_S, Isolation
@@ -85,7 +86,7 @@ def the_loop_never_rests(patch: Patch) -> None:
 
 @fault
 def a_crashed_job_runs_beside_others(patch: Patch) -> None:
-    patch.setattr(dispatcher, "has_crashed", lambda value: False)
+    patch.setattr(dealing, "has_crashed", lambda value: False)
 
 
 @fault

@@ -30,6 +30,8 @@ from rqueue.transport.redis_client import translate
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage, consumer_of
 from rqueue_workers.worker import (
+    dealing,
+    demand,
     dispatcher,
     isolation,
     outage,
@@ -223,7 +225,7 @@ class World:
         stage = self.stage
         put = self._patches.enter_context
         for module in (
-            base, dispatcher, isolation, main_thread, outage, recycling, shutdown, standby_thread,
+            base, dealing, demand, dispatcher, isolation, main_thread, outage, recycling, shutdown, standby_thread,
             server_clock, worker_module,
         ):  # fmt: skip
             put(patch.object(module, "monotonic", stage.monotonic))

@@ -47,9 +47,10 @@ from rqueue_workers.worker.executors.threads import ThreadExecutor
 from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.outage import DescriptorsClosed, is_closed
 from rqueue_workers.worker.recycling import Recycling
+from rqueue_workers.worker.settle_calls import warn_late
 from rqueue_workers.worker.shutdown import Stop
 from rqueue_workers.worker.standby_thread import StandbyThread
-from rqueue_workers.worker.subscription import Subscription, warn_late
+from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import ASYNC, THREAD, Plan, load_plans, task_limits
 
 log = logger("rqueue.worker")

@@ -1,0 +1,177 @@
+"""Jobs in: each goes where it will run, and what has not begun is taken back from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+
+from rqueue.model.job import Delivery, has_crashed
+from rqueue.model.job_order import overtakers
+from rqueue_workers.worker.attempt import Attempts, Decoded, Unfit
+from rqueue_workers.worker.executors.base import Executor, Job
+from rqueue_workers.worker.executors.main_thread import CurrentJob
+from rqueue_workers.worker.isolation import Isolation
+from rqueue_workers.worker.subscription import Subscription, Unstarted
+from rqueue_workers.worker.task_kind import TaskKinds
+from rqueue_workers.worker.task_plans import MAIN, THREAD
+
+
+class Dealing:
+    """Where a worker's jobs are: in a subscription, in an executor, or alone. Used under the
+    dispatcher's lock."""
+
+    def __init__(
+        self,
+        subscriptions: Sequence[Subscription],
+        executors: dict[int, Executor],
+        attempts: Attempts,
+        slot: CurrentJob,
+    ) -> None:
+        self.subscriptions = list(subscriptions)
+        self.executors = executors
+        self.closing = False
+        """No more jobs are pulled."""
+        self.slot = slot
+        self.isolation = Isolation(subscriptions, executors, slot, self.divert)
+        self._attempts = attempts
+        self._sorter = TaskKinds(attempts.plans.values())
+        self._threaded = THREAD in executors
+
+    def deal(self, subscription: Subscription, jobs: Sequence[bytes], acquired: int) -> None:
+        """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
+        if self.closing or subscription.back or self.isolation.active:
+            # an executor would begin them at once, and before those that are about to go back
+            subscription.back.extend((jobs[i], jobs[i + 1]) for i in range(0, len(jobs), 2))
+            return
+        if not self.executors:
+            subscription.add(jobs, acquired)
+            return
+        for i in range(0, len(jobs), 2):
+            id_, value = jobs[i], jobs[i + 1]
+            if has_crashed(value):
+                # one that cannot run here waits for nobody
+                if self._decode(subscription, id_, value, acquired) is None:
+                    continue
+                if self.isolation.admit(subscription, (id_, value, acquired)):
+                    self.deal(subscription, jobs[i + 2 :], acquired)
+                    return
+                continue
+            self.isolation.wary = False
+            if self._threaded or self._sorter.is_async(value):
+                self.divert(subscription, id_, value, acquired)
+            else:
+                subscription.executors.add(MAIN)
+                subscription.todo.append((id_, value, acquired))
+
+    def divert(self, subscription: Subscription, id: bytes, value: bytes, acquired: int) -> None:
+        """Give one job to the executor it belongs to."""
+        decoded = self._decode(subscription, id, value, acquired)
+        if decoded is None:
+            return
+        head, plan, args, kwargs, opts = decoded
+        if plan.executor == MAIN:
+            subscription.todo.append((id, value, acquired))
+            return
+        subscription.executors.add(plan.executor)
+        job = Job(subscription, id, value, acquired, head, plan, args, kwargs, opts)
+        self.executors[plan.executor].submit((job,))
+
+    def _decode(
+        self, subscription: Subscription, id: bytes, value: bytes, acquired: int
+    ) -> Decoded | None:
+        """A job as it can run; None where it cannot, and goes its way."""
+        now = monotonic()
+        try:
+            return self._attempts.decode(
+                subscription.queue,
+                subscription.most,
+                id,
+                value,
+                acquired,
+                now,
+                subscription.ms(now),
+            )
+        except Unfit as unfit:
+            subscription.unfit(id, value, unfit.row)
+            return None
+
+    def _deal_in_order(self, subscription: Subscription, taken: list[Unstarted]) -> None:
+        """Deal jobs, in the order of taking. One that was delivered before an earlier one came
+        back goes back itself: others may wait between the two (Q-01)."""
+        early = overtakers([Delivery(id_, value) for id_, value, _ in taken])
+        for id_, value, acquired in taken:
+            if id_.decode() not in early:
+                self.deal(subscription, (id_, value), acquired)
+        back = [(id_, value) for id_, value, _ in taken if id_.decode() in early]
+        subscription.back.extend(back)
+
+    def release_unstarted(self) -> None:
+        """What has not begun is to go back, wherever it waits. With the lock held."""
+        for executor in self.executors.values():
+            executor.release_unstarted()
+        for subscription in self.subscriptions:
+            subscription.release_unstarted()
+            taken = self.isolation.take(subscription)
+            subscription.back.extend((id_, value) for id_, value, _ in taken)
+
+    def _take_unstarted(self, subscription: Subscription) -> list[Unstarted]:
+        jobs = []
+        while subscription.todo:
+            try:
+                jobs.append(subscription.todo.popleft())
+            except IndexError:
+                break  # the main thread was faster
+        for executor in self.executors.values():
+            waiting = executor.take_unstarted()
+            jobs += [
+                (job.id, job.value, job.acquired)
+                for job in waiting
+                if job.subscription is subscription
+            ]
+            executor.submit([job for job in waiting if job.subscription is not subscription])
+        return jobs + self.isolation.take(subscription)
+
+    def _revoke(self, subscription: Subscription, id: bytes) -> None:
+        if self.isolation.take(subscription, id):
+            return
+        for entry in list(subscription.todo):
+            if entry[0] == id:
+                try:
+                    subscription.todo.remove(entry)
+                    return
+                except ValueError:
+                    break  # it has just begun
+        for executor in self.executors.values():
+            for job in list(executor.todo):
+                if job.subscription is subscription and job.id == id:
+                    job.cancelled = True
+                    try:
+                        executor.todo.remove(job)
+                        return
+                    except ValueError:
+                        break
+            for job in list(executor.running.values()):
+                if job.subscription is subscription and job.id == id:
+                    executor.revoke(job)
+                    return
+        subscription.cancelled.add(id)
+        self.slot.revoke(subscription, id)
+
+    def running_in(self, subscription: Subscription) -> set[bytes]:
+        """Ids of a subscription's jobs that run."""
+        ids = set()
+        running = self.slot.job
+        if running is not None and running[0] is subscription:
+            ids.add(running[1])
+        for executor in self.executors.values():
+            ids |= {
+                job.id
+                for job in list(executor.running.values())
+                if job.subscription is subscription
+            }
+        return ids
+
+    @property
+    def running(self) -> int:
+        """Jobs that run in executors."""
+        return sum(len(executor.running) for executor in self.executors.values())

@@ -1,0 +1,142 @@
+"""How many jobs a worker's subscriptions may hold, whether there is something to report or to ask
+for, and when there will be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+
+from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.worker.attempt import Attempts
+from rqueue_workers.worker.dealing import Dealing
+from rqueue_workers.worker.executors.base import Executor
+from rqueue_workers.worker.executors.main_thread import CurrentJob
+from rqueue_workers.worker.executors.threads import ThreadExecutor
+from rqueue_workers.worker.queue_polling import QueuePolling
+from rqueue_workers.worker.subscription import Subscription
+from rqueue_workers.worker.task_plans import MAIN, THREAD
+
+LINGER_S = 0.002
+"""Seconds that ended jobs of busy executors wait for company, to be settled together."""
+
+_MAIN_ALONE = {MAIN}
+
+
+class Demand(Dealing):
+    """What a worker wants of its queues now. Used under the dispatcher's lock, or to look."""
+
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        subscriptions: Sequence[Subscription],
+        executors: dict[int, Executor],
+        attempts: Attempts,
+        slot: CurrentJob,
+    ) -> None:
+        super().__init__(subscriptions, executors, attempts, slot)
+        self.spec = spec
+        self.polling = QueuePolling(subscriptions, spec.strict)
+        self._strict = spec.strict
+        self._prefetch = spec.prefetch
+
+    def window(self, subscription: Subscription, blocked: bool) -> int:
+        """Jobs that a subscription may hold after this step, all in all."""
+        staying = len(subscription.unsettled) - subscription.pending
+        if staying < 0:
+            staying = 0
+        isolation = self.isolation
+        if (
+            self.closing
+            or isolation.active
+            or isolation.aloof
+            or (self._strict and not self.polling.pulls(subscription))
+        ):
+            return staying
+        room = 0
+        seen = subscription.executors
+        if not self._threaded and not blocked and (MAIN in seen or not seen):
+            room = max(0, subscription.prefetch.window - len(subscription.todo))
+        if seen != _MAIN_ALONE:
+            room += self._room_beside(subscription, blocked)
+        if self._prefetch and room > self._prefetch - staying:
+            room = max(0, self._prefetch - staying)
+        if isolation.wary:
+            room = min(room, 1)
+        return staying + room
+
+    def _room_beside(self, subscription: Subscription, blocked: bool) -> int:
+        """Jobs of this subscription that the executors have room for."""
+        room = 0
+        if monotonic() >= subscription.hold_until or not (
+            blocked or any(executor.blocked for executor in self.executors.values())
+        ):
+            for kind, executor in self.executors.items():
+                if kind in subscription.executors or (
+                    kind == THREAD and not subscription.executors
+                ):
+                    room += executor.room
+        return room
+
+    def wants(self, subscription: Subscription, now: float, blocked: bool = False) -> bool:
+        """Whether there is something to tell or to ask for."""
+        if subscription.damage.since:
+            return now >= subscription.damage.retry_at
+        if subscription.doubtful or subscription.flight is not None:
+            return True
+        if subscription.pending and not self._lingers(subscription, now):
+            return True
+        if self.closing:
+            return False
+        state = subscription.state
+        if state == "notified" or 0.0 < subscription.timer_at <= now:
+            return True
+        window = self.window(subscription, blocked)
+        if window <= subscription.held:
+            apart = self.isolation.active or self.isolation.aloof
+            return (blocked or apart) and state == "interested"
+        return state == "not_interested" and not subscription.tight
+
+    def _lingers(self, subscription: Subscription, now: float) -> bool:
+        if not self.executors or self.closing:
+            return False
+        if (
+            subscription.others
+            or subscription.back
+            or subscription.passing
+            or subscription.dones
+            or not subscription.acks
+        ):
+            return False
+        if not any(executor.todo for executor in self.executors.values()):
+            return False
+        finished: float = subscription.acks[0][6]
+        return now < finished + LINGER_S and len(subscription.acks) < 100
+
+    def rest(self, now: float) -> float | None:
+        """Seconds until something has to be looked at without a wake-up; None = nothing has."""
+        times = [
+            subscription.timer_at - now
+            for subscription in self.subscriptions
+            if subscription.timer_at and not subscription.damage.since
+        ]
+        for subscription in self.subscriptions:
+            if subscription.damage.since:
+                times.append(subscription.damage.retry_at - now)
+                continue
+            if subscription.hold_until > now and self.executors:
+                times.append(subscription.hold_until - now)
+            if subscription.pending and subscription.acks:
+                times.append(subscription.acks[0][6] + LINGER_S - now)
+        if not self.closing and (until := self.isolation.until):
+            times.append(until - now)
+        for executor in self.executors.values():
+            again, released = executor.stall(now)
+            if again:
+                times.append(again)
+            for subscription in released:
+                subscription.hold(now)
+            if isinstance(executor, ThreadExecutor) and (again := executor.limits(now)):
+                times.append(again)
+        if any(one.back and not one.damage.since for one in self.subscriptions):
+            return 0.0
+        return max(0.0, min(times)) if times else None

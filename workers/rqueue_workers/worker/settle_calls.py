@@ -1,0 +1,296 @@
+"""The settle calls of one worker's subscription: what ended and is not reported yet, and what
+became of it when the reply is there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple, TypeVar
+
+from rqueue.errors import QueueDamaged, RegistrationLost, ServerError
+from rqueue.logs import logger
+from rqueue.model.labels import ALL
+from rqueue.protocol import commands
+from rqueue.protocol.commands.settle import Pulled, Window
+from rqueue.protocol.consumer_state import ConsumerState
+from rqueue.protocol.keys import QueueKeys
+from rqueue.text.numbers import many
+from rqueue.transport.connection import Connection
+from rqueue_workers.worker.history_rows import Row, pack_rows
+
+T = TypeVar("T")
+
+Held = tuple[bytes, bytes]
+"""id, value."""
+
+log = logger("rqueue.worker")
+
+BYTES_WINDOW = 64 * 1024 * 1024
+CHUNK = 500
+"""Jobs that one settle call names at most."""
+
+
+class Flight(NamedTuple):
+    """A settle call and what it tells, until its reply is there."""
+
+    call: commands.ScriptCall[Pulled]
+    window: int | None
+    acks: list[Row]
+    dones: list[Row]
+    others: list[Row]
+    back: list[Held]
+
+    @property
+    def jobs(self) -> Iterator[Held]:
+        """What it says something of: (id, value)."""
+        for row in chain(self.acks, self.dones, self.others):
+            yield row[0], row[1]
+        yield from self.back
+
+
+class SettleCalls(ConsumerState):
+    """Reports what ended. Executors append to the deques (atomic); everything else is done under
+    the dispatcher's lock. ended: called with how many jobs ended, once that is settled.
+
+    acks, dones, others: rows of ended jobs, to be settled: without a result, with one, and failed
+    or put off. back: (id, value) of jobs to release unstarted.
+    """
+
+    def __init__(
+        self,
+        keys: QueueKeys,
+        connection: Connection,
+        worker: str,
+        ended: Callable[[int], None],
+        bodies: str = "none",
+        labels: Sequence[str] = ALL,
+        bytes_window: int = BYTES_WINDOW,
+    ) -> None:
+        super().__init__(keys, worker=worker)
+        self.queue = keys.queue
+        self.bodies = bodies
+        self.labels = labels
+        self.acks: deque[Row] = deque()
+        self.dones: deque[Row] = deque()
+        self.others: deque[Row] = deque()
+        self.back: deque[Held] = deque()
+        self.passing: deque[Held] = deque()
+        """Like `back`, but not to be acquired again in the same step: others are to have a look."""
+        self.released = False
+        """Jobs went back, and nothing was pulled since: they wait before jobs that are delivered
+        now."""
+        self.settle_first = False
+        """What ended last in the main thread is to be settled before the next job begins."""
+        self.cancelled: set[bytes] = set()
+        """Jobs that were cancelled here after they began: their outcomes will be refused."""
+        self.flight: Flight | None = None
+        """A settle that was sent and whose reply is not read yet."""
+        self.doomed: set[bytes] = set()
+        """Jobs that ran when the registration was lost: others have them now."""
+        self._bytes_window = bytes_window
+        self._connection = connection
+        self._ended = ended
+
+    @property
+    def pending(self) -> int:
+        """Jobs whose end is to be reported."""
+        rows = len(self.acks) + len(self.dones) + len(self.others)
+        return rows + len(self.back) + len(self.passing)
+
+    @property
+    def untold(self) -> list[Row]:
+        """The rows of jobs that ended and that Redis has not answered for."""
+        rows = [*self.acks, *self.dones, *self.others]
+        flight = self.flight
+        return rows if flight is None else [*flight.acks, *flight.dones, *flight.others, *rows]
+
+    @property
+    def held(self) -> int:
+        """Jobs that it holds."""
+        return len(self.unsettled)
+
+    def settle(self, window: int | None) -> list[bytes]:
+        """Report what ended and, unless `window` is None, pull: [id, value, ...] of the new jobs.
+
+        Outcomes that could not be reported, because Redis is gone, are reported next time. Raises
+        the server errors and RegistrationLost.
+        """
+        while self.pending - len(self.passing) > CHUNK:  # what is passed on goes with `pass_on`
+            self._told(self._prepare(None))
+        return self._told(self._prepare(window))
+
+    def send(self, window: int) -> None:
+        """`settle` without waiting for the reply: `receive` reads it, before any other call on this
+        connection. Raises as `settle` does."""
+        flight = self._prepare(window)
+        try:
+            self._connection.begin(flight.call)
+        except ServerError:
+            self._restore(flight)
+            raise
+        self.flight = flight
+
+    def receive(self) -> list[bytes]:
+        """What came of `send`: [id, value, ...] of the new jobs. Raises as `settle` does."""
+        flight, self.flight = self.flight, None
+        return [] if flight is None else self._told(flight, begun=True)
+
+    def pass_on(self) -> None:
+        """Give back what others are to have a look at. Raises as `settle` does."""
+        self.back.extend(_take(self.passing, CHUNK))
+        self._told(self._prepare(None))
+
+    def _prepare(self, window: int | None) -> Flight:
+        if self.dones or self.others or self.back or self.doomed:
+            return self._prepare_all(window)
+        # nearly always: jobs that succeeded and said nothing
+        acks = _take(self.acks, CHUNK)
+        batch, freed = b"", 0
+        if acks:
+            batch = pack_rows(
+                self.queue, self.worker, self.clock.offset, acks, (), (), self.bodies, self.labels
+            )
+            freed = sum([len(row[1]) for row in acks])
+        ids = [row[0] for row in acks]
+        self.settled(ids)
+        call = commands.settle(
+            self.keys,
+            self.name,
+            self.term,
+            self._allow(window),
+            ack=ids,
+            freed=freed,
+            batch=batch,
+            rows=len(acks),
+        )
+        return Flight(call, window, acks, [], [], [])
+
+    def _prepare_all(self, window: int | None) -> Flight:
+        acks = _take(self.acks, CHUNK)
+        dones = _take(self.dones, CHUNK - len(acks))
+        others = _take(self.others, CHUNK - len(acks) - len(dones))
+        back = _take(self.back, CHUNK - len(acks) - len(dones) - len(others))
+        if self.doomed:
+            acks, dones, others = self._without_doomed(acks, dones, others)
+        again: list[Row] = []
+        reject: list[Row] = []
+        if others:
+            again = [row for row in others if row[7] != "reject"]
+            reject = [row for row in others if row[7] == "reject"]
+            others = [*again, *reject]
+        ended = len(acks) + len(dones) + len(others)
+        batch = b""
+        freed = 0
+        if ended:
+            batch = pack_rows(
+                self.queue, self.worker, self.clock.offset, acks, dones, others, self.bodies,
+                self.labels,
+            )  # fmt: skip
+            for rows in (acks, dones, others):
+                if rows:
+                    freed += sum([len(row[1]) for row in rows])
+        if back:
+            freed += sum([len(value) for _, value in back])
+        call = commands.settle(
+            self.keys,
+            self.name,
+            self.term,
+            self._allow(window),
+            ack=[row[0] for row in acks],
+            done=[(row[0], row[7], row[8]) for row in dones] if dones else (),
+            retry=[row[9] for row in again] if again else (),
+            reject=[(row[0], row[9]) for row in reject] if reject else (),
+            release=[id_ for id_, _ in back] if back else (),
+            freed=freed,
+            batch=batch,
+            rows=ended,
+        )
+        flight = Flight(call, window, acks, dones, others, back)
+        self.settled([id_ for id_, _ in flight.jobs])
+        return flight
+
+    def _told(self, flight: Flight, begun: bool = False) -> list[bytes]:
+        run = self._connection.finish if begun else self._connection.run
+        call, window, acks, dones, others, back = flight
+        try:
+            pulled = run(call, queue=self.queue, consumer=self.name)
+        except (ServerError, QueueDamaged):
+            # it may have been done all the same: then these ids are refused next time, unheard
+            self._restore(flight)
+            raise
+        except RegistrationLost:
+            self._restore(flight)  # to be counted
+            raise
+        if dones or others or back:
+            acks = [*acks, *dones, *others]
+            self.released = self.released or bool(back)
+        if acks:
+            self._ended(len(acks))
+        if self.settle_first:
+            self.settle_first = self.pending > 0
+        return self._read(pulled, window)
+
+    def _restore(self, flight: Flight) -> None:
+        self.acks.extendleft(reversed(flight.acks))
+        self.dones.extendleft(reversed(flight.dones))
+        self.others.extendleft(reversed(flight.others))
+        self.back.extendleft(reversed(flight.back))
+        self.unsettle(flight.jobs)
+
+    def _without_doomed(self, *groups: list[Row]) -> list[list[Row]]:
+        kept: list[list[Row]] = []
+        late = 0
+        for rows in groups:
+            kept.append([])
+            for row in rows:
+                if row[0] in self.doomed:
+                    self.doomed.discard(row[0])
+                    late += 1
+                else:
+                    kept[-1].append(row)
+        if late:
+            warn_late(late)
+        return kept
+
+    def _allow(self, jobs: int | None) -> Window | None:
+        if jobs is None:
+            return None
+        self.window = window = Window(jobs, self._bytes_window)
+        return window
+
+    def _read(self, pulled: Pulled, window: int | None) -> list[bytes]:
+        jobs = self.took(pulled, asked=window is not None)
+        if pulled.refused:
+            self._refused(pulled.refused)
+        if window is not None and (jobs or self.state == "interested"):
+            self.released = False
+        return jobs
+
+    def _refused(self, refused: Iterable[bytes]) -> None:
+        strangers = []
+        for id_ in refused:
+            if id_ in self.cancelled:
+                self.cancelled.discard(id_)
+            else:
+                strangers.append(id_)
+        if strangers and not self.doubtful:
+            log.warning(
+                "queue %s: %s dropped, the jobs are no longer held here (%s)",
+                self.queue,
+                many(len(strangers), "outcome"),
+                ", ".join(id_.decode("utf-8", "backslashreplace") for id_ in strangers[:3]),
+            )
+
+
+def warn_late(count: int) -> None:
+    """Outcomes are dropped: the registration was lost."""
+    log.warning("%s came too late: the jobs are no longer held here", many(count, "outcome"))
+
+
+def _take(rows: deque[T], most: int) -> list[T]:
+    count = len(rows)
+    if count > most:
+        count = most
+    popleft = rows.popleft
+    return [popleft() for _ in range(count)]

@@ -225,8 +225,8 @@ class World:
         stage = self.stage
         put = self._patches.enter_context
         for module in (
-            base, dealing, demand, dispatcher, isolation, main_thread, outage, recycling, shutdown, standby_thread,
-            server_clock, worker_module,
+            base, dealing, demand, dispatcher, isolation, main_thread, outage, recycling, shutdown,
+            standby_thread, server_clock, worker_module,
         ):  # fmt: skip
             put(patch.object(module, "monotonic", stage.monotonic))
         put(patch("rqueue.protocol.scripts.SCRIPTS", self.scripts))

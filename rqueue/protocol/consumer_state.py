@@ -240,7 +240,9 @@ class ConsumerState(CreditWindow):
             return False
         if self._recalled_to and position_of(Delivery(id_, value)) <= self._recalled_to:
             return False
-        self._hold(id_, value)
+        self.unsettled[id_] = value
+        if self.credit is not None:
+            self.credit.take(len(value))
         if self.state == "interested":
             full = len(self.unsettled) >= self.window.jobs
             self.state = "not_interested" if full else "notified"

@@ -152,6 +152,10 @@ class WorkerDriver:
         return [id_.decode() for id_ in self._subscription.stale]
 
     @property
+    def held(self) -> int:
+        return len(self._subscription.unsettled)
+
+    @property
     def more(self) -> bool:
         return self._subscription.state == "notified"
 

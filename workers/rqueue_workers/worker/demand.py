@@ -91,7 +91,7 @@ class Demand(Dealing):
         if state == "notified" or 0.0 < subscription.timer_at <= now:
             return True
         window = self.window(subscription, blocked)
-        if window <= subscription.held:
+        if window <= len(subscription.unsettled):
             apart = self.isolation.active or self.isolation.aloof
             return (blocked or apart) and state == "interested"
         return state == "not_interested" and not subscription.tight

@@ -105,11 +105,6 @@ class SettleCalls(ConsumerState):
         flight = self.flight
         return rows if flight is None else [*flight.acks, *flight.dones, *flight.others, *rows]
 
-    @property
-    def held(self) -> int:
-        """Jobs that it holds."""
-        return len(self.unsettled)
-
     def settle(self, window: int | None) -> list[bytes]:
         """Report what ended and, unless `window` is None, pull: [id, value, ...] of the new jobs.
 
@@ -142,6 +137,8 @@ class SettleCalls(ConsumerState):
         self._told(self._prepare(None))
 
     def _prepare(self, window: int | None) -> Flight:
+        if window is not None:
+            self.window = Window(window, self._bytes_window)
         if self.dones or self.others or self.back or self.doomed:
             return self._prepare_all(window)
         # nearly always: jobs that succeeded and said nothing
@@ -158,7 +155,7 @@ class SettleCalls(ConsumerState):
             self.keys,
             self.name,
             self.term,
-            self._allow(window),
+            None if window is None else self.window,
             ack=ids,
             freed=freed,
             batch=batch,
@@ -167,10 +164,11 @@ class SettleCalls(ConsumerState):
         return Flight(call, window, acks, [], [], [])
 
     def _prepare_all(self, window: int | None) -> Flight:
-        acks = _take(self.acks, CHUNK)
-        dones = _take(self.dones, CHUNK - len(acks))
-        others = _take(self.others, CHUNK - len(acks) - len(dones))
-        back = _take(self.back, CHUNK - len(acks) - len(dones) - len(others))
+        acks = _take(self.acks, CHUNK) if self.acks else []
+        dones = _take(self.dones, CHUNK - len(acks)) if self.dones else []
+        others = _take(self.others, CHUNK - len(acks) - len(dones)) if self.others else []
+        room = CHUNK - len(acks) - len(dones) - len(others)
+        back = _take(self.back, room) if self.back else []
         if self.doomed:
             acks, dones, others = self._without_doomed(acks, dones, others)
         again: list[Row] = []
@@ -196,7 +194,7 @@ class SettleCalls(ConsumerState):
             self.keys,
             self.name,
             self.term,
-            self._allow(window),
+            None if window is None else self.window,
             ack=[row[0] for row in acks],
             done=[(row[0], row[7], row[8]) for row in dones] if dones else (),
             retry=[row[9] for row in again] if again else (),
@@ -206,9 +204,8 @@ class SettleCalls(ConsumerState):
             batch=batch,
             rows=ended,
         )
-        flight = Flight(call, window, acks, dones, others, back)
-        self.settled([id_ for id_, _ in flight.jobs])
-        return flight
+        self.settled([job[0] for job in chain(acks, dones, others, back)])
+        return Flight(call, window, acks, dones, others, back)
 
     def _told(self, flight: Flight, begun: bool = False) -> list[bytes]:
         run = self._connection.finish if begun else self._connection.run
@@ -229,7 +226,12 @@ class SettleCalls(ConsumerState):
             self._ended(len(acks))
         if self.settle_first:
             self.settle_first = self.pending > 0
-        return self._read(pulled, window)
+        jobs = self.took(pulled, asked=window is not None)
+        if pulled.refused:
+            self._refused(pulled.refused)
+        if window is not None and (jobs or self.state == "interested"):
+            self.released = False
+        return jobs
 
     def _restore(self, flight: Flight) -> None:
         self.acks.extendleft(reversed(flight.acks))
@@ -252,20 +254,6 @@ class SettleCalls(ConsumerState):
         if late:
             warn_late(late)
         return kept
-
-    def _allow(self, jobs: int | None) -> Window | None:
-        if jobs is None:
-            return None
-        self.window = window = Window(jobs, self._bytes_window)
-        return window
-
-    def _read(self, pulled: Pulled, window: int | None) -> list[bytes]:
-        jobs = self.took(pulled, asked=window is not None)
-        if pulled.refused:
-            self._refused(pulled.refused)
-        if window is not None and (jobs or self.state == "interested"):
-            self.released = False
-        return jobs
 
     def _refused(self, refused: Iterable[bytes]) -> None:
         strangers = []

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.protocol.consumer_state import ConsumerState
-from rqueue_workers.worker.subscription import CHUNK
+from rqueue_workers.worker.settle_calls import CHUNK
 from tests.property.reading import LoneReading, Reading, WorkerReading
 from tests.property.sources import changed, frozen
 

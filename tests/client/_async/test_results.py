@@ -139,7 +139,7 @@ async def test_an_expired_job_has_no_result(
     await queue.resume()
     assert (await apull_one(consumer)).id == other.id
     assert await handle.state() is (JobState.DEAD if expired == "dead" else JobState.EXPIRED)
-    with pytest.raises(JobExpired, match="expired before it ran"):
+    with pytest.raises(JobExpired, match="its time to live ended"):
         await handle.result(PATIENCE)
 
 

@@ -134,7 +134,7 @@ def test_an_expired_job_has_no_result(queue: Queue, consumer: Consumer, expired:
     queue.resume()
     assert (pull_one(consumer)).id == other.id
     assert handle.state() is (JobState.DEAD if expired == "dead" else JobState.EXPIRED)
-    with pytest.raises(JobExpired, match="expired before it ran"):
+    with pytest.raises(JobExpired, match="its time to live ended"):
         handle.result(PATIENCE)
 
 

@@ -25,7 +25,16 @@ from benchmarks.rows.row import Outcome, Row, Unmeasured
 ORDER = (
     *("drain-2", "drain-10", "one-by-one", "enqueue-many", "background-puts", "enqueue-one"),
     *("start-latency", "result-latency", "idle", "commands", "due-at-once", "hold-scheduled"),
-    *("memory", "cost-alone", "short-jobs", "async-jobs", "long-among-short", "scale", "start"),
+    *(
+        "memory",
+        "cost-alone",
+        "groups",
+        "short-jobs",
+        "async-jobs",
+        "long-among-short",
+        "scale",
+        "start",
+    ),
     "floor-history",
 )
 SPARK = (

@@ -3,8 +3,11 @@
 --- KEYS: meta, guard
 --- ARGV: cursor, limit
 ---   cursor: "" or what the last page gave: "<level><d|r><position>.<due>@<index>,...", the index only to find the
----   place sooner; "<level><d|r>-": a list that is not looked at; limit: at most 500
---- REPLY: {now, cursor, id, value, ...}; fewer than limit: the tail, for now
+---   place sooner; "<level><d|r>-": a list that is not looked at; in a queue with groups also "o<score>.<position>", a
+---   place among the ready heads, and "b<position>.<group>", one among what waits behind others; "only,", "heads,": but the
+---   ones or the others nothing is looked at; with "<level><d|r>-": but lists; limit: at most 500
+--- REPLY: {now, cursor, id, value, ...}; fewer than limit: the tail, for now; the cursor may end in "#<number>": so many
+---   of the jobs, the last ones, wait behind others of their groups
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue/open"
 --- @include "order/levels"
@@ -33,7 +36,12 @@ for list, place in string.gmatch(cursor, '(%d+[dr])([^,]*)') do
   end
 end
 
-for _, level in ipairs(levels_list(queue.levels)) do
+local levels = levels_list(queue.levels)
+--- @if heads
+local only = string.match(cursor, '^(%a%a+),') or string.find(cursor, '%d[dr]%-') and 'lists'
+if only == 'only' or only == 'heads' then levels = {} end
+--- @end
+for _, level in ipairs(levels) do
   for _, kind in ipairs({ 'd', 'r' }) do
     local key, list, index = base .. (kind == 'd' and 'due:' or 'ready:') .. level, level .. kind, 0
     local last = seen[list]
@@ -64,9 +72,22 @@ for _, level in ipairs(levels_list(queue.levels)) do
   end
 end
 local parts = {}
+--- @if heads
+--- @include "order/browse_heads"
+local heads
+--- @each heads = heads(base)
+if not only or only == 'heads' then browse_heads(base, heads, cursor, limit, out, parts) end
+local open = #out
+if not only or only == 'only' then browse_heads_behind(base, cursor, limit, out, parts) end
+--- @end
 for list, place in pairs(seen) do
   parts[#parts + 1] = list .. (place == 'left out' and '-'
     or string.format('%d.%d', place.position, place.due) .. (place.index and string.format('@%d', place.index) or ''))
 end
 table.sort(parts)
-return { queue.now, table.concat(parts, ','), unpack(out) }
+local after = table.concat(parts, ',')
+--- @if heads
+if only == 'only' or only == 'heads' then after = only .. ',' .. after end
+after = after .. string.format('#%d', (#out - open) / 2)
+--- @end
+return { queue.now, after, unpack(out) }

@@ -4,7 +4,7 @@
 --- ARGV: id, held
 ---   held: "1" = also where a consumer holds it, "purge" = the same, as part of a purge; else such a job is left alone
 ---     (C-25)
---- REPLY: {now, what it was: ready, scheduled, held; or why not: holds, dead, ended, unknown}
+--- REPLY: {now, what it was: ready, blocked, scheduled, held; or why not: holds, dead, ended, unknown}
 --- ERRORS: DAMAGED | SCHEMA
 --- @include "queue/open"
 --- @include "queue/sound"
@@ -31,7 +31,7 @@ if redis.call('ZSCORE', base .. 'dead', id) then return { queue.now, 'dead' } en
 local job = value_parse(value)
 job.id = id
 
-local was, worker = 'ready', ''
+local was, worker, placed = 'ready', '', nil
 local member = schedule_member(job, id)
 local scheduled = redis.call('ZSCORE', base .. 'scheduled', member)
 local holder = not scheduled and held_scan_holder(base, id)
@@ -59,9 +59,15 @@ else
   else
     -- first write: frees (README)
     redis.call('HDEL', base .. 'errors', id)
-    -- a mark: the element goes when the head passes it, so that nothing walks the list
-    redis.call('HSET', base .. 'jobs', id, string.format('!%d,%d', job.position, job.due))
-    redis.call('HINCRBY', meta, 'marked', 1)
+    --- @each placed = unblock(base, queue, job)
+    if placed then
+      was = placed
+      redis.call('HDEL', base .. 'jobs', id)
+    else
+      -- a mark: the element goes when the head passes it, so that nothing walks the list
+      redis.call('HSET', base .. 'jobs', id, string.format('!%d,%d', job.position, job.due))
+      redis.call('HINCRBY', meta, 'marked', 1)
+    end
     --- @each left(base, { id })
     wait_for_bytes_over(base, queue.now, { id })
   end
@@ -72,4 +78,11 @@ if held == 'purge' then letter, word = 'P', 'purged' end
 redis.call('HINCRBY', meta, word, 1)
 records_write(base, queue, { id, string.format('%s%d:', letter, queue.now) })
 history_lines_write(base, queue.history_max, { history_lines_row(id, job, word, queue.now, worker) })
+--- @if pass
+--- @include "consumer/notify"
+--- @each pass(base, queue, { job })
+if (queue.opened or 0) > 0 and not queue.paused then
+  consumer_notify(base, queue.now, queue.opened, queue.timer, queue.ranked)
+end
+--- @end
 return { queue.now, was }

@@ -5,7 +5,8 @@
 ---   (some 50 ms where a million jobs wait), else look only where its header says; others: consumers that are not
 ---   registered
 --- REPLY: {now, head, due ms at its own member or "", due ms at `member` or "", dead (1 or 0), has a cause (1 or 0),
----   has a record (1 or 0), {list, how often, ...}, {consumer, how often, ...}}
+---   has a record (1 or 0), {list, how often, ...}, {consumer, how often, ...}}; of a job with a group the lists are
+---   also heads, group:<group>, and turn where its group's turn is with it
 ---   head: as of check_page, with "h" before it where it is a header, "!" where it is a mark, "?" else
 --- ERRORS: SCHEMA
 --- @include "queue/open"
@@ -28,7 +29,7 @@ if not queue then return failure end
 local value = redis.call('HGET', base .. 'jobs', id)
 local head, own = '', ''
 if value then
-  head = string.match(value, '^(%d+,%-?%d+[%d,]*);')
+  head = string.match(value, '^(%d+,%-?%d+[%d,]*|?[^;]*);')
   local job = head and value_parse(head .. ';')
   if job and not job.damaged then
     own = redis.call('ZSCORE', base .. 'scheduled', schedule_member(job, id)) or ''
@@ -61,6 +62,21 @@ for _, level in ipairs(levels_list(queue.levels)) do
     end
   end
 end
+--- @if heads
+local heads
+--- @each heads = heads(base)
+if member ~= '' and member ~= own and redis.call('ZSCORE', heads, member) then
+  lists[#lists + 1] = 'heads'
+  lists[#lists + 1] = 1
+end
+--- @end
+--- @if found
+local job = value and string.byte(value) ~= 33 and value_parse(value)
+if job and not job.damaged then
+  job.id = id
+  --- @each lists = found(base, job, lists)
+end
+--- @end
 local names = redis.call('ZRANGE', base .. 'consumers', 0, 4095)
 for i = FIRST, #ARGV do names[#names + 1] = ARGV[i] end
 for _, name in ipairs(names) do

@@ -1,7 +1,8 @@
 --- Look at a page of one place for jobs, with what else the queue says of each: for who checks a live server.
 --- KEYS: meta, guard
 --- ARGV: which, start, stop
----   which: ready:<level> | due:<level> | scheduled | dead | held:<consumer>; start, stop: indexes, at most 500 apart
+---   which: ready:<level> | due:<level> | scheduled | dead | heads | group:<group> | held:<consumer>; start, stop:
+---   indexes, at most 500 apart
 --- REPLY: {now, size of the place, member, head, score, bytes, notes, ...}
 ---   head: what stands before the envelope (40 bytes of what has no header), the whole mark, or "" where there is no
 ---   job
@@ -23,14 +24,15 @@ if not queue then return failure end
 start, stop = tonumber(start), tonumber(stop)
 local kind = string.match(which, '^(%a+)')
 if not start or not stop or stop - start > 500
-  or not (which == 'scheduled' or which == 'dead' or string.match(which, '^ready:') or string.match(which, '^due:')
+  or not (which == 'scheduled' or which == 'dead' or kind == 'heads' or kind == 'group' or string.match(which, '^ready:') or string.match(which, '^due:')
     or string.match(which, '^held:')) then
   return redis.error_reply('BADARGS check_page: a place for jobs, and at most 500 of them')
 end
 
 local key = base .. which
 local members, scores, size = {}, {}, 0
-if kind == 'scheduled' or kind == 'dead' then
+local prefixed = kind == 'scheduled' or kind == 'heads' or kind == 'group'
+if prefixed or kind == 'dead' then
   local page = redis.call('ZRANGE', key, start, stop, 'WITHSCORES')
   for i = 1, #page, 2 do
     members[#members + 1] = page[i]
@@ -42,7 +44,7 @@ else
   size = redis.call('LLEN', key)
 end
 local ids = {}
-for i, member in ipairs(members) do ids[i] = kind == 'scheduled' and string.sub(member, MEMBER_PREFIX + 1) or member end
+for i, member in ipairs(members) do ids[i] = prefixed and string.sub(member, MEMBER_PREFIX + 1) or member end
 local out = { queue.now, size }
 if #ids == 0 then return out end
 
@@ -56,7 +58,7 @@ local dead = redis.call('EXISTS', base .. 'dead') == 1 and redis.call('ZMSCORE',
 local heads, scheduled_as = {}, {}
 for i, id in ipairs(ids) do
   local value = values[i]
-  heads[i] = value and string.match(value, '^(%d+,%-?%d+[%d,]*);')
+  heads[i] = value and string.match(value, '^(%d+,%-?%d+[%d,]*|?[^;]*);')
   local job = heads[i] and value_parse(heads[i] .. ';')
   if job and job.damaged then heads[i], job = nil, nil end
   scheduled_as[i] = job and schedule_member(job, id) or ''

@@ -2,7 +2,8 @@
 --- KEYS: meta, guard
 --- ARGV: options...
 ---   options: field, value, ...: priorities (1 to 10), max_deliveries, max_crashes (0: no limit), keep_ms,
----   history_rows_max, and those of policies: a queue that has no such policy yet takes it on
+---   history_rows_max, and those of policies: a queue that has no such policy yet takes it on; v: the stamp of another
+---   kind, which may lack a policy only while the queue has no jobs
 --- REPLY: {now}
 --- ERRORS: BADARGS | CONFLICT: <option> and why it cannot be | DAMAGED | SCHEMA
 --- @include "queue/open"
@@ -23,26 +24,42 @@ local limits = {
   history_rows_max = { 0, 1000000000 },
 }
 local conflict
+--- @stamp
+local stamp, changed = STAMP, {}
+for i = FIRST, #ARGV, 2 do
+  if ARGV[i] == 'v' then
+    stamp = ARGV[i + 1]
+  else
+    changed[#changed + 1] = ARGV[i]
+    changed[#changed + 1] = ARGV[i + 1]
+  end
+end
 --- @if options
 local given, more = {}, false
-for i = FIRST, #ARGV, 2 do
-  given[ARGV[i]] = ARGV[i + 1]
-  more = more or not limits[ARGV[i]]
+for i = 1, #changed, 2 do
+  given[changed[i]] = changed[i + 1]
+  more = more or not limits[changed[i]]
 end
 --- @each conflict = options(base, limits, given)
-if more and join_may(row[1]) then
-  --- @stamp
-  row[1] = STAMP
-end
+if more and join_may(row[1]) then row[1] = STAMP end
 --- @end
 local queue, failure = queue_open(base, row)
 if not queue then return failure end
 if conflict then return conflict end
-for i = FIRST, #ARGV, 2 do
-  local option, value = ARGV[i], tonumber(ARGV[i + 1])
+if stamp ~= STAMP then
+  if string.match(stamp, '^%S*') ~= '1' then return redis.error_reply('BADARGS configure: v = ' .. stamp) end
+  for policy in string.gmatch(string.sub(STAMP, 3), '%S+') do
+    local stays = policy == 'levels' or string.find(stamp .. ' ', ' ' .. policy .. ' ', 1, true)
+    if not stays and redis.call('EXISTS', base .. 'jobs') == 1 then
+      return redis.error_reply('CONFLICT kind is ' .. string.sub(STAMP, 3) .. ', and the queue has jobs')
+    end
+  end
+end
+for i = 1, #changed, 2 do
+  local option, value = changed[i], tonumber(changed[i + 1])
   local limit = limits[option]
   if not limit or not value or value < limit[1] or value > limit[2] or value ~= math.floor(value) then
-    return redis.error_reply('BADARGS configure: ' .. option .. ' = ' .. ARGV[i + 1])
+    return redis.error_reply('BADARGS configure: ' .. option .. ' = ' .. changed[i + 1])
   end
   if option == 'priorities' and queue.levels ~= '' then
     local present = redis.call('HGET', meta, 'priorities') or '10'
@@ -54,13 +71,14 @@ end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
-for i = FIRST, #ARGV, 2 do
-  redis.call('HSET', meta, ARGV[i], ARGV[i + 1])
-  if ARGV[i] == 'keep_ms' then
+for i = 1, #changed, 2 do
+  redis.call('HSET', meta, changed[i], changed[i + 1])
+  if changed[i] == 'keep_ms' then
     -- what has ended already is kept as long as what ends from now on
-    redis.call('PEXPIRE', base .. 'ended', 2 * ARGV[i + 1])
-    redis.call('PEXPIRE', base .. 'ended:old', ARGV[i + 1])
+    redis.call('PEXPIRE', base .. 'ended', 2 * changed[i + 1])
+    redis.call('PEXPIRE', base .. 'ended:old', changed[i + 1])
   end
 end
 schema_stamp(meta)
+if stamp ~= STAMP then redis.call('HSET', meta, 'v', stamp) end
 return { queue.now }

@@ -18,6 +18,18 @@ local queue, failure = queue_open(base)
 if not queue then return failure end
 
 local per_level, oldest = {}, 0
+--- @if heads
+--- @include "order/score"
+local heads
+--- @each heads = heads(base)
+if waiting == '1' then
+  --- @include "schedule/member"
+  local first = redis.call('ZRANGE', heads, '0', '0')[1]
+  local value = first and redis.call('HGET', base .. 'jobs', string.sub(first, MEMBER_PREFIX + 1))
+  local enqueued = value and tonumber(string.match(value, '^%d+,(-?%d+)'))
+  if enqueued then oldest = enqueued + EPOCH end
+end
+--- @end
 for _, level in ipairs(levels_list(queue.levels)) do
   local total = 0
   for _, kind in ipairs({ 'due:', 'ready:' }) do
@@ -37,6 +49,9 @@ for _, level in ipairs(levels_list(queue.levels)) do
       end
     end
   end
+  --- @if heads
+  total = total + score_count(heads, tonumber(level))
+  --- @end
   per_level[#per_level + 1] = tonumber(level)
   per_level[#per_level + 1] = total
 end

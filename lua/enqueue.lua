@@ -3,8 +3,9 @@
 --- ARGV: how, runs, jobs...
 ---   how: "0" | "1" = deliver the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
 ---     step so that it may come twice, see include/writes.lua
----   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>],<count>;..." for consecutive jobs; when: "" now,
----   "+<ms>" from now, "@<ms>" at; with a ttl, a queue that has no such policy yet takes it on
+---   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>],<count>;..." for consecutive jobs; when: "" now,
+---   "+<ms>" from now, "@<ms>" at; with a ttl or a group, a queue that has no such policy yet takes
+---   it on
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
 --- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was delivered to or ""}
 --- ERRORS: BADARGS | DAMAGED | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
@@ -31,7 +32,7 @@ local row = redis.call('HMGET', meta, 'v', 'clock', 'levels', 'paused', 'timer',
 local fault, joins = schema_fault(row[1]), false
 if fault then
   --- @include "queue/join"
-  joins = string.find(runs, '~', 1, true) and join_may(row[1])
+  joins = string.find(runs, '[~|]') and join_may(row[1])
   if not joins then return fault end
 end
 local now = clock(row[2])
@@ -48,11 +49,13 @@ if special then
 end
 
 local waiters = paused and {} or redis.call('ZRANGE', base .. 'interested', '0', WAKE_LAST)
+--- @fast
 if total == 1 and how == '0' and not plan and levels == '4' and not row[8] and not ranked then
   --- @include "enqueue/fast_path"
   local reply = enqueue_fast_path(base, now, waiters[1], timer, ARGV[FIRST], ARGV[FIRST + 1])
   if reply then return reply end
 end
+--- @end
 
 local note, noted
 if how ~= '0' and how ~= '1' then
@@ -85,7 +88,14 @@ end
 
 -- Direct delivery: nothing waits before the job, and a waiting consumer has credit for it.
 local taker, give
-if total == 1 and waiters[1] and not (plan and plan[1].due > 0) then
+local busy = false
+--- @if busy
+if total == 1 and plan then
+  busy = nil
+  --- @each busy = busy(base, plan[1])
+end
+--- @end
+if total == 1 and waiters[1] and not (plan and plan[1].due > 0) and not busy then
   --- @include "deliver/direct"
   taker, give = deliver_direct_consumer(base, now, levels, ranked, waiters, #ARGV[FIRST + 1] + 64), deliver_direct
 end
@@ -113,7 +123,7 @@ else
 end
 if not taker then
   for level, waiting in pairs(lists) do
-    local pushed = redis.pcall('RPUSH', base .. 'ready:' .. level, unpack(waiting))
+    local pushed = #waiting == 0 or redis.pcall('RPUSH', base .. 'ready:' .. level, unpack(waiting))
     if type(pushed) == 'table' then
       --- @include "queue/sound"
       -- that key is no list: as if nothing had been
@@ -133,6 +143,17 @@ if ready > 0 and (plan or levels ~= '4') then
   levels_use(meta, levels, lists)
 end
 
+--- @if shelf
+if plan and plan.placed then
+  if taker then
+    --- @each claim(base, plan.placed[1])
+  else
+    local state, others = { now = now }, plan.placed
+    --- @each others = shelf(base, state, others)
+    ready = ready - (state.kept_back or 0)
+  end
+end
+--- @end
 if taker then
   give(base, now, taker, timer, stored[1], stored[2])
 elseif waiters[1] and ready > 0 then

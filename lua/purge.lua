@@ -24,6 +24,12 @@ failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
 local ids = {}
+--- @if heads
+--- @include "finish/purge_heads"
+local heads
+--- @each heads = heads(base)
+purge_heads_behind(base, ids, limit)
+--- @end
 for _, level in ipairs(levels_list(queue.levels)) do
   for _, kind in ipairs({ 'due:', 'ready:' }) do
     if #ids < limit then
@@ -31,6 +37,9 @@ for _, level in ipairs(levels_list(queue.levels)) do
     end
   end
 end
+--- @if heads
+purge_heads(heads, ids, limit)
+--- @end
 if scheduled == '1' and #ids < limit then
   local members = redis.call('ZRANGE', base .. 'scheduled', 0, limit - #ids - 1)
   if #members > 0 then

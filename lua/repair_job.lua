@@ -6,7 +6,7 @@
 ---   step: place, or take = only take it out of the ready lists, to be placed by another call (where a list is not
 ---   sorted)
 ---   member: a member of `scheduled` that speaks of this job, or ""; others: consumers that are not registered
---- REPLY: {now, where it is: dead, held, ready, scheduled, gone, taken}
+--- REPLY: {now, where it is: dead, held, ready, blocked, scheduled, gone, taken}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue/open"
 --- @include "queue/sound"
@@ -71,6 +71,24 @@ local function out_of_schedule(keep)
   if keep ~= own then redis.call('HDEL', base .. 'parked', id) end
 end
 
+local placed = false
+--- @if found
+if job then
+  job.id = id
+  local spots = {}
+  --- @each spots = found(base, job, spots)
+  placed = spots[1] == 'heads' or spots[1] ~= nil and spots[1] ~= 'turn'
+end
+--- @end
+local function out_of_places()
+  --- @if unblock
+  if placed then
+    local was
+    --- @each was = unblock(base, queue, job)
+  end
+  --- @end
+end
+
 local names, holder = redis.call('ZRANGE', base .. 'consumers', 0, 4095), nil
 local registered = #names
 for i = FIRST, #ARGV do names[#names + 1] = ARGV[i] end
@@ -88,6 +106,13 @@ for i, name in ipairs(names) do
   if not holder and i <= registered and redis.call('LPOS', base .. 'held:' .. name, id) then holder = name end
 end
 
+--- @if heads
+if member ~= '' and member ~= own then
+  local heads
+  --- @each heads = heads(base)
+  redis.call('ZREM', heads, member)
+end
+--- @end
 if not job then
   -- a mark belongs into one list, an id without a job nowhere
   off_held(nil)
@@ -103,11 +128,13 @@ if not job then
 end
 if step == 'take' then
   out_of_lists(nil)
+  out_of_places()
   return { queue.now, 'taken' }
 end
 if dead then
   --- @each left(base, { id })
   out_of_lists(nil)
+  out_of_places()
   out_of_schedule(nil)
   off_held(nil)
   return { queue.now, 'dead' }
@@ -115,13 +142,15 @@ end
 if holder then
   --- @each left(base, { id })
   out_of_lists(nil)
+  out_of_places()
   out_of_schedule(nil)
   off_held(holder)
+  --- @each claim(base, job)
   return { queue.now, 'held' }
 end
 off_held(nil)
 --- @each left(base, { id })
-if not lists[1] and (due or job.due > queue.now) then
+if not lists[1] and not placed and (due or job.due > queue.now) then
   out_of_schedule(own)
   redis.call('ZADD', base .. 'scheduled', due or job.due, own)
   if not queue.paused and not queue.timer then consumer_wake_timer(base, queue.now) end
@@ -129,8 +158,18 @@ if not lists[1] and (due or job.due > queue.now) then
 end
 out_of_schedule(nil)
 out_of_lists(nil)
+out_of_places()
 levels_use(meta, queue.levels, { [job.level] = true })
 if job.due > 0 then redis.call('HSET', meta, 'promoted', '1') end
+--- @if shelf
+local others = { job }
+--- @each others = shelf(base, queue, others)
+if not others[1] then
+  if (queue.kept_back or 0) > 0 then return { queue.now, 'blocked' } end
+  if not queue.paused then consumer_notify(base, queue.now, 1, queue.timer, queue.ranked) end
+  return { queue.now, 'ready' }
+end
+--- @end
 local key = rank(base, job)
 local index, length = order_search(base, key, job)
 if index == length then

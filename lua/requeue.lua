@@ -41,7 +41,10 @@ for i = FIRST, #ARGV do
     --- @each revived(base, queue.now, job)
     value = value_header(job) .. job.envelope
     redis.call('HSET', base .. 'jobs', id, value)
-    redis.call('RPUSH', base .. 'ready:' .. job.level, id)
+    job.id = id
+    local others = { job }
+    --- @each others = shelf(base, queue, others)
+    if others[1] then redis.call('RPUSH', base .. 'ready:' .. job.level, id) end
     --- @each entered(base, queue.now, { id, value })
     used[job.level] = true
     count = count + 1
@@ -52,6 +55,7 @@ if count > 0 then
   redis.call('HINCRBY', meta, 'tailed', count)
   queue.levels = levels_use(meta, queue.levels, used)
   browsers_tell(base)
-  if not queue.paused then consumer_notify(base, queue.now, count, queue.timer, queue.ranked) end
+  local ready = count - (queue.kept_back or 0)
+  if not queue.paused and ready > 0 then consumer_notify(base, queue.now, ready, queue.timer, queue.ranked) end
 end
 return { queue.now, count }

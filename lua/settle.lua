@@ -73,6 +73,9 @@ else
   stale, wrote = said.stale, said.total > 0
 end
 
+--- @if pass
+ready = ready + (queue.opened or 0)
+--- @end
 if tonumber(jobs) < 0 then
   if ready > 0 and not queue.paused then
     --- @include "consumer/notify"

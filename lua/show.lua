@@ -2,7 +2,7 @@
 --- KEYS: meta, guard
 --- ARGV: id
 --- REPLY: {now, state, value, errors (a JSON object per line), cause, record, holder, place}; cause: why it is dead, or
----   parked (no capable worker); state: ready, scheduled,
+---   parked (no capable worker); state: ready, blocked, scheduled,
 ---   held, dead, ended, unknown; place: jobs before it in its level, or -1 where that has no meaning
 --- ERRORS: SCHEMA
 --- @include "queue/open"
@@ -28,6 +28,7 @@ if value == '' or string.byte(value) == 33 then
   return { queue.now, record ~= '' and 'ended' or 'unknown', '', errors, '', record, '', -1 }
 end
 local job = value_parse(value)
+job.id = id
 if redis.call('ZSCORE', base .. 'dead', id) then
   return { queue.now, 'dead', value, errors, cause, record, '', -1 }
 end
@@ -37,6 +38,20 @@ end
 local holder = held_scan_holder(base, id)
 if holder then return { queue.now, 'held', value, errors, '', '', holder, -1 } end
 
+--- @if heads
+--- @include "order/score"
+local heads
+--- @each heads = heads(base)
+local score = redis.call('ZSCORE', heads, schedule_member(job, id))
+if score then
+  local before = redis.call('ZRANK', heads, schedule_member(job, id))
+  for level = job.level + 1, 9 do before = before - score_count(heads, level) end
+  return { queue.now, 'ready', value, errors, '', '', '', before }
+end
+--- @end
+local placed
+--- @each placed = behind(base, job)
+if placed then return { queue.now, 'blocked', value, errors, '', '', '', placed } end
 local place = order_search(base, rank(base, job), job)
 if job.due == 0 then place = place + redis.call('LLEN', base .. 'due:' .. job.level) end
 return { queue.now, 'ready', value, errors, '', '', '', place }

@@ -70,6 +70,11 @@ def setting_in_words(name: str, value: int) -> str:
     type=click.Choice(EXPIRED),
     help="Whether expired jobs end (the default) or become dead letters.",
 )
+@click.option(
+    "--kind",
+    metavar="KIND",
+    help="plain (the default), or groups: one job in flight for each group.",
+)
 @json_option
 @connection_options
 @pass_target
@@ -86,6 +91,7 @@ def configure(
     ttl_min: str | None,
     ttl_max: str | None,
     expired: Expired | None,
+    kind: str | None,
     as_json: bool,
 ) -> None:
     """Set a queue's own options, and show them.
@@ -98,6 +104,7 @@ def configure(
       rqueue configure mail
       rqueue configure mail --max-deliveries 5 --keep 1h
       rqueue configure quotes --ttl 30s --ttl-max 5m --expired dead
+      rqueue configure accounts --kind groups
     """  # noqa: D301
     given: dict[str, Any] = {
         "priorities": priorities,
@@ -109,6 +116,7 @@ def configure(
         "ttl_min": ttl_min,
         "ttl_max": ttl_max,
         "expired": expired,
+        "kind": kind,
     }
     nothing = all(one is None for one in given.values())
     with target.queue(queue) as (client, inspector):

@@ -23,7 +23,7 @@ from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.job import JobInfo, why_dead
 
 ENDED = ("ended", "done", "cancelled", "purged", "expired")
-STATES = ("ready", "scheduled", "parked", "held", "dead", *ENDED)
+STATES = ("ready", "blocked", "scheduled", "parked", "held", "dead", *ENDED)
 
 
 @click.command()
@@ -98,6 +98,7 @@ def print_jobs(found: Sequence[JobInfo], state: str, now: int, *, empty: str = "
     columns += [Column("enqueued", right=True), Column("deliveries", right=True)]
     columns += {
         "ready": [Column("size", right=True), Column("arguments")],
+        "blocked": [Column("group"), Column("arguments")],
         "scheduled": [Column("due", right=True), Column("arguments")],
         "parked": [Column("again", right=True), Column("arguments")],
         "held": [Column("consumer"), Column("arguments")],
@@ -110,6 +111,8 @@ def print_jobs(found: Sequence[JobInfo], state: str, now: int, *, empty: str = "
         row += [age(job.enqueued_ms, now), job.deliveries]
         if state == "ready":
             row += [size(job.size), arguments(job)]
+        elif state == "blocked":
+            row += [job.group, arguments(job)]
         elif state in ("scheduled", "parked"):
             row += [age(job.due_ms, now), arguments(job)]
         elif state == "held":

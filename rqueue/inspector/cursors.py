@@ -21,7 +21,9 @@ def unfold(cursor: str, parts: int) -> list[str]:
     return raw.decode("utf-8", "surrogateescape").split("\0", parts - 1)
 
 
-_READY_CURSOR = re.compile(r"\d+[dr](\d+\.\d+(@\d*)?|-)(,\d+[dr](\d+\.\d+(@\d*)?|-))*")
+_PLACE = r"(\d+[dr](\d+\.\d+(@\d*)?|-)|o\d+\.\d+|b\d+\.[\w%-]+)"
+_READY_CURSOR = re.compile(rf"{_PLACE}(,{_PLACE})*")
+_BLOCKED_CURSOR = re.compile(r"only,b\d+\.[\w%-]+")
 _FOLDED_CURSORS = {
     "scheduled": re.compile(r"[-+.\de]+\0.+", re.DOTALL),
     "dead": re.compile(r"[-+.\de]+\0.+", re.DOTALL),
@@ -34,6 +36,8 @@ def check_cursor(state: str, cursor: str) -> None:
     """Refuse what no page of such a listing ended with. Raises ConfigError."""
     if state == "ready":
         good = _READY_CURSOR.fullmatch(cursor)
+    elif state == "blocked":
+        good = _BLOCKED_CURSOR.fullmatch(cursor)
     else:
         try:
             raw = base64.urlsafe_b64decode(cursor.encode()).decode("utf-8", "surrogateescape")

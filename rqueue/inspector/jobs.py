@@ -24,7 +24,7 @@ from rqueue.transport.redis_client import execute
 PAGE_MAX = commands.read.PAGE_MAX
 
 ENDED = ("ended", "done", "cancelled", "purged", "expired")
-BROWSABLE = ("ready", "scheduled", "parked", "held", "dead", *ENDED)
+BROWSABLE = ("ready", "blocked", "scheduled", "parked", "held", "dead", *ENDED)
 """The states that `jobs_page` can show."""
 
 
@@ -62,6 +62,7 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
             crashes=header.crashes,
             max_crashes=header.max_crashes,
             expires_ms=header.expires_ms,
+            group=header.group,
             size=len(job.body),
         )
         facts["signed_with"] = key_id_of(job.body)
@@ -158,7 +159,8 @@ def jobs_page(
     ended jobs may be somewhat longer).
 
     ready: as they will be delivered, highest level first; the cursor is a position, so nothing is
-    shown twice or left out while jobs are consumed. scheduled: by due time, without the parked
+    shown twice or left out while jobs are consumed. blocked: those behind others of their groups,
+    group by group. scheduled: by due time, without the parked
     ones. parked: those that wait for a worker that knows their task. held: by consumer. dead: by
     time of death. ended (done, cancelled, purged, expired): in no order, while their records last.
     Raises ConfigError.
@@ -169,6 +171,8 @@ def jobs_page(
         check_cursor(state, after)
     if state == "ready":
         return _ready_page(client, keys, after, limit)
+    if state == "blocked":
+        return _blocked_page(client, keys, after, limit)
     if state in ("scheduled", "dead"):
         return _set_page(client, keys, state, after, limit)
     if state == "held":
@@ -193,7 +197,16 @@ def all_jobs(client: redis.Redis, keys: QueueKeys, state: str) -> Iterator[JobIn
 
 def _ready_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
     page = execute(client, commands.browse(keys, after, limit), queue=keys.queue)
-    jobs = [job_info(keys.queue, JobState.READY, job) for job in page.jobs]
+    ready = page.jobs[: len(page.jobs) - page.blocked]
+    jobs = [job_info(keys.queue, JobState.READY, job) for job in ready]
+    return Page(page.now, jobs, page.cursor if len(jobs) == limit else "")
+
+
+def _blocked_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
+    call = commands.browse(keys, after or "only,", limit)
+    page = execute(client, call, queue=keys.queue)
+    waiting = page.jobs[len(page.jobs) - page.blocked :]
+    jobs = [job_info(keys.queue, JobState.BLOCKED, job) for job in waiting]
     return Page(page.now, jobs, page.cursor if len(jobs) == limit else "")
 
 

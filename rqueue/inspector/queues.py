@@ -28,9 +28,10 @@ SETTINGS = (
 class QueueInfo:
     """One queue in numbers, from one atomic look at `now` (ms, Redis's clock).
 
-    `ready` to `dead` are gauges. `parked` are those of `scheduled` that wait for a worker that
-    knows their task. `accepted` and `counters` only grow. `settings` are the options that were set;
-    what is not there has its default. Times are ms, 0 = none.
+    `ready` to `dead` are gauges, and `blocked`: jobs behind others of their groups. `parked` are
+    those of `scheduled` that wait for a worker that knows their task. `accepted` and `counters`
+    only grow. `settings` are the options that were set; what is not there has its default. Times
+    are ms, 0 = none.
     """
 
     name: str
@@ -49,11 +50,12 @@ class QueueInfo:
     next_due_ms: int
     history_rows: int
     settings: dict[str, int] = field(default_factory=dict)
+    blocked: int = 0
 
     @property
     def waiting(self) -> int:
         """Jobs that no consumer has yet."""
-        return self.ready + self.scheduled
+        return self.ready + self.scheduled + self.blocked
 
     @property
     def acquiring(self) -> int:
@@ -110,4 +112,5 @@ def info_of(name: str, counts: commands.Counts) -> QueueInfo:
         next_due_ms=counts.next_due_ms,
         history_rows=number("history_rows"),
         settings={name_: number(name_) for name_ in SETTINGS if name_ in meta},
+        blocked=counts.blocked,
     )

@@ -3,8 +3,9 @@
 Stored in the hash `jobs` as `header;envelope`. The header is text, `position,enqueued` or, once
 anything differs from the defaults, `position,enqueued,level,deliveries,attempts,max_deliveries,
 due_ms`, and where it crashed before, or may crash more or less often than others,
-`,crashes,max_crashes` behind that, and `,expires_ms` behind that where it has a time to live;
-`enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header and never look into the envelope.
+`,crashes,max_crashes` behind that, and `,expires_ms` behind that where it has a time to live; then
+tags, `|g<group>`. `enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header and never look
+into the envelope.
 
 Nothing here is parsed before it is asked for: a worker builds thousands of deliveries a second.
 """
@@ -17,6 +18,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from rqueue.errors import Undecodable
+from rqueue.model.names import group_of
 
 __all__ = [
     "DEFAULT_LEVEL",
@@ -87,7 +89,7 @@ class Header(NamedTuple):
     `attempts`: those of them that were charged; `max_deliveries`: 0 = the queue's; `due_ms`:
     0 = an ordinary one: never scheduled, or moved to the tail since then. `crashes`: those of the
     attempts that cost a worker its process; `max_crashes`: 0 = the queue's. `expires_ms`: after it
-    the job is not delivered any more; 0 = never.
+    the job is not delivered any more; 0 = never. `group`: "" = none.
     """
 
     position: int
@@ -100,6 +102,7 @@ class Header(NamedTuple):
     crashes: int = 0
     max_crashes: int = 0
     expires_ms: int = 0
+    group: str = ""
 
 
 EPOCH_MS = 1_735_689_600_000
@@ -112,7 +115,7 @@ EXPIRED = "expired"
 """The kind of a cause where the time to live ended."""
 
 _new = tuple.__new__
-_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0)
+_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "")
 _LENGTHS = (2, 7, 9, 10)
 """Fields that a header has; `lua/include/job/value.lua` writes these."""
 
@@ -138,15 +141,21 @@ def is_mark(value: bytes) -> bool:
 def parse_header(head: bytes) -> Header | None:
     """The header of a stored job, as it stands before the envelope; None where it is none. Whatever
     reads a header reads it here."""
+    group = ""
+    if b"|" in head:
+        head, _, tags = head.partition(b"|")
+        # ASCII, unless another program wrote it
+        group = group_of(tags[1:].decode("utf-8", "replace")) if tags[:1] == b"g" else ""
     fields = head.split(b",")
     count = len(fields)
     try:
         # past Header's own constructor: half the time
-        if count == 2:  # nearly all jobs
+        if count == 2 and not group:  # nearly all jobs
             return _new(Header, (int(fields[0]), int(fields[1]) + EPOCH_MS, *_DEFAULTS))
         if count in _LENGTHS:
             position, enqueued, *rest = map(int, fields)
-            return _new(Header, (position, enqueued + EPOCH_MS, *rest, *_DEFAULTS[count - 2 :]))
+            header = _new(Header, (position, enqueued + EPOCH_MS, *rest, *_DEFAULTS[count - 2 :]))
+            return header._replace(group=group) if group else header
     except ValueError:
         pass
     return None
@@ -279,6 +288,11 @@ class Delivery:
         return self.header.expires_ms
 
     @property
+    def group(self) -> str:
+        """The job's group; "" without one."""
+        return self.header.group
+
+    @property
     def redelivered(self) -> bool:
         """Whether the job was handed out before: it may have run, wholly or in part."""
         return self.header.deliveries > 0
@@ -350,6 +364,7 @@ class JobInfo:
     crashes: int = 0
     max_crashes: int = 0
     expires_ms: int = 0
+    group: str = ""
     holder: str = ""
     task: str = ""
     args: list[Any] = field(default_factory=list)

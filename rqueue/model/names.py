@@ -10,6 +10,7 @@ Every key of a queue carries `{tag}`: Redis Cluster places a key by what stands 
 from __future__ import annotations
 
 import re
+from urllib.parse import quote, unquote
 
 from rqueue.errors import InvalidName
 from rqueue.text.escape import steering
@@ -17,16 +18,21 @@ from rqueue.text.escape import steering
 __all__ = [
     "MAX_NAME",
     "check_consumer",
+    "check_group",
     "check_namespace",
     "check_queue",
     "check_stored_queue",
     "check_task",
+    "group_of",
+    "group_text",
     "refuse_control",
     "tag",
     "untag",
 ]
 
 MAX_NAME = 200
+MAX_GROUP = 128
+"""Bytes of a group's name."""
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
 
@@ -106,6 +112,30 @@ def _check_label(what: str, name: str) -> str:
     if len(name) > MAX_NAME:
         raise InvalidName(what, name, f"has {len(name)} characters; at most {MAX_NAME} fit")
     return name if name.isprintable() else refuse_control(what, name)
+
+
+def check_group(name: str) -> str:
+    """Return `name` when it may name a group: 1 to 128 bytes of UTF-8. Raises InvalidName."""
+    _check_label("group", name)
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise InvalidName("group", name, "has a lone surrogate: no UTF-8") from None
+    if size > MAX_GROUP:
+        raise InvalidName("group", name, f"has {size} bytes; at most {MAX_GROUP} fit")
+    return name
+
+
+def group_text(name: str) -> str:
+    """A group's name as it stands in terms, headers and keys: letters, digits, `_ - %`."""
+    if name.isascii() and name.isalnum():
+        return name
+    return quote(name, "").replace(".", "%2E").replace("~", "%7E")
+
+
+def group_of(text: str) -> str:
+    """The group's name that `text` was made of."""
+    return unquote(text) if "%" in text else text
 
 
 def tag(name: str) -> str:

@@ -1,8 +1,9 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
-`<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>],`, where `when` is nothing (now),
-`+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch). The enqueue script reads it, and
-signatures cover it. What stands behind `~` is a policy's: a queue without it takes it on.
+`<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>],`, where `when` is nothing
+(now), `+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), and the group is escaped
+(`rqueue.model.names.group_text`). The enqueue script reads it, and signatures cover it. What stands
+behind `~` and `|` is a policy's: a queue without it takes it on.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rqueue.model.job import DEFAULT_LEVEL
+from rqueue.model.names import group_of, group_text
 
 __all__ = ["NORMAL_TERMS", "Terms"]
 
@@ -19,7 +21,7 @@ class Terms(NamedTuple):
 
     priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
     absolute time instead, ms since the epoch. max_deliveries, max_crashes: 0 = the queue's. ttl_ms:
-    how long from its enqueue it may be delivered; 0 = as long as the queue says.
+    how long from its enqueue it may be delivered; 0 = as long as the queue says. group: "" = none.
     """
 
     priority: int = DEFAULT_LEVEL
@@ -28,6 +30,7 @@ class Terms(NamedTuple):
     max_deliveries: int = 0
     max_crashes: int = 0
     ttl_ms: int = 0
+    group: str = ""
 
     @property
     def text(self) -> str:
@@ -37,6 +40,8 @@ class Terms(NamedTuple):
             most += f":{self.max_crashes}"
         if self.ttl_ms:
             most += f"~{self.ttl_ms}"
+        if self.group:
+            most += f"|g{group_text(self.group)}"
         if self.at_ms > 0:
             return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
@@ -49,9 +54,12 @@ class Terms(NamedTuple):
         priority, when, most, _ = text.split(",")
         kind, number = when[:1], int(when[1:] or 0)
         due, delay = (number, 0) if kind == "@" else (0, number)
+        most, _, tags = most.partition("|")
         most, _, ttl = most.partition("~")
         deliveries, _, crashes = most.partition(":")
-        return cls(int(priority), delay, due, int(deliveries), int(crashes or 0), int(ttl or 0))
+        group = group_of(tags[1:]) if tags[:1] == "g" else ""
+        limits = int(deliveries), int(crashes or 0)
+        return cls(int(priority), delay, due, *limits, int(ttl or 0), group)
 
 
 NORMAL_TERMS = Terms().text

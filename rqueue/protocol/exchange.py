@@ -17,13 +17,13 @@ from typing import Any, Generic, TypeVar
 
 from redis import exceptions as rx
 
-from rqueue.errors import QueueDamaged, RedisUnavailable, WrongServer
+from rqueue.errors import ConfigError, QueueDamaged, RedisUnavailable, WrongServer
 from rqueue.protocol import scripts
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.commands.key_types import types_met_by
 from rqueue.protocol.error_mapping import damaged, is_wrong_type, translate
 from rqueue.protocol.keys import queue_of
-from rqueue.protocol.policies import PLAIN, Kind, UnknownPolicy
+from rqueue.protocol.policies import PLAIN, ExcludedPolicies, Kind, UnknownPolicy
 
 __all__ = ["UNCHECKED", "Exchange"]
 
@@ -80,7 +80,13 @@ class Exchange(Generic[R]):
 
     def _kind(self) -> Kind:
         kind = KNOWN.get(self.call.key, PLAIN) if KNOWN else PLAIN
-        return kind.having(self.call.needs) if self.call.needs else kind
+        if not self.call.needs:
+            return kind
+        try:
+            return kind.having(self.call.needs)
+        except ExcludedPolicies as error:
+            needed = ", ".join(self.call.needs)
+            raise ConfigError(needed, f"queue '{self._queue}': {error}") from None
 
     def _of_kind(self, stamp: str, url: str) -> Exception | None:
         """The queue is of the kind with this stamp."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -17,6 +17,7 @@ from rqueue.model.terms import NORMAL_TERMS
 from rqueue.model.times import parse_duration
 from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import PLAIN, POLICIES, ExcludedPolicies, Kind, UnknownPolicy
 from rqueue.protocol.policies import ttl as ttl_policy
 from rqueue.settings import Settings
 from rqueue.tasks.bound_task import BoundTask
@@ -33,6 +34,7 @@ __all__ = [
     "by_name",
     "call_of",
     "configuration",
+    "kind_of",
     "lease_of",
     "renamed",
     "terms_of",
@@ -247,6 +249,7 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         options.max_deliveries or (options.retry.max_deliveries if options.retry else 0),
         options.max_crashes or 0,
         max(1, round(options.ttl * 1000)) if options.ttl else 0,
+        group=options.group or "",
     )
 
 
@@ -265,7 +268,8 @@ def configuration(
     ttl_min: float | str | timedelta | None = None,
     ttl_max: float | str | timedelta | None = None,
     expired: Expired | None = None,
-) -> dict[str, int]:
+    kind: str | None = None,
+) -> Mapping[str, int | str]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
     Raises ConfigError.
@@ -300,4 +304,19 @@ def configuration(
             )
         start = "0, which is no limit," if name in NO_LIMIT else least
         raise ConfigError(name, f"{shown(value)} is not a whole number from {start} to {most:,}")
-    return options
+    return options if kind is None else {**options, "v": kind_of(kind).stamp}
+
+
+def kind_of(name: object) -> Kind:
+    """The kind of queue that people call so: "plain", or the names of policies. Raises
+    ConfigError."""
+    words = name.replace(",", " ").split() if isinstance(name, str) else []
+    try:
+        if words:
+            return PLAIN if words == ["plain"] else Kind.of(words)
+    except ExcludedPolicies as error:
+        raise ConfigError("kind", str(error)) from None
+    except UnknownPolicy:
+        pass
+    known = ", ".join(policy for policy in POLICIES if policy not in PLAIN.policies)
+    raise ConfigError("kind", f"{shown(name)} is neither plain nor one of {known}")

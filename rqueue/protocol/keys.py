@@ -47,6 +47,26 @@ class QueueKeys:
         """list: ids of waiting jobs of a level, by position."""
         return f"{self.base}ready:{level}"
 
+    @property
+    def groups(self) -> str:
+        """hash: group (escaped) -> id of the job that has its turn: ready, held, or scheduled."""
+        return self.base + "groups"
+
+    @property
+    def heads(self) -> str:
+        """zset: ready jobs with groups: members as of `scheduled`, by level, due time, position."""
+        return self.base + "heads"
+
+    def group(self, group: str) -> str:
+        """zset: those behind others of a group (escaped): members as of `scheduled`, by
+        position."""
+        return f"{self.base}group:{group}"
+
+    @property
+    def blocked(self) -> str:
+        """zset: groups (escaped) with jobs behind the first one, all with score 0."""
+        return self.base + "blocked"
+
     def due(self, level: int) -> str:
         """list: ids of promoted jobs of a level, by due time; they stand before the ready ones."""
         return f"{self.base}due:{level}"

@@ -106,6 +106,10 @@ class Expansion:
                 opened.append(number)
                 continue
             if not all(kept):
+                # the hook is asked here, also where no policy of this kind answers
+                for asking in (_EACH, _ONE, _HOOKS):
+                    if found := asking.fullmatch(line):
+                        self.asked.add(found[3] if asking is _EACH else found[2])
                 continue
             if not directive:
                 # Redis need not keep what only people read; a script's own header stays

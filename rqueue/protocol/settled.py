@@ -105,6 +105,7 @@ class SettledRows:
         return {
             "task": task,
             "level": header.level,
+            "group": header.group,
             "attempts": header.attempts,
             "deliveries": header.deliveries,
             "enqueued": header.enqueued_ms,

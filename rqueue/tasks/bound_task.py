@@ -98,6 +98,7 @@ class BoundTask(Generic[P, R]):
         headers: Mapping[str, str] | None = None,
         labels: Mapping[str, str | int | bool] | None = None,
         immediate: bool | None = None,
+        group: str | None = None,
         sender: Enqueuer | None = None,
         async_sender: AsyncEnqueuer | None = None,
     ) -> BoundTask[P, R]:
@@ -131,6 +132,7 @@ class BoundTask(Generic[P, R]):
             headers=headers,
             labels=labels,
             immediate=immediate,
+            group=group,
         )
         return bound
 

@@ -17,8 +17,9 @@ client layer sets the default one; `.options(sender=queue)` chooses another.
 What the decorator says of `retry`, `limit`, `soft_limit` and `keep` is looked up where the job
 runs, so a deploy changes it for jobs that wait already. What `.options` says travels with the job
 and wins.
-`queue`, `priority` and `ttl` are decided when the job is enqueued, and so are `max_deliveries` and
-`max_crashes`, unless the job comes by the task's name alone: then the worker knows them.
+`queue`, `priority`, `ttl` and `group` are decided when the job is enqueued, and so are
+`max_deliveries` and `max_crashes`, unless the job comes by the task's name alone: then the worker
+knows them.
 """
 
 from __future__ import annotations
@@ -121,6 +122,7 @@ def task(
     keep: float | None = None,
     headers: Mapping[str, str] | None = None,
     labels: Mapping[str, str | int | bool] | None = None,
+    group: str | None = None,
     sender: Enqueuer | None = None,
     async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
@@ -141,6 +143,7 @@ def task(
     keep: float | None = None,
     headers: Mapping[str, str] | None = None,
     labels: Mapping[str, str | int | bool] | None = None,
+    group: str | None = None,
     sender: Enqueuer | None = None,
     async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
@@ -154,7 +157,8 @@ def task(
     those of them that may cost a worker its process. `retry`: a RetryPolicy. `limit`, `soft_limit`:
     seconds one attempt may take, hard and soft. `ttl`: seconds from its enqueue in which a job may
     be delivered (Q-62). `keep`: seconds the result is kept. `headers`, `labels`: added to each job.
-    `sender`, `async_sender`: who stores them.
+    `group`: of all its jobs; one of a group is in flight at a time (Q-65). `sender`,
+    `async_sender`: who stores them.
 
     Raises ConfigError, InvalidName, TaskAlreadyRegistered.
     """
@@ -178,6 +182,7 @@ def task(
         ttl=ttl,
         headers=headers,
         labels=labels,
+        group=group,
     )
     runs = NO_OPTIONS.merged(
         max_deliveries=max_deliveries,

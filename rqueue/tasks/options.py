@@ -10,7 +10,7 @@ from typing import Any
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
-from rqueue.model.names import refuse_control
+from rqueue.model.names import check_group, refuse_control
 from rqueue.model.times import parse_duration
 from rqueue.tasks.retry import RetryPolicy, check_limit, check_retry
 
@@ -66,7 +66,8 @@ class Options:
     take. `ttl`: seconds from its enqueue in which the job may be delivered, then it expires (Q-62).
     `keep`: seconds the result is kept. `headers`: text for the job's code. `labels`: small
     facts for its code, listings and reports. `immediate`: refuse unless a consumer takes the job at
-    once (Q-19).
+    once (Q-19). `group`: of the jobs of one group one is in flight at a time, in their order, in a
+    queue of the kind `groups` (Q-65).
 
     Raises ConfigError and InvalidName.
     """
@@ -85,6 +86,7 @@ class Options:
     headers: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str | int | bool] = field(default_factory=dict)
     immediate: bool = False
+    group: str | None = None
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -102,6 +104,8 @@ class Options:
             raise ConfigError("delay_ms", "a job is due at a time or after a delay, not both")
         check_limit("max_deliveries", self.max_deliveries)
         check_limit("max_crashes", self.max_crashes)
+        if self.group is not None:
+            check_group(self.group)
         if self.retry is not None:
             check_retry(self.retry)
         for name in ("limit", "soft_limit", "ttl", "keep"):

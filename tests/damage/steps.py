@@ -160,6 +160,9 @@ MAKERS: dict[str, Maker] = {
     ),
     "renew": lambda w, d: commands.renew(KEYS, 5000, d(st.lists(names, max_size=2))),
     "repair_consumer": lambda w, d: commands.repair_consumer(KEYS, d(names)),
+    "repair_group": lambda w, d: commands.repair_group(
+        KEYS, d(st.sampled_from(["a", ""])), d(st.sampled_from([None, (2, 1)]))
+    ),
     "repair_job": lambda w, d: commands.repair_job(
         KEYS, d(ids), d(st.sampled_from(["place", "place", "take"])), d(members), ["ghost"]
     ),

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.protocol.policies import PLAIN, POLICIES, Kind
+from rqueue.protocol.policies import PLAIN, POLICIES, ExcludedPolicies, Kind
 from rqueue.protocol.script_header import HOOKS
 from rqueue.protocol.scripts import SCRIPTS, find_lua, script
 from tests.lua import plain_commands
@@ -87,8 +87,17 @@ def test_a_plain_queue_s_script_has_no_other_policy_s_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_script_that_asks_nobody_is_the_same_for_all_kinds(name: str) -> None:
-    every = Kind.of(POLICY_NAMES)
-    assert every == PLAIN or (script(name) == script(name, every)) == (not script(name).composed)
+    kinds = [Kind.of([policy]) for policy in POLICY_NAMES if policy not in PLAIN.policies]
+    same = [script(name) == script(name, kind) for kind in kinds]
+    assert same == [not script(name).composed] * len(kinds)
+
+
+def test_policies_that_exclude_each_other_make_no_kind() -> None:
+    for name in POLICY_NAMES:
+        assert SCRIPTS.policy(name).excludes == POLICIES[name].excludes
+        for other in POLICIES[name].excludes:
+            with pytest.raises(ExcludedPolicies, match="not both"):
+                Kind.of([name, other])
 
 
 def test_the_table_in_the_readme_is_that_of_the_sources() -> None:

@@ -40,6 +40,13 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
             if ids
         },
     )
+    yield "turns", _text(snapshot.hash("groups")), model.group_turns
+    yield "ready heads", [id for id, *_ in snapshot.ready_heads], model.open
+    yield (
+        "heads",
+        {group: [id for id, *_ in some] for group, some in snapshot.behind.items()},
+        model.blocked,
+    )
     yield "schedule", [(d, -lv, p, i) for i, d, lv, p in snapshot.scheduled], model.scheduled
     yield "returns to", _text(snapshot.hash("returns_to")), model.returns_to
     yield "dead", sorted(snapshot.scores("dead")), sorted(model.dead)

@@ -48,6 +48,9 @@ delays = st.sampled_from([0, 0, 0, 0, 800, 800, 3000])
 limits = st.sampled_from([0, 0, 0, 1, 2, -1, -2, -4])
 """Attempts that a job may have; negative: crashes."""
 paddings = st.sampled_from([0, 0, 60, 200])
+groups = st.sampled_from(["", "a", "a", "b", "b", "c"])
+NO_GROUPS = ("",) * 12
+KINDS = (PLAIN, Kind.of(["groups"]))
 
 
 class Machine(RuleBasedStateMachine):
@@ -56,6 +59,8 @@ class Machine(RuleBasedStateMachine):
     client: ClassVar[redis.Redis]
     lua: ClassVar[Scripts]
     """With a frozen clock: see `tests.property.sources`."""
+    kinds: ClassVar[Sequence[Kind]] = KINDS
+    """What its queue may be."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,6 +82,11 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if found := list(self.client.scan_iter(self.keys.base + "*", count=10_000)):
             self.client.delete(*found)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether its jobs may have groups."""
+        return "groups" in self.kind.policies
 
     # -- helpers -----------------------------------------------------------------------------------
 
@@ -140,30 +150,40 @@ class Machine(RuleBasedStateMachine):
             max_size=4,
         ),
         immediate=st.booleans(),
+        names=st.lists(groups, min_size=4, max_size=4),
     )
-    def enqueue(self, jobs: list[tuple[int, int, int, int, int]], immediate: bool) -> None:
+    def enqueue(
+        self,
+        jobs: list[tuple[int, int, int, int, int]],
+        immediate: bool,
+        names: Sequence[str] = NO_GROUPS,
+    ) -> None:
         if self.everyday:
             jobs = [(4, 0, padding, 0, twice) for _, _, padding, _, twice in jobs[:1]]
-        self.enqueue_all(jobs, immediate)
+        self.enqueue_all(jobs, immediate, names=names if self.grouped else NO_GROUPS)
 
     def enqueue_all(
         self,
         jobs: list[tuple[int, int, int, int, int]],
         immediate: bool,
         ttls: Sequence[int] = (),
+        names: Sequence[str] = (),
     ) -> None:
         puts: list[Put] = []
-        for (priority, delay, padding, limit, twice), ttl in zip_longest(jobs, ttls, fillvalue=0):
+        asked = zip_longest(jobs, ttls, names[: len(jobs)])
+        for (priority, delay, padding, limit, twice), ttl, group in asked:
             id = f"j{len(self.model.accepted) + len(puts)}"
             if twice == 0 and self.model.accepted and not puts:
                 id = self.model.accepted[-(padding % 7) - 1 :][0]
             body = f'["t",["{"x" * padding}"]]'.encode()
-            puts.append(Put(id, body, priority, delay, 0, max(0, limit), max(0, -limit), ttl))
+            most = {"max_deliveries": max(0, limit), "max_crashes": max(0, -limit)}
+            puts.append(Put(id, body, priority, delay, ttl_ms=ttl or 0, group=group or "", **most))
         call = commands.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
         if immediate and len(puts) == 1 and not self.model.knows(puts[0].id):
             # whether it is refused may depend on a job that is due by now
             self.model.now = self.clock()
-            first = Job(puts[0].id, puts[0].envelope, 4, 0, 0, due=puts[0].delay_ms)
+            put = puts[0]
+            first = Job(put.id, put.envelope, 4, 0, 0, due=put.delay_ms, group=put.group)
             if not self.model.taker(first, 1):
                 self.refuse(call, "NOCONSUMER")
                 return
@@ -178,6 +198,7 @@ class Machine(RuleBasedStateMachine):
                 put.max_crashes,
                 put.delay_ms and reply.now + put.delay_ms,
                 put.ttl_ms,
+                put.group,
             )
             for put in puts
         ]
@@ -199,6 +220,7 @@ class Machine(RuleBasedStateMachine):
         later=st.booleans(),
         first=st.booleans(),
         everyday=st.booleans(),
+        kind=st.sampled_from(KINDS),
     )
     def begin(
         self,
@@ -207,11 +229,14 @@ class Machine(RuleBasedStateMachine):
         later: bool,
         first: bool,
         everyday: bool = False,
+        kind: Kind = PLAIN,
     ) -> None:
         """A queue in use: some consumers, some jobs, in one order or the other. An everyday one has
         one level and no ranks, and its jobs come one by one."""
         self.everyday = everyday
-        self.run(commands.configure(self.keys, {"keep_ms": KEEP_MS}))
+        kind = kind if kind in self.kinds else self.kinds[0]
+        self.run(commands.configure(self.keys, {"keep_ms": KEEP_MS, "v": kind.stamp}))
+        self.kind = kind
         jobs = [(4, 0, 0, 1 + i % 2, 1) for i in range(ready)] + [(4, 800, 0, 0, 1)] * later
         self.before = take_snapshot(self.client, self.keys)
         if first and jobs:
@@ -410,7 +435,9 @@ class Machine(RuleBasedStateMachine):
         if pull:
             self.told(c, pulled, timer)
         assert pulled.state == c.state, f"{c.name} is told {pulled.state}, is {c.state}"
-        self.arrivals = 1 + len(retry) + len(release) + len(taken)
+        # in a queue with groups each job that goes may let another one come
+        left = len(ack) + len(done) + len(reject) if self.grouped else 0
+        self.arrivals = 1 + left + len(retry) + len(release) + len(taken)
 
     @precondition(lambda self: self.model.consumers)
     @rule(pick=some, window=windows)
@@ -522,12 +549,14 @@ class Machine(RuleBasedStateMachine):
     def cancel(self, pick: int, held: bool) -> None:
         known = list(self.model.jobs) or self.model.accepted
         id = known[pick % len(known)] if pick < 36 else self.model.accepted[-1]
+        self.arrivals = int(self.grouped)
         was = self.answer(commands.cancel(self.keys, id, held=held))
         assert was == self.model.cancel(id, held)
 
     @precondition(lambda self: self.model.elements() > 2)
     @rule(scheduled=st.booleans(), limit=st.sampled_from([1, 1, 2, 500]))
     def purge(self, scheduled: bool, limit: int) -> None:
+        self.arrivals = limit if self.grouped else 0
         ended, _ = self.answer(commands.purge(self.keys, limit, scheduled=scheduled))
         assert ended == self.model.purge(scheduled, limit)
 
@@ -537,6 +566,7 @@ class Machine(RuleBasedStateMachine):
         names, known = sorted(self.model.consumers), list(self.model.jobs)
         name = names[pick % len(names)]
         ids = [known[i % len(known)] for i in chosen]
+        self.arrivals = len(ids) if self.grouped else 0
         answer = self.answer(commands.purge_held(self.keys, name, ids))
         assert answer == self.model.purge_held(name, ids)
 

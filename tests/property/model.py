@@ -32,6 +32,7 @@ class Job:
     crashes: int = 0
     max_crashes: int = 0
     expires: int = 0
+    group: str = ""
     forgiven: tuple[int, int] | None = None
     """Deliveries and position when a charge was taken back: until then its value has the length of
     before."""
@@ -53,6 +54,7 @@ class Job:
             shown = "".join(f",{number}" for number in (*rest, *crashes))
         if self.expires:
             shown = "".join(f",{number}" for number in (*rest, *crashes, self.expires))
+        shown += f"|g{self.group}" if self.group else ""
         return f"{self.position},{self.enqueued - EPOCH_MS}{shown};".encode() + self.body
 
 
@@ -103,6 +105,12 @@ class Model:
     lists: dict[tuple[int, int], list[str]] = field(default_factory=dict)
     """(-level, 0 for due and 1 for ready) -> ids by due time and position: sorted keys are the
     queue's order."""
+    group_turns: dict[str, str] = field(default_factory=dict)
+    """group -> id of the job that has its turn."""
+    open: list[str] = field(default_factory=list)
+    """Ready jobs with groups, best first."""
+    blocked: dict[str, list[str]] = field(default_factory=dict)
+    """group -> ids behind the one that has the turn, by position."""
     scheduled: list[tuple[int, int, int, str]] = field(default_factory=list)
     """(due, -level, position, id), sorted."""
     returns_to: dict[str, str] = field(default_factory=dict)
@@ -144,7 +152,7 @@ class Model:
         return next((c for c in self.consumers.values() if id in c.held), None)
 
     def elements(self) -> int:
-        return sum(map(len, self.lists.values()))
+        return sum(map(len, self.lists.values())) + len(self.open)
 
     def work_waits(self) -> bool:
         return self.elements() > 0 or (bool(self.scheduled) and self.scheduled[0][0] <= self.now)
@@ -230,10 +238,40 @@ class Model:
 
     # -- jobs --------------------------------------------------------------------------------------
 
-    def place(self, job: Job) -> None:
-        """Into its list, where its due time and position say."""
+    def rank(self, id: str) -> tuple[int, int, int, int]:
+        """Its place among those of all levels: in `open`."""
+        job = self.jobs[id]
+        return -job.level, int(not job.due), *job.order
+
+    def place(self, job: Job) -> int:
+        """Into its list, where its due time and position say; behind others of its group, by its
+        position alone. Returns how many are ready by that."""
+        if job.group and self.group_turns.setdefault(job.group, job.id) == job.id:
+            self.open.insert(bisect(self.open, self.rank(job.id), key=self.rank), job.id)
+            return 1
+        if job.group:
+            job.due = 0
+            others = self.blocked.setdefault(job.group, [])
+            others.insert(bisect(others, job.order, key=self.order), job.id)
+            return 0
         ids = self.lists.setdefault((-job.level, int(not job.due)), [])
         ids.insert(bisect(ids, job.order, key=self.order), job.id)
+        return 1
+
+    def leave_groups(self, jobs: list[Job]) -> int:
+        """The next of a group gets the turn where it was with one of these. Returns how many are
+        ready by that."""
+        opened = 0
+        for job in jobs:
+            if self.group_turns.get(job.group) != job.id:
+                continue
+            del self.group_turns[job.group]
+            if others := self.blocked.get(job.group):
+                self.place(self.jobs[others.pop(0)])
+                opened += 1
+                if not others:
+                    del self.blocked[job.group]
+        return opened
 
     def schedule(self, job: Job, due: int) -> None:
         self.scheduled.append((due, -job.level, job.position, job.id))
@@ -301,15 +339,22 @@ class Model:
         late = [entry[-1] for entry in due if self.late(entry[-1])]
         self.drop(late, by)
         due = [entry for entry in due if entry[-1] not in late]
+        back, others, ready = [], [], 0
         for *_, id in due:
             job = self.jobs[id]
-            if self.returns_to.pop(id, "") == "tail":
+            where = self.returns_to.pop(id, "")
+            if where == "tail":
                 self.seq += 1
                 job.position, job.due = self.seq, 0
-            self.place(job)
+                ready += self.place(job)
+            else:
+                (back if where else others).append(job)
+        # of several of a group that are due together the first one by position has the turn
+        for job in [*back, *sorted(others, key=lambda job: job.position)]:
+            ready += self.place(job)
         if due:
             self.tell_browsers()
-        return len(due), len(late)
+        return ready, len(late)
 
     def record(self, ids: list[str], letter: str) -> None:
         if ids:
@@ -327,6 +372,7 @@ class Model:
     def end(self, ids: list[str], letter: str, outcome: str) -> None:
         """End jobs that are off their lists; marks go without a trace."""
         live = [id for id in ids if id in self.jobs]
+        jobs = [self.jobs[id] for id in live]
         for id in ids:
             self.marks.pop(id, None)
             self.jobs.pop(id, None)
@@ -334,6 +380,11 @@ class Model:
         self.record(live, letter)
         self.history += [(id, outcome) for id in live]
         self.gone(ids)
+        self.notify_of(self.leave_groups(jobs))
+
+    def notify_of(self, opened: int) -> None:
+        if opened and not self.paused:
+            self.notify(opened)
 
     def last(self, job: Job) -> bool:
         too_many = job.crashes >= (job.max_crashes or DEFAULT_CRASHES)
@@ -371,7 +422,7 @@ class Model:
         self.record(dead, "F")
         self.drop(self.over, c)
         self.over = []
-        return back
+        return back + self.leave_groups([self.jobs[id] for id in dead])
 
     def suspects(self, c: Consumer) -> list[str]:
         """Whom the end of its lease charges: what was noted; else the oldest that it heard of, if
@@ -388,7 +439,13 @@ class Model:
 
     def taker(self, job: Job, total: int) -> Consumer | None:
         """Whom the one job that arrives is handed to directly."""
-        if total != 1 or job.due or self.paused or self.work_waits():
+        if (
+            job.group in self.group_turns
+            or total != 1
+            or job.due
+            or self.paused
+            or self.work_waits()
+        ):
             return None
         floor = self.highest_notified()
         for c in self.interested():
@@ -400,10 +457,19 @@ class Model:
         return None
 
     def new_job(
-        self, id: str, body: bytes, priority: int, max: int, crashes: int, due: int, ttl: int = 0
+        self,
+        id: str,
+        body: bytes,
+        priority: int,
+        max: int,
+        crashes: int,
+        due: int,
+        ttl: int = 0,
+        group: str = "",
     ) -> Job:
         due = due if due > self.now else 0
-        job = Job(id, body, min(9, priority), 0, self.now, max, due, max_crashes=crashes)
+        level = min(9, priority)
+        job = Job(id, body, level, 0, self.now, max, due, max_crashes=crashes, group=group)
         job.expires = self.expires(ttl)
         return job
 
@@ -422,6 +488,8 @@ class Model:
             self.jobs[job.id] = job
             self.accepted.append(job.id)
         if taker:
+            if jobs[0].group:
+                self.group_turns[jobs[0].group] = jobs[0].id
             taker.held.append(jobs[0].id)
             self.move(taker, "notified" if taker.free > 0 else "not_interested")
             id, value = jobs[0].id.encode(), jobs[0].value
@@ -429,10 +497,7 @@ class Model:
             if taker.name == self.timer:
                 self.pass_timer()
         elif ready:
-            for job in ready:
-                self.place(job)
-            if not self.paused:
-                self.notify(len(ready))
+            self.notify_of(sum([self.place(job) for job in ready]))
         later = [job for job in jobs if job.due]
         for job in later:
             self.schedule(job, job.due)
@@ -484,7 +549,7 @@ class Model:
         """The heads that fit, best first, and the id of the first one that does not."""
         taken: list[str] = []
         room, empty = c.room - self.size(c.held), not c.held
-        for key in sorted(self.lists):
+        for key in sorted(self.lists) if not self.open else ():
             ids = self.lists[key]
             while ids and len(taken) < c.free:
                 # as many heads as are wanted are looked at together
@@ -500,6 +565,25 @@ class Model:
                         taken.append(id)
                     self.marks.pop(id, None)
                     del ids[0]
+        return self.take_merged(c, taken, room, empty) if self.open else (taken, "")
+
+    def take_merged(
+        self, c: Consumer, taken: list[str], room: int, empty: bool
+    ) -> tuple[list[str], str]:
+        """The same of a queue with groups: of the lists and the heads of groups."""
+        waiting = [(self.rank(id), self.open, id) for id in self.open]
+        for key, ids in self.lists.items():
+            waiting += [((*key, *self.order(id)), ids, id) for id in ids]
+        for _, ids, id in sorted(waiting, key=lambda one: one[0]):
+            if len(taken) == c.free:
+                break
+            if id not in self.marks:
+                room -= len(self.jobs[id].value)
+                if c.room and room < 0 and not (empty and not taken):
+                    return taken, id
+                taken.append(id)
+            self.marks.pop(id, None)
+            ids.remove(id)
         return taken, ""
 
     def watches(self, c: Consumer) -> int:
@@ -570,16 +654,17 @@ class Model:
         retry = [one for one in retry if one[0] not in earlier]
         mine = [id for id in c.held if id in named and id not in earlier]
         refused = [id for i, id in enumerate(named) if id not in mine or id in named[:i]]
+        left: list[Job] = []
         for id in ack:
             if id in mine:
                 c.held.remove(id)
-                del self.jobs[id]
+                left.append(self.jobs.pop(id))
                 self.counts["acked"] += 1
                 self.history.append((id, "ack"))
         dead: list[str] = []
         lines: list[tuple[str, str]] = []
         later: list[int] = []
-        back = 0
+        back, gone, moved = self.leave_groups(left), list[Job](), list[Job]()
         for id, delay, return_to, charge, _ in retry:
             if id not in c.held:
                 continue
@@ -604,13 +689,15 @@ class Model:
                     job.due = due
                 self.schedule(job, due)
                 later.append(due)
-            else:
                 if return_to == "tail":
-                    self.seq += 1
-                    job.position, job.due = self.seq, 0
-                    self.tell_browsers()
-                self.place(job)
-                back += 1
+                    gone.append(job)
+            elif return_to == "tail":
+                self.seq += 1
+                job.position, job.due = self.seq, 0
+                self.tell_browsers()
+                moved.append(job)
+            else:
+                back += self.place(job)
         for id in reject:
             if id in c.held:
                 c.held.remove(id)
@@ -626,6 +713,8 @@ class Model:
         self.ended.update({id: "D" for id in ack if id in mine} | dict.fromkeys(dead, "F"))
         self.history += lines
         back += self.release(c, [id for id in release if id in c.held], [])
+        back += self.leave_groups([*gone, *(self.jobs[id] for id in dead), *moved])
+        back += sum([self.place(job) for job in moved])
         if window is None:
             if back and not self.paused:
                 self.notify(back)
@@ -759,17 +848,33 @@ class Model:
             self.returns_to.pop(id, None)
         del self.jobs[id]
         if was == "ready":
-            self.marks[id] = job.order
+            if id in self.open:
+                self.open.remove(id)
+            elif id in self.blocked.get(job.group, ()):
+                was = "blocked"
+                self.blocked[job.group].remove(id)
+                if not self.blocked[job.group]:
+                    del self.blocked[job.group]
+            else:
+                self.marks[id] = job.order
             self.gone([id])
         self.record([id], "C")
         self.history.append((id, "cancelled"))
+        self.notify_of(self.leave_groups([job]))
         return was
 
     def purge(self, scheduled: bool, limit: int) -> int:
         ids: list[str] = []
+        for group in sorted(self.blocked):
+            while self.blocked[group] and len(ids) < limit:
+                ids.append(self.blocked[group].pop(0))
+            if not self.blocked[group]:
+                del self.blocked[group]
         for key in sorted(self.lists):
             while self.lists[key] and len(ids) < limit:
                 ids.append(self.lists[key].pop(0))
+        while self.open and len(ids) < limit:
+            ids.append(self.open.pop(0))
         while scheduled and self.scheduled and len(ids) < limit:
             ids.append(self.scheduled.pop(0)[-1])
         live = [id for id in ids if id in self.jobs]
@@ -787,7 +892,7 @@ class Model:
         return len(mine), others
 
     def requeue(self, ids: list[str]) -> int:
-        count = 0
+        count, ready = 0, 0
         for id in ids:
             if id in self.dead:
                 self.dead.remove(id)
@@ -798,12 +903,11 @@ class Model:
                 job = self.jobs[id]
                 job.position, job.due, job.attempts, job.crashes = self.seq, 0, 0, 0
                 job.expires = self.expires(0)
-                self.place(job)
+                ready += self.place(job)
                 count += 1
         if count:
             self.tell_browsers()
-        if count and not self.paused:
-            self.notify(count)
+        self.notify_of(ready)
         return count
 
     def purge_dead(self, ids: list[str]) -> int:

@@ -619,7 +619,7 @@ FAULTS = [
     Fault(
         "nobody is told of a dead letter that lives again",
         "requeue.lua",
-        "if not queue.paused then consumer_notify",
+        "if not queue.paused and ready > 0 then consumer_notify",
         "if false then consumer_notify",
         (
             begin((2, 0)),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from rqueue.protocol import commands
+from rqueue.protocol.policies import PLAIN
 from tests.property.machine import Machine, delays, limits, paddings, priorities, some
 
 ttls = st.sampled_from([0, 300, 800, 800, 3000])
@@ -16,6 +17,8 @@ bounds = st.sampled_from(
 
 class TimedMachine(Machine):
     """A queue takes the policy on with the first job that has a time to live, or with an option."""
+
+    kinds = (PLAIN,)
 
     @rule(
         jobs=st.lists(

@@ -194,6 +194,13 @@ SAMPLES: dict[str, list[Sample]] = {
             rest=[b"c1"],
         )
     ],
+    "repair_group": [
+        Sample(commands.repair_group(K, "group"), {"group": b"group", "was": "", "blocked": ""}),
+        Sample(
+            commands.repair_group(K, "group", (2, 1)),
+            {"group": b"group", "was": "2", "blocked": "1"},
+        ),
+    ],
     "repair_leftovers": [Sample(commands.repair_leftovers(K, "which", ["i1"]), rest=[b"i1"])],
     "repair_meta": [
         Sample(commands.repair_meta(K, [4]), {"was": "", "marked": "", "highest": 0}, rest=[4]),

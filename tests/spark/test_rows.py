@@ -169,7 +169,7 @@ def test_queue_task_and_id_of_the_row() -> None:
         ("max_deliveries int", -1, "-1"),
         ("max_crashes int", -1, "max_crashes: -1 is not a whole number from 1"),
         ("headers string", '{"a": 1}', "headers: the value of 'a', 1, is not text"),
-        ("group string", "g", "group: queues have no groups yet"),
+        ("group string", "", "group"),
         ("limit double", 0.0, "limit: 0.0 is not a positive number of seconds"),
     ],
 )

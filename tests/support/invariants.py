@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 
 from rqueue.errors import Undecodable
 from rqueue.model.job import Header, is_mark, parse_record, parse_value
+from rqueue.model.names import group_text
 from tests.support.snapshot import Snapshot
 
 STATES = ("interested", "notified", "not_interested", "browsers")
@@ -30,6 +31,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *leftovers(snapshot),
         *history_account(snapshot),
         *expiring(snapshot),
+        *turns(snapshot),
     ]
 
 
@@ -38,6 +40,11 @@ def places(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for key, ids in snapshot.lists.items():
         for id in ids:
             yield id, key
+    for id, *_ in snapshot.ready_heads:
+        yield id, "heads"
+    for group, members in snapshot.behind.items():
+        for id, *_ in members:
+            yield id, f"group:{group}"
     for id, *_ in snapshot.scheduled:
         yield id, "scheduled"
     for consumer, ids in snapshot.held.items():
@@ -185,6 +192,7 @@ def waiting(snapshot: Snapshot) -> list[str]:
         for id in ids:
             if header(snapshot, id) is not None:
                 found.append((*_rank(snapshot, id), id))
+    found += [(*_rank(snapshot, id), id) for id, *_ in snapshot.ready_heads]
     return [id for *_, id in sorted(found)]
 
 
@@ -263,6 +271,50 @@ def history_account(snapshot: Snapshot) -> list[str]:
     rows = sum(int(fields[b"n"]) for _, fields in entries)
     counted = int(snapshot.meta.get("history_rows", "0"))
     return [] if rows == counted else [f"history has {rows} rows, counted are {counted}"]
+
+
+def turns(snapshot: Snapshot) -> list[str]:
+    """Of a group one job at most is ready, held, or waits to come back; it has the turn, and the
+    others stand behind."""
+    wrong = []
+    turn = {group.decode(): id.decode() for group, id in snapshot.hash("groups").items()}
+    where = dict(places(snapshot))
+    for group, id in turn.items():
+        place = where.get(id, "nowhere")
+        if place != "heads" and place != "scheduled" and not place.startswith("held:"):
+            wrong.append(f"the turn of {group} is with {id}, which is in {place}")
+    for id, place in where.items():
+        head = header(snapshot, id)
+        group = group_text(head.group) if head else ""
+        mine = turn.get(group) == id
+        if group and place.startswith(("ready:", "due:")):
+            wrong.append(f"job {id} of {group} stands in {place}")
+        if not group and place.startswith("group"):
+            wrong.append(f"job {id} without a group stands in {place}")
+        if group and (place == "heads" or place.startswith("held:")) and not mine:
+            wrong.append(f"job {id} is in {place}, the turn of {group} is with {turn.get(group)}")
+        if place.startswith("group:") and (mine or group not in turn):
+            wrong.append(f"job {id} is blocked, the turn of {group} is with {turn.get(group)}")
+        if place.startswith("group:") and head and (place != f"group:{group}" or head.due_ms):
+            wrong.append(f"job {id} of {group}, due {head.due_ms}, stands in {place}")
+    behind = sum(map(len, snapshot.behind.values()))
+    if behind != int(snapshot.meta.get("blocked", "0")):
+        wrong.append(f"{behind} jobs are blocked, counted are {snapshot.meta.get('blocked')}")
+    if (found := sorted(snapshot.behind)) != (known := sorted(snapshot.scores("blocked"))):
+        wrong.append(f"groups that wait: {found}, known are {known}")
+    for place, members in (("heads", snapshot.ready_heads), *snapshot.behind.items()):
+        for id, score, level, position in members:
+            head = header(snapshot, id)
+            if head is None:
+                continue
+            said = position if place != "heads" else _score(head)
+            if (level, position, score) != (head.level, head.position, said):
+                wrong.append(f"job {id} at {head} stands in {place} as {(score, level, position)}")
+    return wrong
+
+
+def _score(head: Header) -> int:
+    return (9 - head.level) * 10**14 + (head.due_ms or 5 * 10**13 + head.position)
 
 
 # -- steps -----------------------------------------------------------------------------------------

@@ -80,6 +80,23 @@ class Snapshot:
         return {key: self.ids(key) for key in self.keys if re.fullmatch(r"(due|ready):\d+", key)}
 
     @cached_property
+    def ready_heads(self) -> list[tuple[str, float, int, int]]:
+        """(id, score, level, position) of the ready jobs with groups, in the queue's order."""
+        return self._placed("heads")
+
+    @cached_property
+    def behind(self) -> dict[str, list[tuple[str, float, int, int]]]:
+        """group -> (id, score, level, position) of those behind others of it, by position."""
+        return {group: self._placed(f"group:{group}") for group in self.named("group:")}
+
+    def _placed(self, key: str) -> list[tuple[str, float, int, int]]:
+        cut = MEMBER_PREFIX
+        return [
+            (member[cut:].decode(), score, 99 - int(member[:2]), int(member[2:cut]))
+            for member, score in self.keys.get(key, [])
+        ]
+
+    @cached_property
     def scheduled(self) -> list[tuple[str, int, int, int]]:
         """(id, due ms, level, position), in due order."""
         cut = MEMBER_PREFIX

@@ -11,6 +11,11 @@ local function deliver_direct_consumer(base, now, levels, ranked, waiters, size)
     before[#before + 1] = base .. 'ready:' .. level
     before[#before + 1] = base .. 'due:' .. level
   end
+  --- @if heads
+  local heads
+  --- @each heads = heads(base)
+  before[#before + 1] = heads
+  --- @end
   local there = redis.call('EXISTS', unpack(before))
   if there > 0 then
     local first = redis.call('ZRANGE', base .. 'scheduled', '0', '0', 'WITHSCORES')

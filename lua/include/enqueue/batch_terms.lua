@@ -4,8 +4,8 @@
 --- Jobs that are not all ordinary, in runs of consecutive ones that share level, due time and limit.
 
 --- `text`: "<priority>,<when>,<max>[:<max crashes>][<more>],<count>;..." as runs {level=, due=, max=, max_crashes=,
---- count=}, due 0 where that is now or past; or nil and an error reply. `more`: words that begin with "~", for policies.
---- `queue` = {base=, now=, priorities=}.
+--- count=}, due 0 where that is now or past; or nil and an error reply. `more`: words that begin with "~" or "|",
+--- for policies. `queue` = {base=, now=, priorities=}.
 local function batch_terms_read(text, total, queue)
   local plan, planned, now, fault = {}, 0, queue.now, nil
   for priority, sign, when, max, crashes, more, count in
@@ -19,6 +19,7 @@ local function batch_terms_read(text, total, queue)
       max_crashes = tonumber(crashes) or 0,
       count = tonumber(count),
       more = more,
+      tags = '',
     }
     plan[#plan + 1] = run
     --- @each fault = admit(queue, run)
@@ -33,21 +34,22 @@ end
 --- Lay out the jobs of a plan: into `stored` go {id, value, ...}. `ids` holds false for those that are refused;
 --- `arguments` is {..., id, envelope, ...} from `first` on; the next position is `position` + 1. Returns the ids that
 --- are ready by level, what is scheduled {{due=, level=, position=, id=}, ..., soonest=} or nil, and how many are
---- ready.
+--- ready. `plan.placed`: ready ones that policies have places for.
 local function batch_terms_lay_out(plan, ids, position, now, stored, arguments, first)
   local lists, scheduled, ready, index = {}, nil, 0, 0
   for _, run in ipairs(plan) do
     local level, due = run.level, run.due
     local tail
     if run.expires and run.expires > 0 then
-      tail = string.format(',%d,%d,0,0,%d,%d,0,%d,%d;', now - EPOCH, level, run.max, due, run.max_crashes, run.expires)
+      tail = string.format(',%d,%d,0,0,%d,%d,0,%d,%d', now - EPOCH, level, run.max, due, run.max_crashes, run.expires)
     elseif run.max_crashes > 0 then
-      tail = string.format(',%d,%d,0,0,%d,%d,0,%d;', now - EPOCH, level, run.max, due, run.max_crashes)
+      tail = string.format(',%d,%d,0,0,%d,%d,0,%d', now - EPOCH, level, run.max, due, run.max_crashes)
     elseif level == 4 and run.max == 0 and due == 0 then
-      tail = string.format(',%d;', now - EPOCH)
+      tail = string.format(',%d', now - EPOCH)
     else
-      tail = string.format(',%d,%d,0,0,%d,%d;', now - EPOCH, level, run.max, due)
+      tail = string.format(',%d,%d,0,0,%d,%d', now - EPOCH, level, run.max, due)
     end
+    tail = tail .. run.tags .. ';'
     for i = index + 1, index + run.count do
       local id = ids[i]
       if id then
@@ -60,7 +62,15 @@ local function batch_terms_lay_out(plan, ids, position, now, stored, arguments, 
           scheduled.soonest = math.min(scheduled.soonest, due)
         else
           lists[level] = lists[level] or {}
-          table.insert(lists[level], id)
+          local ordinary = true
+          --- @if shelf
+          if run.tags ~= '' then
+            ordinary = false
+            plan.placed = plan.placed or {}
+            table.insert(plan.placed, { id = id, level = level, position = position, due = 0, tags = run.tags })
+          end
+          --- @end
+          if ordinary then table.insert(lists[level], id) end
           ready = ready + 1
         end
       end

@@ -30,8 +30,8 @@ end
 --- What is gathered of several: {base=, queue=, consumer=, worker=, ...}.
 local function unfinished_open(base, queue, consumer, worker)
   return { base = base, queue = queue, consumer = consumer, worker = worker, ready = 0, stored = {}, returned = {},
-    scheduled = {}, records = {}, lines = {}, waits = {}, dropped = {}, retried = 0, rejected = 0,
-    released = 0 }
+    scheduled = {}, records = {}, lines = {}, waits = {}, dropped = {}, moved = {}, gone = {}, retried = 0,
+    rejected = 0, released = 0 }
 end
 
 --- It lives on: `place` = old, head, tail, aside, or park: nobody here knows its task. `delay`: ms that it waits.
@@ -41,8 +41,15 @@ local function unfinished_live(batch, job, place, delay, keeps)
   if place == 'tail' and delay <= 0 then
     job.position, job.due = redis.call('HINCRBY', base .. 'meta', 'seq', 1), 0
     count_up(base .. 'meta', 'tailed', 1)
-    redis.call('RPUSH', base .. 'ready:' .. job.level, id)
-    batch.ready = batch.ready + 1
+    local ordinary = true
+    --- @if shelf
+    batch.moved[#batch.moved + 1] = job
+    ordinary = false
+    --- @end
+    if ordinary then
+      redis.call('RPUSH', base .. 'ready:' .. job.level, id)
+      batch.ready = batch.ready + 1
+    end
     browsers_tell(base)
   elseif delay > 0 then
     waits = false
@@ -51,6 +58,9 @@ local function unfinished_live(batch, job, place, delay, keeps)
       redis.call('HSET', base .. 'returns_to', id, place == 'aside' and 'old' or place)
     end
     if not keeps then job.due = due end
+    --- @if pass
+    if place == 'tail' then batch.gone[#batch.gone + 1] = job end
+    --- @end
     batch.scheduled[#batch.scheduled + 1] = { due = due, level = job.level, position = job.position, id = id }
     batch.soonest = math.min(batch.soonest or due, due)
   else
@@ -95,6 +105,9 @@ local function unfinished_add(batch, job, fate)
     if crash and not job.damaged and queue.died then
       for _, said in ipairs({ job.id, value_task(job.envelope), error_ }) do queue.died[#queue.died + 1] = said end
     end
+    --- @if pass
+    batch.gone[#batch.gone + 1] = job
+    --- @end
     if verb == 'retry' or verb == 'reject' then batch.rejected = batch.rejected + 1 end
     return
   end
@@ -149,5 +162,10 @@ local function unfinished_close(batch)
     --- @each dropped(base, queue, batch.dropped, { lines = batch.lines, taker = batch.consumer })
   end
   --- @end
-  return batch.ready + #batch.returned
+  local ready = batch.ready + #batch.returned
+  --- @if shelf
+  --- @include "finish/moved"
+  ready = ready + moved_place(base, queue, batch.moved, batch.gone)
+  --- @end
+  return ready
 end

@@ -11,6 +11,7 @@ local function history_lines_row(id, job, outcome, now, worker, cause, times)
     id = id,
     task = value_task(job.envelope),
     level = job.level,
+    group = value_group(job),
     outcome = outcome,
     attempts = job.attempts,
     deliveries = job.deliveries,

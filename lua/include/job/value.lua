@@ -7,18 +7,19 @@
 --- `due` 0: the job stands in its ready list, among the others by position. Else it is in the schedule until then, and
 --- in its due list from then on, by due time and, at the same instant, by position.
 --- `expires`: ms since the epoch, 0 = never; what it means is a policy's to say.
+--- Behind the numbers stand `tags`, each "|<letter><text>": what only a policy knows the meaning of.
 
 --- What has no header is `damaged`, and all of it its envelope: nothing that reads a value fails. Whoever would put
 --- such a job back somewhere makes it a dead letter instead (`dead_letter_undecodable`), so that its bytes are kept.
 local function value_parse(value)
-  local head, body = string.match(value, '^([^;]*);()')
+  local head, tags, body = string.match(value, '^([^;|]*)([^;]*);()')
   local position, enqueued, level, deliveries, attempts, max, due, crashes, max_crashes, expires =
     string.match(head or '', '^(%d+),(-?%d+),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*),?(%d*)$')
   -- longer numbers would not be exact
   if not position or math.max(#position, #enqueued, #deliveries, #attempts, #max, #due, #crashes, #max_crashes, #expires)
     > 15 or #level > 2 or level ~= '' and due == '' or crashes ~= '' and max_crashes == '' then
     return { damaged = true, position = 0, enqueued = EPOCH, level = 4, deliveries = 0, attempts = 0, max = 0, due = 0,
-      crashes = 0, max_crashes = 0, expires = 0, envelope = value }
+      crashes = 0, max_crashes = 0, expires = 0, tags = '', envelope = value }
   end
   return {
     position = tonumber(position),
@@ -31,11 +32,12 @@ local function value_parse(value)
     crashes = tonumber(crashes) or 0,
     max_crashes = tonumber(max_crashes) or 0,
     expires = tonumber(expires) or 0,
+    tags = tags,
     envelope = string.sub(value, body),
   }
 end
 
-local function value_header(job)
+local function value_numbers(job)
   if job.expires > 0 then
     return string.format('%d,%d,%d,%d,%d,%d,%d,%d,%d,%d;', job.position, job.enqueued - EPOCH, job.level, job.deliveries,
       job.attempts, job.max, job.due, job.crashes, job.max_crashes, job.expires)
@@ -49,6 +51,19 @@ local function value_header(job)
   end
   return string.format('%d,%d,%d,%d,%d,%d,%d;', job.position, job.enqueued - EPOCH, job.level, job.deliveries,
     job.attempts, job.max, job.due)
+end
+
+local function value_header(job)
+  local numbers = value_numbers(job)
+  if (job.tags or '') == '' then return numbers end
+  return string.sub(numbers, 1, -2) .. job.tags .. ';'
+end
+
+--- The name of the job's group, for people; nil without one.
+local function value_group(job)
+  local escaped = job.tags and string.match(job.tags, '|g([^|]*)')
+  if not escaped then return nil end
+  return (string.gsub(escaped, '%%(%x%x)', function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
 --- The task's name, read from the envelope, signed or not; "" where there is none.

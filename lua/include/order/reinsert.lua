@@ -54,6 +54,7 @@ end
 --- `jobs`: parsed values with an `id` each, in any order. `queue` = {levels=, promoted=}: the levels in use, and whether
 --- the queue ever had due jobs. A value that something else has written may name a list where no pull would look.
 local function reinsert_jobs(base, queue, jobs)
+  --- @each jobs = shelf(base, queue, jobs)
   table.sort(jobs, sort_key_before)
   local lists, keys, used, due = {}, {}, {}, false
   for _, job in ipairs(jobs) do

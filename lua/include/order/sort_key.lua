@@ -9,7 +9,7 @@ end
 local function sort_key_read(value)
   if not value then return nil end
   local position, due = string.match(value, '^!(%d+),(%d+)$')
-  if not position then position, due = string.match(value, '^(%d+),%-?%d+,%d+,%d+,%d+,%d+,(%d+)[,;]') end
-  if not position then position, due = string.match(value, '^(%d+),%-?%d+;'), 0 end
+  if not position then position, due = string.match(value, '^(%d+),%-?%d+,%d+,%d+,%d+,%d+,(%d+)[,;|]') end
+  if not position then position, due = string.match(value, '^(%d+),%-?%d+[;|]'), 0 end
   return position and { due = tonumber(due), position = tonumber(position) }
 end

@@ -4,5 +4,10 @@ local function waiting_count(base, levels)
   for level in string.gmatch(levels or '', '%d+') do
     total = total + redis.call('LLEN', base .. 'ready:' .. level) + redis.call('LLEN', base .. 'due:' .. level)
   end
+  --- @if heads
+  local heads
+  --- @each heads = heads(base)
+  total = total + redis.call('ZCARD', heads)
+  --- @end
   return total
 end

@@ -76,8 +76,15 @@ local function pull_jobs(base, queue, consumer)
     return {}, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1, ''
   end
   local room = consumer.bytes > 0 and consumer.bytes - consumer.held_bytes or nil
+  local dequeue = dequeue_heads
+  --- @if heads
+  --- @include "pull/merge"
+  local heads
+  --- @each heads = heads(base)
+  dequeue = function(...) return merge_heads(heads, ...) end
+  --- @end
   local jobs, ids, bytes, tight, more, dropped =
-    dequeue_heads(base, queue.levels, queue.promoted, want, room, held == 0, queue.now)
+    dequeue(base, queue.levels, queue.promoted, want, room, held == 0, queue.now)
   local count, behind = #ids, ''
   if count > 0 then
     if held > 0 then behind = redis.call('LINDEX', held_key, '-1') end

@@ -32,6 +32,10 @@ local function promote_due(base, queue, want, taker)
     --- @include "schedule/promote_special"
     members = promote_special(base, queue, members)
   end
+  --- @if shelf
+  --- @include "schedule/promote_shelf"
+  members = promote_shelf(base, queue, members)
+  --- @end
   local lists, sub, prefix, waiting, last = {}, string.sub, nil, nil, 0
   for i = 1, #members do
     local member = members[i]
@@ -62,5 +66,8 @@ local function promote_due(base, queue, want, taker)
     queue.promoted = '1'
   end
   browsers_tell(base)
+  --- @if shelf
+  count = count - (queue.kept_back or 0)
+  --- @end
   return count, gone
 end

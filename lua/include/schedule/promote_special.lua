@@ -28,7 +28,13 @@ local function promote_special(base, queue, members)
         job.position, job.due = redis.call('HINCRBY', meta, 'seq', 1), 0
         count_up(meta, 'tailed', 1)
         redis.call('HSET', base .. 'jobs', id, value_header(job) .. job.envelope)
-        redis.call('RPUSH', base .. 'ready:' .. job.level, id)
+        --- @if shelf
+        job.id = id
+        local others = { job }
+        --- @each others = shelf(base, queue, others)
+        if not others[1] then job = nil end
+        --- @end
+        if job then redis.call('RPUSH', base .. 'ready:' .. job.level, id) end
       elseif job then
         job.id = id
         back[#back + 1] = job

@@ -60,6 +60,7 @@ local function outcomes_end(base, queue, said, arguments)
   end
   said.gone = #gone
   if #gone == 0 then return end
+  --- @each done(base, queue, gone)
   redis.call('HDEL', base .. 'jobs', unpack(gone))
   if not queue.quiet and redis.call('EXISTS', base .. 'errors') == 1 then
     redis.call('HDEL', base .. 'errors', unpack(gone))

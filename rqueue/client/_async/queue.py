@@ -261,6 +261,7 @@ class AsyncQueue(AsyncQueueCalls):
         ttl_min: float | str | timedelta | None = None,
         ttl_max: float | str | timedelta | None = None,
         expired: Expired | None = None,
+        kind: str | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers.
 
@@ -272,7 +273,9 @@ class AsyncQueue(AsyncQueueCalls):
         jobs that say nothing of it; ttl_min, ttl_max: bounds of all times to live, of which
         ttl_max also holds for jobs that would live for ever (Q-62); 0 takes one back. They hold for
         what is enqueued from now on. expired: whether expired jobs end ("end", the default) or
-        become dead letters ("dead"). Raises ConfigError.
+        become dead letters ("dead"). kind: "plain", the default, or the names of its policies, of
+        which there is "groups": one job in flight for each group (Q-65); a policy is given up only
+        while the queue has no jobs. Raises ConfigError.
         """
         options = configuration(
             priorities,
@@ -284,6 +287,7 @@ class AsyncQueue(AsyncQueueCalls):
             ttl_min,
             ttl_max,
             expired,
+            kind,
         )
         await self._run(commands.configure(self.keys, options))
 

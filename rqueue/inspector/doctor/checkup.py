@@ -18,7 +18,20 @@ from rqueue.inspector.doctor.consumer_checks import (
     diagnose_liveness,
 )
 from rqueue.inspector.doctor.findings import Action, Finding
-from rqueue.inspector.doctor.job_checks import MEMBER_PREFIX, diagnose_job, list_of, member_of
+from rqueue.inspector.doctor.group_checks import (
+    diagnose_blocked,
+    diagnose_group,
+    fits_group,
+    suspect_groups,
+    without_turn,
+)
+from rqueue.inspector.doctor.job_checks import (
+    MEMBER_PREFIX,
+    diagnose_job,
+    list_of,
+    member_of,
+    places_of_group,
+)
 from rqueue.inspector.doctor.note_checks import (
     MARK_SIGNS,
     diagnose_guard,
@@ -32,6 +45,7 @@ from rqueue.inspector.doctor.type_checks import diagnose_types
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.protocol import commands
 from rqueue.protocol.commands.clock import read_clock
+from rqueue.protocol.commands.group_notes import group_sizes
 from rqueue.protocol.commands.places import place_sizes
 from rqueue.protocol.commands.repair import Checked
 from rqueue.protocol.keys import QueueKeys
@@ -63,6 +77,7 @@ class Checkup:
         self._suspects: dict[str, bytes] = {}
         self._glances: set[str] = set()
         self._held: set[bytes] = set()
+        self._turns: list[tuple[str, bytes]] = []  # groups of jobs that are ready or held
         self._marks = 0
 
     def findings(self) -> list[Finding]:
@@ -88,9 +103,15 @@ class Checkup:
         miscounted = int(before[0] or 0) != self._marks
         self._walk("scheduled", self._suspect_scheduled)
         self._walk("dead", self._suspect_dead)
+        for which in self._group_places():
+            self._walk(which, partial(self._suspect_group, which))
+        for id_ in without_turn(self.walk, self._turns):
+            self._glance(id_)
         self._find_lost(certain=bool(unsorted or self._suspects))
         yield from self._unordered(unsorted)
         yield from self._thrice(islice(self._suspects, SUSPECTS_MAX), self._diagnose_job)
+        yield from self._thrice(suspect_groups(self.walk), partial(diagnose_group, self.walk))
+        yield from self._thrice(["blocked"], partial(diagnose_blocked, self.walk))
         yield from self._thrice(sorted(self.walk.names), self._diagnose_consumer)
         yield from self._thrice(sorted(self.walk.registered), self._diagnose_bytes)
         yield from self._thrice([""], self._diagnose_liveness)
@@ -182,7 +203,17 @@ class Checkup:
             return not set("sd") & set(element.notes)
         if "h" not in element.notes or set("sdr") & set(element.notes):
             return False
-        return list_of(element.head) == f"{kind}:{level}"
+        return list_of(element.head) == f"{kind}:{level}" and not places_of_group(element.head)
+
+    def _group_places(self) -> list[str]:
+        return ["heads", *(f"group:{group}" for group in sorted(self.walk.groups))]
+
+    def _suspect_group(self, which: str, element: Checked) -> None:
+        id_ = element.member[MEMBER_PREFIX:]
+        if not fits_group(which, element):
+            self._suspect(id_, element.member)
+        elif which == "heads":
+            self._turns.append((places_of_group(element.head)[1].partition(":")[2], id_))
 
     def _suspect_scheduled(self, element: Checked) -> None:
         id_ = element.member[MEMBER_PREFIX:]
@@ -203,6 +234,8 @@ class Checkup:
                     if wrong or element.member in self._held or element.member in mine:
                         self._suspect(element.member)
                     mine.add(element.member)
+                    if places := places_of_group(element.head):
+                        self._turns.append((places[1].partition(":")[2], element.member))
             self._held |= mine
 
     def _find_lost(self, *, certain: bool) -> None:
@@ -210,6 +243,7 @@ class Checkup:
         wrong: `certain`), or are small, each job is looked for."""
         sizes = place_sizes(self.keys, self.walk.levels, self.walk.names)
         stored, placed = self.walk.execute(sizes)
+        placed += self.walk.execute(group_sizes(self.keys, self.walk.groups, heads=True))
         if stored == placed and stored > SCAN_ALWAYS and not certain:
             return
         passes = -(-stored // PASS_MAX)
@@ -226,7 +260,7 @@ class Checkup:
             cursor, ids = self.walk.execute(call)
             missing.update(id_ for id_ in ids if passes == 1 or crc32(id_) % passes == number)
         for which in self._places():
-            skip = MEMBER_PREFIX if which == "scheduled" else 0
+            skip = MEMBER_PREFIX if which.startswith(("scheduled", "group")) else 0
             for elements in self.walk.pages(which):
                 missing.difference_update(element.member[skip:] for element in elements)
         for id_ in islice(missing, SUSPECTS_MAX):
@@ -235,7 +269,13 @@ class Checkup:
     def _places(self) -> list[str]:
         """Every place for jobs, in the order in which jobs go through them."""
         lists = [f"{kind}:{n}" for n in sorted(self.walk.levels) for kind in ("due", "ready")]
-        return ["scheduled", *lists, *(f"held:{name}" for name in self.walk.names), "dead"]
+        return [
+            "scheduled",
+            *self._group_places()[::-1],
+            *lists,
+            *(f"held:{name}" for name in self.walk.names),
+            "dead",
+        ]
 
     # -- what is wrong -----------------------------------------------------------------------------
 

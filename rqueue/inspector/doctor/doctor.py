@@ -122,6 +122,8 @@ class Doctor:
                 run(commands.repair_meta(keys, [DEFAULT_LEVEL]))
         elif action.verb == "meta":
             run(commands.repair_meta(keys, action.levels, action.marked, action.highest))
+        elif action.verb == "group":
+            run(commands.repair_group(keys, action.which, action.marked))
         elif action.verb == "leftovers":
             run(commands.repair_leftovers(keys, action.which, action.ids))
         else:

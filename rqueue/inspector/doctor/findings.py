@@ -11,6 +11,7 @@ INVARIANTS = {
     "types": "every key is of the type that rqueue keeps there",
     "conservation": "every accepted job is in exactly one place, or has ended",
     "order": "due times and positions only grow along a list, and a job waits in its own list",
+    "groups": "of a group one job is ready, held or waits to come back, the others stand behind it",
     "owner": "only registered consumers hold jobs, each job is held by one",
     "liveness": "where work waits and a consumer waits for it, one is notified",
     "consumers": "a consumer is in exactly one of the four lists, and says so itself",
@@ -27,7 +28,7 @@ INVARIANTS = {
 class Action:
     """The repair of a finding; see `rqueue.inspector.repairs`."""
 
-    verb: Literal["job", "order", "consumer", "meta", "leftovers", "look", "type"]
+    verb: Literal["job", "order", "consumer", "meta", "leftovers", "look", "type", "group"]
     ids: tuple[str, ...] = ()
     member: bytes = b""
     others: tuple[str, ...] = ()

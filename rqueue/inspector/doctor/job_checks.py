@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.model.job import parse_header
+from rqueue.model.names import group_text
 from rqueue.protocol.commands.repair import Places, level_in, order_in
 
+TURN = "turn"
+"""What check_job calls the turn of a job's group, among its places."""
 MEMBER_PREFIX = 16
 """Digits before the id in a member of the schedule: two of 99 - level, the others the position."""
 
@@ -24,9 +28,21 @@ def list_of(head: str) -> str:
     return "" if order is None else f"{'due' if order[0] else 'ready'}:{level_in(head)}"
 
 
+def places_of_group(head: str) -> tuple[str, ...]:
+    """Where a job with this header waits because it has a group; () without one."""
+    header = parse_header(head.encode("utf-8", "surrogateescape"))
+    group = header.group if header else ""
+    return ("heads", f"group:{group_text(group)}") if group else ()
+
+
 def _where(places: Places, own: bytes, member: bytes) -> list[str]:
     """The places in words, one for each time the job is there."""
-    found = [f"in list {name}" for name, times in places.lists.items() for _ in range(times)]
+    found = [
+        f"in {name if name.startswith(('heads', 'group:')) else f'list {name}'}"
+        for name, times in places.lists.items()
+        if name != TURN
+        for _ in range(times)
+    ]
     found += [f"held by {name}" for name, times in places.holders.items() for _ in range(times)]
     if places.dead:
         found.append("among the dead letters")
@@ -93,12 +109,26 @@ def diagnose_job(
             f"job {id!r} is {said}: it may run twice",
             "leave it in one place (dead, else held, else waiting, else scheduled)",
         )
-    if places.lists and list_of(header) not in places.lists:
+    waits = [name for name in places.lists if name != TURN]
+    belongs = places_of_group(header) or (list_of(header),)
+    if waits and waits[0] not in belongs:
         return finding(
             "order",
             "misfiled",
-            f"job {id!r} waits {said}, but belongs into {list_of(header)}",
+            f"job {id!r} waits {said}, but belongs into {' or '.join(belongs)}",
             "move it there, to its place",
+        )
+    if (
+        places_of_group(header)
+        and (waits == ["heads"] or places.holders)
+        and TURN not in places.lists
+    ):
+        return finding(
+            "groups",
+            "no-turn",
+            f"job {id!r} is {said}, but the turn of its group is not with it: two of the group may"
+            " run at a time",
+            "let it wait for its turn, unless it is held",
         )
     if places.stray is not None and member != own:
         return finding(

@@ -22,7 +22,8 @@ S = TypeVar("S")
 class Walk:
     """Reads one queue. `jobs`: elements that were read. `levels` and `names` are those that any key
     speaks of, `registered` the names of real consumers, `others` the rest. `highest`: the highest
-    position seen; `promoted`: whether one of the lists holds jobs that were due."""
+    position seen; `promoted`: whether one of the lists holds jobs that were due. `groups`: those
+    with jobs behind the first one, as in the names of keys."""
 
     def __init__(self, client: redis.Redis, keys: QueueKeys) -> None:
         self.client = client
@@ -30,6 +31,7 @@ class Walk:
         self.jobs = 0
         self.levels: set[int] = set()
         self.names: set[str] = set()
+        self.groups: set[str] = set()
         self.registered: set[str] = set()
         self.others: tuple[str, ...] = ()
         self.highest = 0
@@ -43,10 +45,12 @@ class Walk:
         """Levels and names, from all keys of the queue: those that no other key refers to are there
         too."""
         base = self.keys.base
-        for key in scan(self.client, self.keys.pattern("[rdhcw]*")):
+        for key in scan(self.client, self.keys.pattern("[rdhcwg]*")):
             kind, colon, name = key[len(base) :].partition(":")
             if kind in ("ready", "due") and name.isdigit():
                 self.levels.add(int(name))
+            elif kind == "group" and colon:
+                self.groups.add(name)
             elif kind in ("held", "consumer", "wake") and colon:
                 self.names.add(name)
         self.levels |= self.meta_levels()

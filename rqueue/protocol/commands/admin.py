@@ -111,9 +111,9 @@ def purge_dead(keys: QueueKeys, ids: Sequence[str]) -> ScriptCall[int]:
     return ScriptCall("purge_dead", keys.meta, ids, _read_count)
 
 
-def configure(keys: QueueKeys, options: Mapping[str, int]) -> ScriptCall[None]:
-    """Set options: priorities, max_deliveries, max_crashes, keep_ms, history_rows_max, and those
-    of policies, which the queue then takes on."""
+def configure(keys: QueueKeys, options: Mapping[str, int | str]) -> ScriptCall[None]:
+    """Set options: priorities, max_deliveries, max_crashes, keep_ms, history_rows_max, v, the stamp
+    of another kind, and those of policies, which the queue then takes on."""
     args: list[Arg] = []
     for name, value in options.items():
         args += (name, value)

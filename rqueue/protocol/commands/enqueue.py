@@ -11,7 +11,7 @@ from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import ttl
+from rqueue.protocol.policies import groups, ttl
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class Put(NamedTuple):
     priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
     absolute time instead, ms since the epoch. Both in the past: an ordinary enqueue (X-07).
     max_deliveries, max_crashes: 0 = the queue's. ttl_ms: how long from its enqueue it may be
-    delivered (Q-62); 0 = as long as the queue says.
+    delivered (Q-62); 0 = as long as the queue says. group: "" = none.
     """
 
     id: str
@@ -40,6 +40,7 @@ class Put(NamedTuple):
     max_deliveries: int = 0
     max_crashes: int = 0
     ttl_ms: int = 0
+    group: str = ""
 
     @property
     def terms(self) -> str:
@@ -100,7 +101,9 @@ def after_repeat(answer: T) -> T:
 
 
 def _call(keys: QueueKeys, runs: str, args: Sequence[Arg]) -> ScriptCall[Accepted]:
-    needs = (ttl.POLICY.name,) if "~" in runs else ()
+    needs: tuple[str, ...] = (ttl.POLICY.name,) if "~" in runs else ()
+    if "|" in runs:
+        needs += (groups.POLICY.name,)
     return ScriptCall("enqueue", keys.meta, args, _read, needs)
 
 

@@ -18,6 +18,8 @@ class Page(NamedTuple):
     now: int
     cursor: str
     jobs: list[Delivery]
+    blocked: int = 0
+    """How many of them, the last ones, wait behind others of their groups."""
 
 
 class Entry(NamedTuple):
@@ -41,7 +43,8 @@ class EntryPage(NamedTuple):
 class Counts(NamedTuple):
     """A queue in numbers. `parked`: of the scheduled, those that wait for a worker that knows their
     task. `levels`: level -> elements, cancelled ones that no head passed yet
-    included (`marked` of them in all); `ready` is exact. Times are ms, 0 = none."""
+    included (`marked` of them in all); `ready` is exact. `blocked`: those behind others of their
+    groups. Times are ms, 0 = none."""
 
     now: int
     meta: dict[str, str]
@@ -58,6 +61,7 @@ class Counts(NamedTuple):
     oldest_enqueued_ms: int
     next_due_ms: int
     parked: int
+    blocked: int = 0
 
 
 class Shown(NamedTuple):
@@ -99,7 +103,8 @@ def _pairs(flat: list[Any]) -> list[Delivery]:
 
 
 def _read_page(reply: Any) -> Page:
-    return Page(reply[0], text(reply[1]), _pairs(reply[2:]))
+    cursor, _, blocked = text(reply[1]).partition("#")
+    return Page(reply[0], cursor, _pairs(reply[2:]), int(blocked or 0))
 
 
 def _read_counts(reply: Any) -> Counts:
@@ -124,6 +129,7 @@ def _read_counts(reply: Any) -> Counts:
         oldest_enqueued_ms=oldest,
         next_due_ms=due,
         parked=parked,
+        blocked=int(facts.get("blocked", "0")),
     )
 
 

@@ -177,6 +177,15 @@ def repair_meta(
     return ScriptCall("repair_meta", keys.meta, args, _read_fields)
 
 
+def repair_group(
+    keys: QueueKeys, group: str, blocked: tuple[int, int] | None = None
+) -> ScriptCall[int]:
+    """Set right who has the turn of a group (escaped, as in names of keys; "" = none), or the
+    number of blocked jobs: (what it was, what it is to be). Answers how much was changed."""
+    was, becomes = ("", "") if blocked is None else (str(blocked[0]), str(blocked[1]))
+    return ScriptCall("repair_group", keys.meta, [raw_bytes(group), was, becomes], _read_count)
+
+
 def repair_leftovers(keys: QueueKeys, which: str, ids: Sequence[str]) -> ScriptCall[int]:
     """Drop what is noted of jobs that it is no longer true of; answers how many."""
     return ScriptCall("repair_leftovers", keys.meta, [which, *map(raw_bytes, ids)], _read_count)

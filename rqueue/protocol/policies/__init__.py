@@ -11,20 +11,30 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from rqueue.protocol.policies import levels, ttl
+from rqueue.protocol.policies import groups, levels, ttl
 from rqueue.protocol.policies.policy import Policy
 
-__all__ = ["PLAIN", "POLICIES", "SCHEMA", "Kind", "Policy", "UnknownPolicy"]
+__all__ = ["PLAIN", "POLICIES", "SCHEMA", "ExcludedPolicies", "Kind", "Policy", "UnknownPolicy"]
 
 SCHEMA = "1"
 """The version of the layout in Redis that all kinds share."""
 
-POLICIES: dict[str, Policy] = {policy.name: policy for policy in (ttl.POLICY, levels.POLICY)}
+POLICIES: dict[str, Policy] = {
+    policy.name: policy for policy in (ttl.POLICY, groups.POLICY, levels.POLICY)
+}
 """All policies, in the order in which their hooks are asked."""
 
 
 class UnknownPolicy(ValueError):
     """A stamp names a policy, or a revision of one, that this release does not have."""
+
+
+class ExcludedPolicies(ValueError):
+    """These two policies cannot be those of one queue."""
+
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"a queue has the policy {one} or the policy {other}, not both")
+        self.policies = one, other
 
 
 class Kind(NamedTuple):
@@ -36,11 +46,14 @@ class Kind(NamedTuple):
     def of(cls, names: Iterable[str]) -> Kind:
         """The kind with these policies; one that orders waiting jobs is added where none is named.
 
-        Raises `UnknownPolicy`.
+        Raises `UnknownPolicy` and `ExcludedPolicies`.
         """
         wanted = {*names, levels.POLICY.name}
         if unknown := sorted(wanted - POLICIES.keys()):
             raise UnknownPolicy(f"no policy {unknown[0]!r}; policies: {', '.join(POLICIES)}")
+        for name in sorted(wanted):
+            if excluded := wanted & {*POLICIES[name].excludes}:
+                raise ExcludedPolicies(name, min(excluded))
         return cls(tuple(name for name in POLICIES if name in wanted))
 
     @classmethod

@@ -9,12 +9,14 @@ class Policy(NamedTuple):
     """One policy of queues, the Python half of `lua/policies/<name>.lua`.
 
     revision: grows when what it stores is stored otherwise. options: its fields of `meta` that
-    people set -> the least and the greatest value.
+    people set -> the least and the greatest value. excludes: policies that cannot be in a kind with
+    it.
     """
 
     name: str
     revision: int = 1
     options: tuple[tuple[str, int, int], ...] = ()
+    excludes: tuple[str, ...] = ()
 
     @property
     def word(self) -> str:

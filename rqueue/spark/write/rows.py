@@ -15,7 +15,7 @@
 | `limit`, `soft_limit`, `keep` | seconds, or a duration as text | as in `rqueue.Options` |
 | `headers` | map of string, struct, or string: a JSON object | text for the job's code |
 | `labels` | like `headers` | small facts for listings and reports |
-| `group` | string | queues have no groups yet: null |
+| `group` | string | of the jobs of one group one is in flight at a time; null: none |
 | `id` | string | the job's id; another column where option `idColumn` names it |
 | `problem` | string | why the row is no job; null: it is one |
 
@@ -96,8 +96,8 @@ _TYPES: dict[str, tuple[type[st.DataType], ...]] = {
     "id": _TEXT,
     "problem": _TEXT,
 }
-_WHEN = ("level", "delay", "at", "max_deliveries", "max_crashes", "ttl")
-_TRAVELS = ("headers", "labels", "limit", "soft_limit", "keep", "group")
+_WHEN = ("level", "delay", "at", "max_deliveries", "max_crashes", "ttl", "group")
+_TRAVELS = ("headers", "labels", "limit", "soft_limit", "keep")
 
 MEMO_MAX = 10_000
 """Different levels and due times of rows that are remembered as the queue takes them."""
@@ -326,6 +326,7 @@ def _terms(
     max_deliveries: int | None,
     max_crashes: int | None,
     ttl: Any,
+    group: str | None,
 ) -> str:
     if level is not None and not 0 <= level <= 9:
         raise ConfigError("level", f"{level} is no whole number from 0 to 9")
@@ -345,15 +346,14 @@ def _terms(
         max_deliveries=max_deliveries or None,
         max_crashes=max_crashes or None,
         ttl=_seconds(ttl, "ttl"),
+        group=group,
     )
     return terms_of(options)
 
 
 def _opts(
-    headers: Any, labels: Any, limit: Any, soft_limit: Any, keep: Any, group: Any
+    headers: Any, labels: Any, limit: Any, soft_limit: Any, keep: Any
 ) -> dict[str, Any] | None:
-    if group is not None:
-        raise ValueError("group: queues have no groups yet; leave it null")
     if headers is labels is limit is soft_limit is keep is None:
         return None
     return Options(

@@ -10,7 +10,7 @@ from typing import Any
 from orjson import loads
 
 from rqueue.model.history_batch import pack, pack_single
-from rqueue.model.job import EPOCH_MS
+from rqueue.model.job import EPOCH_MS, parse_header
 from rqueue.model.labels import ALL, labels_of, may_have_labels
 
 Row = tuple[Any, ...]
@@ -143,6 +143,10 @@ def _fields(heads: Sequence[bytes]) -> list[int] | None:
 
 def _headers(columns: dict[str, Any], heads: Sequence[bytes]) -> None:
     """The columns of headers that are not all short. One that cannot be read says nothing."""
+    if any(b"|" in head for head in heads):
+        groups = [parse_header(head) for head in heads]
+        columns["group"] = [header.group if header else "" for header in groups]
+        heads = [head.partition(b"|")[0] for head in heads]
     if _READABLE.fullmatch(heads[0]):
         rest = heads[0].split(b",", 2)[2]
         end = b"," + rest

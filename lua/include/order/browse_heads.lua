@@ -1,0 +1,73 @@
+--- @include "schedule/member"
+
+--- Pages of what waits beside the lists: the ready heads, and then, group by group, what waits behind others.
+
+local BROWSE_PAGES, BROWSE_GROUPS = 20, 64
+
+--- The jobs of these members, but for those that are gone, into `out`.
+local function browse_heads_members(base, members, out)
+  if #members == 0 then return end
+  local ids = {}
+  for i, member in ipairs(members) do ids[i] = string.sub(member, MEMBER_PREFIX + 1) end
+  for i, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(ids))) do
+    if value then
+      out[#out + 1] = ids[i]
+      out[#out + 1] = value
+    end
+  end
+end
+
+local function browse_heads_position(member)
+  return tonumber(string.sub(member, 3, MEMBER_PREFIX))
+end
+
+--- `cursor`: of the page before; `parts`: of the one after this.
+local function browse_heads(base, heads, cursor, limit, out, parts)
+  local score, position = string.match(cursor, 'o(%d+)%.(%d+)')
+  local skip, last = tonumber(position) or -1, nil
+  local members = {}
+  for page = 0, BROWSE_PAGES - 1 do
+    local room = limit - #out / 2 - #members
+    if room <= 0 then break end
+    local some = redis.call('ZRANGEBYSCORE', heads, score or '-inf', '+inf', 'WITHSCORES', 'LIMIT', page * limit, limit)
+    for i = 1, #some, 2 do
+      -- at the same instant positions decide
+      if #members < limit - #out / 2 and not (some[i + 1] == score and browse_heads_position(some[i]) <= skip) then
+        members[#members + 1] = some[i]
+        last = { some[i + 1], browse_heads_position(some[i]) }
+      end
+    end
+    if #some < 2 * limit then break end
+  end
+  browse_heads_members(base, members, out)
+  if last then
+    parts[#parts + 1] = string.format('o%d.%d', last[1], last[2])
+  elseif score then
+    parts[#parts + 1] = 'o' .. score .. '.' .. position
+  end
+end
+
+local function browse_heads_behind(base, cursor, limit, out, parts)
+  local position, group = string.match(cursor, 'b(%d+)%.([^,]*)')
+  for _ = 1, BROWSE_GROUPS do
+    local room = limit - #out / 2
+    if room <= 0 then break end
+    local next_ = redis.call('ZRANGEBYLEX', base .. 'blocked', group and '[' .. group or '-', '+', 'LIMIT', 0, 1)[1]
+    if next_ and next_ == group then
+      -- what is behind the last one shown, if anything
+      local members = redis.call('ZRANGEBYSCORE', base .. 'group:' .. next_, '(' .. position, '+inf', 'LIMIT', 0, room)
+      browse_heads_members(base, members, out)
+      if #members > 0 then position = browse_heads_position(members[#members]) end
+      if #members < room then
+        next_ = redis.call('ZRANGEBYLEX', base .. 'blocked', '(' .. group, '+', 'LIMIT', 0, 1)[1]
+        if not next_ then break end
+        group, position = next_, 0
+      end
+    elseif next_ then
+      group, position = next_, 0
+    else
+      break
+    end
+  end
+  if group then parts[#parts + 1] = string.format('b%d.', position) .. group end
+end

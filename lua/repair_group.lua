@@ -1,0 +1,46 @@
+--- Set a group right: its turn, and whether somebody is known to wait behind it; or the number of those that wait behind
+--- others.
+--- KEYS: meta, guard
+--- ARGV: group, was, blocked
+---   group: escaped, as in the names of keys; "" = only the number
+---   was, blocked: the number of blocked jobs becomes `blocked` if it still is `was`; both "" = leave it
+--- REPLY: {now, how much was changed}
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "held/scan"
+--- @include "consumer/notify"
+--- @hooks repair
+
+local meta = KEYS[1]
+local group = ARGV[1]
+local was = ARGV[2]
+local blocked = ARGV[3]
+
+local base = string.sub(meta, 1, -5)
+local queue, failure = queue_open(base)
+if not queue then return failure end
+if string.find(blocked, '%D') or string.find(group, '[^%w%%_-]') then
+  return redis.error_reply('BADARGS repair_group: an escaped group, and a number of jobs')
+end
+
+failure = sound_fault(base, queue.levels) or sound_type(base, 'group:' .. group, 'zset')
+if failure then return failure end
+
+local changed = 0
+if blocked ~= '' and was ~= blocked and (redis.call('HGET', meta, 'blocked') or '0') == was then
+  redis.call('HSET', meta, 'blocked', blocked)
+  changed = 1
+end
+if group ~= '' then
+  local function held(id)
+    return held_scan_holder(base, id)
+  end
+  local some = nil
+  --- @each some = repair(base, queue, group, held)
+  changed = changed + (some or 0)
+  if (queue.opened or 0) > 0 and not queue.paused then
+    consumer_notify(base, queue.now, queue.opened, queue.timer, queue.ranked)
+  end
+end
+return { queue.now, changed }

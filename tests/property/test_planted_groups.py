@@ -1,0 +1,141 @@
+"""Tests of the test: faults planted in the policy of groups, and where it is asked, are found."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from hypothesis.stateful import run_state_machine_as_test
+
+from rqueue.protocol.policies import Kind
+from rqueue.protocol.scripts import Scripts
+from tests.property.machine import Machine
+from tests.property.sources import changed, frozen
+from tests.property.test_planted import (
+    PULL,
+    SEARCH,
+    Fault,
+    begin,
+    by_name,
+    make,
+    pass_time,
+    play,
+)
+
+POLICY = "policies/groups.lua"
+
+
+def delayed(ms: int) -> tuple[str, dict[str, Any]]:
+    """A job of the group "a"."""
+    return "enqueue", {"jobs": [(4, ms, 0, 0, 1)], "immediate": False, "names": ["a"]}
+
+
+FAULTS = [
+    Fault(
+        "two of a group have the turn",
+        POLICY,
+        "    if not turn then\n",
+        "    if true then\n",
+    ),
+    Fault(
+        "the turn goes to the one that came last",
+        POLICY,
+        "next_ = call('ZPOPMIN', key)",
+        "next_ = call('ZPOPMAX', key)",
+    ),
+    Fault(
+        "who waits is not told of the next of a group",
+        "settle.lua",
+        "ready = ready + (queue.opened or 0)",
+        "",
+    ),
+    Fault(
+        "a group that is busy has its next job delivered directly",
+        POLICY,
+        "return group and redis.call('HEXISTS', base .. 'groups', group) == 1 or nil",
+        "return nil",
+    ),
+    Fault(
+        "a job that was delivered directly has no turn",
+        POLICY,
+        "if group then redis.call('HSET', base .. 'groups', group, job.id) end",
+        "",
+    ),
+    Fault(
+        "a cancelled job keeps its turn",
+        "cancel.lua",
+        "--- @each pass(base, queue, { job })",
+        "",
+    ),
+    Fault(
+        "a dead letter keeps its turn",
+        "include/finish/unfinished.lua",
+        "    batch.gone[#batch.gone + 1] = job\n    --- @end\n    if verb",
+        "    --- @end\n    if verb",
+    ),
+    Fault(
+        "a retry at the tail does not let its group pass",
+        "include/finish/moved.lua",
+        "for _, job in ipairs(moved) do gone[#gone + 1] = job end",
+        "",
+    ),
+    Fault(
+        "the lists go before the heads of groups",
+        "include/pull/merge.lua",
+        "if place then take_heads(",
+        "if false then take_heads(",
+    ),
+    Fault(
+        "nobody knows of the jobs in ready heads",
+        "include/order/waiting.lua",
+        "total = total + redis.call('ZCARD', heads)",
+        "",
+    ),
+    Fault(
+        "a purge forgets whom it lets pass",
+        "include/finish/end.lua",
+        "--- @each pass(base, queue, gone)",
+        "",
+    ),
+    Fault(
+        "a group that does not wait stays known",
+        POLICY,
+        "if redis.call('EXISTS', keys[i]) == 0 then redis",
+        "if false then redis",
+    ),
+    Fault(
+        "of two that are due together the wrong one has the turn",
+        POLICY,
+        "if not sorted then table.sort(mine, groups_by_position) end",
+        "",
+        (begin((1, 0)), delayed(3000), delayed(800), pass_time(4000), PULL),
+    ),
+]
+
+
+SEARCHED = [fault for fault in FAULTS if not fault.steps]
+PLAYED = [fault for fault in FAULTS if fault.steps]
+
+
+def grouped(client: redis.Redis, scripts: Scripts) -> type[Machine]:
+    machine = make(client, scripts)
+    machine.kinds = [Kind.of(["groups"])]
+    return machine
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("fault", SEARCHED, ids=by_name)
+def test_the_search_finds(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
+    scripts = frozen(tmp_path)
+    changed(tmp_path, fault.file, fault.right, fault.wrong)
+    with pytest.raises((AssertionError, redis.ResponseError)):
+        run_state_machine_as_test(grouped(client, scripts), settings=SEARCH)
+
+
+@pytest.mark.parametrize("fault", PLAYED, ids=by_name)
+def test_the_checks_find(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
+    scripts = frozen(tmp_path)
+    play(grouped(client, scripts)(), fault)
+    changed(tmp_path, fault.file, fault.right, fault.wrong)
+    with pytest.raises(AssertionError):
+        play(grouped(client, Scripts(tmp_path / "lua"))(), fault)

@@ -212,7 +212,7 @@ class Machine(RuleBasedStateMachine):
         self.step()
         job = self.world.jobs[-1 - pick % len(self.world.jobs)]
         said = execute(self.client, commands.cancel(self.keys(job), job.id, held=held))
-        job.cancelled |= said in ("cancelled", "revoked", "held") and (said != "held" or held)
+        job.cancelled |= said in ("ready", "scheduled", "held") and (said != "held" or held)
 
     @rule(pick=some)
     def pause_or_resume(self, pick: int) -> None:

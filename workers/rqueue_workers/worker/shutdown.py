@@ -17,12 +17,17 @@ from rqueue_workers.status_page import CONTINUE, DRAIN, STOP, StatusPage
 _PR_SET_PDEATHSIG = 1
 
 
+SURE = 0.6
+"""The part of a lease that is left for sure when its supervisor dies, but for the time that it
+takes to release what still runs: the last renewal was 0.3 of it ago at most."""
+
+
 class Stop:
     """What the process is asked. `level`: CONTINUE, DRAIN, STOP; `deadline`: monotonic time by
     which jobs that run are to be done. `fd` becomes readable when something happens.
 
-    drain, lease: seconds that running jobs get; the second ones where the supervisor is gone, and
-    nobody renews the leases any more.
+    drain, lease: seconds that running jobs get; the second ones at most where the supervisor is
+    gone, and nobody renews the leases any more.
     """
 
     def __init__(self, page: StatusPage, drain: float, lease: float, parent: int) -> None:
@@ -68,7 +73,7 @@ class Stop:
             if not self._orphaned:
                 self._orphaned = True
                 self.ask(DRAIN)
-                self.deadline = min(self.deadline, monotonic() + self._lease)
+                self.deadline = min(self.deadline, monotonic() + self._lease * SURE)
         elif self._page.asked > self.level:
             self.ask(self._page.asked)
 

@@ -24,6 +24,7 @@ from rqueue.protocol.commands import (
     clock,
     consumer_checks,
     consumer_rows,
+    group_notes,
     history,
     job_notes,
     places,
@@ -66,6 +67,10 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.hset(keys.parked, mapping={"j1": "why", odd: "?"})
     client.zadd(keys.dead, {"j1": 6000.0})
     client.zadd(keys.expiring, {"j1": 9100})
+    client.hset(keys.groups, mapping={"g1": "j1", odd: odd})
+    client.zadd(keys.group("g1"), {"m5": 5, "m6": 6})
+    client.zadd(keys.blocked, {"g1": 0})
+    client.zadd(keys.heads, {"m7": 0})
     client.zadd(keys.scheduled, {"m1": 7000, "m2": 8000})
     client.rpush(keys.ready(4), "j1", odd, "j3")
     client.rpush(keys.due(4), "j4")
@@ -155,6 +160,29 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         "expiries": [Sample(job_notes.expiries(keys, ["j1", "j9"]), [9100.0, None])],
         "expiry_page": [
             Sample(job_notes.expiry_page(keys, count=9), job_notes.ExpiryPage(0, {"j1": 9100.0}))
+        ],
+        "group_state": [
+            Sample(group_notes.group_state(keys, "g1"), group_notes.GroupState("j1", 2, True)),
+            Sample(group_notes.group_state(keys, ODD), group_notes.GroupState(ODD, 0, False)),
+            Sample(group_notes.group_state(empty, "g1"), group_notes.GroupState(None, 0, False)),
+        ],
+        "turns_page": [
+            Sample(
+                group_notes.turns_page(keys, count=9),
+                group_notes.TurnsPage(0, {"g1": "j1", ODD: ODD}),
+            )
+        ],
+        "turns_of": [
+            Sample(group_notes.turns_of(keys, ["g1", "g9", ODD]), ["j1", None, ODD]),
+            Sample(group_notes.turns_of(keys, []), []),
+        ],
+        "groups_known": [
+            Sample(group_notes.groups_known(keys), ["g1"]),
+            Sample(group_notes.groups_known(empty), []),
+        ],
+        "group_sizes": [
+            Sample(group_notes.group_sizes(keys, ["g1", "g9"]), 2),
+            Sample(group_notes.group_sizes(keys, ["g1"], heads=True), 3),
         ],
         "place_sizes": [
             Sample(places.place_sizes(keys, [4, 5], ["c1", "c9"]), places.PlaceSizes(2, 9))

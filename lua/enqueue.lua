@@ -103,8 +103,27 @@ if how == '1' and not taker then
   return redis.error_reply('NOCONSUMER no consumer waits with credit for this job')
 end
 
+if waiters[1] and (not taker or taker.name == timer) or row[8] then
+  --- @include "enqueue/sound"
+  fault = enqueue_sound(base, taker and {} or { unpack(waiters, 1, accepted) },
+    { timer = timer, ranked = ranked, browsing = row[8] })
+  if fault then return fault end
+end
+
+--- @if overdue
+-- a queue that nobody serves is swept by who enqueues; a key of another type is met here, where nothing is changed yet
+local overdue
+if plan then
+  --- @each overdue = overdue(base, now)
+end
+if overdue then
+  --- @include "queue/sound"
+  fault = sound_fault(base, levels)
+  if fault then return fault end
+end
+--- @end
 local position = redis.call('HINCRBY', meta, 'seq', accepted) - accepted
-local stored, lists, scheduled, ready = {}, nil, nil, accepted
+local before, stored, lists, scheduled, ready = position, {}, nil, nil, accepted
 if plan then
   --- @include "enqueue/batch_terms"
   lists, scheduled, ready = batch_terms_lay_out(plan, ids, position, now, stored, ARGV, FIRST)
@@ -121,28 +140,40 @@ else
   end
   lists = { [4] = waiting }
 end
-if not taker then
+
+-- what may meet a key of another type comes first, and is undone where it does; all other keys were looked at
+local pushed, watch = {}, nil
+if taker then
+  fault = give(base, now, taker, timer, stored[1], stored[2])
+else
   for level, waiting in pairs(lists) do
-    local pushed = #waiting == 0 or redis.pcall('RPUSH', base .. 'ready:' .. level, unpack(waiting))
-    if type(pushed) == 'table' then
-      --- @include "queue/sound"
-      -- that key is no list: as if nothing had been
-      for earlier, some in pairs(lists) do
-        if earlier == level then break end
-        redis.call('LTRIM', base .. 'ready:' .. earlier, 0, -#some - 1)
-      end
-      redis.call('HINCRBY', meta, 'seq', -accepted)
-      return sound_type(base, 'ready:' .. level, 'list') or pushed
+    local length = #waiting == 0 or redis.pcall('RPUSH', base .. 'ready:' .. level, unpack(waiting))
+    if type(length) == 'table' then
+      fault = length
+      break
     end
+    pushed[level] = #waiting
   end
 end
+if scheduled and not fault then
+  --- @include "schedule/add"
+  local added, failure = pcall(schedule_add, base, scheduled)
+  if not added then fault = failure end
+  watch = schedule_add_watch
+end
+if fault then
+  for level, count in pairs(pushed) do redis.call('LTRIM', base .. 'ready:' .. level, 0, -count - 1) end
+  if before > 0 then redis.call('HINCRBY', meta, 'seq', -accepted) else redis.call('HDEL', meta, 'seq') end
+  --- @include "queue/refused"
+  return refused_reply(fault)
+end
+
 redis.call('HSET', base .. 'jobs', unpack(stored))
 if not row[1] or joins then schema_stamp(meta) end
 if ready > 0 and (plan or levels ~= '4') then
   --- @include "order/levels"
   levels_use(meta, levels, lists)
 end
-
 --- @if shelf
 if plan and plan.placed then
   if taker then
@@ -154,17 +185,11 @@ if plan and plan.placed then
   end
 end
 --- @end
-if taker then
-  give(base, now, taker, timer, stored[1], stored[2])
-elseif waiters[1] and ready > 0 then
+if waiters[1] and ready > 0 and not taker then
   --- @include "consumer/notify"
   consumer_notify(base, now, ready, timer, ranked)
 end
-if scheduled then
-  --- @include "schedule/add"
-  schedule_add(base, scheduled)
-  if not paused then schedule_add_watch(base, now, scheduled.soonest, timer) end
-end
+if scheduled and not paused then watch(base, now, scheduled.soonest, timer) end
 if row[8] then
   --- @include "consumer/browsers"
   browsers_tell(base)
@@ -176,11 +201,6 @@ if plan and not taker then
 end
 --- @end
 --- @if overdue
--- a queue that nobody serves is swept by who enqueues
-local overdue
-if plan then
-  --- @each overdue = overdue(base, now)
-end
 if overdue then
   --- @include "queue/open"
   --- @each upkeep(base, queue_open(base))

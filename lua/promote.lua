@@ -56,6 +56,6 @@ for i = count, 1, -1 do
   end
 end
 if queue.paused then return { queue.now, count } end
-local promoted, gone = promote_due(base, queue, PROMOTE_MAX)
+local promoted, gone = promote_due(base, queue, promote_members(base, queue.now, PROMOTE_MAX))
 if promoted > 0 then consumer_notify(base, queue.now, promoted, queue.timer, queue.ranked) end
 return { queue.now, math.max(count - gone, promoted) }

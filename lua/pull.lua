@@ -52,11 +52,18 @@ if from then
   if #ids == RECALL_MAX and ids[RECALL_MAX] ~= behind then
     return { queue.now, me.state, -1, {}, behind, unpack(reply) }
   end
+  --- @include "queue/sound"
+  failure = sound_fault(base, queue.levels, { consumer })
+  if failure then return failure end
   -- what was delivered directly and not read is part of this reply, or of an earlier page
   redis.call('DEL', base .. 'wake:' .. consumer)
 end
 window_grant(base, me, jobs, bytes)
 local taken, timer = pull_jobs(base, queue, me)
+if not taken then
+  --- @include "queue/refused"
+  return refused_reply(timer)
+end
 window_account(base, me, #taken > 0)
 for _, part in ipairs(taken) do reply[#reply + 1] = part end
 return { queue.now, me.state, timer, {}, behind, unpack(reply) }

@@ -60,15 +60,18 @@ else
     return redis.error_reply('BADARGS settle: window, bytes and rows are numbers')
   end
   local said
-  said, failure = outcomes_read(base, groups, ARGV, FIRST)
+  said, failure = outcomes_read(base, queue, me, groups, ARGV, FIRST)
   if failure then return failure end
-  freed = outcomes_take(base, me, said, freed)
-  outcomes_end(base, queue, said, ARGV)
-  if said.fates then
-    ready = said.finish_unfinished(base, queue, me, said, batch, rows)
-  else
-    history_batch(base, queue, batch, rows, said)
+  queue.turns = records_due(queue)
+  if said.fates or queue.turns or not queue.quiet then
+    --- @include "settle/sound"
+    failure = settle_sound(base, queue, said, tonumber(jobs) < 0)
+    if failure then return failure end
   end
+  freed, failure = outcomes_take(base, queue, me, said, freed)
+  failure = failure or outcomes_end(base, queue, me, said, ARGV, batch, rows)
+  if failure then return failure end
+  if said.fates then ready = said.finish_unfinished(base, queue, me, said, batch, rows) end
   if me.bytes > 0 then me.held_bytes = me.held_bytes - freed end
   stale, wrote = said.stale, said.total > 0
 end
@@ -87,5 +90,12 @@ if tonumber(jobs) < 0 then
 end
 window_grant(base, me, jobs, bytes)
 local taken, timer, behind = pull_jobs(base, queue, me)
+if not taken then
+  --- @include "queue/refused"
+  if not wrote then return refused_reply(timer) end
+  -- what is settled stays so: the pull that follows is refused, and says why
+  window_account(base, me, wrote)
+  return { queue.now, 'notified', -1, stale, '' }
+end
 window_account(base, me, wrote or #taken > 0)
 return { queue.now, me.state, timer, stale, behind, unpack(taken) }

@@ -318,8 +318,7 @@ class QueueDamaged(QueueError):
 
     `key` names it ("" where it was not found again), `found` and `expected` say what is there and
     what belongs there (types as Redis's TYPE says them; "" where it is a value that is wrong).
-    `outcome_unknown`: the step may have been carried out in part, and what it accepted may be
-    stored; a repair puts that into order, and it may be sent again. False: nothing was changed.
+    Nothing was changed.
     """
 
     def __init__(
@@ -330,20 +329,17 @@ class QueueDamaged(QueueError):
         expected: str = "",
         *,
         problem: str = "",
-        outcome_unknown: bool = False,
     ) -> None:
         if found:
             problem = f"the key {key} is a {found}, where rqueue keeps a {expected}"
-        done = "what was asked may be done in part" if outcome_unknown else "nothing was changed"
         super().__init__(
-            f"queue '{queue}' is damaged: {problem}; {done}. Something that is not rqueue wrote it:"
-            f" 'rqueue doctor {queue} --repair' moves the key away and mends the queue",
+            f"queue '{queue}' is damaged: {problem}; nothing was changed. Something that is not"
+            f" rqueue wrote it: 'rqueue doctor {queue} --repair' moves the key away and mends the queue",
             queue=queue,
         )
         self.key = key
         self.found = found
         self.expected = expected
-        self.outcome_unknown = outcome_unknown
 
 
 class NoConsumer(QueueError):

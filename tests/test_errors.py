@@ -29,7 +29,7 @@ EXAMPLES: list[RQueueError] = [
     errors.QueueError("no", queue="q"),
     errors.UnknownQueue("q"),
     errors.UnknownJob("j", queue="q"),
-    errors.QueueDamaged("q", "rqueue:{q}:dead", "string", "zset", outcome_unknown=True),
+    errors.QueueDamaged("q", "rqueue:{q}:dead", "string", "zset"),
     errors.NoConsumer("q", "j"),
     errors.BufferFull("q", 10, 1.5),
     errors.BufferClosed("q"),

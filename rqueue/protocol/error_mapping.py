@@ -279,17 +279,14 @@ def is_wrong_type(error: Exception) -> bool:
     return _said(error)[0] == "WRONGTYPE"
 
 
-def damaged(
-    queue: str, base: str, wrong: Sequence[tuple[str, str, str]], *, half_done: bool = False
-) -> errors.QueueDamaged:
+def damaged(queue: str, base: str, wrong: Sequence[tuple[str, str, str]]) -> errors.QueueDamaged:
     """The error of a step that met a key of a wrong type. base: the prefix of the queue's keys;
-    wrong: such keys, without it, with the type that was found and the one that is expected.
-    half_done: whether the step may have written before."""
+    wrong: such keys, without it, with the type that was found and the one that is expected."""
     if not wrong:
         problem = "one of its keys is of another type than rqueue keeps there"
-        return errors.QueueDamaged(queue, problem=problem, outcome_unknown=half_done)
+        return errors.QueueDamaged(queue, problem=problem)
     key, found, expected = sorted(wrong)[0]
-    return errors.QueueDamaged(queue, base + key, found, expected, outcome_unknown=half_done)
+    return errors.QueueDamaged(queue, base + key, found, expected)
 
 
 _WRONG_TYPE = re.compile(r"the key (.+) is a (\w+), where rqueue keeps a (\w+)\. ", re.DOTALL)

@@ -25,7 +25,7 @@ from rqueue.protocol.error_mapping import damaged, is_wrong_type, translate
 from rqueue.protocol.keys import queue_of
 from rqueue.protocol.policies import PLAIN, ExcludedPolicies, Kind, UnknownPolicy
 
-__all__ = ["UNCHECKED", "Exchange"]
+__all__ = ["Exchange"]
 
 R = TypeVar("R")
 
@@ -37,10 +37,6 @@ made anew, each script says so before it writes, and the other one is sent."""
 _KINDS_MOST = 3
 """How often one call is sent again because the queue is of another kind: it may be changed just
 then."""
-
-UNCHECKED = frozenset({"enqueue", "pull", "settle"})
-"""What each job takes has no time to ask for the types of keys before its first write: where it
-meets a wrong one it may be half done. All other steps look first."""
 
 
 class Exchange(Generic[R]):
@@ -153,6 +149,4 @@ class Exchange(Generic[R]):
 
     def _damaged(self, reply: Any) -> QueueDamaged:
         wrong = types_met_by(self.call).read(reply)
-        return damaged(
-            self._queue, self.call.key[:-4], wrong, half_done=self.call.script in UNCHECKED
-        )
+        return damaged(self._queue, self.call.key[:-4], wrong)

@@ -202,8 +202,7 @@ def kind_of(action: Callable[[], object]) -> type[BaseException]:
     try:
         found = action()
     except Exception as error:
-        half_done = isinstance(error, errors.QueueDamaged)
-        assert half_done or getattr(error, "outcome_unknown", False) is False
+        assert getattr(error, "outcome_unknown", False) is False
         return type(error)
     raise AssertionError(f"nothing was raised, but returned: {found!r}")
 
@@ -212,8 +211,7 @@ async def akind_of(action: Callable[[], Any]) -> type[BaseException]:
     try:
         found = await action()
     except Exception as error:
-        half_done = isinstance(error, errors.QueueDamaged)
-        assert half_done or getattr(error, "outcome_unknown", False) is False
+        assert getattr(error, "outcome_unknown", False) is False
         return type(error)
     raise AssertionError(f"nothing was raised, but returned: {found!r}")
 

@@ -18,7 +18,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.protocol.exchange import UNCHECKED
 from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
 from tests.damage.damages import Damage, apply, damages
 from tests.damage.steps import MAKERS, changed, changes
@@ -32,11 +31,6 @@ from tests.support.snapshot import Snapshot, take_snapshot
 THOROUGH = "RQUEUE_FUZZ" in os.environ
 EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", "120"))
 """For each script."""
-
-EVERY_JOB = UNCHECKED
-"""What each job takes has no time to ask for the types of keys: a key of another type is found by
-the command that meets it, and what is half done then is the subject of test_half_done.py. Of all
-else that may be wrong these scripts are asked the same."""
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +96,6 @@ def search(
     )
     @given(st.data(), st.sampled_from(sorted(worlds)), st.lists(damages, max_size=3), changes)
     def tries(data: st.DataObject, which: str, some: list[Damage], change: Any) -> None:
-        if name in EVERY_JOB:
-            some = [one for one in some if not one.mistakes]
         call = changed(MAKERS[name](worlds[which], data.draw), change)
         found = wrong(worlds[which], call, some, lua)
         told(found, f"{which}: {name} {call.args} where {[one.says for one in some]}")

@@ -2,13 +2,40 @@
 
 --- What a pull says about its own consumer.
 
---- Where the pull leaves its consumer. A wake-up that it has not read is answered by this very pull. `held_bytes`: its
---- account, where that may have changed and the consumer moves.
+--- Where the pull leaves its consumer, whose hash was read before. A wake-up that it has not read is answered by this
+--- very pull. `held_bytes`: its account, where that may have changed and the consumer moves. Raises an error where
+--- something else has written one of the lists: nothing is changed then.
 local function consumer_state_set(base, queue, consumer, to, held_bytes)
-  local from = consumer.state
+  local from, name = consumer.state, consumer.name
   if to == from and to ~= 'interested' and to ~= 'notified' then return end
-  if from == 'notified' and to ~= 'notified' then redis.call('LREM', base .. 'wake:' .. consumer.name, 0, 'w') end
-  consumer_lists_move(base, queue.now, consumer.name, from, to, consumer.priority, held_bytes)
+  local list, turn, moved = base .. to, nil, nil
+  if to == 'interested' then
+    turn = count_up(base .. 'meta', 'turn', 1)
+    local rank = tonumber(consumer.priority) or 0
+    moved = redis.pcall('ZADD', list, turn - (rank == rank and rank or 0) * 68719476736, name)
+  elseif to == 'notified' then
+    moved = redis.pcall('ZADD', list, queue.now + NOTIFIED_MS, name)
+  else
+    moved = redis.pcall('SADD', list, name)
+  end
+  local added, unread = moved, nil
+  if from == 'notified' and to ~= from and type(moved) ~= 'table' then
+    moved = redis.pcall('LREM', base .. 'wake:' .. name, 0, 'w')
+    unread = moved
+  end
+  if from and from ~= '' and to ~= from and type(moved) ~= 'table' then
+    moved = redis.pcall((from == 'interested' or from == 'notified') and 'ZREM' or 'SREM', base .. from, name)
+  end
+  if type(moved) == 'table' then
+    --- @include "consumer/state_undone"
+    state_undone(base, name, to, { turn = turn, added = added, unread = unread })
+    error(moved)
+  end
+  if held_bytes then
+    redis.call('HSET', base .. 'consumer:' .. name, 'state', to, 'held_bytes', held_bytes)
+  else
+    redis.call('HSET', base .. 'consumer:' .. name, 'state', to)
+  end
   consumer.state = to
 end
 

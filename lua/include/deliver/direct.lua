@@ -28,17 +28,17 @@ local function deliver_direct_consumer(base, now, levels, ranked, waiters, size)
     local held = redis.call('LLEN', base .. 'held:' .. name)
     local jobs, bytes = tonumber(row[2]) or 0, tonumber(row[3]) or 0
     if jobs > held and (bytes == 0 or held == 0 or (tonumber(row[4]) or 0) + size <= bytes) then
-      return { name = name, priority = row[1], jobs = row[2], bytes = bytes, held = held,
-        held_bytes = tonumber(row[4]) or 0 }
+      return { name = name, jobs = row[2], bytes = bytes, held = held, held_bytes = tonumber(row[4]) or 0 }
     end
   end
   return nil
 end
 
---- Deliver it to the `taker` that was found.
+--- Deliver it to the `taker` that was found. Returns an error reply where that fails: nothing is changed then.
 local function deliver_direct(base, now, taker, timer, id, value)
   local account
   if taker.bytes > 0 then account = string.format('%d', (taker.held > 0 and taker.held_bytes or 0) + #value) end
-  deliver_assign(base, now, taker.name, taker.priority, taker.jobs, account, id, value)
+  local fault = deliver_assign(base, now, taker.name, taker.jobs, account, id, value)
+  if fault then return fault end
   if taker.name == timer then consumer_wake_timer(base, now) end
 end

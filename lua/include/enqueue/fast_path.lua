@@ -14,28 +14,30 @@ local function enqueue_fast_path(base, now, taker, timer, id, envelope)
     if taker == timer or redis.call('EXISTS', base .. 'ready:4', base .. 'due:4', base .. 'scheduled') > 0 then
       return nil
     end
-    window = redis.call('HMGET', base .. 'consumer:' .. taker, 'jobs', 'bytes', 'priority', 'held_bytes')
+    window = redis.call('HMGET', base .. 'consumer:' .. taker, 'jobs', 'bytes', 'held_bytes')
     -- who waits has room for a job; where bytes count too, and there are some, they are added up elsewhere
-    if not window[1] or window[2] ~= '0' and (window[4] or '0') ~= '0' then return nil end
+    if not window[1] or window[2] ~= '0' and (window[3] or '0') ~= '0' then return nil end
   end
   local value = string.format('%d,%d;', redis.call('HINCRBY', base .. 'meta', 'seq', '1'), now - EPOCH) .. envelope
-  if redis.call('HSETNX', base .. 'jobs', id, value) == 0 then
-    -- a live job has this id, and the position is not taken
+  local stored = redis.pcall('HSETNX', base .. 'jobs', id, value)
+  if stored ~= 1 then
+    -- a live job has this id, or that key is no hash: the position is not taken
     redis.call('HINCRBY', base .. 'meta', 'seq', '-1')
-    return { now, 0, { 0 }, '' }
+    return stored == 0 and { now, 0, { 0 }, '' } or stored
   end
-  if not taker then
+  local fault
+  if taker then
+    --- @include "deliver/assign"
+    fault = deliver_assign(base, now, taker, window[1], window[2] ~= '0' and string.format('%d', #value), id, value)
+  else
     local pushed = redis.pcall('RPUSH', base .. 'ready:4', id)
-    if type(pushed) == 'table' then
-      --- @include "queue/sound"
-      -- that key is no list: as if nothing had been
-      redis.call('HDEL', base .. 'jobs', id)
-      redis.call('HINCRBY', base .. 'meta', 'seq', '-1')
-      return sound_type(base, 'ready:4', 'list') or pushed
-    end
-    return { now, 1, {}, '' }
+    fault = type(pushed) == 'table' and pushed
   end
-  --- @include "deliver/assign"
-  deliver_assign(base, now, taker, window[3], window[1], window[2] ~= '0' and string.format('%d', #value), id, value)
-  return { now, 1, {}, taker }
+  if fault then
+    -- one of their keys is of another type: as if nothing had been
+    redis.call('HDEL', base .. 'jobs', id)
+    redis.call('HINCRBY', base .. 'meta', 'seq', '-1')
+    return fault
+  end
+  return { now, 1, {}, taker or '' }
 end

@@ -32,18 +32,18 @@ local function history_batch_trim(base, rows, max)
   end
 end
 
---- The rows of a settle call, `count` as text, and its jobs that are done. `said.refused`: indices of rows of stale
---- jobs.
-local function history_batch(base, queue, batch, count, said)
+--- The rows of a settle call, `count` as text; `refused`: indices of rows of stale jobs. Returns the entry's id, or an
+--- error reply.
+local function history_batch_add(base, batch, count, refused)
+  if refused ~= '' then return redis.pcall('XADD', base .. 'history', '*', 'n', count, 'b', batch, 'r', refused) end
+  return redis.pcall('XADD', base .. 'history', '*', 'n', count, 'b', batch)
+end
+
+--- Count them, and the jobs of the call that are done.
+local function history_batch_count(base, queue, count, said)
   if said.gone == 0 and count == '0' then return end
   queue.rows = queue.rows + count
   redis.call('HSET', base .. 'meta', 'acked', string.format('%d', queue.acked + said.gone), 'history_rows',
     string.format('%d', queue.rows))
-  if count == '0' then return end
-  if said.refused ~= '' then
-    redis.call('XADD', base .. 'history', '*', 'n', count, 'b', batch, 'r', said.refused)
-  else
-    redis.call('XADD', base .. 'history', '*', 'n', count, 'b', batch)
-  end
-  history_batch_trim(base, queue.rows, queue.history_max)
+  if count ~= '0' then history_batch_trim(base, queue.rows, queue.history_max) end
 end

@@ -20,10 +20,10 @@ local function dequeue_list(base, key, want, room, empty, taken)
       break
     end
     taken.rounds = taken.rounds + 1
+    taken[2 * taken.rounds - 1], taken[2 * taken.rounds] = key, heads
     local values = redis.call('HMGET', base .. 'jobs', unpack(heads))
     --- @if eligible
     heads, values = eligible_of(heads, values, taken.now, taken.dropped)
-    if #taken.dropped >= 2 * DEQUEUE_DROPPED then taken.rounds = DEQUEUE_ROUNDS end
     --- @end
     local cancelled
     for i = 1, #heads do
@@ -36,6 +36,7 @@ local function dequeue_list(base, key, want, room, empty, taken)
           local rest = {}
           for j = #heads, i, -1 do rest[#rest + 1] = heads[j] end
           redis.call('LPUSH', key, unpack(rest))
+          taken.back = #rest
           break
         end
         bytes = bytes + size
@@ -44,15 +45,21 @@ local function dequeue_list(base, key, want, room, empty, taken)
         jobs[2 * count - 1] = id
         jobs[2 * count] = value
       elseif value then
-        cancelled = cancelled or {}
+        cancelled, taken.marks = cancelled or {}, taken.marks or {}
         cancelled[#cancelled + 1] = id
+        taken.marks[#taken.marks + 1] = id
+        taken.marks[#taken.marks + 1] = value
       end
     end
     if cancelled then
       redis.call('HDEL', base .. 'jobs', unpack(cancelled))
+      taken.unmarked = #taken.marks
       count_up(base .. 'meta', 'marked', -#cancelled)
     end
     taken.more = taken.rounds >= DEQUEUE_ROUNDS
+    --- @if eligible
+    taken.more = taken.more or #taken.dropped >= 2 * DEQUEUE_DROPPED
+    --- @end
     if taken.tight or taken.more then break end
   end
   taken.count, taken.bytes = count, bytes
@@ -61,11 +68,12 @@ end
 
 --- Take up to `want` jobs off the heads, highest level first, oldest first, within `room` bytes (nil: no limit).
 --- `promoted`: whether the queue ever had due jobs. `empty`: the consumer holds nothing, and the first job always fits
---- (X-11). Returns {id, value, ...}, their ids, their bytes, the id of a job that does not fit, whether the rounds
---- ran out, and {id, value, ...} of those that must not be delivered any more: they are off their lists.
-local function dequeue_heads(base, levels, promoted, want, room, empty, now)
-  local taken = { jobs = {}, ids = {}, count = 0, bytes = 0, rounds = 0, tight = nil, more = false, now = now,
-    dropped = {} }
+--- (X-11). `taken` = {jobs=, ids=, dropped=, count=, bytes=, rounds=, now=, ...} gets what is taken, {id, value, ...} of
+--- those `dropped` that must not be delivered any more, and what undoes it: each round's key and ids in turn, how many
+--- of the last round's are `back` at the head, and {id, value, ...} of `marks`, of which the first `unmarked` were
+--- deleted. Returns {id, value, ...}, their ids, their bytes, the id of a job that does not fit, and whether the rounds
+--- ran out.
+local function dequeue_heads(base, levels, promoted, want, room, empty, taken)
   for level in string.gmatch(levels, '%d+') do
     if promoted and dequeue_list(base, base .. 'due:' .. level, want, room, empty, taken)
       or dequeue_list(base, base .. 'ready:' .. level, want, room, empty, taken) then

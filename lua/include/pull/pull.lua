@@ -23,18 +23,19 @@ local function pull_timer(base, queue, consumer)
   return math.max(0, tonumber(first[2]) - queue.now)
 end
 
---- What this consumer knew is passed on.
-local function pull_pass_on(base, queue)
-  if queue.paused or queue.quiet then return end
-  --- @include "consumer/notify_next"
-  notify_next(base, queue)
-end
-
---- The consumer takes nothing more now: it goes to that list.
+--- The consumer takes nothing more now: it goes to that list, and what it knew is passed on.
 local function pull_leave(base, queue, consumer, to)
+  local others = false
+  if not (queue.paused or queue.quiet) then
+    --- @include "pull/others"
+    others = others_wait(base, queue, consumer)
+  end
   consumer_state_set(base, queue, consumer, to)
-  consumer_state_drop_timer(base, queue, consumer)
-  pull_pass_on(base, queue)
+  if to ~= 'interested' or queue.paused then consumer_state_drop_timer(base, queue, consumer) end
+  if others then
+    --- @include "consumer/notify_next"
+    notify_next(base, queue)
+  end
 end
 
 --- In a queue with consumer priorities a lower one takes nothing that a higher one waits for with credit (Q-45).
@@ -50,7 +51,7 @@ local function pull_outranked(base, queue, consumer)
   return told ~= nil and told > mine
 end
 
-local function pull_jobs(base, queue, consumer)
+local function pull_take(base, queue, consumer, taken)
   local held_key = base .. 'held:' .. consumer.name
   local held = consumer.held or redis.call('LLEN', held_key)
   local free = consumer.want - held
@@ -64,13 +65,22 @@ local function pull_jobs(base, queue, consumer)
     return {}, -1, ''
   end
   local want = math.min(free, PULL_MAX)
+  --- @if overdue
+  -- a key of another type is met here, where nothing is changed yet
+  local overdue
+  --- @each overdue = overdue(base, queue.now)
+  --- @end
   if not queue.quiet then
     --- @include "schedule/promote"
-    promote_due(base, queue, want, consumer.name)
+    local due = promote_members(base, queue.now, want)
+    if #due > 0 then
+      --- @include "pull/sound"
+      sound_due(base, queue, consumer.name, due)
+      promote_due(base, queue, due, consumer.name)
+    end
   end
   if queue.ranked and pull_outranked(base, queue, consumer) then
-    consumer_state_set(base, queue, consumer, 'interested')
-    pull_pass_on(base, queue)
+    pull_leave(base, queue, consumer, 'interested')
     -- with the timer passed on, this consumer may be the one that was told
     consumer.state = redis.call('HGET', base .. 'consumer:' .. consumer.name, 'state')
     return {}, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1, ''
@@ -83,39 +93,70 @@ local function pull_jobs(base, queue, consumer)
   --- @each heads = heads(base)
   dequeue = function(...) return merge_heads(heads, ...) end
   --- @end
-  local jobs, ids, bytes, tight, more, dropped =
-    dequeue(base, queue.levels, queue.promoted, want, room, held == 0, queue.now)
+  local jobs, ids, bytes, tight, more = dequeue(base, queue.levels, queue.promoted, want, room, held == 0, taken)
   local count, behind = #ids, ''
   if count > 0 then
     if held > 0 then behind = redis.call('LINDEX', held_key, '-1') end
     redis.call('RPUSH', held_key, unpack(ids))
+    taken.held = count
     if room then consumer.held_bytes = consumer.held_bytes + bytes end
-    --- @each taken(base, ids)
   end
-  if tight or not queue.quiet then
+  local to = (tight or count == free) and 'not_interested' or (more or count == want) and 'notified' or 'interested'
+  local others = not queue.quiet and (tight or count > 0) and redis.call('EXISTS', base .. 'byte_waiters') == 1
+  --- @if dropped
+  others = others or #taken.dropped > 0
+  --- @end
+  --- @if overdue
+  others = others or overdue
+  --- @end
+  if others then
     --- @include "consumer/wait_for_bytes"
+    --- @include "queue/sound"
+    local fault = sound_fault(base, queue.levels, { consumer.name })
+    if fault then error(fault) end
     wait_for_bytes_over(base, queue.now, ids, consumer.name)
-    if tight then wait_for_bytes(base, tight, consumer.name) end
   end
   --- @if dropped
-  if #dropped > 0 then
-    --- @each dropped(base, queue, dropped, { taker = consumer.name })
+  if #taken.dropped > 0 then
+    --- @each dropped(base, queue, taken.dropped, { taker = consumer.name })
   end
   --- @end
   --- @if overdue
-  local overdue
-  --- @each overdue = overdue(base, queue.now)
   if overdue then
     --- @each upkeep(base, queue, consumer.name)
   end
   --- @end
-  if tight or count == free then
-    pull_leave(base, queue, consumer, 'not_interested')
-  elseif more or count == want then
-    pull_leave(base, queue, consumer, 'notified')
-  else
-    consumer_state_set(base, queue, consumer, 'interested')
+  if to == 'interested' then
+    consumer_state_set(base, queue, consumer, to)
     return jobs, pull_timer(base, queue, consumer), behind
   end
+  pull_leave(base, queue, consumer, to)
+  if tight then
+    --- @include "consumer/wait_for_bytes"
+    wait_for_bytes(base, tight, consumer.name)
+  end
   return jobs, -1, behind
+end
+
+--- Returns nil and an error reply where something else has written one of the keys: nothing is changed then.
+local function pull_jobs(base, queue, consumer)
+  local bytes = consumer.held_bytes
+  local taken = { '', '', jobs = {}, ids = {}, count = 0, bytes = 0, rounds = 0, more = false, held = nil, tight = nil }
+  --- @if eligible
+  taken.now, taken.dropped = queue.now, {}
+  --- @end
+  local done, jobs, timer, behind = pcall(pull_take, base, queue, consumer, taken)
+  if done then
+    --- @if taken
+    -- nothing can fail any more: `overdue` has met the same keys
+    if #taken.ids > 0 then
+      --- @each taken(base, taken.ids)
+    end
+    --- @end
+    return jobs, timer, behind
+  end
+  --- @include "pull/undone"
+  undone_pull(base, consumer, taken)
+  consumer.held_bytes = bytes
+  return nil, jobs
 end

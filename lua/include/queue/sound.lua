@@ -1,10 +1,11 @@
 --- @hooks places
 --- @include "queue/constants"
 --- @include "queue/key_types"
+--- @include "queue/sound_type"
 
 --- Whether a queue's keys are what its scripts take them for: of their types, with numbers where numbers belong. Redis
 --- finds out otherwise only when a command meets them, and what a script has written until then stays. Steps that
---- people and supervisors take look first, at all that they may touch; those that every job takes have no time for it.
+--- people and supervisors take look first, at all that they may touch; those that every job takes have no time for that.
 
 --- Fields of meta that are counted with.
 local SOUND_NUMBERS = { 'clock', 'seq', 'tailed', 'marked', 'turn', 'term', 'ended_since', 'history_rows', 'history_gone',
@@ -13,16 +14,6 @@ local SOUND_NUMBERS = { 'clock', 'seq', 'tailed', 'marked', 'turn', 'term', 'end
 
 --- And of a consumer.
 local SOUND_ROW = { 'priority', 'jobs', 'bytes', 'held_bytes', 'slots', 'charged' }
-
-local SOUND_REMEDY = '. Nothing was changed. Something that is not rqueue wrote it: move it away (RENAME, HDEL), and let '
-  .. 'rqueue doctor look at what is left'
-
-local function sound_type(base, key, meant)
-  local kind = redis.call('TYPE', base .. key).ok
-  if kind == 'none' or kind == meant then return nil end
-  return redis.error_reply('DAMAGED ' .. string.format('the key %s%s is a %s, where rqueue keeps a %s', base, key, kind,
-    meant) .. SOUND_REMEDY)
-end
 
 local function sound_numbers(base, key, fields)
   for i, value in ipairs(redis.call('HMGET', base .. key, unpack(fields))) do

@@ -4,11 +4,17 @@
 --- turned over every `keep_ms`, so that forgetting costs nothing per job: a record lasts between one and two terms. The
 --- lifetime that a generation is born with ends it where nothing else ends any more.
 
+--- Whether the generations are to be turned over, or none has begun.
+local function records_due(queue)
+  local since = tonumber(queue.since)
+  return not since or queue.now - since >= (tonumber(queue.keep) or KEEP_MS)
+end
+
 --- Turn the generations over where the current one is old enough. Returns the lifetime of the one that begins then, ms.
 local function records_turn(base, queue)
-  local keep, since = tonumber(queue.keep) or KEEP_MS, tonumber(queue.since)
-  if since then
-    if queue.now - since < keep then return nil end
+  if not records_due(queue) then return nil end
+  local keep = tonumber(queue.keep) or KEEP_MS
+  if tonumber(queue.since) then
     redis.call('UNLINK', base .. 'ended:old')
     -- its lifetime goes with it: twice the term from its beginning, which is now a term ago, or more
     if redis.call('EXISTS', base .. 'ended') == 1 then redis.call('RENAME', base .. 'ended', base .. 'ended:old') end

@@ -9,19 +9,27 @@
 --- Jobs that one call promotes at the most, and at the least where so many are due.
 local PROMOTE_MAX, PROMOTE_MIN = 256, 64
 
---- Promote what is due; returns how many, and how many more were due and must not be delivered any more. `queue` = {now=, levels=, promoted=}: its levels in use, and whether it ever
---- had due jobs, are brought up to date. `want`: how many this call will take; twice as many are promoted, so that a
---- worker that wants few does not wait long, and a schedule empties faster than it is worked off. `taker`: the consumer
---- that looks for work now.
-local function promote_due(base, queue, want, taker)
-  local schedule, most = base .. 'scheduled', math.max(PROMOTE_MIN, math.min(2 * want, PROMOTE_MAX))
-  local members = redis.call('ZRANGEBYSCORE', schedule, '-inf', string.format('%d', queue.now), 'LIMIT', '0', most)
-  local count = #members
+--- What is due and to be promoted now. `want`: how many jobs this call will take; twice as many are promoted, so that a
+--- worker that wants few does not wait long, and a schedule empties faster than it is worked off.
+local function promote_members(base, now, want)
+  local most = math.max(PROMOTE_MIN, math.min(2 * want, PROMOTE_MAX))
+  return redis.call('ZRANGEBYSCORE', base .. 'scheduled', '-inf', string.format('%d', now), 'LIMIT', '0', most)
+end
+
+--- The level of a member. What is no such member is put where it harms nobody: who pulls finds no job of that name.
+local function promote_level(member)
+  return 99 - (string.match(member, '^%d%d') or 95)
+end
+
+--- Promote these members; returns how many, and how many more were due and must not be delivered any more. `queue` =
+--- {now=, levels=, promoted=}: its levels in use, and whether it ever had due jobs, are brought up to date. `taker`: the
+--- consumer that looks for work now.
+local function promote_due(base, queue, members, taker)
+  local count, gone = #members, 0
   if count == 0 then return 0, 0 end
   --- @include "order/levels"
   --- @include "consumer/browsers"
-  redis.call('ZREMRANGEBYRANK', schedule, '0', string.format('%d', count - 1))
-  local gone = 0
+  redis.call('ZREMRANGEBYRANK', base .. 'scheduled', '0', string.format('%d', count - 1))
   --- @if eligible
   --- @include "schedule/promote_eligible"
   members = promote_eligible(base, queue, members, taker)
@@ -41,8 +49,7 @@ local function promote_due(base, queue, want, taker)
     local member = members[i]
     if sub(member, 1, 2) ~= prefix then
       prefix = sub(member, 1, 2)
-      -- what is no such member is put where it harms nobody: who pulls finds no job of that name
-      local level = 99 - (string.find(prefix, '^%d%d$') and prefix or 95)
+      local level = promote_level(member)
       waiting = lists[level] or {}
       lists[level] = waiting
       last = #waiting

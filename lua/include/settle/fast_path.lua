@@ -5,7 +5,8 @@
 --- short, or few. The steps are those of `settle`, without its lists.
 
 --- `row`, `mine`: of queue and consumer; the others as in `settle`. Returns whether the job is settled, and the reply
---- where this way knows the next job too. Where it is not settled, nothing is changed.
+--- where this way knows the next job too, or an error reply. Where it is not settled, nothing is changed, and neither
+--- with an error.
 local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, batch, rows, id, result)
   --- @stamp
   local stamp, offset, levels, paused, timer, ranked, since, keep, most, promoted, acked, before = unpack(row)
@@ -31,32 +32,54 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
   local special = redis.call('EXISTS', base .. 'scheduled', base .. 'byte_waiters', base .. 'interested',
     base .. 'errors', base .. 'awaited') > 0
   local known = special and redis.call('EXISTS', base .. 'errors', base .. 'awaited') > 0
-  redis.call('HDEL', jobs_key, id)
-  if known then redis.call('HDEL', base .. 'errors', id) end
+  local failed, awaited
+  if known then
+    failed = redis.pcall('HEXISTS', base .. 'errors', id)
+    awaited = failed
+    if type(failed) ~= 'table' then awaited = redis.pcall('HEXISTS', base .. 'awaited', id) end
+    if type(awaited) == 'table' then
+      redis.call('LPUSH', held, id)
+      return true, awaited
+    end
+  end
+  -- each of these may meet a key of another type; what cannot be taken back is the last
+  local record = string.format('D%d:', now) .. (result or '')
+  local ended = redis.pcall('HSET', base .. 'ended', id, record)
+  local entry = type(ended) == 'number' and redis.pcall('XADD', base .. 'history', '*', 'n', '1', 'b', batch)
+  local gone = type(entry) == 'string' and redis.pcall('HDEL', jobs_key, id)
+  if type(gone) ~= 'number' then
+    --- @include "settle/undone"
+    undone_settle(base, consumer, { id }, ended, entry)
+    return true, gone or entry or ended
+  end
   all = string.format('%d', all)
   redis.call('HSET', base .. 'meta', 'acked', string.format('%d', (tonumber(acked) or 0) + 1), 'history_rows', all)
-  local record = string.format('D%d:', now) .. (result or '')
-  redis.call('HSET', base .. 'ended', id, record)
-  redis.call('XADD', base .. 'history', '*', 'n', '1', 'b', batch)
-  if known and redis.call('HDEL', base .. 'awaited', id) == 1 then
+  if failed == 1 then redis.call('HDEL', base .. 'errors', id) end
+  if awaited == 1 then
     --- @include "result/waiters"
+    redis.call('HDEL', base .. 'awaited', id)
     waiters_tell(base, id, record)
   end
 
-  -- the next one, or none, where one look tells
+  -- the next one, or none, where one look tells; where that meets a key of another type, the way of all others says so
   if levels ~= '4' or paused == '1' or timer == consumer or ranked == '1' or promoted or jobs ~= had_jobs
     or bytes ~= had_bytes or window == 0 then
     return true
   end
   --- @if overdue
-  local overdue
-  --- @each overdue = overdue(base, now)
-  if overdue then return true end
+  local function late()
+    local overdue
+    --- @each overdue = overdue(base, now)
+    return overdue
+  end
+  local met, overdue = pcall(late)
+  if not met or overdue then return true end
   --- @end
   local ready = base .. 'ready:4'
   local empty
   if jobs == '1' and state == 'not_interested' and not special then
-    local next_ = redis.call('LPOP', ready)
+    local next_ = redis.pcall('LPOP', ready)
+    if type(next_) == 'table' then return true end
     local value = next_ and redis.call('HGET', jobs_key, next_)
     if value and string.byte(value) ~= 33 then
       redis.call('RPUSH', held, next_)
@@ -75,6 +98,6 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
   if not empty then return true end
   --- @include "consumer/state"
   local me = { name = consumer, state = state, priority = priority }
-  consumer_state_set(base, { now = now }, me, 'interested', bytes ~= '0' and '0')
+  if not pcall(consumer_state_set, base, { now = now }, me, 'interested', bytes ~= '0' and '0') then return true end
   return true, { now, 'interested', -1, {}, '' }
 end

@@ -1,4 +1,7 @@
 --- @include "finish/unfinished"
+--- @include "finish/attempt"
+--- @include "queue/sound_type"
+--- @one rank
 --- @include "history/batch"
 --- @include "history/lines"
 
@@ -48,10 +51,81 @@ local function settle_unfinished_read(base, said, arguments, at, retry, reject, 
   end
 end
 
+--- Into `keys` (key -> type): those that this job's fate meets.
+local function settle_unfinished_keys(base, said, fate, keys)
+  local job, place, delay = fate.job, fate.place or 'old', fate.delay or 0
+  if fate.verb == 'reject' or job.damaged or fate.counts and attempt_last(said.gathered, job, false) then
+    keys.dead, keys.causes, keys.ended, keys.errors = 'zset', 'hash', 'hash', 'hash'
+    return
+  end
+  --- @each keys.over = eligible(value_header(job), said.gathered.queue.now)
+  if place == 'park' then
+    keys.parked = 'hash'
+  elseif place ~= 'aside' and fate.error_ ~= '' then
+    keys.errors = 'hash'
+  end
+  if delay > 0 then
+    keys.scheduled = 'zset'
+    if place ~= 'old' and place ~= 'head' then keys.returns_to = 'hash' end
+  elseif place == 'tail' then
+    keys['ready:' .. job.level], keys.browsers = 'list', 'set'
+  else
+    keys[string.sub(rank(base, job), #base + 1)] = 'list'
+  end
+end
+
+--- An error reply where one of the keys is of another type, else nil; and whether records are to be written. `alone`:
+--- nothing is pulled in the same step, so that others are told of what comes back.
+local function settle_unfinished_sound(base, queue, said, alone)
+  local keys, names = { history = 'stream', ended = said.acked + said.done > 0 and 'hash' or nil, errors = nil,
+    scheduled = nil, dead = nil, causes = nil }, {}
+  for i = said.acked + said.done + 1, said.total do
+    if said.fates[i].job then settle_unfinished_keys(base, said, said.fates[i], keys) end
+  end
+  --- @if eligible
+  if keys.over then
+    --- @include "queue/sound"
+    local fault = sound_fault(base, queue.levels, { said.gathered.consumer })
+    if fault then return fault end
+    keys.over, keys.ended = nil, 'hash'
+  end
+  --- @end
+  --- @if entered
+  local places = {}
+  --- @each places = places('', places)
+  for _, place in ipairs(places) do keys[place[1]] = place[2] end
+  --- @end
+  for key, meant in pairs(keys) do
+    local fault = sound_type(base, key, meant)
+    if fault then return fault end
+  end
+  if not queue.quiet and not queue.paused and (alone or keys.scheduled) then
+    names = redis.call('ZRANGE', base .. 'interested', '0', string.format('%d', math.min(said.total, WAKE_MAX)))
+    if #names > 0 then
+      names[#names + 1] = redis.call('ZREVRANGE', base .. 'interested', '0', '0')[1]
+      local fault = sound_type(base, 'notified', 'zset')
+      if fault then return fault end
+      if queue.timer then names[#names + 1] = queue.timer end
+      if queue.ranked then
+        for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', '0', WAKE_LAST)) do names[#names + 1] = name end
+      end
+    end
+  end
+  if keys.browsers then
+    for _, name in ipairs(redis.call('SMEMBERS', base .. 'browsers')) do names[#names + 1] = name end
+  end
+  if #names > 0 then
+    --- @include "queue/sound_consumers"
+    local fault = sound_consumers(base, names)
+    if fault then return fault end
+  end
+  return nil, keys.ended
+end
+
 --- Each goes its way; `batch`, `rows`: of the whole call, whose rows come before those that are written here. Returns
 --- how many became ready again.
 local function settle_unfinished(base, queue, me, said, batch, rows)
-  local gathered = unfinished_open(base, queue, me.name, me.worker)
+  local gathered = said.gathered
   for i = said.acked + said.done + 1, said.total do
     local id, fate = said.ids[i], said.fates[i]
     if id and fate.job then
@@ -60,7 +134,8 @@ local function settle_unfinished(base, queue, me, said, batch, rows)
     end
   end
   local ready = unfinished_close(gathered)
-  history_batch(base, queue, batch, rows, said)
+  if rows ~= '0' then history_batch_add(base, batch, rows, said.refused) end
+  history_batch_count(base, queue, rows, said)
   history_lines_write(base, queue.history_max, gathered.lines)
   -- this consumer may be the one that was told
   if queue.watched then me.state = redis.call('HGET', base .. 'consumer:' .. me.name, 'state') end

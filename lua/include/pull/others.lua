@@ -1,0 +1,15 @@
+--- @include "queue/sound_type"
+--- @include "queue/sound_consumers"
+
+--- Whether others wait, who may be told of what this consumer leaves.
+
+--- Raises an error where something else has written a key that they are told by: this is asked before the consumer moves.
+local function others_wait(base, queue, consumer)
+  local names = redis.call('ZRANGE', base .. 'interested', '0', '1')
+  if #names == 0 or not names[2] and names[1] == consumer.name and not queue.ranked then return false end
+  names[#names + 1] = redis.call('ZREVRANGE', base .. 'interested', '0', '0')[1]
+  names[#names + 1] = consumer.name
+  local fault = sound_type(base, 'notified', 'zset') or sound_consumers(base, names)
+  if fault then error(fault) end
+  return true
+end

@@ -1,0 +1,50 @@
+--- @include "queue/sound_type"
+--- @include "queue/sound_consumers"
+--- @include "schedule/promote"
+
+--- Whether what is due can be promoted. What a pull takes itself, and where that leaves its consumer, is undone where
+--- that fails; what it promoted is not.
+
+--- The levels in use once these members of the schedule are promoted ("9,4"; in any order).
+local function sound_levels(levels, due)
+  local seen = {}
+  for level in string.gmatch(levels, '%d+') do seen[tonumber(level)] = true end
+  for _, member in ipairs(due) do
+    local level = promote_level(member)
+    if not seen[level] then levels = levels .. ',' .. level end
+    seen[level] = true
+  end
+  return levels
+end
+
+--- Of what a pull meets that promotes, where all of it goes to the head.
+local function sound_promotion(base, levels, name)
+  local fault = sound_type(base, 'jobs', 'hash') or sound_type(base, 'wake:' .. name, 'list')
+    or sound_type(base, 'interested', 'zset') or sound_type(base, 'notified', 'zset')
+    or sound_type(base, 'not_interested', 'set') or sound_type(base, 'browsers', 'set')
+  for level in string.gmatch(levels, '%d+') do
+    fault = fault or sound_type(base, 'due:' .. level, 'list') or sound_type(base, 'ready:' .. level, 'list')
+  end
+  if fault then return fault end
+  local names = redis.call('SMEMBERS', base .. 'browsers')
+  for _, waits in ipairs(redis.call('ZRANGE', base .. 'interested', '0', '1')) do names[#names + 1] = waits end
+  names[#names + 1] = redis.call('ZREVRANGE', base .. 'interested', '0', '0')[1]
+  return sound_consumers(base, names)
+end
+
+--- Raises an error where one of the keys is of another type that a pull meets which promotes `due`.
+local function sound_due(base, queue, name, due)
+  local levels, fault = sound_levels(queue.levels, due), nil
+  local all = redis.call('EXISTS', base .. 'returns_to', base .. 'byte_waiters') > 0
+  --- @if eligible
+  -- some may not become ready, but end
+  all = true
+  --- @end
+  if all then
+    --- @include "queue/sound"
+    fault = sound_fault(base, levels, { name })
+  else
+    fault = sound_promotion(base, levels, name)
+  end
+  if fault then error(fault) end
+end

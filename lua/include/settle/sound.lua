@@ -1,0 +1,27 @@
+--- @include "queue/sound_type"
+
+--- Whether a settle that is not a plain one, of successes in the order of taking, can do all that it has to, before it
+--- begins. A plain one is undone where it fails.
+
+--- Of what all jobs that are done meet.
+local function sound_records(base)
+  return sound_type(base, 'jobs', 'hash') or sound_type(base, 'ended', 'hash') or sound_type(base, 'history', 'stream')
+end
+
+--- Of what is there where jobs have failed, or somebody waits for results: notes in `queue` which.
+local function sound_rest(base, queue, said)
+  queue.failed = said.acked + said.done > 0 and redis.call('EXISTS', base .. 'errors') == 1
+  queue.awaited = redis.call('EXISTS', base .. 'awaited') == 1
+  return queue.failed and sound_type(base, 'errors', 'hash') or queue.awaited and sound_type(base, 'awaited', 'hash')
+end
+
+--- An error reply where one of the keys is of another type, else nil. `alone`: nothing is pulled in the same step.
+local function settle_sound(base, queue, said, alone)
+  said.sound = said.fates or queue.turns
+  if said.fates then
+    local fault, records = said.unfinished_sound(base, queue, said, alone)
+    if fault or not records then return fault end
+  end
+  local fault = not queue.quiet and sound_rest(base, queue, said)
+  return fault or said.sound and not said.fates and sound_records(base)
+end

@@ -1,0 +1,151 @@
+"""A key of another type: what every job takes (enqueue, pull, settle) either changes nothing, and
+its error names the key, or goes its way without that key."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from rqueue.embedded.server import EmbeddedRedis
+from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
+from tests.damage.damages import KINDS, mistaken
+from tests.damage.situations import SITUATIONS, make
+from tests.damage.test_damage import missing
+from tests.damage.world import KEYS
+from tests.property.sources import changed as plant
+from tests.support import invariants
+from tests.support.redis_server import Servers
+from tests.support.run_script import run
+from tests.support.snapshot import Snapshot, take_snapshot
+
+THOROUGH = "RQUEUE_FUZZ" in os.environ
+
+NAMES = {
+    **dict.fromkeys(("ready", "due"), ("0", "4", "6", "9")),
+    **dict.fromkeys(("held", "wake", "consumer", "running", "lapsed"), ("c2", "c3", "c4", "b1")),
+    "result": ("r0", "r1"),
+    "write": ("run",),
+    "written": ("run:1:0",),
+}
+"""What follows the keys that are followed by a name."""
+
+
+def key_types() -> dict[str, str]:
+    """Each key that these queues may have, and its type: from the table that the scripts use, so
+    that a new key is tried too."""
+    text = Path(str(find_lua() / "include" / "queue" / "key_types.lua")).read_text("utf-8")
+    plain, named = text.split("local KEY_TYPES_NAMED")
+    pair = re.compile(r"(?:\['([\w:]+)'\]|(\w+)) = '(\w+)'")
+    found = {quoted or word: kind for quoted, word, kind in pair.findall(plain)}
+    for quoted, word, kind in pair.findall(named.partition("}")[0]):
+        for name in NAMES[quoted or word]:
+            found[f"{quoted or word}:{name}"] = kind
+    return found
+
+
+TYPES = key_types()
+
+
+EXPECTED = re.compile("^(WRONGTYPE|DAMAGED|GONE|NOCONSUMER)|Error running script.*WRONGTYPE")
+
+
+def wrong_kinds(key: str) -> list[str]:
+    others = [kind for kind in KINDS if kind != TYPES[key]]
+    return others if THOROUGH else [others[0], others[-1]]
+
+
+@pytest.fixture(scope="module", params=["redis62", "newest"])
+def client(servers: Servers, request: pytest.FixtureRequest) -> Iterator[redis.Redis]:
+    server: EmbeddedRedis = servers.make(request.param).start()
+    with redis.Redis.from_url(server.url, socket_timeout=20) as client:
+        yield client
+    server.stop()
+
+
+def whole(client: redis.Redis) -> tuple[Snapshot, set[str]]:
+    """All keys, and which of them have a lifetime."""
+    snapshot = take_snapshot(client, KEYS)
+    return snapshot, {key for key in snapshot.keys if client.pttl(KEYS.base + key) > 0}
+
+
+def faults(client: redis.Redis, name: str, lua: Scripts = SCRIPTS) -> list[str]:
+    """What a call in this situation does that it must not do."""
+    world, call = make(client, name)
+    made = call()
+    run(client, lua.script(made.script), made.keys, made.args)  # as it is, it works
+    found = []
+    for key in TYPES:
+        for kind in wrong_kinds(key):
+            world.restore()
+            before = take_snapshot(client, KEYS)
+            damage = mistaken(key, kind)
+            damage.do(client)
+            damaged, more = whole(client)
+            try:
+                run(client, lua.script(made.script), made.keys, made.args)
+            except redis.ResponseError as error:
+                after, more_after = whole(client)
+                wrong = invariants.unchanged(damaged, after)
+                if more != more_after:
+                    wrong.append(f"{more ^ more_after} have a lifetime, or none any more")
+                if not EXPECTED.search(str(error)):
+                    wrong.append("another error")
+                found += [f"{key} is a {kind}, {error}: {one}" for one in wrong]
+            else:
+                after = take_snapshot(client, KEYS)
+                lost = missing(before, after, [damage], set())
+                found += [f"{key} is a {kind}, done: {one}" for one in lost]
+    return found
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_nothing_is_changed(client: redis.Redis, name: str) -> None:
+    assert faults(client, name) == []
+
+
+PLANTED = {
+    "a lone enqueue keeps its position": (
+        "enqueue of one",
+        "include/enqueue/fast_path.lua",
+        "    redis.call('HINCRBY', base .. 'meta', 'seq', '-1')\n    return fault",
+        "    return fault",
+    ),
+    "a direct delivery is not taken back": (
+        "enqueue to who waits",
+        "include/deliver/assign.lua",
+        "redis.call('RPOP', held)",
+        "",
+    ),
+    "a pull keeps what it took": (
+        "pull of all",
+        "include/pull/pull.lua",
+        "  undone_pull(base, consumer, taken)",
+        "",
+    ),
+    "a lone settle keeps its record": (
+        "settle of one",
+        "include/settle/undone.lua",
+        "redis.call('HDEL', base .. 'ended', unpack(ids))",
+        "",
+    ),
+    "a settle does not look where jobs go back to": (
+        "settle of outcomes of all kinds",
+        "include/settle/unfinished.lua",
+        "keys.scheduled = 'zset'",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_what_is_planted_is_found(client: redis.Redis, what: str, tmp_path: Path) -> None:
+    name, file, right, fault = PLANTED[what]
+    shutil.copytree(Path(str(find_lua())), tmp_path / "lua")
+    plant(tmp_path, file, right, fault)
+    assert faults(client, name, Scripts(tmp_path / "lua"))

@@ -334,7 +334,8 @@ class QueueDamaged(QueueError):
             problem = f"the key {key} is a {found}, where rqueue keeps a {expected}"
         super().__init__(
             f"queue '{queue}' is damaged: {problem}; nothing was changed. Something that is not"
-            f" rqueue wrote it: 'rqueue doctor {queue} --repair' moves the key away and mends the queue",
+            f" rqueue wrote it: 'rqueue doctor {queue} --repair' moves the key away and mends the"
+            " queue",
             queue=queue,
         )
         self.key = key

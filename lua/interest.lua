@@ -30,7 +30,7 @@ end
 failure = sound_fault(base, queue.levels, { consumer })
 if failure then return failure end
 window_grant(base, me, jobs, bytes)
-window_account(base, me, true)
+window_account(base, me, false)
 if me.browses then
   local state = jobs > 0 and 'browsers' or 'not_interested'
   if state ~= me.state then consumer_state_set(base, queue, me, state) end

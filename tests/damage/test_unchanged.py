@@ -14,8 +14,9 @@ import redis
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
+from tests.damage import situations, situations_ttl
 from tests.damage.damages import KINDS, mistaken
-from tests.damage.situations import SITUATIONS, make
+from tests.damage.situation import SITUATIONS, make, script
 from tests.damage.test_damage import missing
 from tests.damage.world import KEYS
 from tests.property.sources import changed as plant
@@ -23,6 +24,8 @@ from tests.support import invariants
 from tests.support.redis_server import Servers
 from tests.support.run_script import run
 from tests.support.snapshot import Snapshot, take_snapshot
+
+assert situations and situations_ttl  # they register themselves
 
 THOROUGH = "RQUEUE_FUZZ" in os.environ
 
@@ -78,7 +81,8 @@ def faults(client: redis.Redis, name: str, lua: Scripts = SCRIPTS) -> list[str]:
     """What a call in this situation does that it must not do."""
     world, call = make(client, name)
     made = call()
-    run(client, lua.script(made.script), made.keys, made.args)  # as it is, it works
+    sent = script(client, lua, made)
+    run(client, sent, made.keys, made.args)  # as it is, it works
     found = []
     for key in TYPES:
         for kind in wrong_kinds(key):
@@ -88,7 +92,7 @@ def faults(client: redis.Redis, name: str, lua: Scripts = SCRIPTS) -> list[str]:
             damage.do(client)
             damaged, more = whole(client)
             try:
-                run(client, lua.script(made.script), made.keys, made.args)
+                run(client, sent, made.keys, made.args)
             except redis.ResponseError as error:
                 after, more_after = whole(client)
                 wrong = invariants.unchanged(damaged, after)

@@ -324,14 +324,14 @@ FAULTS = [
     Fault(
         "an arrival wakes nobody",
         "enqueue.lua",
-        "if waiters[1] and ready > 0 then",
+        "if waiters[1] and ready > 0 and not taker then",
         "if false then",
     ),
     Fault(
         "a job delivered directly is held by no consumer",
         "include/deliver/assign.lua",
-        "redis.call('RPUSH', base .. 'held:' .. consumer, id) >=",
-        "1 >=",
+        "local count = redis.pcall('RPUSH', held, id)",
+        "local count = 1",
     ),
     Fault(
         "a job delivered directly goes past one that waits",
@@ -357,7 +357,7 @@ FAULTS = [
     Fault(
         "a lone job is delivered and the bytes held before are forgotten",
         "include/enqueue/fast_path.lua",
-        "or window[2] ~= '0' and (window[4] or '0') ~= '0' then return nil",
+        "or window[2] ~= '0' and (window[3] or '0') ~= '0' then return nil",
         "then return nil",
         (begin((3, 500)), enqueue(), HEAR, PULL, enqueue()),
     ),
@@ -400,7 +400,7 @@ FAULTS = [
     Fault(
         "errors outlive a job that is settled alone",
         "include/settle/fast_path.lua",
-        "if known then redis.call('HDEL', base .. 'errors', id) end",
+        "if failed == 1 then redis.call('HDEL', base .. 'errors', id) end",
         "",
         (begin((1, 0), ready=2), PULL, NEXT, settle("retry"), PULL, NEXT),
     ),

@@ -7,7 +7,7 @@
 ---   paused, consumers, holder, began, attempts, error}; state: ready, scheduled, parked, held; due: ms or "0"; paused:
 ---   1 or 0; consumers: that acquire; holder: who has it, else ""; began: ms, where it is noted that it runs, else 0;
 ---   attempts: that failed; error: of the last one, JSON, else ""
---- ERRORS: SCHEMA
+--- ERRORS: DAMAGED | SCHEMA
 --- @include "queue/clock"
 --- @include "queue/schema"
 
@@ -31,7 +31,11 @@ end
 if over and wait ~= '1' then return { now, 'ended', over } end
 if over then
   --- @include "queue/open"
-  --- @each upkeep(base, queue_open(base))
+  --- @include "queue/sound"
+  local queue = queue_open(base)
+  fault = sound_fault(base, queue.levels)
+  if fault then return fault end
+  --- @each upkeep(base, queue)
   value = redis.call('HGET', base .. 'jobs', id)
 end
 --- @end

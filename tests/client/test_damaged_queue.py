@@ -94,13 +94,27 @@ def test_a_wait_for_a_result(queue: Queue) -> None:
     check(caught.value, queue, f"result:{handle.id}", "list")
 
 
+def types_asked(queue: Queue) -> int:
+    calls: int = queue.redis.info("commandstats").get("cmdstat_type", {"calls": 0})["calls"]
+    return calls
+
+
 def test_a_success_asks_for_no_types(queue: Queue) -> None:
+    """But for one that begins a generation of records, the first and the one after each `keep_ms`:
+    that cannot be taken back, so it looks at what it is to write (jobs, ended, history)."""
     queue.enqueue_puts(PUT)
     with queue.consumer(jobs=5, renew=False) as consumer:
         (job,) = consumer.pull()
-        before = queue.redis.info("commandstats").get("cmdstat_type", {"calls": 0})["calls"]
-        queue.enqueue_puts([Put("j2", b'["t"]')])
-        consumer.ack(job)
-        consumer.pull()
-        after = queue.redis.info("commandstats").get("cmdstat_type", {"calls": 0})["calls"]
-    assert before == after
+        for asks in (3, 0, 0):
+            before = types_asked(queue)
+            queue.enqueue_puts([Put(f"after-{job.id}", b'["t"]')])
+            consumer.ack(job)
+            (job,) = consumer.pull()
+            assert types_asked(queue) - before == asks
+        queue.redis.hincrby(queue.keys.meta, "clock", 3_600_000_000)
+        for asks in (3, 0):
+            before = types_asked(queue)
+            queue.enqueue_puts([Put(f"after-{job.id}", b'["t"]')])
+            consumer.ack(job)
+            (job,) = consumer.pull()
+            assert types_asked(queue) - before == asks

@@ -9,8 +9,6 @@ import redis
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Retried, ScriptCall, Window
-from rqueue.protocol.policies import PLAIN, Kind
-from rqueue.protocol.scripts import Script, Scripts
 from tests.damage.world import ERROR, KEYS, World
 
 Setting = Callable[[World], Callable[[], ScriptCall[Any]]]
@@ -31,16 +29,10 @@ def make(client: redis.Redis, name: str) -> tuple[World, Callable[[], ScriptCall
     return world.keep(), call
 
 
-def script(client: redis.Redis, lua: Scripts, call: ScriptCall[Any]) -> Script:
-    """The script that is sent for this call: that of the queue's kind, with what the call needs."""
-    stamp: Any = client.hget(KEYS.meta, "v")
-    kind = Kind.parse(stamp.decode()) if stamp else PLAIN
-    return lua.script(call.script, kind.having(call.needs))
-
-
-def put(world: World, *ids: str) -> None:
+def put(world: World, *ids: str, **terms: Any) -> None:
+    """One after the other: who waits has the first of them in its hands."""
     for id in ids:
-        world.put(id)
+        world.put(id, **terms)
 
 
 def worked(world: World, name: str = "c2", jobs: int = 1, bytes: int = 0) -> None:

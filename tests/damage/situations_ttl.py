@@ -42,17 +42,17 @@ def enqueue_with_a_ttl_for_later(world: World) -> Any:
 
 @situation
 def enqueue_that_sweeps(world: World) -> Any:
+    world.put("r0", "r2", ttl_ms=1000)
     world.put("r1", ttl_ms=LONG)
-    world.put("e0")
-    expire(world, "r0", "r2")
-    world.run(commands.await_result(KEYS, "r1", wait=True))
+    world.run(commands.await_result(KEYS, "r0", wait=True))
+    world.move(2000)
     return lambda: commands.enqueue(KEYS, [Put("n0", BODY, ttl_ms=5000)])
 
 
 @situation
 def enqueue_that_sweeps_into_the_dead_letters(world: World) -> Any:
     world.run(commands.configure(KEYS, {"ttl_dead": 1}))
-    expire(world, "r0", "r1")
+    world.put("r0", "r1", ttl_ms=1000)
     expire(world, "r2", priority=9)
     return lambda: commands.enqueue(KEYS, [Put("n0", BODY, ttl_ms=5000)])
 
@@ -94,24 +94,23 @@ def pull_with_a_ttl_while_others_wait(world: World) -> Any:
 
 @situation
 def pull_of_what_expired(world: World) -> Any:
-    world.join("c2", 1)
-    put(world, "e0")
+    world.put("e0")
     expire(world, "r0", "r1")
+    world.join("c2", 1)
     return pull(world, "c2", Window(5))
 
 
 @situation
-def pull_of_what_expired_between_others(world: World) -> Any:
-    world.join("c2", 5, 60)
-    world.join("c3", 5, 60)
-    world.put("e0", "m0", ttl_ms=LONG)
-    world.put("r0")
-    world.put("r1", ttl_ms=1000)
-    world.put("r2", "r3", "r4", ttl_ms=LONG)
+def pull_of_what_expired_and_of_what_is_too_big(world: World) -> Any:
+    world.put("r0", "m0", ttl_ms=LONG)
+    world.put("e0", ttl_ms=1000)
+    world.put("r1", "r2", ttl_ms=LONG)
+    world.put("e1", ttl_ms=1000)
+    world.put("r3", ttl_ms=LONG)
     world.run(commands.cancel(KEYS, "m0"))
-    world.pull("c3", 5, 60)
-    expire(world, "k0")
-    return pull(world, "c2", Window(5, 60))
+    world.join("c2", 9, 100)
+    world.move(2000)
+    return pull(world, "c2", Window(9, 100))
 
 
 @situation
@@ -119,18 +118,19 @@ def pull_of_what_expired_into_the_dead_letters(world: World) -> Any:
     world.run(commands.configure(KEYS, {"ttl_dead": 1}))
     worked(world)
     world.run(commands.pause(KEYS))
-    expire(world, "r0", "r1")
+    world.put("r0", "r1", ttl_ms=1000)
     world.put("r2", ttl_ms=LONG)
     world.run(commands.await_result(KEYS, "r0", wait=True))
     world.run(commands.resume(KEYS))
+    world.move(2000)
     return pull(world, "c2", Window(5))
 
 
 @situation
 def pull_that_sweeps(world: World) -> Any:
-    world.join("c2", 1)
     world.put("r0", ttl_ms=LONG)
     expire(world, "r1", "r2")
+    world.join("c2", 1)
     return pull(world, "c2", Window(1))
 
 
@@ -147,7 +147,7 @@ def pull_of_what_is_due_and_expired(world: World) -> Any:
 @situation
 def settle_of_one_with_the_next_and_a_ttl(world: World) -> Any:
     worked(world)
-    world.put("r0", "r1", "r2", ttl_ms=LONG)
+    put(world, "r0", "r1", "r2", ttl_ms=LONG)
     return settle(world, "c2", Window(1), ack=["r0"])
 
 

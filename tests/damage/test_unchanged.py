@@ -16,7 +16,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
 from tests.damage import situations, situations_ttl
 from tests.damage.damages import KINDS, mistaken
-from tests.damage.situation import SITUATIONS, make, script
+from tests.damage.situation import SITUATIONS, make
 from tests.damage.test_damage import missing
 from tests.damage.world import KEYS
 from tests.property.sources import changed as plant
@@ -81,7 +81,7 @@ def faults(client: redis.Redis, name: str, lua: Scripts = SCRIPTS) -> list[str]:
     """What a call in this situation does that it must not do."""
     world, call = make(client, name)
     made = call()
-    sent = script(client, lua, made)
+    sent = lua.script(made.script, world.kind.having(made.needs))
     run(client, sent, made.keys, made.args)  # as it is, it works
     found = []
     for key in TYPES:
@@ -143,6 +143,54 @@ PLANTED = {
         "include/settle/unfinished.lua",
         "keys.scheduled = 'zset'",
         "",
+    ),
+    "an enqueue does not look before it sweeps": (
+        "enqueue that sweeps",
+        "enqueue.lua",
+        "  fault = sound_fault(base, levels)\n",
+        "",
+    ),
+    "a pull does not look before it ends what expired": (
+        "pull of what expired",
+        "include/pull/pull.lua",
+        "local fault = sound_fault(base, queue.levels, { consumer.name })",
+        "local fault",
+    ),
+    "a pull does not look before it sweeps": (
+        "pull that sweeps",
+        "include/pull/pull.lua",
+        "others = others or overdue",
+        "",
+    ),
+    "what expired before the one that is too big is lost": (
+        "pull of what expired and of what is too big",
+        "include/pull/undone.lua",
+        "if taken.back then",
+        "if false then",
+    ),
+    "a promotion does not look where expired jobs go": (
+        "pull of what is due and expired",
+        "include/pull/sound.lua",
+        "  all = true\n",
+        "",
+    ),
+    "a lone settle meets the times to live unprepared": (
+        "settle of one with the next and a ttl",
+        "include/settle/fast_path.lua",
+        "local met, overdue = pcall(late)",
+        "local met, overdue = true, late()",
+    ),
+    "a settle does not look where waiting jobs are noted": (
+        "settle of outcomes with a ttl",
+        "include/settle/unfinished.lua",
+        "for _, place in ipairs(places) do keys[place[1]] = place[2] end",
+        "",
+    ),
+    "a settle does not look where expired jobs go": (
+        "settle of a release that expired",
+        "include/settle/unfinished.lua",
+        "local fault = sound_fault(base, queue.levels, { said.gathered.consumer })",
+        "local fault",
     ),
 }
 

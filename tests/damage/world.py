@@ -57,7 +57,7 @@ class World:
         for key in self.client.scan_iter(match=KEYS.base + "*"):
             self._dumps += (key, self.client.dump(key))
         stamp: Any = self.client.hget(KEYS.meta, "v")
-        self.kind = Kind.parse(stamp.decode())
+        self.kind = Kind.parse(stamp.decode()) if stamp else PLAIN
         return self
 
     def restore(self) -> None:

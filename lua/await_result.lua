@@ -7,7 +7,7 @@
 ---   paused, consumers, holder, began, attempts, error}; state: ready, scheduled, parked, held; due: ms or "0"; paused:
 ---   1 or 0; consumers: that acquire; holder: who has it, else ""; began: ms, where it is noted that it runs, else 0;
 ---   attempts: that failed; error: of the last one, JSON, else ""
---- ERRORS: DAMAGED | SCHEMA
+--- ERRORS: SCHEMA
 --- @include "queue/clock"
 --- @include "queue/schema"
 

@@ -110,6 +110,15 @@ if waiters[1] and (not taker or taker.name == timer) or row[8] then
   if fault then return fault end
 end
 
+--- @if meets
+if plan then
+  --- @include "queue/sound_jobs"
+  local tags = {}
+  for i, run in ipairs(plan) do tags[i] = run.tags end
+  fault = sound_jobs(base, tags)
+  if fault then return fault end
+end
+--- @end
 --- @if overdue
 -- a queue that nobody serves is swept by who enqueues; a key of another type is met here, where nothing is changed yet
 local overdue
@@ -152,7 +161,7 @@ else
       fault = length
       break
     end
-    pushed[level] = #waiting
+    if #waiting > 0 then pushed[level] = #waiting end
   end
 end
 if scheduled and not fault then

@@ -63,7 +63,11 @@ else
   said, failure = outcomes_read(base, queue, me, groups, ARGV, FIRST)
   if failure then return failure end
   queue.turns = records_due(queue)
-  if said.fates or queue.turns or not queue.quiet then
+  local looks = said.fates or queue.turns or not queue.quiet
+  --- @if meets
+  looks = true
+  --- @end
+  if looks then
     --- @include "settle/sound"
     failure = settle_sound(base, queue, said, tonumber(jobs) < 0)
     if failure then return failure end

@@ -2,7 +2,8 @@
 --- groups, and those without one, go on. A group's turn is with one job from when it may be taken until it is gone for
 --- good: while it is ready, held, or waits to be tried again. Those behind it stand in the group's list, where no pull
 --- looks.
---- HOOKS: admit, busy, claim, shelf, unblock, pass, done, heads, behind, places, found, repair
+--- HOOKS: admit, busy, claim, shelf, unblock, pass, done, heads, behind, places, meets, found,
+---   repair
 --- META: blocked
 --- JOB: tags (g: the group, escaped)
 --- KEYS: groups, heads, group:<group>, blocked
@@ -206,6 +207,19 @@ local function groups_places(_, found)
   found[#found + 1] = { 'heads', 'zset' }
   found[#found + 1] = { 'blocked', 'zset' }
   return found
+end
+
+--- What a step about jobs with these values, or tags, may meet: into `found`.
+local function groups_meets(values, found)
+  local seen, any, match = {}, false, string.match
+  for _, value in ipairs(values) do
+    local group = value and match(value, '^[%d,-]*|g([^|;]*)')
+    if group and not seen[group] then
+      seen[group], any = true, true
+      found[#found + 1] = { 'group:' .. group, 'zset' }
+    end
+  end
+  return any and groups_places(nil, found) or found
 end
 
 --- How many of its group stand before this job behind the first one; nil where it is none of those.

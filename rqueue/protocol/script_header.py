@@ -60,6 +60,7 @@ HOOKS = {
     "upkeep": "each",
     "options": "each",
     "places": "each",
+    "meets": "each",
 }
 """What a script may ask the policies of a queue's kind, and how many of them answer."""
 

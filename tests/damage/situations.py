@@ -489,3 +489,12 @@ def settle_with_what_is_due(world: World) -> Any:
     put(world, "r0", "r1")
     world.move(2000)
     return settle(world, "c2", Window(1), ack=["r0"])
+
+
+@situation
+def pull_of_a_full_consumer_while_others_wait(world: World) -> Any:
+    worked(world, jobs=2)
+    worked(world, "c3")
+    worked(world, "c4")
+    world.put("r0")
+    return pull(world, "c2", Window(1))

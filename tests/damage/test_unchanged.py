@@ -14,7 +14,7 @@ import redis
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
-from tests.damage import situations, situations_ttl
+from tests.damage import situations, situations_groups, situations_ttl
 from tests.damage.damages import KINDS, mistaken
 from tests.damage.situation import SITUATIONS, make
 from tests.damage.test_damage import missing
@@ -25,7 +25,7 @@ from tests.support.redis_server import Servers
 from tests.support.run_script import run
 from tests.support.snapshot import Snapshot, take_snapshot
 
-assert situations and situations_ttl  # they register themselves
+assert situations and situations_groups and situations_ttl  # they register themselves
 
 THOROUGH = "RQUEUE_FUZZ" in os.environ
 
@@ -33,6 +33,7 @@ NAMES = {
     **dict.fromkeys(("ready", "due"), ("0", "4", "6", "9")),
     **dict.fromkeys(("held", "wake", "consumer", "running", "lapsed"), ("c2", "c3", "c4", "b1")),
     "result": ("r0", "r1"),
+    "group": ("g", "h", "g0", "g1", "g2", "g4"),
     "write": ("run",),
     "written": ("run:1:0",),
 }

@@ -15,15 +15,22 @@ local function merge_lists_empty(base, levels, promoted)
   return #keys == 0 or redis.call('EXISTS', unpack(keys)) == 0
 end
 
+--- The first `count` leave the set, `members` = {member, score, ...}.
+local function merge_set_take(heads, members, count, taken)
+  if count == 0 then return end
+  redis.call('ZREMRANGEBYRANK', heads, '0', string.format('%d', count - 1))
+  taken.set, taken.members, taken.passed = heads, members, count
+end
+
 --- The same as `merge_heads` where all that waits stands in the set.
-local function merge_set(heads, base, want, room, empty)
-  local sub, jobs, ids, bytes, tight, count = string.sub, {}, {}, 0, nil, 0
-  local members = redis.call('ZRANGE', heads, '0', string.format('%d', want - 1))
-  local passed = #members
-  for i = 1, passed do members[i] = sub(members[i], MEMBER_PREFIX + 1) end
-  local values = redis.call('HMGET', base .. 'jobs', unpack(members))
+local function merge_set(heads, base, want, room, empty, taken)
+  local sub, jobs, ids, names, bytes, tight, count = string.sub, taken.jobs, taken.ids, {}, 0, nil, 0
+  local members = redis.call('ZRANGE', heads, '0', string.format('%d', want - 1), 'WITHSCORES')
+  local passed = #members / 2
+  for i = 1, passed do names[i] = sub(members[2 * i - 1], MEMBER_PREFIX + 1) end
+  local values = redis.call('HMGET', base .. 'jobs', unpack(names))
   for i = 1, passed do
-    local id, value = members[i], values[i]
+    local id, value = names[i], values[i]
     if value then
       bytes = bytes + #value
       if room and bytes > room and not (empty and count == 0) then
@@ -36,17 +43,18 @@ local function merge_set(heads, base, want, room, empty)
       jobs[2 * count] = value
     end
   end
-  if passed > 0 then redis.call('ZREMRANGEBYRANK', heads, '0', string.format('%d', passed - 1)) end
+  merge_set_take(heads, members, passed, taken)
   return jobs, ids, bytes, tight, false
 end
 
---- Take up to `want` jobs; arguments and answers as of `dequeue_heads`. `heads`: the key of the sorted set, whose members
+--- Take up to `want` jobs; arguments and answers as of `dequeue_heads`, and `taken` also gets the first `passed` of the
+--- `members` of that `set`, {member, score, ...}, which have left it. `heads`: the key of the sorted set, whose members
 --- are those of `scheduled` and whose scores are `score_of`.
-local function merge_heads(heads, base, levels, promoted, want, room, empty)
-  if redis.call('EXISTS', heads) == 0 then return dequeue_heads(base, levels, promoted, want, room, empty) end
-  if merge_lists_empty(base, levels, promoted) then return merge_set(heads, base, want, room, empty) end
+local function merge_heads(heads, base, levels, promoted, want, room, empty, taken)
+  if redis.call('EXISTS', heads) == 0 then return dequeue_heads(base, levels, promoted, want, room, empty, taken) end
+  if merge_lists_empty(base, levels, promoted) then return merge_set(heads, base, want, room, empty, taken) end
   local members = redis.call('ZRANGE', heads, '0', string.format('%d', want - 1), 'WITHSCORES')
-  local jobs, ids, count, bytes, tight, stop = {}, {}, 0, 0, nil, false
+  local jobs, ids, count, bytes, tight, stop = taken.jobs, taken.ids, 0, 0, nil, false
   local function take(id, value)
     if room and bytes + #value > room and not (empty and count == 0) then
       tight, stop = id, true
@@ -77,22 +85,30 @@ local function merge_heads(heads, base, levels, promoted, want, room, empty)
       local page = redis.call('LRANGE', key, '0', string.format('%d', want - count - 1))
       if #page == 0 then return end
       rounds = rounds + 1
-      local passed, marked = 0, {}
+      local passed, marked = 0, nil
       for i, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(page))) do
         local place = sort_key_read(value)
         if place then take_heads(score_of(level, place.due, place.position), place.position) end
         if stop then break end
         if value and string.byte(value) == 33 then
+          marked, taken.marks = marked or {}, taken.marks or {}
           marked[#marked + 1] = page[i]
+          taken.marks[#taken.marks + 1] = page[i]
+          taken.marks[#taken.marks + 1] = value
         elseif value and not take(page[i], value) then
           break
         end
         passed = i
         if stop then break end
       end
-      if passed > 0 then redis.call('LTRIM', key, passed, -1) end
-      if #marked > 0 then
+      if passed > 0 then
+        redis.call('LTRIM', key, passed, -1)
+        taken.rounds = taken.rounds + 1
+        taken[2 * taken.rounds - 1], taken[2 * taken.rounds] = key, { unpack(page, 1, passed) }
+      end
+      if marked then
         redis.call('HDEL', base .. 'jobs', unpack(marked))
+        taken.unmarked = #taken.marks
         count_up(base .. 'meta', 'marked', -#marked)
       end
     end
@@ -103,6 +119,6 @@ local function merge_heads(heads, base, levels, promoted, want, room, empty)
   end
   local more = rounds >= DEQUEUE_ROUNDS and not stop
   if not more then take_heads(math.huge, 0) end
-  if at > 1 then redis.call('ZREMRANGEBYRANK', heads, '0', string.format('%d', at - 2)) end
+  merge_set_take(heads, members, at - 1, taken)
   return jobs, ids, bytes, tight, more
 end

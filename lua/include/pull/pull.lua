@@ -25,17 +25,18 @@ end
 
 --- The consumer takes nothing more now: it goes to that list, and what it knew is passed on.
 local function pull_leave(base, queue, consumer, to)
-  local others = false
+  local tell, work
   if not (queue.paused or queue.quiet) then
     --- @include "pull/others"
-    others = others_wait(base, queue, consumer)
+    if others_wait(base, queue, consumer) then
+      --- @include "consumer/notify_next"
+      -- looked for before the consumer moves: a key of another type is met here
+      work, tell = notify_next_work_waits(base, queue), notify_next
+    end
   end
   consumer_state_set(base, queue, consumer, to)
   if to ~= 'interested' or queue.paused then consumer_state_drop_timer(base, queue, consumer) end
-  if others then
-    --- @include "consumer/notify_next"
-    notify_next(base, queue)
-  end
+  if tell then tell(base, queue, work) end
 end
 
 --- In a queue with consumer priorities a lower one takes nothing that a higher one waits for with credit (Q-45).

@@ -40,6 +40,13 @@ local function sound_due(base, queue, name, due)
   -- some may not become ready, but end
   all = true
   --- @end
+  --- @if meets
+  --- @include "queue/sound_jobs"
+  local ids = {}
+  for i, member in ipairs(due) do ids[i] = string.sub(member, MEMBER_PREFIX + 1) end
+  fault = sound_jobs(base, redis.call('HMGET', base .. 'jobs', unpack(ids)))
+  if fault then error(fault) end
+  --- @end
   if all then
     --- @include "queue/sound"
     fault = sound_fault(base, levels, { name })

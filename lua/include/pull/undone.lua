@@ -9,6 +9,11 @@ local function undone_pull(base, consumer, taken)
     for i = #ids, 1, -1 do back[#back + 1] = ids[i] end
     if #back > 0 then redis.call('LPUSH', taken[2 * round - 1], unpack(back)) end
   end
+  if taken.set then
+    local back = {}
+    for i = 1, taken.passed do back[2 * i - 1], back[2 * i] = taken.members[2 * i], taken.members[2 * i - 1] end
+    redis.call('ZADD', taken.set, unpack(back))
+  end
   if taken.unmarked then
     redis.call('HSET', base .. 'jobs', unpack(taken.marks, 1, taken.unmarked))
     redis.call('HINCRBY', base .. 'meta', 'marked', taken.unmarked / 2)

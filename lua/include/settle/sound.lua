@@ -18,6 +18,20 @@ end
 --- An error reply where one of the keys is of another type, else nil. `alone`: nothing is pulled in the same step.
 local function settle_sound(base, queue, said, alone)
   said.sound = said.fates or queue.turns
+  --- @if meets
+  if said.total > 0 then
+    --- @include "queue/sound_jobs"
+    local met = sound_jobs(base, redis.call('HMGET', base .. 'jobs', unpack(said.ids)))
+    if met then return met end
+    said.sound = true
+  end
+  if alone and not said.fates then
+    --- @include "queue/sound"
+    -- others may be told of jobs whose turn it is then
+    local met = sound_fault(base, queue.levels)
+    if met then return met end
+  end
+  --- @end
   if said.fates then
     local fault, records = said.unfinished_sound(base, queue, said, alone)
     if fault or not records then return fault end

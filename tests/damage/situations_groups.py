@@ -1,0 +1,127 @@
+"""What every job takes where jobs have groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Put, Retried, Window
+from tests.damage.situation import pull, put, settle, situation, worked
+from tests.damage.world import BODY, ERROR, KEYS, World
+
+
+@situation
+def enqueue_with_a_group_into_a_plain_queue(world: World) -> Any:
+    put(world, "r0")
+    return lambda: commands.enqueue(KEYS, [Put("n0", BODY, group="g"), Put("n1", BODY)])
+
+
+@situation
+def enqueue_behind_others_of_a_group(world: World) -> Any:
+    world.put("r0", "r1", group="g")
+    return lambda: commands.enqueue(
+        KEYS, [Put("n0", BODY, group="g"), Put("n1", BODY, group="h", priority=9)]
+    )
+
+
+@situation
+def enqueue_with_a_group_to_who_waits(world: World) -> Any:
+    world.put("k1", group="g")
+    world.join("c3", 1)
+    world.pull("c3", 1)
+    worked(world)
+    return lambda: commands.enqueue(KEYS, [Put("n0", BODY, group="h")])
+
+
+@situation
+def pull_of_groups(world: World) -> Any:
+    for number in range(3):
+        world.put(f"r{number}", group=f"g{number}")
+    world.join("c2", 2)
+    return pull(world, "c2", Window(2))
+
+
+@situation
+def pull_of_all_groups(world: World) -> Any:
+    for number in range(3):
+        world.put(f"r{number}", group=f"g{number}")
+    world.join("c2", 9)
+    return pull(world, "c2", Window(9))
+
+
+@situation
+def pull_of_groups_and_others(world: World) -> Any:
+    world.put("r0", "m0", "r1")
+    world.put("r2", group="g")
+    world.put("r3", priority=9)
+    world.put("r4", "r5", group="h", priority=9)
+    world.put("r6")
+    world.run(commands.cancel(KEYS, "m0"))
+    world.join("c2", 9)
+    return pull(world, "c2", Window(9))
+
+
+@situation
+def pull_of_groups_that_are_due(world: World) -> Any:
+    world.put("r0", group="g")
+    worked(world, "c3", 2)
+    world.put("s0", "s1", delay_ms=1000, group="g")
+    world.put("s2", delay_ms=1000, group="h", priority=9)
+    world.put("s3", delay_ms=1000)
+    world.move(2000)
+    world.join("c2", 5)
+    return pull(world, "c2", Window(5))
+
+
+@situation
+def settle_of_one_of_a_group(world: World) -> Any:
+    worked(world)
+    put(world, "r0", "r1", "r2", group="g")
+    return settle(world, "c2", Window(1), ack=["r0"])
+
+
+@situation
+def settle_of_one_of_a_group_and_no_pull(world: World) -> Any:
+    worked(world)
+    worked(world, "c3", 1)
+    put(world, "r0", "r1", group="g")
+    return settle(world, "c2", None, ack=["r0"])
+
+
+@situation
+def settle_of_several_of_groups(world: World) -> Any:
+    world.put("r0", "r1", group="g")
+    world.put("r2", "r3", group="h")
+    world.put("r4", "r5")
+    world.join("c2", 3)
+    world.pull("c2", 3)
+    return settle(world, "c2", Window(3), 3, ack=["r0"], done=[("r2", None, b"7"), ("r4", 0, b"")])
+
+
+@situation
+def settle_of_outcomes_of_groups(world: World) -> Any:
+    for number in range(5):
+        world.put(f"r{number}", f"w{number}", group=f"g{number}")
+    world.join("c2", 9)
+    world.pull("c2", 9)
+    return settle(
+        world,
+        "c2",
+        Window(9),
+        4,
+        ack=["r0"],
+        retry=[
+            Retried("r1", 0, "old", True, ERROR),
+            Retried("r2", 0, "tail", True, ERROR),
+            Retried("r3", 1000, "head", True, ERROR),
+        ],
+        reject=[("r4", ERROR)],
+    )
+
+
+@situation
+def settle_of_a_release_of_a_group_while_others_wait(world: World) -> Any:
+    worked(world, jobs=2)
+    worked(world, "c3")
+    put(world, "r0", "r1", group="g")
+    return settle(world, "c2", None, 0, release=["r0"])

@@ -10,10 +10,12 @@ end
 
 --- Others who wait are told while work is left (the cascade after a batch, and the pass-on of Q-39 and Q-42). Without
 --- work one of them must watch the schedule, unless somebody who was told is still to come and will take that on.
-local function notify_next(base, queue)
+--- `work`: whether some waits, nil: not known.
+local function notify_next(base, queue, work)
   if queue.paused or queue.quiet then return end
   if redis.call('EXISTS', base .. 'interested') == 0 then return end
-  if notify_next_work_waits(base, queue) then
+  if work == nil then work = notify_next_work_waits(base, queue) end
+  if work then
     consumer_notify(base, queue.now, 1, queue.timer, queue.ranked)
   elseif redis.call('EXISTS', base .. 'scheduled') == 1 and redis.call('EXISTS', base .. 'notified') == 0
     and not (queue.timer and redis.call('ZSCORE', base .. 'interested', queue.timer)) then

@@ -498,3 +498,15 @@ def pull_of_a_full_consumer_while_others_wait(world: World) -> Any:
     worked(world, "c4")
     world.put("r0")
     return pull(world, "c2", Window(1))
+
+
+@situation
+def pull_of_a_full_consumer_where_consumers_are_ranked(world: World) -> Any:
+    worked(world, jobs=2)
+    world.put("r0")
+    world.join("c3", 3, priority=5)
+    world.pull("c3", 3)
+    world.join("c4", 1, priority=3)
+    world.pull("c4", 1)
+    put(world, "r1", "r2")
+    return pull(world, "c2", Window(1))

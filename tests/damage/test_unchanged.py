@@ -187,6 +187,42 @@ PLANTED = {
         "for _, place in ipairs(places) do keys[place[1]] = place[2] end",
         "",
     ),
+    "a full consumer moves before it looks for work": (
+        "pull of a full consumer while others wait",
+        "include/pull/pull.lua",
+        "work, tell = notify_next_work_waits(base, queue), notify_next",
+        "work, tell = nil, notify_next",
+    ),
+    "a pull does not put the heads of groups back": (
+        "pull of all groups",
+        "include/pull/undone.lua",
+        "if taken.set then",
+        "if false then",
+    ),
+    "a pull does not put back what it passed in the lists": (
+        "pull of groups and others",
+        "include/pull/merge.lua",
+        "        taken.rounds = taken.rounds + 1\n",
+        "",
+    ),
+    "an enqueue does not look at its group": (
+        "enqueue behind others of a group",
+        "enqueue.lua",
+        "  fault = sound_jobs(base, tags)\n",
+        "",
+    ),
+    "a settle does not look at the groups of its jobs": (
+        "settle of several of groups",
+        "include/settle/sound.lua",
+        "    if met then return met end\n    said.sound = true\n",
+        "    said.sound = true\n",
+    ),
+    "a promotion does not look at the groups of its jobs": (
+        "pull of groups that are due",
+        "include/pull/sound.lua",
+        "  if fault then error(fault) end\n  --- @end",
+        "  --- @end",
+    ),
     "a settle does not look where expired jobs go": (
         "settle of a release that expired",
         "include/settle/unfinished.lua",

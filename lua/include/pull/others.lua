@@ -1,3 +1,4 @@
+--- @include "queue/constants"
 --- @include "queue/sound_type"
 --- @include "queue/sound_consumers"
 
@@ -9,7 +10,12 @@ local function others_wait(base, queue, consumer)
   if #names == 0 or not names[2] and names[1] == consumer.name and not queue.ranked then return false end
   names[#names + 1] = redis.call('ZREVRANGE', base .. 'interested', '0', '0')[1]
   names[#names + 1] = consumer.name
-  local fault = sound_type(base, 'notified', 'zset') or sound_consumers(base, names)
+  local fault = sound_type(base, 'notified', 'zset')
+  if queue.ranked and not fault then
+    -- nobody is told before those who are ahead
+    for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', '0', WAKE_LAST)) do names[#names + 1] = name end
+  end
+  fault = fault or sound_consumers(base, names)
   if fault then error(fault) end
   return true
 end

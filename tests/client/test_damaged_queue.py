@@ -102,19 +102,14 @@ def types_asked(queue: Queue) -> int:
 def test_a_success_asks_for_no_types(queue: Queue) -> None:
     """But for one that begins a generation of records, the first and the one after each `keep_ms`:
     that cannot be taken back, so it looks at what it is to write (jobs, ended, history)."""
-    queue.enqueue_puts(PUT)
-    with queue.consumer(jobs=5, renew=False) as consumer:
-        (job,) = consumer.pull()
-        for asks in (3, 0, 0):
+    queue.enqueue_puts([Put(f"j{number}", b'["t"]') for number in range(9)])
+    with queue.consumer(jobs=2, renew=False) as consumer:
+        jobs = consumer.pull()
+        for number, asks in enumerate((3, 0, 0, 3, 0)):
+            if number == 3:
+                queue.redis.hincrby(queue.keys.meta, "ended_since", -3_600_000_000)
             before = types_asked(queue)
-            queue.enqueue_puts([Put(f"after-{job.id}", b'["t"]')])
-            consumer.ack(job)
-            (job,) = consumer.pull()
-            assert types_asked(queue) - before == asks
-        queue.redis.hincrby(queue.keys.meta, "clock", 3_600_000_000)
-        for asks in (3, 0):
-            before = types_asked(queue)
-            queue.enqueue_puts([Put(f"after-{job.id}", b'["t"]')])
-            consumer.ack(job)
-            (job,) = consumer.pull()
+            queue.enqueue_puts([Put(f"k{number}", b'["t"]')])
+            consumer.ack(jobs.pop(0))
+            jobs += consumer.pull()
             assert types_asked(queue) - before == asks

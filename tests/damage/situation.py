@@ -30,7 +30,7 @@ def make(client: redis.Redis, name: str) -> tuple[World, Callable[[], ScriptCall
 
 
 def put(world: World, *ids: str, **terms: Any) -> None:
-    """One after the other: who waits has the first of them in its hands."""
+    """One after the other: the first is delivered to who waits."""
     for id in ids:
         world.put(id, **terms)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
+from rqueue.protocol.policies import PLAIN
 from rqueue.protocol.scripts import SCRIPTS
 from tests.damage.damages import IDS, NAMES
 from tests.damage.world import BODY, ERROR, KEYS, World
@@ -41,6 +42,10 @@ puts = st.builds(
     st.sampled_from([0, 3]),
     st.just(0),
     st.sampled_from([0, 0, 0, 500]),
+    st.just(""),
+)
+grouped = st.builds(
+    lambda put, group: put._replace(ttl_ms=0, group=group), puts, st.sampled_from("gh")
 )
 held = ["a0", "a1", "a2", "a3", "big"]
 mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
@@ -72,7 +77,7 @@ def _settle(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
     )
 
 
-def _enqueue(_world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
+def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
     if draw(st.booleans()):
         put = Put(draw(ids), BODY)
         return commands.enqueue(KEYS, [put], immediate=draw(st.booleans()))
@@ -81,7 +86,9 @@ def _enqueue(_world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
             "run", draw(st.sampled_from([0, 1, 2])), 0, draw(st.sampled_from([0, 8])), 5, b"x" * 8
         )
         return commands.enqueue_alike(KEYS, ["new", BODY], note=note)
-    return commands.enqueue(KEYS, draw(st.lists(puts, min_size=1, max_size=4)))
+    # a queue has groups or times to live
+    some = grouped if world.kind == PLAIN and draw(st.booleans()) else puts
+    return commands.enqueue(KEYS, draw(st.lists(some, min_size=1, max_size=4)))
 
 
 def _term(world: World, name: str) -> str:

@@ -101,7 +101,6 @@ def test_a_repair_brings_all_jobs_back(worlds: dict[str, World], key: str) -> No
             assert error.found == kind
             after = take_snapshot(world.client, KEYS)
             assert invariants.unchanged(damaged, after) == []
-            assert not error.outcome_unknown
         except RQueueError:
             pass  # refused for another reason, or before it met the key
         settled = {text(arg) for arg in call.args} if name == "settle" else set()

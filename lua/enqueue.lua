@@ -151,7 +151,7 @@ else
 end
 
 -- what may meet a key of another type comes first, and is undone where it does; all other keys were looked at
-local pushed, watch = {}, nil
+local pushed = {}
 if taker then
   fault = give(base, now, taker, timer, stored[1], stored[2])
 else
@@ -165,10 +165,8 @@ else
   end
 end
 if scheduled and not fault then
-  --- @include "schedule/add"
-  local added, failure = pcall(schedule_add, base, scheduled)
-  if not added then fault = failure end
-  watch = schedule_add_watch
+  --- @include "queue/sound_type"
+  fault = sound_type(base, 'scheduled', 'zset')
 end
 if fault then
   for level, count in pairs(pushed) do redis.call('LTRIM', base .. 'ready:' .. level, 0, -count - 1) end
@@ -198,7 +196,12 @@ if waiters[1] and ready > 0 and not taker then
   --- @include "consumer/notify"
   consumer_notify(base, now, ready, timer, ranked)
 end
-if scheduled and not paused then watch(base, now, scheduled.soonest, timer) end
+if scheduled then
+  --- @include "schedule/add"
+  -- after the others were told: who is told now looks at the schedule itself
+  schedule_add(base, scheduled)
+  if not paused then schedule_add_watch(base, now, scheduled.soonest, timer) end
+end
 if row[8] then
   --- @include "consumer/browsers"
   browsers_tell(base)

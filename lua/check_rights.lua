@@ -38,6 +38,7 @@ end
 allowed('HSCAN', key, '0')
 allowed('LINSERT', key, 'BEFORE', '0', '0')
 allowed('XADD', key, '*', '0', '0')
+allowed('XLEN', key)
 allowed('XDEL', key, '0-1')
 allowed('XRANGE', key, '-', '+')
 allowed('TIME')

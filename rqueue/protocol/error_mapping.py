@@ -107,7 +107,7 @@ _SAYINGS: tuple[tuple[str, Meaning], ...] = (
 _OTHER = Meaning(errors.CommandRefused, "Redis refused a command: {said}")
 
 _WRAPPED = re.compile(
-    r"(?:ERR )?Error running script .*?user_script: ?\d+: (?:@user_script: ?\d+: )?-?(.*)",
+    r"(?:(?:ERR )?Error running script .*?)?@?user_script: ?\d+: (?:@user_script: ?\d+: )?-?(.*)",
     re.DOTALL,
 )
 _WORD = re.compile(r"[A-Z]{2,}(?= |$)")

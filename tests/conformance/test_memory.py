@@ -9,6 +9,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import RedisOutOfMemory
 from rqueue.model.job import JobState
 from rqueue.protocol import commands
+from rqueue.protocol.commands.settle import Window
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
@@ -115,6 +116,17 @@ def test_a_refused_settle_is_refused_as_ever(q: QueueFixture) -> None:
     assert consumer.refused == ["B"]
     q.queue.redis.delete(q.queue.keys.history)
     q.queue.redis.hdel(q.queue.keys.meta, "history_rows")
+
+
+def test_a_pull_that_brings_nothing_moves_its_consumer(q: QueueFixture) -> None:
+    """H-10: also by the first write of the step."""
+    consumer = q.join(3)
+    assert (consumer.pull(), q.state(consumer)) == ([], "interested")
+    fill(q)
+    for jobs, state in ((0, "not_interested"), (3, "interested"), (0, "not_interested")):
+        call = commands.pull(q.queue.keys, consumer.name, str(consumer.term), Window(jobs))
+        assert execute(q.queue.redis, call).jobs == []
+        assert q.state(consumer) == state
 
 
 def test_after_room_was_made_all_goes_on(q: QueueFixture) -> None:

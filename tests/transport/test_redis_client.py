@@ -47,6 +47,21 @@ def test_what_a_server_says(said: str) -> None:
     assert type(better) is SAID[said]
 
 
+@pytest.mark.parametrize("said", SAID)
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        "@user_script: 374: -{}",
+        "ERR Error running script (call to f_0): @user_script:374: @user_script: 374: -{}",
+        "Error running script (call to f_0): @user_script:374: {}",
+    ],
+    ids=["answered by the script (6.2)", "raised (6.2)", "raised"],
+)
+def test_what_a_server_says_within_a_script(said: str, wrapped: str) -> None:
+    error = rx.ResponseError(wrapped.format(said))
+    assert type(translate(error, url="redis://h/0", queue="q", consumer="c")) is SAID[said]
+
+
 @pytest.mark.parametrize(
     ("error", "ours"),
     [

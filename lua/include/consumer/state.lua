@@ -2,6 +2,15 @@
 
 --- What a pull says about its own consumer.
 
+--- What a write answers, or the error that it meets. Where it is the first one of its step and the server is over its
+--- memory limit, it is made behind one that frees (README).
+local function consumer_state_write(base, ...)
+  local said = redis.pcall(...)
+  if type(said) ~= 'table' or not said.err or not string.find(said.err, 'OOM ', 1, true) then return said end
+  redis.call('HDEL', base .. 'meta', 'oom')
+  return redis.pcall(...)
+end
+
 --- Where the pull leaves its consumer, whose hash was read before. A wake-up that it has not read is answered by this
 --- very pull. `held_bytes`: its account, where that may have changed and the consumer moves. Raises an error where
 --- something else has written one of the lists: nothing is changed then.
@@ -10,13 +19,14 @@ local function consumer_state_set(base, queue, consumer, to, held_bytes)
   if to == from and to ~= 'interested' and to ~= 'notified' then return end
   local list, turn, moved = base .. to, nil, nil
   if to == 'interested' then
-    turn = count_up(base .. 'meta', 'turn', 1)
+    turn = consumer_state_write(base, 'HINCRBY', base .. 'meta', 'turn', '1')
+    if type(turn) == 'table' then turn = count_up(base .. 'meta', 'turn', 1) end
     local rank = tonumber(consumer.priority) or 0
     moved = redis.pcall('ZADD', list, turn - (rank == rank and rank or 0) * 68719476736, name)
   elseif to == 'notified' then
-    moved = redis.pcall('ZADD', list, queue.now + NOTIFIED_MS, name)
+    moved = consumer_state_write(base, 'ZADD', list, queue.now + NOTIFIED_MS, name)
   else
-    moved = redis.pcall('SADD', list, name)
+    moved = consumer_state_write(base, 'SADD', list, name)
   end
   local added, unread = moved, nil
   if from == 'notified' and to ~= from and type(moved) ~= 'table' then

@@ -75,7 +75,7 @@ class Causes:
                 return f"{who} was killed"
             if any(span.meets(since, until) for span in self._long(pid)):
                 return f"{who} was frozen"
-            if any(since <= at <= until for at in self.stopped[pid]):
+            if any(since - SIGNAL_S <= at <= until for at in self.stopped[pid]):
                 return f"{who} was told to stop at once"
         if self._without_redis(first.pid, since - REJOIN_S, until):
             return "Redis was away for long"

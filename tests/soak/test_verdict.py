@@ -72,6 +72,10 @@ def effect(kind: str, since: float, until: float, *pids: int, **facts: Any) -> d
         ([effect("away", 16.0, 18.3, scope="consumers")], ""),
         ([effect("death", 18.59, 18.6, 7)], "its process was killed"),
         ([effect("death", 18.0, 18.1, 7)], ""),
+        (
+            [effect("told", 18.59, 18.59, 6, signal="SIGQUIT")],
+            "its supervisor was told to stop at once",
+        ),
         ([effect("death", 20.2, 20.2, 7)], ""),
         (
             [effect("away", 18.65, 20.3, scope="all"), effect("death", 20.2, 20.2, 7)],
@@ -89,6 +93,7 @@ def effect(kind: str, since: float, until: float, *pids: int, **facts: Any) -> d
         "an outage elsewhere",
         "a signal on its way",
         "a death long ago",
+        "an order on its way",
         "a death when all was settled",
         "a death before anything could be settled",
     ],

@@ -79,10 +79,8 @@ redis.call('HINCRBY', meta, word, 1)
 records_write(base, queue, { id, string.format('%s%d:', letter, queue.now) })
 history_lines_write(base, queue.history_max, { history_lines_row(id, job, word, queue.now, worker) })
 --- @if pass
---- @include "consumer/notify"
+--- @include "consumer/notify_opened"
 --- @each pass(base, queue, { job })
-if (queue.opened or 0) > 0 and not queue.paused then
-  consumer_notify(base, queue.now, queue.opened, queue.timer, queue.ranked)
-end
+notify_opened(base, queue)
 --- @end
 return { queue.now, was }

@@ -12,6 +12,7 @@
 --- @include "queue/open"
 --- @include "order/search"
 --- @include "schedule/member"
+--- @include "job/head"
 --- @include "job/value"
 --- @include "order/levels"
 --- @include "result/read"
@@ -29,7 +30,7 @@ if not queue then return failure end
 local value = redis.call('HGET', base .. 'jobs', id)
 local head, own = '', ''
 if value then
-  head = string.match(value, '^(%d+,%-?%d+[%d,]*|?[^;]*);')
+  head = head_of(value)
   local job = head and value_parse(head .. ';')
   if job and not job.damaged then
     own = redis.call('ZSCORE', base .. 'scheduled', schedule_member(job, id)) or ''

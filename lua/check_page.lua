@@ -10,6 +10,7 @@
 ---   says, r has a record, h has a header
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue/open"
+--- @include "job/head"
 --- @include "job/value"
 --- @include "schedule/member"
 
@@ -24,8 +25,8 @@ if not queue then return failure end
 start, stop = tonumber(start), tonumber(stop)
 local kind = string.match(which, '^(%a+)')
 if not start or not stop or stop - start > 500
-  or not (which == 'scheduled' or which == 'dead' or kind == 'heads' or kind == 'group' or string.match(which, '^ready:') or string.match(which, '^due:')
-    or string.match(which, '^held:')) then
+  or not (which == 'scheduled' or which == 'dead' or kind == 'heads' or kind == 'group'
+    or string.match(which, '^ready:') or string.match(which, '^due:') or string.match(which, '^held:')) then
   return redis.error_reply('BADARGS check_page: a place for jobs, and at most 500 of them')
 end
 
@@ -58,7 +59,7 @@ local dead = redis.call('EXISTS', base .. 'dead') == 1 and redis.call('ZMSCORE',
 local heads, scheduled_as = {}, {}
 for i, id in ipairs(ids) do
   local value = values[i]
-  heads[i] = value and string.match(value, '^(%d+,%-?%d+[%d,]*|?[^;]*);')
+  heads[i] = value and head_of(value)
   local job = heads[i] and value_parse(heads[i] .. ';')
   if job and job.damaged then heads[i], job = nil, nil end
   scheduled_as[i] = job and schedule_member(job, id) or ''

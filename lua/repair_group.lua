@@ -9,7 +9,7 @@
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "held/scan"
---- @include "consumer/notify"
+--- @include "consumer/notify_opened"
 --- @hooks repair
 
 local meta = KEYS[1]
@@ -39,8 +39,6 @@ if group ~= '' then
   local some = nil
   --- @each some = repair(base, queue, group, held)
   changed = changed + (some or 0)
-  if (queue.opened or 0) > 0 and not queue.paused then
-    consumer_notify(base, queue.now, queue.opened, queue.timer, queue.ranked)
-  end
+  notify_opened(base, queue)
 end
 return { queue.now, changed }

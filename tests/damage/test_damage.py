@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +17,18 @@ import redis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
 from tests.damage.damages import Damage, apply, damages
 from tests.damage.steps import MAKERS, changed, changes
-from tests.damage.world import KEYS, WORLDS, World, named, places
+from tests.damage.world import KEYS, World, named, places
 from tests.property.sources import changed as plant
 from tests.support import invariants
-from tests.support.redis_server import Servers
 from tests.support.run_script import run
 from tests.support.snapshot import Snapshot, take_snapshot
 
 THOROUGH = "RQUEUE_FUZZ" in os.environ
 EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", "120"))
 """For each script."""
-
-
-@pytest.fixture(scope="module")
-def worlds(servers: Servers) -> Iterator[dict[str, World]]:
-    server: EmbeddedRedis = servers.make("newest").start()
-    with redis.Redis.from_url(server.url, socket_timeout=20) as client:
-        yield {name: make(client) for name, make in WORLDS.items()}
-    server.stop()
 
 
 def wrong(world: World, call: Any, some: list[Damage], lua: Scripts = SCRIPTS) -> list[str]:

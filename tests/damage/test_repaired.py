@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,29 +15,19 @@ import redis
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import QueueDamaged, RQueueError
 from rqueue.inspector import Doctor, Finding
 from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
 from tests.damage.damages import ALL, KINDS, mistaken
 from tests.damage.steps import MAKERS
-from tests.damage.world import KEYS, WORLDS, World, named
+from tests.damage.world import KEYS, World, named
 from tests.support import invariants
-from tests.support.redis_server import Servers
 from tests.support.snapshot import Snapshot, take_snapshot
 
 HOT = ["enqueue", "pull", "settle"]
 EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", "8"))
 """For each key."""
-
-
-@pytest.fixture(scope="module")
-def worlds(servers: Servers) -> Iterator[dict[str, World]]:
-    server: EmbeddedRedis = servers.make("newest").start()
-    with redis.Redis.from_url(server.url, socket_timeout=20) as client:
-        yield {name: make(client) for name, make in WORLDS.items()}
-    server.stop()
 
 
 def heal(client: redis.Redis) -> tuple[list[Finding], list[Finding]]:

@@ -13,15 +13,20 @@ local function end_jobs(base, queue, ids, letter, outcome, worker)
   redis.call('HDEL', base .. 'returns_to', unpack(ids))
   redis.call('HDEL', base .. 'errors', unpack(ids))
   --- @each left(base, ids)
-  local records, lines, marked, gone = {}, {}, 0, {}
+  local records, lines, marked = {}, {}, 0
+  --- @if pass
+  local gone = {}
+  --- @end
   for i, id in ipairs(ids) do
     local value = values[i]
     if value and string.byte(value) == 33 then
       marked = marked + 1
     elseif value then
       local job = value_parse(value)
+      --- @if pass
       job.id = id
       gone[#gone + 1] = job
+      --- @end
       records[#records + 1] = id
       records[#records + 1] = string.format('%s%d:', letter, queue.now)
       lines[#lines + 1] = history_lines_row(id, job, outcome, queue.now, worker)
@@ -33,11 +38,9 @@ local function end_jobs(base, queue, ids, letter, outcome, worker)
   history_lines_write(base, queue.history_max, lines)
   wait_for_bytes_over(base, queue.now, ids)
   --- @if pass
-  --- @include "consumer/notify"
+  --- @include "consumer/notify_opened"
   --- @each pass(base, queue, gone)
-  if (queue.opened or 0) > 0 and not queue.paused then
-    consumer_notify(base, queue.now, queue.opened, queue.timer, queue.ranked)
-  end
+  notify_opened(base, queue)
   --- @end
   return #lines
 end

@@ -29,9 +29,21 @@ end
 
 --- What is gathered of several: {base=, queue=, consumer=, worker=, ...}.
 local function unfinished_open(base, queue, consumer, worker)
-  return { base = base, queue = queue, consumer = consumer, worker = worker, ready = 0, stored = {}, returned = {},
-    scheduled = {}, records = {}, lines = {}, waits = {}, dropped = {}, moved = {}, gone = {}, retried = 0,
-    rejected = 0, released = 0 }
+  local batch = { base = base, queue = queue, consumer = consumer, worker = worker, ready = 0, stored = {},
+    returned = {}, scheduled = {}, records = {}, lines = {}, retried = 0, rejected = 0, released = 0 }
+  --- @if entered
+  batch.waits = {}
+  --- @end
+  --- @if dropped
+  batch.dropped = {}
+  --- @end
+  --- @if pass
+  batch.gone = {}
+  --- @end
+  --- @if shelf
+  batch.moved, batch.gone = {}, {}
+  --- @end
+  return batch
 end
 
 --- It lives on: `place` = old, head, tail, aside, or park: nobody here knows its task. `delay`: ms that it waits.

@@ -66,8 +66,10 @@ def summarize(facts: dict[str, Any], outcomes: Sequence[Outcome], name: str) -> 
                 for figure in outcome.figures
             },
         }
-    earlier = runs.get(server, {}).get("rows", {})
-    runs[server] = {"about": facts, "rows": {**earlier, **rows}}
+    earlier = runs.get(server, {"about": {}, "rows": {}})
+    if peers := {**earlier["about"].get("peers", {}), **facts.get("peers", {})}:
+        facts = {**facts, "peers": peers}
+    runs[server] = {"about": facts, "rows": {**earlier["rows"], **rows}}
     SUMMARY.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
 
 

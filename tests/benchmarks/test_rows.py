@@ -15,6 +15,7 @@ from benchmarks.apps.board import Board
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.rounds import interleave, percentile, ratios, spread
 from benchmarks.peers.catalogue import PEERS
+from benchmarks.peers.compare import row_of
 from benchmarks.profiles import redis_side, worker
 from benchmarks.profiles.steps import Steps
 from benchmarks.profiles.worker_program import ORDER as STEPS
@@ -32,6 +33,11 @@ def bench() -> Iterator[Bench]:
 
 def test_all_rows_are_in_the_table() -> None:
     assert sorted([*ORDER, *SPARK]) == sorted(ROWS)
+
+
+def test_a_row_of_some_peers_does_not_take_the_place_of_that_of_all() -> None:
+    assert row_of("peers-idle", [*PEERS.values()]) == "peers-idle"
+    assert row_of("peers-idle", [PEERS["huey"]]) == "peers-idle (huey)"
 
 
 @pytest.mark.parametrize("name", [*ORDER, "history-memory"])

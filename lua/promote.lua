@@ -2,8 +2,9 @@
 --- They keep the order of their due times, at equal times that of their enqueue, in whatever order they are named
 --- (A-09).
 --- KEYS: meta, guard
---- ARGV: ids...
----   ids: at most 250; none = what is due, up to 256 in one call
+--- ARGV: others, ids...
+---   others: how many jobs with later due times are promoted in calls that follow, or are taken to: these are due so many ms
+---   before; ids: at most 250; none = what is due, up to 256 in one call
 --- REPLY: {now, how many became ready}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue/open"
@@ -14,12 +15,16 @@
 --- @include "consumer/notify"
 
 local meta = KEYS[1]
-local FIRST = 1
+local others = ARGV[1]
+local FIRST = 2
 
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
-if #ARGV > 250 then return redis.error_reply('BADARGS promote takes at most 250 ids') end
+others = tonumber(others)
+if #ARGV > FIRST + 249 or not others or others < 0 or others > 2 ^ 31 or others ~= math.floor(others) then
+  return redis.error_reply('BADARGS promote takes a number of others and at most 250 ids')
+end
 
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
@@ -27,9 +32,9 @@ if failure then return failure end
 -- the ones that are named and scheduled, by due time
 local chosen, known = {}, {}
 if #ARGV >= FIRST then
-  local values = redis.call('HMGET', base .. 'jobs', unpack(ARGV))
+  local values = redis.call('HMGET', base .. 'jobs', unpack(ARGV, FIRST))
   for i = FIRST, #ARGV do
-    local id, value = ARGV[i], values[i]
+    local id, value = ARGV[i], values[i - FIRST + 1]
     if value and string.byte(value) ~= 33 and not known[id] then
       known[id] = true
       local job = value_parse(value)
@@ -43,7 +48,7 @@ end
 
 -- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
-local count, due = #chosen, queue.now
+local count, due = #chosen, queue.now - others
 for i = count, 1, -1 do
   -- the last one is due now, and each earlier time a ms before the next: a due list is in the order of due times
   local job = chosen[i]

@@ -23,6 +23,7 @@ from rqueue.errors import (
     BufferFull,
     ConfigError,
     InvalidName,
+    JobBlocked,
     JobCancelled,
     JobExpired,
     JobFailed,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from rqueue.client.default_queues import aqueue, configure, connect, disconnect, queue
     from rqueue.inspector import Inspector
     from rqueue.model.envelope import Envelope
+    from rqueue.model.job_filter import JobFilter
     from rqueue.protocol.commands import Put, Retried, Window
     from rqueue.protocol.credit import UNLIMITED, GrantCredit, SharedCredit, WindowCredit
     from rqueue.protocol.job_packer import Call
@@ -88,10 +90,12 @@ __all__ = [
     "GrantCredit",
     "Inspector",
     "InvalidName",
+    "JobBlocked",
     "JobCancelled",
     "JobContext",
     "JobExpired",
     "JobFailed",
+    "JobFilter",
     "JobHandle",
     "JobInfo",
     "JobState",
@@ -145,6 +149,7 @@ _LAZY = {
     "Envelope": "rqueue.model.envelope",
     "GrantCredit": "rqueue.protocol.credit",
     "Inspector": "rqueue.inspector",
+    "JobFilter": "rqueue.model.job_filter",
     "JobHandle": "rqueue.client._sync.job_handle",
     "Put": "rqueue.protocol.commands",
     "PutHandle": "rqueue.client._sync.put_handle",

@@ -25,6 +25,7 @@
     ├── QueueError
     │   ├── UnknownQueue
     │   ├── UnknownJob               never accepted, or its record is gone
+    │   ├── JobBlocked               it waits behind others of its group
     │   ├── QueueDamaged         a key of it was overwritten by something else
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
     │   ├── BufferFull               background put: the bounded buffer stayed full
@@ -84,6 +85,7 @@ __all__ = [
     "EvictionPolicy",
     "Forged",
     "InvalidName",
+    "JobBlocked",
     "JobCancelled",
     "JobExpired",
     "JobFailed",
@@ -310,6 +312,19 @@ class UnknownJob(QueueError):
             f"no job '{id}'{where}: never accepted, or ended and its record is gone", queue=queue
         )
         self.id = id
+
+
+class JobBlocked(QueueError):
+    """A job cannot be moved before others of its group: it waits behind the job `first`."""
+
+    def __init__(self, id: str, first: str, *, queue: str = "") -> None:
+        super().__init__(
+            f"job '{id}' waits behind others of its group, of which '{first}' is the first one:"
+            " move that one",
+            queue=queue,
+        )
+        self.id = id
+        self.first = first
 
 
 class QueueDamaged(QueueError):

@@ -29,6 +29,7 @@ EXAMPLES: list[RQueueError] = [
     errors.QueueError("no", queue="q"),
     errors.UnknownQueue("q"),
     errors.UnknownJob("j", queue="q"),
+    errors.JobBlocked("j", "i", queue="q"),
     errors.QueueDamaged("q", "rqueue:{q}:dead", "string", "zset"),
     errors.NoConsumer("q", "j"),
     errors.BufferFull("q", 10, 1.5),

@@ -2,7 +2,7 @@
 --- groups, and those without one, go on. A group's turn is with one job from when it may be taken until it is gone for
 --- good: while it is ready, held, or waits to be tried again. Those behind it stand in the group's list, where no pull
 --- looks.
---- HOOKS: admit, busy, claim, shelf, unblock, pass, done, heads, behind, places, meets, found,
+--- HOOKS: admit, busy, claim, shelf, unblock, ahead, pass, done, heads, behind, places, meets, found,
 ---   repair
 --- META: blocked
 --- JOB: tags (g: the group, escaped)
@@ -132,6 +132,13 @@ local function groups_unblock(base, queue, job)
   groups_emptied(base, { group }, { base .. 'group:' .. group })
   count_up(base .. 'meta', 'blocked', -1)
   return 'blocked'
+end
+
+--- The job that goes before this one, which waits behind it; nil where it waits behind none.
+local function groups_ahead(base, job)
+  local group = groups_name(job)
+  if not group or not redis.call('ZSCORE', base .. 'group:' .. group, schedule_member(job, job.id)) then return nil end
+  return redis.call('HGET', base .. 'groups', group) or ''
 end
 
 --- The jobs `ids` of the groups `names` are gone: where one had the turn, the next of its group gets it, and is ready.

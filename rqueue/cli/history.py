@@ -11,7 +11,20 @@ import click
 from rqueue.cli.output import clock, echo, json_option, print_line, shorten, span
 from rqueue.cli.target import Target, connection_options, pass_target
 
-OUTCOMES = (*("ack", "retry", "dead", "crash", "snooze", "park", "cancelled", "purged", "expired"),)
+OUTCOMES = (
+    *(
+        "ack",
+        "retry",
+        "dead",
+        "crash",
+        "snooze",
+        "park",
+        "cancelled",
+        "purged",
+        "expired",
+        "changed",
+    ),
+)
 """The outcomes that rows give for a job, or for an attempt at it."""
 
 Row = dict[str, Any]

@@ -50,6 +50,8 @@ COMMANDS = {
     "history": Entry("Look", "history", "Show what became of jobs."),
     "stats": Entry("Look", "stats", "Measure a queue's rates and latencies."),
     "cancel": Entry("Steer", "cancel", "Cancel jobs."),
+    "promote": Entry("Steer", "promote", "Make scheduled jobs ready now."),
+    "prioritize": Entry("Steer", "prioritize", "Give waiting jobs another priority, or the front."),
     "dead": Entry("Steer", "dead", "List, requeue or purge dead letters."),
     "pause": Entry("Steer", "pause", "Deliver no more jobs of a queue."),
     "resume": Entry("Steer", "pause", "Deliver a paused queue's jobs again."),

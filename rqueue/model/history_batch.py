@@ -73,7 +73,8 @@ COLUMNS = (
         "outcome",
         str,
         "",
-        "ack, retry, dead (failed for good), crash, snooze, park, cancelled, purged or expired",
+        "ack, retry, dead (failed for good), crash, snooze, park, cancelled, purged, expired, or"
+        " changed (its place)",
     ),
     Column("attempts", int, "", "attempts charged before this one"),
     Column("deliveries", int, "", "times handed out before this one"),

@@ -141,6 +141,13 @@ class Signer:
         terms = verified.terms._replace(delay_ms=0, at_ms=0)
         return self._sign(queue, id, verified.json, terms.text, verified.signed_ms)
 
+    def with_priority(self, queue: str, id: str, body: bytes, priority: int) -> bytes:
+        """The same job signed for another priority. When it was signed stays as it was. Raises
+        Unsigned or Forged."""
+        verified = self.verify(queue, id, body)
+        terms = verified.terms._replace(priority=priority)
+        return self._sign(queue, id, verified.json, terms.text, verified.signed_ms)
+
     def verify(self, queue: str, id: str, body: bytes, header: Header | None = None) -> Verified:
         """What a signed body vouches for.
 

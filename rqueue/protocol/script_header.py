@@ -33,6 +33,7 @@ HOOKS = {
     "entered": "each",
     "shelf": "each",
     "unblock": "each",
+    "ahead": "each",
     "rank": "one",
     "eligible": "each",
     "busy": "each",

@@ -146,7 +146,7 @@ MAKERS: dict[str, Maker] = {
         KEYS, d(names), [Ran(id, 1, 2) for id in d(mine)]
     ),
     "pause": lambda w, d: commands.pause(KEYS),
-    "promote": lambda w, d: commands.promote(KEYS, d(some)),
+    "promote": lambda w, d: commands.promote(KEYS, d(some), others=d(st.sampled_from([0, 0, 3]))),
     "pull": lambda w, d: commands.pull(
         KEYS, n := d(names), _term(w, n), d(windows), recall=d(places)
     ),
@@ -166,6 +166,11 @@ MAKERS: dict[str, Maker] = {
         limits=d(st.sampled_from([None, {"t": (1, 2)}])),
     ),
     "renew": lambda w, d: commands.renew(KEYS, 5000, d(st.lists(names, max_size=2))),
+    "reorder": lambda w, d: commands.reorder(
+        KEYS,
+        d(st.sampled_from([0, 4, 9, 9, "front", "front"])),
+        [(id, b"", b"") for id in [d(ids), *d(some)]],
+    ),
     "repair_consumer": lambda w, d: commands.repair_consumer(KEYS, d(names)),
     "repair_group": lambda w, d: commands.repair_group(
         KEYS, d(st.sampled_from(["a", ""])), d(st.sampled_from([None, (2, 1)]))

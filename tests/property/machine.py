@@ -544,6 +544,20 @@ class Machine(RuleBasedStateMachine):
         ids = list(dict.fromkeys(ids))
         assert self.answer(commands.promote(self.keys, ids)) == self.model.promote(ids)
 
+    @precondition(lambda self: self.model.jobs)
+    @rule(
+        chosen=st.lists(some, min_size=1, max_size=3, unique=True),
+        level=st.sampled_from([None, None, 9, 4, 0]),
+    )
+    def reorder(self, chosen: list[int], level: int | None) -> None:
+        """Another priority, or the front."""
+        known = [*self.model.jobs, *self.model.accepted[-1:]]
+        ids = list(dict.fromkeys(known[i % len(known)] for i in chosen))
+        to: Any = "front" if level is None else level
+        call = commands.reorder(self.keys, to, [(id, b"", b"") for id in ids])
+        self.model.now = self.clock()
+        assert self.answer(call) == self.model.reorder(ids, level)
+
     @precondition(lambda self: self.model.accepted)
     @rule(pick=st.integers(0, 40), held=st.booleans())
     def cancel(self, pick: int, held: bool) -> None:

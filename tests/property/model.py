@@ -326,7 +326,7 @@ class Model:
         ids = [id for _, id in late[: 16 if self.kept_dead else 64]]
         for id in ids:
             job = self.jobs[id]
-            mark = f"\x01{job.position}" if self.kept_dead else id
+            mark = f"\x01{job.position},{job.due}" if self.kept_dead else id
             self.marks[mark] = job.order
             there = self.lists[-job.level, int(not job.due)]
             there[there.index(id)] = mark
@@ -814,6 +814,61 @@ class Model:
         if promoted:
             self.notify(promoted)
         return max(count - late, promoted)
+
+    def reorder(self, ids: list[str], level: int | None) -> list[str]:
+        """To the tail of a level, or to the front of their own, the first one named first."""
+        turns = [*enumerate(ids)] if level is not None else [*enumerate(ids)][::-1]
+        answers = {n: self.reorder_one(id, level) for n, id in turns}
+        changed = [id for n, id in turns if answers[n] == "changed"]
+        self.history += [(id, "changed") for id in changed]
+        if moved := [id for id in changed if all(entry[-1] != id for entry in self.scheduled)]:
+            self.tell_browsers()
+            self.gone(moved)
+        return [answers[n] for n in range(len(ids))]
+
+    def reorder_one(self, id: str, level: int | None) -> str:
+        job = self.jobs.get(id)
+        if job is None:
+            return "ended" if self.knows(id) else "unknown"
+        if id in self.dead:
+            return "dead"
+        if job.level == level:
+            return "same"
+        entry = next((entry for entry in self.scheduled if entry[-1] == id), None)
+        if entry:
+            if level is None:
+                return "scheduled"
+            self.scheduled.remove(entry)
+            job.level = level
+            self.schedule(job, entry[0])
+            if id in self.returns_to:
+                job.due = self.now
+            return "changed"
+        if self.holder(id):
+            return "held"
+        if id in self.blocked.get(job.group, ()):
+            return f"blocked {self.group_turns[job.group]}"
+        if id in self.open:
+            self.open.remove(id)
+        else:
+            mark = f"\x01{job.position},{job.due}"
+            self.marks[mark] = job.order
+            there = self.lists[-job.level, int(not job.due)]
+            there[there.index(id)] = mark
+        if level is None:
+            job.due = self.front(job.level)
+        else:
+            self.seq += 1
+            job.level, job.position, job.due = level, self.seq, 0
+        self.place(job)
+        return "changed"
+
+    def front(self, level: int) -> int:
+        """A due time before those of all that stand in a level, or are due."""
+        times = [self.order(id)[0] for id in self.lists.get((-level, 0), ())]
+        times += [job.due for id in self.open if (job := self.jobs[id]).level == level and job.due]
+        times += [due for due, *_ in self.scheduled]
+        return min([self.now, *(time - 1 for time in times)])
 
     def unpark(self) -> int:
         back = [entry for entry in self.scheduled if self.returns_to.get(entry[-1]) == "park"]

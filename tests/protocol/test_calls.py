@@ -133,10 +133,20 @@ SAMPLES: dict[str, list[Sample]] = {
     "interest": [Sample(commands.interest(K, "consumer", "term", W))],
     "pause": [Sample(commands.pause(K))],
     "resign": [Sample(commands.resign(K, "id", b"a", b"b"), {"envelope": b"a", "fresh": b"b"})],
-    "promote": [Sample(commands.promote(K)), Sample(commands.promote(K, ["i1"]), rest=["i1"])],
+    "promote": [
+        Sample(commands.promote(K), {"others": 0}),
+        Sample(commands.promote(K, ["i1"], others=3), {"others": 3}, rest=["i1"]),
+    ],
     "pull": [
         Sample(commands.pull(K, "consumer", "term", W), {"recall": ""}),
         Sample(commands.pull(K, "consumer", "term", W, recall=7), {"recall": 7}),
+    ],
+    "reorder": [
+        Sample(
+            commands.reorder(K, "front", [("i1", b"e1", b"f1"), ("i2", b"", b"")]),
+            {"to": "front"},
+            rest=["i1", b"e1", b"f1", "i2", b"", b""],
+        ),
     ],
     "purge": [
         Sample(commands.purge(K, "limit"), {"scheduled": "0"}),

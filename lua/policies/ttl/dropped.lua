@@ -1,7 +1,6 @@
 --- @include "queue/count"
 --- @include "job/value"
---- @include "order/search"
---- @one rank
+--- @include "order/replace"
 --- @include "finish/dead_letter"
 --- @include "result/records"
 --- @include "history/lines"
@@ -11,18 +10,6 @@
 local function ttl_dropped_cause(now, job)
   return cjson.encode({ kind = 'expired', type = 'JobExpired', at = now, attempt = job.attempts,
     message = 'its time to live ended before it was delivered' })
-end
-
---- Take an element out of its list, which others search by position: a mark takes its place, under a name that no job
---- can have. False where the job does not stand there.
-local function ttl_dropped_replace(base, job)
-  local key = rank(base, job)
-  local index = order_search(base, key, job, 0)
-  if redis.call('LINDEX', key, index) ~= job.id then return false end
-  local stand_in = string.format('\1%d', job.position)
-  redis.call('HSET', base .. 'jobs', stand_in, string.format('!%d,%d', job.position, job.due))
-  redis.call('LSET', key, index, stand_in)
-  return true
 end
 
 --- Jobs {id, value, ...} whose time to live is over end, or become dead letters where the queue wants that. `how`
@@ -39,7 +26,7 @@ local function ttl_dropped(base, queue, jobs, how)
     ids[#ids + 1] = id
     redis.call('ZREM', base .. 'expiring', id)
     local dead, cause = kept_dead or job.damaged, nil
-    if not dead or not waiting or ttl_dropped_replace(base, job) then
+    if not dead or not waiting or order_replace(base, job, 0) then
       if waiting then marks = marks + 1 end
       if dead then
         cause = job.damaged and dead_letter_undecodable(queue.now) or ttl_dropped_cause(queue.now, job)

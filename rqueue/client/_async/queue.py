@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 from rqueue.client._async.consumer import AsyncConsumer
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.putter import AsyncBackgroundPuts
-from rqueue.client._async.queue_calls import AsyncQueueCalls
+from rqueue.client._async.queue_steering import AsyncQueueSteering
 from rqueue.model.envelope import Envelope
 from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
@@ -47,7 +47,7 @@ SIBLINGS_MAX = 1000
 """Queues over one connection that are remembered."""
 
 
-class AsyncQueue(AsyncQueueCalls):
+class AsyncQueue(AsyncQueueSteering):
     """A queue, by name. Making one costs nothing: it connects at its first command.
 
     url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an
@@ -211,21 +211,6 @@ class AsyncQueue(AsyncQueueCalls):
         was signed. Raises Undecodable, Unsigned, Forged.
         """
         return self._packer.envelope(job)
-
-    async def promote(self, *ids: str) -> int:
-        """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many.
-
-        Signed jobs are signed anew, for now. Raises Forged for one whose signature does not hold.
-        """
-        if not ids:
-            return 0
-        if self._packer.signs:
-            for id_ in ids:
-                shown = await self._run(commands.show(self.keys, id_))
-                job = Delivery(id_, shown.value)
-                if shown.state == "scheduled" and (fresh := self._packer.signed_for_now(job)):
-                    await self._run(commands.resign(self.keys, id_, job.body, fresh))
-        return await self._run(commands.promote(self.keys, ids))
 
     # -- the queue ---------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.putter import BackgroundPuts
-from rqueue.client._sync.queue_calls import QueueCalls
+from rqueue.client._sync.queue_steering import QueueSteering
 from rqueue.model.envelope import Envelope
 from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
@@ -48,7 +48,7 @@ SIBLINGS_MAX = 1000
 """Queues over one connection that are remembered."""
 
 
-class Queue(QueueCalls):
+class Queue(QueueSteering):
     """A queue, by name. Making one costs nothing: it connects at its first command.
 
     url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an
@@ -212,21 +212,6 @@ class Queue(QueueCalls):
         was signed. Raises Undecodable, Unsigned, Forged.
         """
         return self._packer.envelope(job)
-
-    def promote(self, *ids: str) -> int:
-        """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many.
-
-        Signed jobs are signed anew, for now. Raises Forged for one whose signature does not hold.
-        """
-        if not ids:
-            return 0
-        if self._packer.signs:
-            for id_ in ids:
-                shown = self._run(commands.show(self.keys, id_))
-                job = Delivery(id_, shown.value)
-                if shown.state == "scheduled" and (fresh := self._packer.signed_for_now(job)):
-                    self._run(commands.resign(self.keys, id_, job.body, fresh))
-        return self._run(commands.promote(self.keys, ids))
 
     # -- the queue ---------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
@@ -11,6 +11,9 @@ from rqueue.protocol.policies import PLAIN, POLICIES
 
 SLICE = 250
 """Ids that one requeue, purge_dead, purge_held or promote call takes."""
+
+REORDER_MAX = 50
+"""Jobs that one reorder call takes: each has to be found in its list."""
 
 
 def _read_flag(reply: Any) -> bool:
@@ -33,6 +36,10 @@ def _read_word(reply: Any) -> str:
     return text(reply[1])
 
 
+def _read_words(reply: Any) -> list[str]:
+    return [text(word) for word in reply[1]]
+
+
 def _read_names(reply: Any) -> list[str]:
     return [text(name) for name in reply]
 
@@ -52,9 +59,22 @@ def resume(keys: QueueKeys) -> ScriptCall[bool]:
     return ScriptCall("resume", keys.meta, (), _read_flag)
 
 
-def promote(keys: QueueKeys, ids: Sequence[str] = ()) -> ScriptCall[int]:
-    """Make scheduled jobs ready now (A-09): these ids, or what is due."""
-    return ScriptCall("promote", keys.meta, ids, _read_count)
+def promote(keys: QueueKeys, ids: Sequence[str] = (), *, others: int = 0) -> ScriptCall[int]:
+    """Make scheduled jobs ready now (A-09): these ids, or what is due. others: how many with later
+    due times follow in other calls: these stand before them."""
+    return ScriptCall("promote", keys.meta, [others, *ids], _read_count)
+
+
+def reorder(
+    keys: QueueKeys, to: int | Literal["front"], jobs: Sequence[tuple[str, bytes, bytes]]
+) -> ScriptCall[list[str]]:
+    """Give jobs that wait another priority, at the tail of its level, or bring them to the front of
+    their own (A-38); answers what became of each, see `lua/reorder.lua`. jobs: (id, its envelope,
+    the same signed for this priority), at most `REORDER_MAX`; both b"": the envelope stays."""
+    args: list[Arg] = [to]
+    for job in jobs:
+        args += job
+    return ScriptCall("reorder", keys.meta, args, _read_words)
 
 
 def resign(keys: QueueKeys, id: str, envelope: bytes, fresh: bytes) -> ScriptCall[bool]:

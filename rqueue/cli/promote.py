@@ -1,0 +1,63 @@
+"""`rqueue promote`: scheduled jobs become ready now."""
+
+from __future__ import annotations
+
+import click
+
+from rqueue.cli.enqueue import pairs
+from rqueue.cli.exit_codes import NEGATIVE, OK
+from rqueue.cli.output import echo, json_option, print_json
+from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.text.numbers import many
+
+
+@click.command()
+@click.argument("queue")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--all", "every", is_flag=True, help="All that are scheduled.")
+@click.option("--task", metavar="NAME", help="All of this task.")
+@click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="All with this label.")
+@json_option
+@connection_options
+@pass_target
+def promote(
+    target: Target,
+    /,
+    queue: str,
+    ids: tuple[str, ...],
+    every: bool,
+    task: str | None,
+    labels: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Make scheduled jobs ready now.
+
+    They come to the head of their levels, in the order of their due times. Jobs are named, or all
+    are meant that fit --task and --label.
+
+    \b
+    Exit codes: 0 some became ready, 1 none was scheduled.
+
+    \b
+    Examples:
+      rqueue promote default order-42
+      rqueue promote default --all
+      rqueue promote default --task app.tasks.report --label tenant=7
+    """  # noqa: D301
+    from rqueue.model.job_filter import JobFilter
+
+    fitting = bool(every or task or labels)
+    if fitting == bool(ids):
+        raise click.UsageError("name jobs, or say which: --all, --task, --label")
+    with target.queue(queue) as (client, inspector):
+        inspector.require_queue(queue)
+        if ids:
+            count = client.promote(*ids)
+        else:
+            which = JobFilter(task=task or "", labels=dict(pairs(labels, "--label")))
+            count = client.promote_all(which)
+    if as_json:
+        print_json({"queue": queue, "promoted": count})
+    else:
+        echo(f"{many(count, 'job')} of queue '{queue}' made ready")
+    return OK if count else NEGATIVE

@@ -1,0 +1,105 @@
+"""What people do with jobs that wait: another priority, the front, now instead of later."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Literal
+
+from rqueue.client._async.queue_calls import AsyncQueueCalls
+from rqueue.errors import ConfigError, JobBlocked
+from rqueue.model.expect import expect, shown
+from rqueue.model.ids import check_id
+from rqueue.model.job import Delivery
+from rqueue.model.job_filter import ANY, JobFilter
+from rqueue.protocol import commands
+from rqueue.protocol.commands.admin import REORDER_MAX, SLICE
+
+__all__ = ["AsyncQueueSteering"]
+
+PAGE = 500
+"""Jobs that one look at the schedule reads."""
+
+
+class AsyncQueueSteering(AsyncQueueCalls):
+    """The administration of waiting jobs."""
+
+    async def set_priority(self, id: str, priority: int) -> bool:
+        """Give a job that waits another priority (A-38): it goes to the tail of that level, or
+        waits for its due time as before. True if it has this priority now; False if it does not
+        wait any more: a consumer holds it, or it has ended.
+
+        Of a group only the first job can be changed: the others cannot pass it. Raises JobBlocked,
+        which names that one, ConfigError, and Forged for a job whose signature does not hold.
+        """
+        if type(priority) is not int or not 0 <= priority <= 9:
+            raise ConfigError("priority", f"{shown(priority)} is no whole number from 0 to 9")
+        before = fresh = b""
+        if self._packer.signs:
+            shown_ = await self._run(commands.show(self.keys, check_id(id)))
+            if shown_.value:
+                job = Delivery(id, shown_.value)
+                before = job.body
+                fresh = self._packer.signed_for_priority(job, priority)
+        (was,) = await self._reorder(priority, [(check_id(id), before, fresh)])
+        return was in ("changed", "same")
+
+    async def move_to_front(self, *ids: str) -> int:
+        """Bring jobs that wait before all others of their priority, the first one named first of
+        all; returns how many. Scheduled and held jobs stay where they are (`promote` makes a
+        scheduled one ready). Raises JobBlocked for one that waits behind others of its group: those
+        named after it have moved, it has not."""
+        moved = 0
+        # the last ones first: what is named before them comes before them
+        for end in range(len(ids), 0, -REORDER_MAX):
+            some = ids[max(0, end - REORDER_MAX) : end]
+            answers = await self._reorder("front", [(check_id(id_), b"", b"") for id_ in some])
+            moved += answers.count("changed")
+        return moved
+
+    async def _reorder(
+        self, to: int | Literal["front"], jobs: list[tuple[str, bytes, bytes]]
+    ) -> list[str]:
+        answers = await self._run(commands.reorder(self.keys, to, jobs))
+        for (id_, *_), was in zip(jobs, answers, strict=True):
+            if was.startswith("blocked"):
+                raise JobBlocked(id_, was.partition(" ")[2], queue=self.name)
+        return answers
+
+    async def promote(self, *ids: str) -> int:
+        """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many.
+
+        Signed jobs are signed anew, for now. Raises Forged for one whose signature does not hold.
+        """
+        return await self._promote(ids, 0) if ids else 0
+
+    async def promote_all(self, which: JobFilter = ANY) -> int:
+        """Make all scheduled jobs that fit ready now, in the order of their due times (A-09);
+        returns how many. What is scheduled meanwhile may be left out."""
+        expect("which", which, JobFilter, "a JobFilter")
+        ids = [job.id async for job in self._scheduled() if which.fits(job)]
+        done = 0
+        for start in range(0, len(ids), SLICE):
+            some = ids[start : start + SLICE]
+            done += await self._promote(some, len(ids) - start - len(some))
+        return done
+
+    async def _promote(self, ids: Iterable[str], others: int) -> int:
+        ids = tuple(ids)
+        if self._packer.signs:
+            for id_ in ids:
+                shown_ = await self._run(commands.show(self.keys, id_))
+                job = Delivery(id_, shown_.value)
+                if shown_.state == "scheduled" and (fresh := self._packer.signed_for_now(job)):
+                    await self._run(commands.resign(self.keys, id_, job.body, fresh))
+        return await self._run(commands.promote(self.keys, ids, others=others))
+
+    async def _scheduled(self) -> AsyncIterator[Delivery]:
+        """The scheduled jobs, by due time."""
+        place = "-inf", ""
+        while True:
+            page = await self._run(commands.browse_set(self.keys, "scheduled", place, PAGE))
+            for entry in page.entries:
+                yield entry.job
+            if not page.more:
+                return
+            place = page.after

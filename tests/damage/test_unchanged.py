@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,6 @@ import redis
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
-from tests.damage import situations, situations_groups, situations_ttl
 from tests.damage.damages import KINDS, mistaken
 from tests.damage.situation import SITUATIONS, make
 from tests.damage.test_damage import missing
@@ -25,7 +25,8 @@ from tests.support.redis_server import Servers
 from tests.support.run_script import run
 from tests.support.snapshot import Snapshot, take_snapshot
 
-assert situations and situations_groups and situations_ttl  # they register themselves
+for path in sorted(Path(__file__).parent.glob("situations_*.py")):
+    import_module(f"tests.damage.{path.stem}")  # its situations register themselves
 
 THOROUGH = "RQUEUE_FUZZ" in os.environ
 
@@ -54,8 +55,6 @@ def key_types() -> dict[str, str]:
 
 
 TYPES = key_types()
-
-
 EXPECTED = re.compile("^(WRONGTYPE|DAMAGED|GONE|NOCONSUMER)|Error running script.*WRONGTYPE")
 
 

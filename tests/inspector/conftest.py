@@ -5,7 +5,7 @@ import redis
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
-from rqueue.inspector import Inspector
+from rqueue.inspector import Doctor, Inspector
 from rqueue.settings import Settings
 
 
@@ -41,3 +41,13 @@ def consumer(queue: Queue) -> Iterator[Callable[..., Consumer]]:
     yield make
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def doctor(client: redis.Redis) -> Doctor:
+    return Doctor(client, "rqueue", wait=lambda _seconds: None)
+
+
+@pytest.fixture
+def base(queue: Queue) -> str:
+    return queue.keys.base

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 T0 = 1_767_225_600_000
 """2026-01-01T00:00:00Z."""
+FIRST = date(2026, 1, 1)
+"""Its day."""
+DAY = 86_400_000
 
 _TIMES = ("enqueued", "due", "acquired", "started", "finished")
 

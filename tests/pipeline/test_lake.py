@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,15 @@ from pyspark.sql import types as st
 
 from rqueue.errors import ConfigError
 from rqueue.pipeline.archive import compact as compaction
-from rqueue.pipeline.archive.compact import compact, due, merge, portions
+from rqueue.pipeline.archive.compact import compact, merge
 from rqueue.pipeline.errors import LakeError
 from rqueue.pipeline.lake import lake as lakes
-from rqueue.pipeline.lake.file_list import Entry, LakeFile, Snapshot
+from rqueue.pipeline.lake.file_list import Entry, LakeFile
 from rqueue.pipeline.lake.files import Files
 from rqueue.pipeline.lake.lake import SCHEMA, Lake, day_column
-from tests.pipeline.history_rows import T0, frame
+from tests.pipeline.history_rows import DAY, FIRST, T0, frame
 
 pytestmark = pytest.mark.timeout(600)
-
-DAY = 86_400_000
-FIRST = date(2026, 1, 1)  # of T0
-
 
 on_both = pytest.mark.parametrize("lake", ["local", "hadoop"], indirect=True)
 
@@ -259,47 +255,6 @@ def test_small_files_become_one_in_order(lake: Lake, spark: SparkSession) -> Non
     assert [row["id"] for row in rows] == ["a", "b", "c"]
     assert ids(lake) == ["a", "b", "c", "later", "other"]
     assert compact(spark, lake.path, today=FIRST + timedelta(3)).merged == ()
-
-
-def made_of(day: int, count: int, size: int = 10, queue: str = "q") -> list[LakeFile]:
-    name = f"date={FIRST + timedelta(day)}/queue={queue}/part-"
-    last = Entry(T0 + day * DAY, 0)
-    return [
-        LakeFile(f"{name}{n}.parquet", size, 0, FIRST + timedelta(day), queue, 1, last)
-        for n in range(count)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("files", "today", "counts"),
-    [
-        (made_of(0, 2) + made_of(1, 1), 1, [2]),  # a day that is over, and the queue is beyond it
-        (made_of(0, 2), 1, []),  # more of yesterday may come: nothing of today is there
-        (made_of(0, 2), 2, [2]),  # no more
-        (made_of(0, 100), 0, []),
-        (made_of(0, 101), 0, [101]),  # of today, but very many
-        (made_of(0, 3, size=90) + made_of(1, 1), 1, []),  # three of 270 bytes are three again
-        (made_of(0, 4, size=50) + made_of(1, 1), 1, [4]),  # two are enough for 200
-        (made_of(0, 2, size=100) + made_of(1, 1), 1, []),  # large enough to be left alone
-        (made_of(0, 1) + made_of(1, 1), 5, []),
-    ],
-)
-def test_what_is_due(files: list[LakeFile], today: int, counts: list[int]) -> None:
-    found = due(Snapshot(9, False, tuple(files)), FIRST + timedelta(today), target_bytes=100)
-    assert [len(part) for part in found] == counts
-
-
-def test_folders_are_merged_in_portions_that_are_worth_a_whole_list() -> None:
-    """A tenth of the lake's files; an archiver waits until so many have come together."""
-    old = [file for day in range(100) for file in made_of(day, 2)]  # 100 folders of 2
-    rest = [file for day in range(100, 200) for file in made_of(day, 1)]
-    snapshot = Snapshot(9, False, (*old, *rest))
-    today = FIRST + timedelta(300)
-    found = [len(portion) for portion in portions(snapshot, today)]
-    assert found == [15] * 6 + [10]
-    assert [len(p) for p in portions(snapshot, today, worthy=True)] == [15] * 6
-    small = Snapshot(9, False, tuple(made_of(0, 2) + made_of(5, 3)))
-    assert [len(portion) for portion in portions(small, today, worthy=True)] == [1, 1]
 
 
 @on_both

@@ -1,31 +1,24 @@
 """Tests of the test: faults planted in the policy of groups, and where it is asked, are found."""
 
 from pathlib import Path
-from typing import Any
 
-import pytest
 import redis
-from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.protocol.policies import Kind
-from rqueue.protocol.scripts import Scripts
-from tests.property.machine import Machine
-from tests.property.sources import changed, frozen
-from tests.property.test_planted import (
+from tests.property.planted import (
     PULL,
-    SEARCH,
     Fault,
+    Step,
     begin,
-    by_name,
-    make,
+    each,
+    is_found,
     pass_time,
-    play,
 )
 
 POLICY = "policies/groups.lua"
 
 
-def delayed(ms: int) -> tuple[str, dict[str, Any]]:
+def delayed(ms: int) -> Step:
     """A job of the group "a"."""
     return "enqueue", {"jobs": [(4, ms, 0, 0, 1)], "immediate": False, "names": ["a"]}
 
@@ -113,29 +106,6 @@ FAULTS = [
 ]
 
 
-SEARCHED = [fault for fault in FAULTS if not fault.steps]
-PLAYED = [fault for fault in FAULTS if fault.steps]
-
-
-def grouped(client: redis.Redis, scripts: Scripts) -> type[Machine]:
-    machine = make(client, scripts)
-    machine.kinds = [Kind.of(["groups"])]
-    return machine
-
-
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize("fault", SEARCHED, ids=by_name)
-def test_the_search_finds(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    scripts = frozen(tmp_path)
-    changed(tmp_path, fault.file, fault.right, fault.wrong)
-    with pytest.raises((AssertionError, redis.ResponseError)):
-        run_state_machine_as_test(grouped(client, scripts), settings=SEARCH)
-
-
-@pytest.mark.parametrize("fault", PLAYED, ids=by_name)
-def test_the_checks_find(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    scripts = frozen(tmp_path)
-    play(grouped(client, scripts)(), fault)
-    changed(tmp_path, fault.file, fault.right, fault.wrong)
-    with pytest.raises(AssertionError):
-        play(grouped(client, Scripts(tmp_path / "lua"))(), fault)
+@each(FAULTS)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
+    is_found(fault, client, tmp_path, kinds=[Kind.of(["groups"])])

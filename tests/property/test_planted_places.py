@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 import redis
+from tests.property.test_planted import Fault, begin, by_name, enqueue, make, pass_time, play
 
 from rqueue.protocol.scripts import Scripts
 from tests.property.sources import changed, frozen
-from tests.property.test_planted import Fault, begin, by_name, enqueue, make, pass_time, play
 
 
 def reorder(*chosen: int, level: int | None = None) -> tuple[str, dict[str, Any]]:

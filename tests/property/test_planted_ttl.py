@@ -1,30 +1,26 @@
 """Tests of the test: each of these faults in what becomes of expired jobs is found."""
 
 from pathlib import Path
-from typing import Any
 
-import pytest
 import redis
-from hypothesis.stateful import run_state_machine_as_test
 
-from tests.property.sources import changed, frozen
-from tests.property.test_planted import (
+from tests.property.planted import (
     HEAR,
     NEXT,
     PULL,
-    SEARCH,
     Fault,
+    Step,
     begin,
-    by_name,
+    each,
     enqueue,
+    is_found,
     pass_time,
-    play,
     renew,
 )
 from tests.property.timed import TimedMachine
 
 
-def enqueue_timed(padding: int = 0, ttl: int = 0) -> tuple[str, dict[str, Any]]:
+def enqueue_timed(padding: int = 0, ttl: int = 0) -> Step:
     return "enqueue_timed", {"jobs": [((4, 0, padding, 0, 1), ttl)], "immediate": False}
 
 
@@ -123,27 +119,6 @@ FAULTS = [
 ]
 
 
-SEARCHED = [fault for fault in FAULTS if not fault.steps]
-PLAYED = [fault for fault in FAULTS if fault.steps]
-
-
-def make(client: redis.Redis, folder: Path, fault: Fault | None) -> type[TimedMachine]:
-    scripts = frozen(folder)
-    if fault:
-        changed(folder, fault.file, fault.right, fault.wrong)
-    return type("Machine", (TimedMachine,), {"client": client, "lua": scripts})
-
-
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize("fault", SEARCHED, ids=by_name)
-def test_the_search_finds(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    with pytest.raises((AssertionError, redis.ResponseError)):
-        run_state_machine_as_test(make(client, tmp_path, fault), settings=SEARCH)
-
-
-@pytest.mark.parametrize("fault", PLAYED, ids=by_name)
-def test_the_checks_find(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    with pytest.raises(AssertionError):
-        play(make(client, tmp_path, fault)(), fault)
-    (tmp_path / "right").mkdir()
-    play(make(client, tmp_path / "right", None)(), fault)
+@each(FAULTS)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
+    is_found(fault, client, tmp_path, TimedMachine)

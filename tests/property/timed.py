@@ -7,7 +7,8 @@ from hypothesis.stateful import rule
 
 from rqueue.protocol import commands
 from rqueue.protocol.policies import PLAIN
-from tests.property.machine import Machine, delays, limits, paddings, priorities, some
+from tests.property.choices import delays, limits, paddings, priorities, some
+from tests.property.machine import Machine
 
 ttls = st.sampled_from([0, 300, 800, 800, 3000])
 bounds = st.sampled_from(

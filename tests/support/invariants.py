@@ -1,13 +1,12 @@
 """What must always hold of a queue, as functions over snapshots.
 
 Each returns what is wrong, in words; nothing wrong is an empty list. `of_state` looks at one
-snapshot and holds at any moment, under any load; the others compare the moments before and after
-one step.
+snapshot and holds at any moment, under any load; `unchanged` compares the moments before and after
+a call that was refused. What one step may change is in `tests.support.transitions`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator
 
 from rqueue.errors import Undecodable
@@ -191,9 +190,16 @@ def waiting(snapshot: Snapshot) -> list[str]:
     for ids in snapshot.lists.values():
         for id in ids:
             if header(snapshot, id) is not None:
-                found.append((*_rank(snapshot, id), id))
-    found += [(*_rank(snapshot, id), id) for id, *_ in snapshot.ready_heads]
+                found.append((*rank(snapshot, id), id))
+    found += [(*rank(snapshot, id), id) for id, *_ in snapshot.ready_heads]
     return [id for *_, id in sorted(found)]
+
+
+def rank(snapshot: Snapshot, id: str) -> tuple[int, bool, int, int]:
+    """Its place in the queue's order."""
+    head = header(snapshot, id)
+    assert head is not None
+    return -head.level, not head.due_ms, head.due_ms, head.position
 
 
 def liveness(snapshot: Snapshot) -> list[str]:
@@ -317,9 +323,6 @@ def _score(head: Header) -> int:
     return (9 - head.level) * 10**14 + (head.due_ms or 5 * 10**13 + head.position)
 
 
-# -- steps -----------------------------------------------------------------------------------------
-
-
 def unchanged(before: Snapshot, after: Snapshot) -> list[str]:
     """7: a refused operation leaves every key as it was."""
     wrong = []
@@ -327,79 +330,3 @@ def unchanged(before: Snapshot, after: Snapshot) -> list[str]:
         if before.keys.get(key) != after.keys.get(key):
             wrong.append(f"{key} was {before.keys.get(key)!r}, is {after.keys.get(key)!r}")
     return wrong
-
-
-def newly_held(before: Snapshot, after: Snapshot) -> dict[str, list[str]]:
-    """consumer -> ids that it acquired in this step, in order."""
-    found = {}
-    for name, ids in after.held.items():
-        mine = before.held.get(name, [])
-        fresh = [id for id in ids if id not in mine]
-        if fresh:
-            found[name] = fresh
-    return found
-
-
-def credit_kept(before: Snapshot, after: Snapshot) -> list[str]:
-    """6: whoever acquired something holds no more than it granted; one job alone always fits."""
-    wrong = []
-    for name in newly_held(before, after):
-        row, held = after.consumers[name], after.held[name]
-        if len(held) > int(row["jobs"]):
-            wrong.append(f"{name} granted {row['jobs']} jobs and holds {len(held)}")
-        size = sum(len(after.jobs[id]) for id in held)
-        if 0 < int(row["bytes"]) < size and len(held) > 1:
-            wrong.append(f"{name} granted {row['bytes']} bytes and holds {size}")
-    return wrong
-
-
-def oldest_taken(before: Snapshot, after: Snapshot) -> list[str]:
-    """2: what was acquired is the oldest of the highest level, taken in order."""
-    wrong = []
-    left = waiting(after)
-    best = _rank(after, left[0]) if left else None
-    for name, ids in newly_held(before, after).items():
-        ranks = [_rank(after, id) for id in ids]
-        if ranks != sorted(ranks):
-            wrong.append(f"{name} took {ids} out of order")
-        if best is not None and ranks[-1] > best:
-            wrong.append(f"{name} took {ids[-1]} while the older {left[0]} waits")
-    if after.meta.get("paused") == "1" and newly_held(before, after):
-        wrong.append(f"handed out while paused: {newly_held(before, after)}")
-    return wrong
-
-
-def _rank(snapshot: Snapshot, id: str) -> tuple[int, bool, int, int]:
-    head = header(snapshot, id)
-    assert head is not None
-    return -head.level, not head.due_ms, head.due_ms, head.position
-
-
-def no_herd(before: Snapshot, after: Snapshot, arrivals: int) -> list[str]:
-    """5: no more consumers were woken than jobs arrived; one more where another one takes over the
-    fleet's timer, which is no wake-up for the job."""
-    told = _wake_ups(after)
-    told.subtract(_wake_ups(before))
-    woken = sum(
-        count
-        for name, count in told.items()
-        if count > 0 and after.consumers[name]["mode"] != "browse"
-    )
-    timer = 1 if before.scheduled or after.scheduled else 0
-    if woken > arrivals + timer:
-        return [f"{woken} wake-ups for {arrivals} arrivals: {dict(told)}"]
-    return []
-
-
-def _wake_ups(snapshot: Snapshot) -> Counter[str]:
-    """consumer -> how many unread wake-ups it has, a job delivered directly being one."""
-    return Counter(
-        name for name, words in snapshot.wakes.items() for word in words if word[:1] in b"wJ"
-    )
-
-
-def accepted_once(before: Snapshot, accepted: Collection[str]) -> list[str]:
-    """8: an id that was accepted once is not accepted again while its record lasts."""
-    return [
-        f"{id} was accepted again" for id in accepted if id in before.jobs or id in before.records
-    ]

@@ -9,13 +9,12 @@ import traceback
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import redis
-from redis import exceptions as rx
 
 from rqueue.client._sync.queue import Queue
 from rqueue.model.job import parse_value
@@ -25,10 +24,8 @@ from rqueue.tasks.context import current_job
 from rqueue.tasks.control import Reject, Retry, Snooze
 from rqueue.tasks.decorator import task
 from rqueue.tasks.registry import Registry
-from rqueue.transport.connection import Connection
-from rqueue.transport.redis_client import translate
 from rqueue_workers.spec import WorkerSpec
-from rqueue_workers.status_page import StatusPage, consumer_of
+from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker import (
     dealing,
     demand,
@@ -42,7 +39,9 @@ from rqueue_workers.worker import (
 from rqueue_workers.worker import worker as worker_module
 from rqueue_workers.worker.executors import base, event_loop, main_thread, threads
 from rqueue_workers.worker.task_plans import ASYNC, plan_of
+from tests.workers.loop.process import StageConnection, Worker
 from tests.workers.loop.stage import Gone, Spinning, Stage
+from tests.workers.loop.truth import Truth
 
 LEASE_MS = 30_000
 CAUSE = b'{"kind":"crash","type":"SIGKILL"}'
@@ -50,155 +49,9 @@ CAUSE = b'{"kind":"crash","type":"SIGKILL"}'
 SINCE_MS = 60_000_000_000
 """From the frozen clock's beginning to a time at which jobs may be stored."""
 
-FINAL = {"none", "value", "reject", "cancelled"}
-"""What ends a job for good."""
-AGAIN = {"error", "retry", "snooze", "exit", "interrupt"}
-"""What brings it back (but for the limit of its attempts)."""
-
-
-@dataclass
-class Truth:
-    """What is true of one job. `lasts`: seconds that an attempt takes, None = until it is told.
-    `verdicts`: what its attempts make of it, one after the other, "none" when there are no more.
-    """
-
-    number: int
-    queue: str
-    task: str
-    lasts: float | None
-    verdicts: list[str]
-    id: str = ""
-    known: bool = True
-    """Whether every worker knows its task."""
-    plain: bool = True
-    """Whether nothing moves it out of its place: no delay, no other level."""
-    begins: list[str] = field(default_factory=list)
-    """The workers that began it."""
-    ends: list[str] = field(default_factory=list)
-    """What its attempts said in the end."""
-    excuses: int = 0
-    """How often it may have begun again without having said so itself."""
-    cancelled: bool = False
-    verdict: str = ""
-    future: tuple[asyncio.AbstractEventLoop, asyncio.Future[str]] | None = None
-    runs: list[Worker] = field(default_factory=list)
-    """Who runs it now: two, where the first one's lease was lost."""
-
-    @property
-    def told(self) -> bool:
-        return bool(self.verdict)
-
-
-class Worker:
-    """One worker process, as far as it is one: its threads are actors, its death takes them off."""
-
-    def __init__(self, world: World, number: int, spec: WorkerSpec, tasks: list[str]) -> None:
-        self.world = world
-        self.base = f"w{number}"
-        self.spec = spec
-        self.tasks = tasks
-        self.page = StatusPage(spec.slots)
-        self.dead = False
-        self.left = False
-        """Its end came by itself, in order or past its deadline."""
-        self.code: int | None = None
-        self.faults: list[str] = []
-        self.stop: Any = None
-        self.child: Any = None
-        self.connections: list[StageConnection] = []
-        """The one that carries its calls, the one that listens."""
-        self.loops: list[asyncio.AbstractEventLoop] = []
-        self.asked = False
-        self.excused = False
-        self.lost = -1
-        """The registration that somebody took from it, by its number."""
-        self.alone: tuple[Truth, str, int] | None = None
-        """The crashed job that it began last, as which consumer, and by which delivery."""
-        self.missed = False
-        """Whether its registration was not there at the last renewal."""
-
-    def work(self) -> None:
-        """Its main thread; the process ends with it, whatever its other threads are at."""
-        self.code = worker_module.run(self.spec, self.page, self.base, 0)
-        self.left = self.dead = True
-
-    def ask(self, level: int) -> None:
-        """What the supervisor does: the page, and a knock."""
-        self.asked = True
-        self.page.ask(level)
-        self.stop._knock(15, None)
-
-    @property
-    def ended(self) -> bool:
-        return self.dead or self.code is not None
-
-    @property
-    def consumer(self) -> str:
-        return consumer_of(self.base, self.page.rejoins)
-
-    @property
-    def executors(self) -> int:
-        """How many jobs it can have begun at once."""
-        return (self.spec.threads or 1) + (self.spec.async_slots if "loop" in self.tasks else 0)
-
-    def die(self, code: int | None = None) -> None:
-        """From one moment to the next."""
-        self.dead = True
-        if code is not None:
-            self.code = code
-
-
-class StageConnection(Connection):
-    """A connection whose faults the test chooses. `lose`: the next reply is read and thrown away.
-    `cut`: the next command does not arrive. `before`: what happens just before the next one.
-    `lose_of`: a script whose next reply is thrown away."""
-
-    def __init__(self, client: redis.Redis, timeout: float | None = 15.0) -> None:
-        super().__init__(client, timeout)
-        self.lose = False
-        self.cut = False
-        self.before: Callable[[], None] | None = None
-        self.lose_of = ""
-        self.world = World.of_stage
-        self.owner: Worker = self.world.stage.me.owner  # type: ignore[union-attr,assignment]
-        self.owner.connections.append(self)
-
-    def _fault(self) -> Exception:
-        self.close()
-        return translate(rx.ConnectionError("Connection closed by server."), url=self.url)
-
-    def _send(self, *commands: Any) -> None:
-        if self.owner.dead:
-            raise Gone
-        self.world.tell_time()
-        before, self.before = self.before, None
-        if before is not None:
-            before()
-        if self.lose_of and commands[0][1] == self.world.scripts.script(self.lose_of).sha:
-            self.lose, self.lose_of = True, ""
-        if self.world.down or self.cut:
-            self.cut = False
-            raise self._fault()
-        self.world.note(f"{self.owner.base} says {str([c for c in commands[0][3:]])[:300]}")
-        super()._send(*commands)
-        self.world.catch_up()
-
-    def read(self) -> Any:
-        self.world.stage.pause()
-        reply = super().read()
-        self.world.catch_up()
-        self.world.note(f"{self.owner.base} is told {str(reply)[:300]}")
-        if self.lose or self.world.down:
-            self.lose = False
-            raise self._fault()
-        return reply
-
 
 class World:
     """Queues on a server whose clock is the stage's, and workers for them."""
-
-    of_stage: World
-    """The one whose workers are being made."""
 
     def __init__(self, client: redis.Redis, url: str, scripts: Scripts, queues: int) -> None:
         self.stage = Stage()
@@ -221,7 +74,6 @@ class World:
 
     def open(self) -> None:
         """Everything that the worker waits with becomes the stage's."""
-        World.of_stage = self
         stage = self.stage
         put = self._patches.enter_context
         for module in (
@@ -241,7 +93,7 @@ class World:
         for module in (threads, event_loop, standby_thread):
             put(patch.object(module, "fail_hard", self._fail_hard))
         put(patch.object(worker_module, "os", SimpleNamespace(_exit=self._exit, getpid=os.getpid)))
-        put(patch.object(worker_module, "Connection", StageConnection))
+        put(patch.object(worker_module, "Connection", partial(StageConnection, self)))
         put(patch.object(worker_module, "load_plans", self._plans))
         put(patch.object(worker_module, "Stop", self._remember("stop", worker_module.Stop)))
         put(patch.object(worker_module, "Worker", self._remember("child", worker_module.Worker)))

@@ -1,0 +1,77 @@
+"""Jobs and consumers of the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rqueue.model.job import EPOCH_MS
+
+
+@dataclass
+class Job:
+    id: str
+    body: bytes
+    level: int
+    position: int
+    enqueued: int
+    max: int = 0
+    due: int = 0
+    deliveries: int = 0
+    attempts: int = 0
+    crashes: int = 0
+    max_crashes: int = 0
+    expires: int = 0
+    group: str = ""
+    forgiven: tuple[int, int] | None = None
+    """Deliveries and position when a charge was taken back: until then its value has the length of
+    before."""
+    suspected: list[int] = field(default_factory=list)
+    """The positions that it had when a worker died that may have been running it."""
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Where it stands in its list: due 0 for the ready ones."""
+        return self.due, self.position
+
+    @property
+    def value(self) -> bytes:
+        """As it is stored."""
+        rest = (self.level, self.deliveries, self.attempts, self.max, self.due)
+        crashes = (self.crashes, self.max_crashes)
+        shown = "" if rest == (4, 0, 0, 0, 0) else "".join(f",{number}" for number in rest)
+        if any(crashes) or self.forgiven == (self.deliveries, self.position):
+            shown = "".join(f",{number}" for number in (*rest, *crashes))
+        if self.expires:
+            shown = "".join(f",{number}" for number in (*rest, *crashes, self.expires))
+        shown += f"|g{self.group}" if self.group else ""
+        return f"{self.position},{self.enqueued - EPOCH_MS}{shown};".encode() + self.body
+
+
+@dataclass
+class Consumer:
+    name: str
+    mode: str
+    priority: int
+    jobs: int
+    room: int
+    """Bytes it may hold; 0: no limit."""
+    slots: int
+    lease_until: int
+    term: int
+    state: str = ""
+    turn: int = 0
+    told_until: int = 0
+    held: list[str] = field(default_factory=list)
+    wake: list[bytes] = field(default_factory=list)
+    running: dict[str, int] = field(default_factory=dict)
+    """What was noted to run for long: id -> of which delivery."""
+
+    @property
+    def unread(self) -> set[str]:
+        """Jobs that were delivered and whose messages it has not read."""
+        words = [word for word in self.wake if word[:1] == b"J"]
+        return {word[5 : 5 + int.from_bytes(word[1:5], "big")].decode() for word in words}
+
+    @property
+    def free(self) -> int:
+        return self.jobs - len(self.held)

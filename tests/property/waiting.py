@@ -1,0 +1,213 @@
+"""Where jobs of the model wait, how they come back to it, and how they end."""
+
+from __future__ import annotations
+
+from bisect import bisect
+
+from tests.property.entities import Consumer, Job
+from tests.property.wake_ups import WakeUps
+
+DEFAULT_MAX = 10
+DEFAULT_CRASHES = 3
+CRASH_DELAY_MS = 1000
+
+
+class Waiting(WakeUps):
+    """Lists, groups, the schedule, times to live, records."""
+
+    def rank(self, id: str) -> tuple[int, int, int, int]:
+        """Its place among those of all levels: in `open`."""
+        job = self.jobs[id]
+        return -job.level, int(not job.due), *job.order
+
+    def place(self, job: Job) -> int:
+        """Into its list, where its due time and position say; behind others of its group, by its
+        position alone. Returns how many are ready by that."""
+        if job.group and self.group_turns.setdefault(job.group, job.id) == job.id:
+            self.open.insert(bisect(self.open, self.rank(job.id), key=self.rank), job.id)
+            return 1
+        if job.group:
+            job.due = 0
+            others = self.blocked.setdefault(job.group, [])
+            others.insert(bisect(others, job.order, key=self.order), job.id)
+            return 0
+        ids = self.lists.setdefault((-job.level, int(not job.due)), [])
+        ids.insert(bisect(ids, job.order, key=self.order), job.id)
+        return 1
+
+    def leave_groups(self, jobs: list[Job]) -> int:
+        """The next of a group gets the turn where it was with one of these. Returns how many are
+        ready by that."""
+        opened = 0
+        for job in jobs:
+            if self.group_turns.get(job.group) != job.id:
+                continue
+            del self.group_turns[job.group]
+            if others := self.blocked.get(job.group):
+                self.place(self.jobs[others.pop(0)])
+                opened += 1
+                if not others:
+                    del self.blocked[job.group]
+        return opened
+
+    def schedule(self, job: Job, due: int) -> None:
+        self.scheduled.append((due, -job.level, job.position, job.id))
+        self.scheduled.sort()
+
+    def watch(self, added: list[int], soonest: int = 0) -> None:
+        """Somebody who waits must know of an earlier due time. added: those of new jobs."""
+        soonest = soonest or min(added)
+        known = [due for due, *_ in self.scheduled if due <= soonest]
+        if len(known) > added.count(soonest):
+            return
+        if self.watched():
+            holder, self.timer = self.consumers[self.timer], ""
+            self.wake(holder)
+        elif not self.in_state("notified"):
+            self.pass_timer()
+
+    def expires(self, own: int) -> int:
+        """When a job expires that is enqueued now with this time to live; 0: never."""
+        default, least, most = self.ttl
+        ms = own or default
+        ms = min(ms or most, most) if most else ms
+        return self.now + max(ms, least) if ms else 0
+
+    def late(self, id: str) -> bool:
+        """Whether it must not be delivered any more."""
+        return id in self.jobs and 0 < self.jobs[id].expires < self.now
+
+    def timed(self) -> dict[str, int]:
+        """The jobs that wait with a time to live, and when it ends."""
+        waiting = [id for ids in self.lists.values() for id in ids if id in self.jobs]
+        return {id: self.jobs[id].expires for id in waiting if self.jobs[id].expires}
+
+    def drop(self, ids: list[str], by: Consumer | None = None) -> None:
+        """They are off their lists, and expired."""
+        if not ids:
+            return
+        for id in ids:
+            self.returns_to.pop(id, None)
+            if self.kept_dead:
+                self.dead.append(id)
+            else:
+                del self.jobs[id]
+        self.counts["expired"] += len(ids)
+        self.record(ids, "F" if self.kept_dead else "E")
+        self.history += [(id, "expired") for id in ids]
+        self.gone(ids, by)
+
+    def sweep(self, by: Consumer | None = None) -> None:
+        """What waits and is expired goes, the earliest first; a mark stays in each one's place."""
+        late = sorted((ms, id) for id, ms in self.timed().items() if ms < self.now)
+        ids = [id for _, id in late[: 16 if self.kept_dead else 64]]
+        for id in ids:
+            job = self.jobs[id]
+            mark = f"\x01{job.position},{job.due}" if self.kept_dead else id
+            self.marks[mark] = job.order
+            there = self.lists[-job.level, int(not job.due)]
+            there[there.index(id)] = mark
+        self.drop(ids, by)
+
+    def promote_due(self, by: Consumer | None = None) -> tuple[int, int]:
+        """Returns how many became ready, and how many were expired instead."""
+        due = [entry for entry in self.scheduled if entry[0] <= self.now]
+        del self.scheduled[: len(due)]
+        late = [entry[-1] for entry in due if self.late(entry[-1])]
+        self.drop(late, by)
+        due = [entry for entry in due if entry[-1] not in late]
+        back, others, ready = [], [], 0
+        for *_, id in due:
+            job = self.jobs[id]
+            where = self.returns_to.pop(id, "")
+            if where == "tail":
+                self.seq += 1
+                job.position, job.due = self.seq, 0
+                ready += self.place(job)
+            else:
+                (back if where else others).append(job)
+        # of several of a group that are due together the first one by position has the turn
+        for job in [*back, *sorted(others, key=lambda job: job.position)]:
+            ready += self.place(job)
+        if due:
+            self.tell_browsers()
+        return ready, len(late)
+
+    def record(self, ids: list[str], letter: str) -> None:
+        if ids:
+            self.turn_records()
+            self.ended.update(dict.fromkeys(ids, letter))
+
+    def turn_records(self) -> None:
+        if self.since is not None:
+            if self.now - self.since < self.keep_ms:
+                return
+            # a generation that is empty is no key: the older one is dropped all the same
+            self.older, self.ended = self.ended, {}
+        self.since = self.now
+
+    def end(self, ids: list[str], letter: str, outcome: str) -> None:
+        """End jobs that are off their lists; marks go without a trace."""
+        live = [id for id in ids if id in self.jobs]
+        jobs = [self.jobs[id] for id in live]
+        for id in ids:
+            self.marks.pop(id, None)
+            self.jobs.pop(id, None)
+            self.returns_to.pop(id, None)
+        self.record(live, letter)
+        self.history += [(id, outcome) for id in live]
+        self.gone(ids)
+        self.notify_of(self.leave_groups(jobs))
+
+    def notify_of(self, opened: int) -> None:
+        if opened and not self.paused:
+            self.notify(opened)
+
+    def last(self, job: Job) -> bool:
+        too_many = job.crashes >= (job.max_crashes or DEFAULT_CRASHES)
+        return job.attempts >= (job.max or DEFAULT_MAX) or too_many
+
+    def release(self, c: Consumer, ids: list[str], charged: list[str]) -> int:
+        """To their old positions; a crash that was the last one kills, one that was not the first
+        puts off, the more the later it was charged. Returns how many wait."""
+        back, dead, later = 0, [], []
+        for id in ids:
+            job = self.jobs[id]
+            c.held.remove(id)
+            job.deliveries += 1
+            job.attempts += id in charged
+            job.crashes += id in charged
+            if id in charged and self.last(job):
+                dead.append(id)
+                self.dead.append(id)
+            elif self.late(id):
+                self.over.append(id)
+            elif id in charged and job.crashes > 1:
+                turn = 1 + charged.index(id)
+                later.append(self.now + CRASH_DELAY_MS * 5 ** (job.crashes - 2) * turn)
+                self.returns_to[id] = "old"
+                self.schedule(job, later[-1])
+            else:
+                self.place(job)
+                back += 1
+            self.counts["released"] += id not in dead and id not in self.over
+            if id in charged:
+                self.history.append((id, "dead" if id in dead else "crash"))
+        self.crashed_until += later
+        if later and not self.paused:
+            self.watch(self.crashed_until, min(later))
+        self.record(dead, "F")
+        self.drop(self.over, c)
+        self.over = []
+        return back + self.leave_groups([self.jobs[id] for id in dead])
+
+    def suspects(self, c: Consumer) -> list[str]:
+        """Whom the end of its lease charges: what was noted; else the oldest that it heard of, if
+        it was suspected in its place before."""
+        if noted := [id for id in c.held if c.running.get(id) == self.jobs[id].deliveries]:
+            return noted
+        for job in [self.jobs[id] for id in c.held if id not in c.unread][:1]:
+            if job.position in job.suspected:
+                return [job.id]
+            job.suspected.append(job.position)
+        return []

@@ -1,0 +1,288 @@
+"""A sample of each call that is made of Redis's own commands, and the queue that it reads."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from dataclasses import dataclass
+from typing import Any
+
+from rqueue.protocol import commands
+from rqueue.protocol.call import CommandCall
+from rqueue.protocol.commands import (
+    clock,
+    consumer_checks,
+    consumer_rows,
+    group_notes,
+    history,
+    job_notes,
+    places,
+    queue_keys,
+    server,
+    write_log,
+)
+from rqueue.protocol.keys import QueueKeys
+
+ODD = "odd-\udcff"
+"""A name with a byte that is no UTF-8."""
+
+
+FIRST = history.Entry("5-1", {b"n": b"2", b"b": b"x"})
+SECOND = history.Entry("7-0", {b"n": b"1", b"b": b"y"})
+
+
+def fill(client: Any, keys: QueueKeys) -> None:
+    """Something at every place that a call reads."""
+    odd = ODD.encode("utf-8", "surrogateescape")
+    client.hset(
+        keys.meta,
+        mapping={
+            "v": 1,
+            "clock": "@5000",
+            "timer": "c1",
+            "marked": 1,
+            "history_trimmed": "4-0",
+            "history_gone": 10,
+            "history_rows": 3,
+        },
+    )
+    for entry in (FIRST, SECOND):
+        client.xadd(keys.history, entry.fields, id=entry.id)
+    client.hset(keys.jobs, mapping={"j1": "head;one", odd: "head;three"})
+    client.hset(keys.parked, mapping={"j1": "why", odd: "?"})
+    client.zadd(keys.dead, {"j1": 6000.0})
+    client.zadd(keys.expiring, {"j1": 9100})
+    client.hset(keys.groups, mapping={"g1": "j1", odd: odd})
+    client.zadd(keys.group("g1"), {"m5": 5, "m6": 6})
+    client.zadd(keys.blocked, {"g1": 0})
+    client.zadd(keys.heads, {"m7": 0})
+    client.zadd(keys.scheduled, {"m1": 7000, "m2": 8000})
+    client.rpush(keys.ready(4), "j1", odd, "j3")
+    client.rpush(keys.due(4), "j4")
+    client.zadd(keys.consumers, {"c1": 9000, odd: 9500.5})
+    client.hset(
+        keys.consumer("c1"),
+        mapping={"state": "notified", "worker": "w1", "bytes": 100, "held_bytes": 8},
+    )
+    client.rpush(keys.held("c1"), "j1", odd)
+    client.rpush(keys.wake("c1"), "w")
+    client.zadd(keys.interested, {"c2": 1, odd: 2})
+    client.zadd(keys.notified, {"c1": 8500})
+    client.sadd(keys.not_interested, "c3", odd)
+    client.sadd(keys.browsers, "c4")
+    client.hset(keys.write("r"), mapping={"rows": 5, "jobs": 4})
+    client.set(keys.written("r", 1, 2), b"abcdefgh")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a call answers. The clock stands, so that `now` is known."""
+
+    call: CommandCall[Any]
+    expected: Any
+
+
+def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
+    empty = QueueKeys(keys.queue + "-no", keys.namespace)
+    stopped = clock.Clock(0, stopped=5000)
+    places_of_c1 = consumer_checks.ConsumerPlaces(
+        {"state": "notified", "worker": "w1", "bytes": "100", "held_bytes": "8"},
+        9000.0,
+        ["notified"],
+        8500.0,
+        2,
+        True,
+    )
+    return {
+        "history_page": [
+            Sample(history.history_page(keys, count=9), [FIRST, SECOND]),
+            Sample(history.history_page(keys, "(5-1", count=9), [SECOND]),
+            Sample(history.history_page(empty, count=9), []),
+        ],
+        "newest_entries": [
+            Sample(history.newest_entries(keys), [SECOND]),
+            Sample(history.newest_entries(keys, "(7-0"), [FIRST]),
+        ],
+        "history_part": [
+            Sample(
+                history.history_part(keys, "4-0", "5-1", count=9),
+                history.HistoryPart([FIRST], "4-0"),
+            ),
+            Sample(
+                history.history_part(empty, "4-0", "5-1", count=9), history.HistoryPart([], "0-0")
+            ),
+        ],
+        "history_ends": [
+            Sample(history.history_ends(keys), history.HistoryEnds("7-0", 13, "4-0", 10)),
+            Sample(history.history_ends(empty), history.HistoryEnds()),
+        ],
+        "history_news": [
+            Sample(
+                history.history_news({keys: "5-1"}, count=9, block_ms=1), {keys.queue: [SECOND]}
+            ),
+            Sample(history.history_news({keys: "7-0"}, count=9, block_ms=1), {}),
+        ],
+        "notes_page": [
+            Sample(
+                job_notes.notes_page(keys, "parked", count=9),
+                job_notes.NotesPage(0, {"j1": b"why", ODD: b"?"}),
+            ),
+            Sample(job_notes.notes_page(keys, "errors", count=9), job_notes.NotesPage(0, {})),
+        ],
+        "notes_of": [
+            Sample(job_notes.notes_of(keys, "parked", ["j1", "j9", ODD]), [b"why", None, b"?"]),
+            Sample(job_notes.notes_of(keys, "parked", []), []),
+        ],
+        "job_sizes": [
+            Sample(job_notes.job_sizes(keys, ["j1", "j9", ODD]), [8, 0, 10]),
+            Sample(job_notes.job_sizes(keys, ["j1"]), [8]),
+            Sample(job_notes.job_sizes(keys, []), []),
+        ],
+        "deaths": [
+            Sample(job_notes.deaths(keys, ["j1", "j9"]), [6000.0, None]),
+            Sample(job_notes.deaths(keys, []), []),
+        ],
+        "expiries": [Sample(job_notes.expiries(keys, ["j1", "j9"]), [9100.0, None])],
+        "expiry_page": [
+            Sample(job_notes.expiry_page(keys, count=9), job_notes.ExpiryPage(0, {"j1": 9100.0}))
+        ],
+        "group_state": [
+            Sample(group_notes.group_state(keys, "g1"), group_notes.GroupState("j1", 2, True)),
+            Sample(group_notes.group_state(keys, ODD), group_notes.GroupState(ODD, 0, False)),
+            Sample(group_notes.group_state(empty, "g1"), group_notes.GroupState(None, 0, False)),
+        ],
+        "turns_page": [
+            Sample(
+                group_notes.turns_page(keys, count=9),
+                group_notes.TurnsPage(0, {"g1": "j1", ODD: ODD}),
+            )
+        ],
+        "turns_of": [
+            Sample(group_notes.turns_of(keys, ["g1", "g9", ODD]), ["j1", None, ODD]),
+            Sample(group_notes.turns_of(keys, []), []),
+        ],
+        "groups_known": [
+            Sample(group_notes.groups_known(keys), ["g1"]),
+            Sample(group_notes.groups_known(empty), []),
+        ],
+        "group_sizes": [
+            Sample(group_notes.group_sizes(keys, ["g1", "g9"]), 2),
+            Sample(group_notes.group_sizes(keys, ["g1"], heads=True), 3),
+        ],
+        "place_sizes": [
+            Sample(places.place_sizes(keys, [4, 5], ["c1", "c9"]), places.PlaceSizes(2, 9))
+        ],
+        "list_length": [
+            Sample(places.list_length(keys, "ready", 4), 3),
+            Sample(places.list_length(keys, "due", 5), 0),
+        ],
+        "id_at": [
+            Sample(places.id_at(keys, "ready", 4, 1), ODD),
+            Sample(places.id_at(keys, "due", 4, 0), "j4"),
+            Sample(places.id_at(keys, "due", 4, 1), ""),
+        ],
+        "job_value": [
+            Sample(places.job_value(keys, ODD), b"head;three"),
+            Sample(places.job_value(keys, ""), None),
+        ],
+        "last_due": [Sample(places.last_due(keys), 8000), Sample(places.last_due(empty), None)],
+        "leases": [
+            Sample(
+                consumer_rows.leases(keys),
+                consumer_rows.Leases(5000, {"c1": 9000.0, ODD: 9500.5}, "c1"),
+            ),
+        ],
+        "consumer_row": [
+            Sample(
+                consumer_rows.consumer_row(keys, "c1"),
+                consumer_rows.ConsumerRow(places_of_c1.fields, 2, 1),
+            ),
+            Sample(consumer_rows.consumer_row(keys, "c9"), consumer_rows.ConsumerRow({}, 0, 0)),
+        ],
+        "registered_names": [Sample(consumer_rows.registered_names(keys), ["c1", ODD])],
+        "worker_of": [
+            Sample(consumer_rows.worker_of(keys, "c1"), "w1"),
+            Sample(consumer_rows.worker_of(keys, "c9"), ""),
+        ],
+        "held_ids": [Sample(consumer_rows.held_ids(keys, "c1"), ["j1", ODD])],
+        "consumer_names": [
+            Sample(
+                consumer_checks.consumer_names(keys),
+                consumer_checks.ConsumerNames({"c1", ODD}, {"c1", "c2", "c3", "c4", ODD}),
+            )
+        ],
+        "consumer_places": [
+            Sample(consumer_checks.consumer_places(keys, "c1"), places_of_c1),
+            Sample(
+                consumer_checks.consumer_places(keys, ODD),
+                consumer_checks.ConsumerPlaces(
+                    {}, 9500.5, ["interested", "not_interested"], None, 0, False
+                ),
+            ),
+        ],
+        "held_bytes": [
+            Sample(
+                consumer_checks.held_bytes(keys, "c1"),
+                consumer_checks.HeldBytes(100, 8, ["j1", ODD]),
+            ),
+            Sample(consumer_checks.held_bytes(keys, "c9"), consumer_checks.HeldBytes(0, 0, [])),
+        ],
+        "movement": [
+            Sample(
+                consumer_checks.movement(keys, [4]),
+                consumer_checks.Movement(
+                    paused=False, timer="c1", ready=3, due=7000.0, waiting=["c2", ODD], notified=1
+                ),
+            ),
+            Sample(
+                consumer_checks.movement(empty, []),
+                consumer_checks.Movement(
+                    paused=False, timer="", ready=0, due=None, waiting=[], notified=0
+                ),
+            ),
+        ],
+        "queue_exists": [
+            Sample(queue_keys.queue_exists(keys), True),
+            Sample(queue_keys.queue_exists(empty), False),
+        ],
+        "guard_exists": [Sample(queue_keys.guard_exists(keys), False)],
+        "meta_fields": [Sample(queue_keys.meta_fields(keys, "v", "nothing"), [b"1", None])],
+        "write_progress": [
+            Sample(write_log.write_progress(keys, "r"), write_log.Progress(5, 4)),
+            Sample(write_log.write_progress(keys, "s"), write_log.Progress(0, 0)),
+        ],
+        "written_marks": [
+            Sample(write_log.written_marks(keys, "r", 1, 2, 3), b"defgh"),
+            Sample(write_log.written_marks(keys, "r", 1, 3, 0), b""),
+        ],
+        "ping": [Sample(server.ping(), None)],
+        # these change the clock, in this order
+        "read_clock": [Sample(clock.read_clock(keys), stopped)],
+        "reset_clock": [Sample(clock.reset_clock(keys), None)],
+        "move_clock": [
+            Sample(clock.move_clock(keys, 30), 30),
+            Sample(clock.move_clock(keys, 2), 32),
+        ],
+        "stop_clock": [Sample(clock.stop_clock(keys, 6000), None)],
+        # and this one takes what is there away
+        "remove_keys": [
+            Sample(queue_keys.remove_keys(keys, []), 0),
+            Sample(queue_keys.remove_keys(keys, [keys.history, keys.held(ODD), keys.jobs]), 2),
+        ],
+    }
+
+
+def without_time(answer: Any) -> Any:
+    return answer._replace(server=0) if isinstance(answer, clock.Clock) else answer
+
+
+def builders() -> set[str]:
+    """All functions of `rqueue.protocol.commands` that build calls of Redis's own commands."""
+    found = set()
+    for info in pkgutil.iter_modules(commands.__path__):
+        module = importlib.import_module(f"{commands.__name__}.{info.name}")
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            if str(inspect.signature(function).return_annotation).startswith("CommandCall["):
+                found.add(name)
+    return found

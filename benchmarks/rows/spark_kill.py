@@ -18,8 +18,8 @@ from benchmarks.apps.spark_driver import next_round
 from benchmarks.lab.bench import Bench, Stalled
 from benchmarks.lab.processes import Program, children, module
 from benchmarks.lab.rounds import spread
+from benchmarks.rows.history import KEPT
 from benchmarks.rows.row import Figure, Target, row
-from benchmarks.rows.spark import KEPT
 from rqueue.client._sync.queue import Queue
 from rqueue.model.history_batch import read_entry
 

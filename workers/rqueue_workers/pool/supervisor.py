@@ -24,6 +24,7 @@ from rqueue.transport.lease_renewer import RenewalPace
 from rqueue.transport.redis_client import open_client
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.pool import log_setup, preflight
+from rqueue_workers.pool.crash_log import CrashLog
 from rqueue_workers.pool.exit_cause import ExitCause, OomKills
 from rqueue_workers.pool.host import Pidfile, tell_systemd
 from rqueue_workers.pool.lease_keeper import Reclaim, RedisClock, Renewal, RunningNotes
@@ -69,7 +70,7 @@ class Supervisor:
         self._roll_again = False
         self._end_by = 0.0
         self._renew_at = 0.0
-        self._said = ""
+        self._crash_log = CrashLog(spec.worker.queues)
         self._clock = RedisClock()
         self._respawn = RestartPolicy(spec.respawn_delays)
         self._oom_kills = OomKills()
@@ -278,7 +279,7 @@ class Supervisor:
                 process.pid,
                 now - process.forked_at,
             )
-            self._pass_on(logging.WARNING, process.page.words)
+            self._crash_log.say(logging.WARNING, process.page.words)
         if (
             self._proven
             and not self._announced
@@ -292,14 +293,7 @@ class Supervisor:
     def _enforce(self, now: float) -> None:
         for process, overdue in self._processes.over_limit(now):
             process.overdue = overdue
-            for job in overdue:
-                log.warning(
-                    "job %s of queue %s passed its hard limit of %.3g s: killing worker %s",
-                    job.id,
-                    self._keys[job.queue].queue,
-                    job.deadline - job.started,
-                    process.base,
-                )
+            self._crash_log.overdue(process, overdue)
             process.kill()
         for process in self._processes:
             if process.kill_at and now >= process.kill_at and not process.killed:
@@ -331,26 +325,11 @@ class Supervisor:
         if self._stage != WORKING and verdict.unfinished and self._code == Exit.OK:
             self._code = Exit.UNFINISHED
         if verdict.crashed:
-            self._report_crash(verdict, now)
+            self._crash_log.died(verdict, now)
         elif verdict.ordered:
             log.info("worker %s (process %d) left", process.base, process.pid)
         self._make_room(verdict, now)
         process.page.close()
-
-    def _report_crash(self, verdict: Verdict, now: float) -> None:
-        process = verdict.process
-        jobs = ", ".join(
-            f"{job.id} of queue {self._keys[job.queue].queue} (for {now - job.started:.3g} s)"
-            for job in verdict.running
-        )
-        log.error(
-            "worker %s (process %d) %s; %s%s",
-            process.base,
-            process.pid,
-            verdict.exit_cause,
-            f"it ran {jobs}" if jobs else "it ran no job",
-            _own_fault(verdict) if verdict.ours else "",
-        )
 
     def _make_room(self, verdict: Verdict, now: float) -> None:
         """See to a successor: at once where it left in order, or a job ended it (each such job is
@@ -385,17 +364,10 @@ class Supervisor:
         said = process.page.words or f"worker {process.base} cannot start: it {exit_cause}"
         if self._stage == WORKING and not self._proven:
             self._code = Exit(exit_cause.code or 0)
-            self._pass_on(logging.ERROR, said)
+            self._crash_log.say(logging.ERROR, said)
             self._drain("the workers cannot start")
         elif self._stage == WORKING:
-            self._pass_on(logging.ERROR, said)
-
-    def _pass_on(self, level: int, said: str) -> None:
-        """Log what a worker says, once and not for each of them."""
-        if said and said != self._said:
-            self._said = said
-            for line in said.splitlines():
-                log.log(level, "%s", line)
+            self._crash_log.say(logging.ERROR, said)
 
     def _lease_ended(self, queue: str, consumers: Sequence[str]) -> None:
         """Another pool took us for dead: Redis was gone, or the host asleep, for longer than a
@@ -417,10 +389,3 @@ class Supervisor:
             )
             if idle and self._stage == WORKING:
                 self._retire(process)
-
-
-def _own_fault(verdict: Verdict) -> str:
-    if not verdict.charged:
-        return "; a fault of rqueue's own, no job is charged"
-    ids = ", ".join(job.id for job in verdict.charged)
-    return f"; a fault of rqueue's own, and not the first one while it ran {ids}: charged"

@@ -63,19 +63,18 @@ class Column(NamedTuple):
     meaning: str
 
 
+OUTCOMES = (
+    "ack, retry, dead (failed for good), crash, snooze, park, cancelled, purged, expired, or"
+    " changed (its place)"
+)
+
 COLUMNS = (
     Column("id", str, "", "the job's id"),
     Column("task", str, "", "the task's name; empty if the job could not be decoded"),
     Column("queue", str, "", "the queue's name"),
     Column("level", int, "", "priority level, higher first"),
     Column("group", str, "", "the job's group; empty without one"),
-    Column(
-        "outcome",
-        str,
-        "",
-        "ack, retry, dead (failed for good), crash, snooze, park, cancelled, purged, expired, or"
-        " changed (its place)",
-    ),
+    Column("outcome", str, "", OUTCOMES),
     Column("attempts", int, "", "attempts charged before this one"),
     Column("deliveries", int, "", "times handed out before this one"),
     Column("enqueued", int, "ms", "when the queue accepted the job"),

@@ -1,17 +1,13 @@
 """Tests of the test: faults planted in what people do with jobs that wait are found."""
 
 from pathlib import Path
-from typing import Any
 
-import pytest
 import redis
-from tests.property.test_planted import Fault, begin, by_name, enqueue, make, pass_time, play
 
-from rqueue.protocol.scripts import Scripts
-from tests.property.sources import changed, frozen
+from tests.property.planted import Fault, Step, begin, each, enqueue, is_found, pass_time
 
 
-def reorder(*chosen: int, level: int | None = None) -> tuple[str, dict[str, Any]]:
+def reorder(*chosen: int, level: int | None = None) -> Step:
     return "reorder", {"chosen": list(chosen), "level": level}
 
 
@@ -61,10 +57,6 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=by_name)
-def test_the_checks_find(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    scripts = frozen(tmp_path)
-    play(make(client, scripts)(), fault)
-    changed(tmp_path, fault.file, fault.right, fault.wrong)
-    with pytest.raises(AssertionError):
-        play(make(client, Scripts(tmp_path / "lua"))(), fault)
+@each(FAULTS)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
+    is_found(fault, client, tmp_path)

@@ -34,6 +34,11 @@ for i = FIRST, #ARGV, 2 do
     changed[#changed + 1] = ARGV[i + 1]
   end
 end
+--- @if named
+local names = {}
+--- @each named(changed, names)
+if #names > 0 and join_may(row[1]) then row[1] = STAMP end
+--- @end
 --- @if options
 local given, more = {}, false
 for i = 1, #changed, 2 do
@@ -48,12 +53,16 @@ if not queue then return failure end
 if conflict then return conflict end
 if stamp ~= STAMP then
   if string.match(stamp, '^%S*') ~= '1' then return redis.error_reply('BADARGS configure: v = ' .. stamp) end
+  local given_up = {}
   for policy in string.gmatch(string.sub(STAMP, 3), '%S+') do
     local stays = policy == 'levels' or string.find(stamp .. ' ', ' ' .. policy .. ' ', 1, true)
     if not stays and redis.call('EXISTS', base .. 'jobs') == 1 then
       return redis.error_reply('CONFLICT kind is ' .. string.sub(STAMP, 3) .. ', and the queue has jobs')
     end
+    given_up[policy] = not stays
   end
+  --- @each conflict = keeps(base, given_up)
+  if conflict then return conflict end
 end
 for i = 1, #changed, 2 do
   local option, value = changed[i], tonumber(changed[i + 1])
@@ -79,6 +88,15 @@ for i = 1, #changed, 2 do
     redis.call('PEXPIRE', base .. 'ended:old', changed[i + 1])
   end
 end
+--- @if named
+for i = 1, #names, 2 do
+  if names[i + 1] == '' then
+    redis.call('HDEL', meta, names[i])
+  else
+    redis.call('HSET', meta, names[i], names[i + 1])
+  end
+end
+--- @end
 schema_stamp(meta)
 if stamp ~= STAMP then redis.call('HSET', meta, 'v', stamp) end
 return { queue.now }

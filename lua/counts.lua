@@ -3,7 +3,7 @@
 --- ARGV: waiting
 ---   waiting: "1" = also the enqueue time of the oldest waiting job
 --- REPLY: {now, meta as {field, value, ...}, {level, waiting elements, ...}, scheduled, held, dead,
----   {interested, notified, not_interested, browsers}, awaited, oldest enqueue ms or 0, next due ms or 0, parked}
+---   {interested, notified, not_interested, browsers}, awaited, oldest enqueue ms or 0, next due ms or 0, parked, jobs in the outbox}
 ---   the first number after the levels is without the cancelled ones: meta's field `marked` says how many those are
 --- ERRORS: SCHEMA
 --- @include "queue/open"
@@ -59,6 +59,10 @@ local held = 0
 for _, consumer in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 4095)) do
   held = held + redis.call('LLEN', base .. 'held:' .. consumer)
 end
+local outgoing = 0
+--- @if sends
+outgoing = redis.call('ZCARD', base .. 'outgoing')
+--- @end
 local next_ = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
 return {
   queue.now,
@@ -77,4 +81,5 @@ return {
   oldest,
   next_[2] and tonumber(next_[2]) or 0,
   redis.call('HLEN', base .. 'parked'),
+  outgoing,
 }

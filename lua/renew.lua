@@ -6,7 +6,7 @@
 ---   lease: ms from now; consumers: names, at most 1000
 --- REPLY: {now, {names that are not registered any more}, consumers whose leases had ended and that left in this call,
 ---   1 if more such are left: call again at once, {id, task, cause JSON, ... of jobs that are dead now, for their
----   crashes}}
+---   crashes}}, and how many jobs are in the outbox, where they are to be sent now
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue/open"
 --- @include "queue/sound"
@@ -53,4 +53,9 @@ for i = FIRST, #ARGV do
   end
 end
 local left, more = maintenance_run(base, queue)
+--- @if sends
+local sends
+--- @each sends = sends(base, queue.now)
+if sends > 0 then return { queue.now, gone, left, more and 1 or 0, queue.died or {}, sends } end
+--- @end
 return { queue.now, gone, left, more and 1 or 0, queue.died or {} }

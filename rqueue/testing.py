@@ -82,11 +82,13 @@ def frozen_time(queue: Queue, at: datetime | float | None = None) -> Iterator[Fr
 def housekeeping(queue: Queue) -> int:
     """Do at once what a fleet of workers does by its timers: return the jobs of consumers whose
     leases have ended, pass on notifications that were not answered, end waiting jobs that have
-    expired, and notify a consumer of work of which none was notified. Returns how many consumers it
-    took off the queue. Raises the server errors.
+    expired, notify a consumer of work of which none was notified, and send what goes to other
+    queues. Returns how many consumers it took off the queue. Raises the server errors.
     """
     gone, more = 0, True
     while more:
         renewed = queue._run(commands.renew(queue.keys, LEASE_MS, []))
         gone, more = gone + renewed.reclaimed, renewed.more
+    if renewed.outgoing:
+        queue.forward()
     return gone

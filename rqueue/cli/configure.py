@@ -75,6 +75,8 @@ def setting_in_words(name: str, value: int) -> str:
     metavar="KIND",
     help="plain (the default), or groups: one job in flight for each group.",
 )
+@click.option("--dead-to", metavar="QUEUE", help='Where its dead letters go; "": they stay.')
+@click.option("--expired-to", metavar="QUEUE", help='Where its expired jobs go; "": nowhere.')
 @json_option
 @connection_options
 @pass_target
@@ -92,6 +94,8 @@ def configure(
     ttl_max: str | None,
     expired: Expired | None,
     kind: str | None,
+    dead_to: str | None,
+    expired_to: str | None,
     as_json: bool,
 ) -> None:
     """Set a queue's own options, and show them.
@@ -105,6 +109,7 @@ def configure(
       rqueue configure mail --max-deliveries 5 --keep 1h
       rqueue configure quotes --ttl 30s --ttl-max 5m --expired dead
       rqueue configure accounts --kind groups
+      rqueue configure orders --dead-to orders-dead
     """  # noqa: D301
     given: dict[str, Any] = {
         "priorities": priorities,
@@ -117,6 +122,8 @@ def configure(
         "ttl_max": ttl_max,
         "expired": expired,
         "kind": kind,
+        "dead_to": dead_to,
+        "expired_to": expired_to,
     }
     nothing = all(one is None for one in given.values())
     with target.queue(queue) as (client, inspector):
@@ -124,9 +131,10 @@ def configure(
             inspector.require_queue(queue)
         else:
             client.configure(**given)
-        settings = inspector.queue(queue).settings
+        info = inspector.queue(queue)
+    settings, targets = info.settings, info.targets
     if as_json:
-        print_json({"queue": queue, **settings})
+        print_json({"queue": queue, **settings, **targets})
         return
 
     def lasts(name: str) -> str:
@@ -144,5 +152,7 @@ def configure(
             "ttl min": lasts("ttl_min_ms"),
             "ttl max": lasts("ttl_max_ms"),
             "expired": EXPIRED[settings["ttl_dead"]] if "ttl_dead" in settings else DEFAULT,
+            "dead to": targets.get("dead_to", DEFAULT),
+            "expired to": targets.get("expired_to", DEFAULT),
         }
     )

@@ -76,6 +76,7 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 "paused": "yes: 'rqueue resume' delivers again" if info.paused else "",
                 "ready": info.ready,
                 **({"blocked by their groups": info.blocked} if info.blocked else {}),
+                **({"on their way to other queues": info.outgoing} if info.outgoing else {}),
                 "oldest": span(info.oldest_ms) if info.oldest_enqueued_ms else "",
                 "by level": ", ".join(f"{n}: {count}" for n, count in info.levels.items() if count),
                 "scheduled": info.scheduled - info.parked,

@@ -14,7 +14,17 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
 
 COUNTERS = (
-    *("acked", "retried", "rejected", "released", "cancelled", "purged", "expired", "requeued"),
+    *(
+        "acked",
+        "retried",
+        "rejected",
+        "released",
+        "cancelled",
+        "purged",
+        "expired",
+        "requeued",
+        "moved",
+    ),
 )
 """Counters that scripts keep in `meta`; they only grow."""
 
@@ -22,6 +32,7 @@ SETTINGS = (
     *("priorities", "max_deliveries", "max_crashes", "keep_ms", "history_rows_max"),
     *("ttl_ms", "ttl_min_ms", "ttl_max_ms", "ttl_dead"),
 )
+TARGETS = ("dead_to", "expired_to")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +42,8 @@ class QueueInfo:
     `ready` to `dead` are gauges, and `blocked`: jobs behind others of their groups. `parked` are
     those of `scheduled` that wait for a worker that knows their task. `accepted` and `counters`
     only grow. `settings` are the options that were set; what is not there has its default. Times
-    are ms, 0 = none.
+    are ms, 0 = none. `outgoing`: jobs on their way to other queues; `targets`: where its dead
+    letters and its expired jobs go.
     """
 
     name: str
@@ -51,6 +63,8 @@ class QueueInfo:
     history_rows: int
     settings: dict[str, int] = field(default_factory=dict)
     blocked: int = 0
+    outgoing: int = 0
+    targets: dict[str, str] = field(default_factory=dict)
 
     @property
     def waiting(self) -> int:
@@ -113,4 +127,6 @@ def info_of(name: str, counts: commands.Counts) -> QueueInfo:
         history_rows=number("history_rows"),
         settings={name_: number(name_) for name_ in SETTINGS if name_ in meta},
         blocked=counts.blocked,
+        outgoing=counts.outgoing,
+        targets={name_: meta[name_] for name_ in TARGETS if name_ in meta},
     )

@@ -12,7 +12,7 @@ from rqueue.model.envelope import Envelope, pack, too_large, unpack
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id, new_id
 from rqueue.model.job import Delivery
-from rqueue.model.names import MAX_NAME, check_task
+from rqueue.model.names import MAX_NAME, check_queue, check_task
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.model.times import parse_duration
 from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
@@ -276,6 +276,8 @@ def configuration(
     ttl_max: float | str | timedelta | None = None,
     expired: Expired | None = None,
     kind: str | None = None,
+    dead_to: str | None = None,
+    expired_to: str | None = None,
 ) -> Mapping[str, int | str]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
@@ -311,7 +313,11 @@ def configuration(
             )
         start = "0, which is no limit," if name in NO_LIMIT else least
         raise ConfigError(name, f"{shown(value)} is not a whole number from {start} to {most:,}")
-    return options if kind is None else {**options, "v": kind_of(kind).stamp}
+    names: dict[str, int | str] = {**options}
+    for name, target in (("dead_to", dead_to), ("expired_to", expired_to)):
+        if target is not None:
+            names[name] = check_queue(target) if target != "" else ""
+    return names if kind is None else {**names, "v": kind_of(kind).stamp}
 
 
 def kind_of(name: object) -> Kind:

@@ -181,6 +181,22 @@ class QueueKeys:
         return f"{self.base}written:{run}:{epoch}:{partition}"
 
     @property
+    def outgoing(self) -> str:
+        """zset: jobs on their way to other queues (turn, target and id, one a line), by the time
+        before which nobody else sends them."""
+        return self.base + "outgoing"
+
+    @property
+    def outgoing_jobs(self) -> str:
+        """hash: member of `outgoing` -> JSON of target, id, terms and origin, and the envelope."""
+        return self.base + "outgoing:jobs"
+
+    @property
+    def sources(self) -> str:
+        """hash: queues whose dead letters or expired jobs come here -> which."""
+        return self.base + "sources"
+
+    @property
     def history(self) -> str:
         """stream: what became of jobs, in batches."""
         return self.base + "history"

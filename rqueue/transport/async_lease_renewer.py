@@ -10,6 +10,7 @@ from rqueue.errors import RQueueError
 from rqueue.logs import logger
 from rqueue.protocol import commands
 from rqueue.protocol.crash_report import log_died
+from rqueue.protocol.forwarding import aforward_soon
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.async_connection import AsyncConnection, end
 from rqueue.transport.lease_renewer import RenewalPace
@@ -63,6 +64,8 @@ class AsyncLeaseRenewer:
                     continue
                 pause = self._pace.answered(renewed)
                 log_died(log, self._keys.queue, renewed.died)
+                if renewed.outgoing:
+                    await aforward_soon(self._connection.run, self._keys)
                 for name in renewed.gone:
                     self._consumers.remove(name)
                     log.warning(

@@ -14,6 +14,7 @@ from rqueue.logs import logger
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Renewed
 from rqueue.protocol.crash_report import log_died
+from rqueue.protocol.forwarding import forward_soon
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.connection import Connection
 
@@ -120,6 +121,8 @@ class LeaseRenewer:
                 continue
             pause = self._pace.answered(renewed)
             log_died(log, self._keys.queue, renewed.died)
+            if renewed.outgoing:
+                forward_soon(self._connection.run, self._keys)
             for name in renewed.gone:
                 self._consumers.remove(name)
                 log.warning("the lease of consumer %s in queue %s ended", name, self._keys.queue)

@@ -50,6 +50,7 @@ grouped = st.builds(
 held = ["a0", "a1", "a2", "a3", "big"]
 mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
 members = st.sampled_from([b"", b"9500000000000001r0", b"x"])
+outgoing = st.sampled_from([b"00000000000001\nother\nx7", b"?"])
 
 
 def _settle(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
@@ -118,6 +119,9 @@ MAKERS: dict[str, Maker] = {
         0,
         99,
     ),
+    "link": lambda w, d: commands.link(KEYS, "other", d(st.sampled_from([["dead"], []]))),
+    "outgoing_done": lambda w, d: commands.outgoing_done(KEYS, [d(outgoing), b"x"]),
+    "outgoing_take": lambda w, d: commands.outgoing_take(KEYS, d(st.sampled_from([1, 100]))),
     "check_rights": lambda w, d: commands.check_rights(KEYS),
     "check_scan": lambda w, d: commands.check_scan(KEYS, "0", 100),
     "check_types": lambda w, d: d(

@@ -246,6 +246,12 @@ SAMPLES: dict[str, list[Sample]] = {
             {"jobs": -1, "bytes": 0, "groups": 0},
         ),
     ],
+    "link": [
+        Sample(commands.link(K, "source", ["dead", "expired"]), {"what": "dead,expired"}),
+        Sample(commands.link(K, "source", ()), {"what": ""}),
+    ],
+    "outgoing_done": [Sample(commands.outgoing_done(K, [b"m1", b"m2"]), rest=[b"m1", b"m2"])],
+    "outgoing_take": [Sample(commands.outgoing_take(K, "limit"))],  # type: ignore[arg-type]
     "show": [Sample(commands.show(K, "id"))],
     "unpark": [Sample(commands.unpark(K, "cursor", ["t1", "t2"]), rest=["t1", "t2"])],
     "unregister": [Sample(commands.unregister(K, "consumer", "term"))],

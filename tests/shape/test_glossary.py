@@ -44,7 +44,6 @@ RETIRED = {
     "wire": rf"(?!wire format)(?:{_word('a?wires?')}|AsyncWire)",
     # "Lines of text" begins a sentence
     "lines": r"(?<![A-Za-z])Lines\b(?! [a-z])|transport[./]lines\b",
-    "outbox": r"(?<!transactional )(?:" + _word("outbox|outboxes") + ")",
     "give back": rf"\b(?:{GIVE})(?: (?:it|them|all|one|what|jobs?|his|its|their)){{0,2}}[ _]back\b"
     rf"|(?:{GIVE})_back",
     # words that hide the subject of a sentence; "told apart" is a verb of its own
@@ -167,7 +166,6 @@ FOUND = {
     "bury": "buried; bury_job",
     "wire": "Wire; AsyncWire; self._wire; wires",
     "lines": "Lines; rqueue.transport.lines",
-    "outbox": "the outbox; Outbox",
     "give back": "gives back; given back; give_back; gave it back",
     "whoever": "whoever looks; Whoever waits",
     "somebody": "somebody waits; in somebody's way",
@@ -182,7 +180,6 @@ FINE = {
     "bury": "Canterbury",
     "wire": "wired; wireless; the wire format",
     "lines": "lines; two lines; splitlines",
-    "outbox": "a transactional outbox",
     "give back": "feedback; give it; backs",
     "whoever": "who; whatever",
     "somebody": "some body; anybody",

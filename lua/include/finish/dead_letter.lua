@@ -9,8 +9,19 @@ local function dead_letter_undecodable(now)
     message = 'its stored value has no header: something that is not rqueue wrote it' })
 end
 
---- Make a dead letter of `job` (a parsed value with its id): returns its record.
+--- Make a dead letter of `job` (a parsed value with its id), here or in the queue that a policy names: returns its
+--- record.
 local function dead_letter_store(base, now, job, cause)
+  --- @if route
+  local target
+  --- @each target = route(base, job, 'dead')
+  if target then
+    --- @include "outgoing/move"
+    outgoing_move(base, now, job, target, 'dead', cause)
+    redis.call('HDEL', base .. 'jobs', job.id)
+    return string.format('F%d:', now) .. cause
+  end
+  --- @end
   redis.call('HSET', base .. 'jobs', job.id, value_header(job) .. job.envelope)
   redis.call('ZADD', base .. 'dead', now, job.id)
   redis.call('HSET', base .. 'causes', job.id, cause)

@@ -56,6 +56,9 @@ local function settle_unfinished_keys(base, said, fate, keys)
   local job, place, delay = fate.job, fate.place or 'old', fate.delay or 0
   if fate.verb == 'reject' or job.damaged or fate.counts and attempt_last(said.gathered, job, false) then
     keys.dead, keys.causes, keys.ended, keys.errors = 'zset', 'hash', 'hash', 'hash'
+    --- @if route
+    keys.outgoing, keys['outgoing:jobs'], keys.jobs = 'zset', 'hash', 'hash'
+    --- @end
     return
   end
   --- @each keys.over = eligible(value_header(job), said.gathered.queue.now)

@@ -26,6 +26,11 @@ local function ttl_dropped(base, queue, jobs, how)
     ids[#ids + 1] = id
     redis.call('ZREM', base .. 'expiring', id)
     local dead, cause = kept_dead or job.damaged, nil
+    --- @if route
+    local target
+    --- @each target = route(base, job, 'expired')
+    dead = dead and not target
+    --- @end
     if not dead or not waiting or order_replace(base, job, 0) then
       if waiting then marks = marks + 1 end
       if dead then
@@ -41,6 +46,12 @@ local function ttl_dropped(base, queue, jobs, how)
         end
         records[#records + 1] = id
         records[#records + 1] = string.format('E%d:', queue.now)
+        --- @if route
+        if target then
+          --- @include "outgoing/move"
+          outgoing_move(base, queue.now, job, target, 'expired', ttl_dropped_cause(queue.now, job))
+        end
+        --- @end
       end
       rows[#rows + 1] = history_lines_row(id, job, 'expired', queue.now, '', cause)
     end

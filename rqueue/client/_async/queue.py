@@ -7,6 +7,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
+from rqueue.client._async.alternate_links import configure_with_targets
 from rqueue.client._async.consumer import AsyncConsumer
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.putter import AsyncBackgroundPuts
@@ -18,6 +19,7 @@ from rqueue.protocol import commands, put_buffer
 from rqueue.protocol.commands.consumers import Mode
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.credit import Credit, SharedCredit
+from rqueue.protocol.forwarding import aforward
 from rqueue.protocol.job_packer import (
     Call,
     Expired,
@@ -226,6 +228,12 @@ class AsyncQueue(AsyncQueueSteering):
                 self._siblings[name] = found
         return found
 
+    async def forward(self) -> int:
+        """Send what this queue has for other queues now (dead letters and expired jobs that go
+        elsewhere, jobs of transactions); returns how many jobs went. Consumers and workers of the
+        queue do so by themselves."""
+        return await aforward(self._run, self.keys)
+
     async def pause(self) -> bool:
         """Deliver nothing from now on; True if that is a change. Jobs are still accepted."""
         return await self._run(commands.pause(self.keys))
@@ -247,6 +255,8 @@ class AsyncQueue(AsyncQueueSteering):
         ttl_max: float | str | timedelta | None = None,
         expired: Expired | None = None,
         kind: str | None = None,
+        dead_to: str | None = None,
+        expired_to: str | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers.
 
@@ -260,7 +270,9 @@ class AsyncQueue(AsyncQueueSteering):
         what is enqueued from now on. expired: whether expired jobs end ("end", the default) or
         become dead letters ("dead"). kind: "plain", the default, or the names of its policies, of
         which there is "groups": one job in flight for each group (Q-65); a policy is given up only
-        while the queue has no jobs. Raises ConfigError.
+        while the queue has no jobs. dead_to, expired_to: another queue, which has to be there, to
+        which dead letters or expired jobs go from now on (Q-66, A-22, A-23); "" takes that back.
+        Raises ConfigError.
         """
         options = configuration(
             priorities,
@@ -273,8 +285,13 @@ class AsyncQueue(AsyncQueueSteering):
             ttl_max,
             expired,
             kind,
+            dead_to,
+            expired_to,
         )
-        await self._run(commands.configure(self.keys, options))
+        if options.keys() & {"dead_to", "expired_to"}:
+            await configure_with_targets(self, options)
+        else:
+            await self._run(commands.configure(self.keys, options))
 
     async def counts(self) -> commands.Counts:
         """The queue in numbers: exact gauges and counters, in one look."""

@@ -18,6 +18,7 @@ from rqueue.protocol.commands.settle import Pulled, Retried, Window
 from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, consumer_name
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
+from rqueue.protocol.forwarding import forward_soon, sends_on
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.protocol.settling import Settling
@@ -320,6 +321,8 @@ class ConsumerSteps(ConsumerCalls):
         except BaseException:
             self._unsettle(settling)
             raise
+        if sends_on(self._state.keys):
+            forward_soon(self._connection.run, self._state.keys)
         return pulled
 
     def _run(self, call: commands.ScriptCall[Any]) -> Any:

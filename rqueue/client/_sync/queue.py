@@ -8,6 +8,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
+from rqueue.client._sync.alternate_links import configure_with_targets
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.putter import BackgroundPuts
@@ -19,6 +20,7 @@ from rqueue.protocol import commands, put_buffer
 from rqueue.protocol.commands.consumers import Mode
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.credit import Credit, SharedCredit
+from rqueue.protocol.forwarding import forward
 from rqueue.protocol.job_packer import (
     Call,
     Expired,
@@ -227,6 +229,12 @@ class Queue(QueueSteering):
                 self._siblings[name] = found
         return found
 
+    def forward(self) -> int:
+        """Send what this queue has for other queues now (dead letters and expired jobs that go
+        elsewhere, jobs of transactions); returns how many jobs went. Consumers and workers of the
+        queue do so by themselves."""
+        return forward(self._run, self.keys)
+
     def pause(self) -> bool:
         """Deliver nothing from now on; True if that is a change. Jobs are still accepted."""
         return self._run(commands.pause(self.keys))
@@ -248,6 +256,8 @@ class Queue(QueueSteering):
         ttl_max: float | str | timedelta | None = None,
         expired: Expired | None = None,
         kind: str | None = None,
+        dead_to: str | None = None,
+        expired_to: str | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers.
 
@@ -261,7 +271,9 @@ class Queue(QueueSteering):
         what is enqueued from now on. expired: whether expired jobs end ("end", the default) or
         become dead letters ("dead"). kind: "plain", the default, or the names of its policies, of
         which there is "groups": one job in flight for each group (Q-65); a policy is given up only
-        while the queue has no jobs. Raises ConfigError.
+        while the queue has no jobs. dead_to, expired_to: another queue, which has to be there, to
+        which dead letters or expired jobs go from now on (Q-66, A-22, A-23); "" takes that back.
+        Raises ConfigError.
         """
         options = configuration(
             priorities,
@@ -274,8 +286,13 @@ class Queue(QueueSteering):
             ttl_max,
             expired,
             kind,
+            dead_to,
+            expired_to,
         )
-        self._run(commands.configure(self.keys, options))
+        if options.keys() & {"dead_to", "expired_to"}:
+            configure_with_targets(self, options)
+        else:
+            self._run(commands.configure(self.keys, options))
 
     def counts(self) -> commands.Counts:
         """The queue in numbers: exact gauges and counters, in one look."""

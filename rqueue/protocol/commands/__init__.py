@@ -47,6 +47,7 @@ from rqueue.protocol.commands.key_types import (
     repair_type,
     types_met_by,
 )
+from rqueue.protocol.commands.outgoing import link, outgoing_done, outgoing_take
 from rqueue.protocol.commands.read import (
     Awaited,
     Counts,
@@ -97,7 +98,10 @@ __all__ = [
     "enqueue_flat",
     "enqueue_one",
     "interest",
+    "link",
     "note_running",
+    "outgoing_done",
+    "outgoing_take",
     "pause",
     "promote",
     "pull",

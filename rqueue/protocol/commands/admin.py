@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import PLAIN, POLICIES
+from rqueue.protocol.policies import PLAIN, POLICIES, Policy
 
 SLICE = 250
 """Ids that one requeue, purge_dead, purge_held or promote call takes."""
@@ -131,6 +131,10 @@ def purge_dead(keys: QueueKeys, ids: Sequence[str]) -> ScriptCall[int]:
     return ScriptCall("purge_dead", keys.meta, ids, _read_count)
 
 
+def _asked(policy: Policy, options: Mapping[str, int | str]) -> bool:
+    return any(name in options for name in (*(its[0] for its in policy.options), *policy.names))
+
+
 def configure(keys: QueueKeys, options: Mapping[str, int | str]) -> ScriptCall[None]:
     """Set options: priorities, max_deliveries, max_crashes, keep_ms, history_rows_max, v, the stamp
     of another kind, and those of policies, which the queue then takes on."""
@@ -140,6 +144,6 @@ def configure(keys: QueueKeys, options: Mapping[str, int | str]) -> ScriptCall[N
     needs = tuple(
         policy.name
         for policy in POLICIES.values()
-        if policy.name not in PLAIN.policies and any(its[0] in options for its in policy.options)
+        if policy.name not in PLAIN.policies and _asked(policy, options)
     )
     return ScriptCall("configure", keys.meta, args, _read_none, needs)

@@ -33,13 +33,15 @@ class Died(NamedTuple):
 class Renewed(NamedTuple):
     """`gone`: consumers whose lease had ended. `reclaimed`: dead ones that left, their jobs given
     back; `died`: those of the jobs that are dead now. `more`: other dead ones hold jobs still;
-    renew again at once."""
+    renew again at once. `outgoing`: jobs on their way to other queues, to be sent now
+    (`rqueue.protocol.forwarding`)."""
 
     now: int
     gone: list[str]
     reclaimed: int
     more: bool
     died: Sequence[Died] = ()
+    outgoing: int = 0
 
 
 class Ran(NamedTuple):
@@ -64,8 +66,9 @@ def _read_registered(reply: Any) -> Registered:
 
 
 def _read_renewed(reply: Any) -> Renewed:
-    now, gone, reclaimed, more, died = reply
-    return Renewed(now, [text(name) for name in gone], reclaimed, bool(more), _read_died(died))
+    now, gone, reclaimed, more, died, *sends = reply
+    names = [text(name) for name in gone]
+    return Renewed(now, names, reclaimed, bool(more), _read_died(died), *sends)
 
 
 def _read_died(flat: Sequence[bytes]) -> list[Died]:

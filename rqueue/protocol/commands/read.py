@@ -44,7 +44,7 @@ class Counts(NamedTuple):
     """A queue in numbers. `parked`: of the scheduled, those that wait for a worker that knows their
     task. `levels`: level -> elements, cancelled ones that no head passed yet
     included (`marked` of them in all); `ready` is exact. `blocked`: those behind others of their
-    groups. Times are ms, 0 = none."""
+    groups. `outgoing`: jobs on their way to other queues. Times are ms, 0 = none."""
 
     now: int
     meta: dict[str, str]
@@ -62,6 +62,7 @@ class Counts(NamedTuple):
     next_due_ms: int
     parked: int
     blocked: int = 0
+    outgoing: int = 0
 
 
 class Shown(NamedTuple):
@@ -108,7 +109,9 @@ def _read_page(reply: Any) -> Page:
 
 
 def _read_counts(reply: Any) -> Counts:
-    now, meta, levels, scheduled, held, dead, consumers, awaited, oldest, due, parked = reply
+    now, meta, levels, scheduled, held, dead, consumers, awaited, oldest, due, parked, outgoing = (
+        reply
+    )
     facts = {text(meta[i]): text(meta[i + 1]) for i in range(0, len(meta), 2)}
     waiting = {levels[i]: levels[i + 1] for i in range(0, len(levels), 2)}
     ready = sum(waiting.values()) - int(facts.get("marked", "0"))
@@ -130,6 +133,7 @@ def _read_counts(reply: Any) -> Counts:
         next_due_ms=due,
         parked=parked,
         blocked=int(facts.get("blocked", "0")),
+        outgoing=outgoing,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from rqueue.protocol.policies import groups, levels, ttl
+from rqueue.protocol.policies import alternate, groups, levels, outbox, ttl
 from rqueue.protocol.policies.policy import Policy
 
 __all__ = ["PLAIN", "POLICIES", "SCHEMA", "ExcludedPolicies", "Kind", "Policy", "UnknownPolicy"]
@@ -20,7 +20,8 @@ SCHEMA = "1"
 """The version of the layout in Redis that all kinds share."""
 
 POLICIES: dict[str, Policy] = {
-    policy.name: policy for policy in (ttl.POLICY, groups.POLICY, levels.POLICY)
+    policy.name: policy
+    for policy in (ttl.POLICY, groups.POLICY, levels.POLICY, outbox.POLICY, alternate.POLICY)
 }
 """All policies, in the order in which their hooks are asked."""
 
@@ -44,13 +45,15 @@ class Kind(NamedTuple):
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Kind:
-        """The kind with these policies; one that orders waiting jobs is added where none is named.
+        """The kind with these policies; one that orders waiting jobs is added where none is named,
+        and what they require.
 
         Raises `UnknownPolicy` and `ExcludedPolicies`.
         """
         wanted = {*names, levels.POLICY.name}
         if unknown := sorted(wanted - POLICIES.keys()):
             raise UnknownPolicy(f"no policy {unknown[0]!r}; policies: {', '.join(POLICIES)}")
+        wanted |= {name for its in wanted for name in POLICIES[its].requires}
         for name in sorted(wanted):
             if excluded := wanted & {*POLICIES[name].excludes}:
                 raise ExcludedPolicies(name, min(excluded))

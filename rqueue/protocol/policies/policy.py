@@ -10,13 +10,16 @@ class Policy(NamedTuple):
 
     revision: grows when what it stores is stored otherwise. options: its fields of `meta` that
     people set -> the least and the greatest value. excludes: policies that cannot be in a kind with
-    it.
+    it. names: its fields of `meta` that are names of queues. requires: policies that a kind
+    with it has too.
     """
 
     name: str
     revision: int = 1
     options: tuple[tuple[str, int, int], ...] = ()
     excludes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
 
     @property
     def word(self) -> str:

@@ -47,6 +47,7 @@ class Renewal:
 
     living: the consumer names of now, and whether each worker is at work. lost: called with the
     names that were not registered at two renewals in a row although their workers are at work.
+    send: called where jobs are on their way to other queues.
     """
 
     def __init__(
@@ -56,9 +57,11 @@ class Renewal:
         living: Callable[[], Mapping[str, bool]],
         lost: Callable[[str, Sequence[str]], None],
         clock: RedisClock,
+        send: Callable[[QueueKeys], None],
     ) -> None:
         self.queue = keys.queue
         self._keys = keys
+        self._send = send
         self._lease_ms = lease_ms
         self._living = living
         self._lost = lost
@@ -101,6 +104,8 @@ class Renewal:
                 reply.reclaimed,
             )
         log_died(log, self.queue, reply.died)
+        if reply.outgoing:
+            self._send(self._keys)
         return reply.more
 
     def refused(self, error: RQueueError) -> None:

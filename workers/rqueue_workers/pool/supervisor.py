@@ -17,6 +17,7 @@ from typing import Any
 import rqueue
 from rqueue.errors import ConfigError, ServerError
 from rqueue.logs import logger
+from rqueue.protocol.forwarding import PendingForward
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import redact
 from rqueue.transport.connection import Connection
@@ -125,7 +126,12 @@ class Supervisor:
         self._processes = WorkerProcesses(worker, self._body, self._inbox, lifeline)
         self._renewals = [
             Renewal(
-                keys, settings.lease_ms, self._processes.consumers, self._lease_ended, self._clock
+                keys,
+                settings.lease_ms,
+                self._processes.consumers,
+                self._lease_ended,
+                self._clock,
+                lambda its: self._pending.add(PendingForward(its, self._pending.add)),
             )
             for keys in self._keys
         ]

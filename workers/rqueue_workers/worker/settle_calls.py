@@ -14,6 +14,7 @@ from rqueue.model.labels import ALL
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Pulled, Window
 from rqueue.protocol.consumer_state import ConsumerState
+from rqueue.protocol.forwarding import forward_soon, sends_on
 from rqueue.protocol.keys import QueueKeys
 from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
@@ -219,6 +220,8 @@ class SettleCalls(ConsumerState):
         except RegistrationLost:
             self._restore(flight)  # to be counted
             raise
+        if others and sends_on(self.keys):
+            forward_soon(self._connection.run, self.keys)
         if dones or others or back:
             acks = [*acks, *dones, *others]
             self.released = self.released or bool(back)

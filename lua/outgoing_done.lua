@@ -1,0 +1,27 @@
+--- Jobs of the outbox are in their queues: they leave it.
+--- KEYS: meta, guard
+--- ARGV: members...
+---   members: at most 250, as `outgoing_take` gave them
+--- REPLY: {now, how many left}; those that had left before are passed over
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @include "queue/clock"
+--- @include "queue/schema"
+--- @include "queue/count"
+--- @include "queue/sound_type"
+
+local meta = KEYS[1]
+local FIRST = 1
+
+local base = string.sub(meta, 1, -5)
+local row = redis.call('HMGET', meta, 'v', 'clock')
+local fault = schema_fault(row[1])
+if fault then return fault end
+if #ARGV < 1 or #ARGV > 250 then return redis.error_reply('BADARGS outgoing_done takes 1 to 250 members') end
+fault = sound_type(base, 'outgoing', 'zset') or sound_type(base, 'outgoing:jobs', 'hash')
+if fault then return fault end
+
+local left = 0
+for i = FIRST, #ARGV do left = left + redis.call('ZREM', base .. 'outgoing', ARGV[i]) end
+redis.call('HDEL', base .. 'outgoing:jobs', unpack(ARGV))
+if left > 0 then count_up(meta, 'moved', left) end
+return { clock(row[2]), left }

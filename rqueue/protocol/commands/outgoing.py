@@ -1,0 +1,129 @@
+"""Build the calls of the outbox: take what is on its way to other queues, and say that it is there;
+and those of the queues that it goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from orjson import JSONDecodeError, loads
+
+from rqueue.protocol.call import CommandCall, ScriptCall, text
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.replies import raw_text, scores
+
+LIMIT = 100
+"""Jobs that one call takes."""
+
+
+class Outgoing(NamedTuple):
+    """A job on its way. member: how the outbox calls it. origin: where it comes from; None of one
+    that another queue's step enqueues, whose envelope goes as it is."""
+
+    member: bytes
+    target: str
+    id: str
+    terms: str
+    envelope: bytes
+    origin: dict[str, Any] | None
+
+
+class Taken(NamedTuple):
+    """`size`: jobs in the outbox. `jobs`: those taken; the others were taken a moment ago."""
+
+    now: int
+    size: int
+    jobs: list[Outgoing]
+
+
+def read_outgoing(member: bytes, job: bytes) -> Outgoing | None:
+    """A job of the outbox as it is stored; None where it cannot be read."""
+    head, _, envelope = job.partition(b"\n")
+    try:
+        said = loads(head)
+        return Outgoing(
+            member, said["target"], said["id"], said["terms"], envelope, said.get("origin")
+        )
+    except (JSONDecodeError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _read_taken(reply: Any) -> Taken:
+    now, size, *flat = reply
+    found = map(read_outgoing, flat[::2], flat[1::2])
+    return Taken(now, size, [job for job in found if job is not None])
+
+
+def _read_count(reply: Any) -> int:
+    return int(reply[1])
+
+
+def _read_flag(reply: Any) -> bool:
+    return bool(reply[1])
+
+
+def outgoing_take(keys: QueueKeys, limit: int = LIMIT) -> ScriptCall[Taken]:
+    """Take jobs out of the outbox, to send them; for five seconds nobody else gets them."""
+    return ScriptCall("outgoing_take", keys.meta, [limit], _read_taken)
+
+
+def outgoing_done(keys: QueueKeys, members: Sequence[bytes]) -> ScriptCall[int]:
+    """They are in their queues; answers how many left the outbox by that."""
+    return ScriptCall("outgoing_done", keys.meta, members, _read_count)
+
+
+def link(keys: QueueKeys, source: str, what: Sequence[str]) -> ScriptCall[bool]:
+    """Note in a target that the queue `source` sends its "dead" or "expired" jobs there; nothing:
+    no more. False where there is no such target."""
+    return ScriptCall("link", keys.meta, [source, ",".join(what)], _read_flag)
+
+
+class Alternates(NamedTuple):
+    """Where a queue sends its dead letters and its expired jobs, "" = nowhere; and whether there is
+    such a queue."""
+
+    dead_to: str
+    expired_to: str
+    there: bool
+
+    @property
+    def targets(self) -> dict[str, list[str]]:
+        """Target -> what goes there."""
+        found: dict[str, list[str]] = {}
+        for what, target in (("dead", self.dead_to), ("expired", self.expired_to)):
+            if target:
+                found.setdefault(target, []).append(what)
+        return found
+
+
+def _read_alternates(replies: Sequence[Any]) -> Alternates:
+    dead_to, expired_to, stamp = (text(field or b"") for field in replies[0])
+    return Alternates(dead_to, expired_to, bool(stamp))
+
+
+def alternates(keys: QueueKeys) -> CommandCall[Alternates]:
+    """Where a queue sends what it does not keep."""
+    return CommandCall(
+        keys.meta, [("HMGET", keys.meta, "dead_to", "expired_to", "v")], _read_alternates
+    )
+
+
+class Outbox(NamedTuple):
+    """Members of the outbox by the time before which nobody else sends them, and those that have a
+    job; of the first thousand."""
+
+    due: dict[str, float]
+    jobs: list[str]
+
+
+def _read_outbox(replies: Sequence[Any]) -> Outbox:
+    return Outbox(dict(scores(replies[0])), [raw_text(name) for name in replies[1]])
+
+
+def outbox(keys: QueueKeys) -> CommandCall[Outbox]:
+    """What is in the outbox."""
+    commands = [
+        ("ZRANGE", keys.outgoing, 0, 999, "WITHSCORES"),
+        ("HKEYS", keys.outgoing_jobs),
+    ]
+    return CommandCall(keys.meta, commands, _read_outbox)

@@ -11,6 +11,7 @@ from rqueue.text.numbers import many
 
 WORDS = {
     "ready": "cancelled",
+    "blocked": "cancelled (it was behind others of its group)",
     "scheduled": "cancelled (it was scheduled)",
     "held": "cancelled (a worker has it and learns of it; the outcome does not count)",
     "holds": "left alone: a worker has it",
@@ -52,6 +53,7 @@ def cancel(
     """  # noqa: D301
     from rqueue.errors import UnknownJob
     from rqueue.protocol import commands
+    from rqueue.protocol.commands.admin import CANCELLED_FROM
     from rqueue.transport.redis_client import execute
 
     with target.inspector() as inspector:
@@ -64,11 +66,10 @@ def cancel(
         for job in found:
             call = commands.cancel(inspector.keys(job.queue), job.id, held=not keep_held)
             answers.append((job, execute(inspector.redis, call, queue=job.queue)))
-    done = {"ready", "scheduled", "held"}
     if as_json:
         print_json(
             [
-                {"id": job.id, "queue": job.queue, "cancelled": was in done, "was": was}
+                {"id": job.id, "queue": job.queue, "cancelled": was in CANCELLED_FROM, "was": was}
                 for job, was in answers
             ]
         )
@@ -77,4 +78,4 @@ def cancel(
             [Column("id"), Column("queue"), Column("")],
             [(job.id, job.queue, WORDS.get(was, was)) for job, was in answers],
         )
-    return OK if all(was in done for _, was in answers) else NEGATIVE
+    return OK if all(was in CANCELLED_FROM for _, was in answers) else NEGATIVE

@@ -45,7 +45,7 @@ def purge(
     """  # noqa: D301
     with target.inspector() as inspector:
         info = inspector.queue(queue)
-        count = info.ready + info.scheduled * scheduled + info.held * held
+        count = info.ready + info.blocked + info.scheduled * scheduled + info.held * held
         done = 0
         if not dry_run and count:
             confirm(f"Purge {many(count, 'job')} of queue '{queue}'?", yes)

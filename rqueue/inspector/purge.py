@@ -9,7 +9,7 @@ import redis
 from rqueue.inspector.consumers import held_by_consumer
 from rqueue.inspector.queues import queue_info
 from rqueue.protocol import commands
-from rqueue.protocol.commands.admin import SLICE
+from rqueue.protocol.commands.admin import CANCELLED_FROM, SLICE
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
 
@@ -19,10 +19,10 @@ Progress = Callable[[int], None]
 def purge_waiting(
     client: redis.Redis, keys: QueueKeys, *, scheduled: bool, progress: Progress
 ) -> int:
-    """End the jobs that are ready now, and the scheduled ones too if asked; returns how many. What
-    is enqueued meanwhile is not pursued."""
+    """End the jobs that are ready or blocked now, and the scheduled ones too if asked; returns how
+    many. What is enqueued meanwhile is not pursued."""
     info = queue_info(client, keys)
-    left = info.ready + (info.scheduled if scheduled else 0)
+    left = info.ready + info.blocked + (info.scheduled if scheduled else 0)
     done, more = 0, True
     while more and left > 0:
         call = commands.purge(keys, min(left, SLICE), scheduled=scheduled)
@@ -45,6 +45,6 @@ def purge_held(client: redis.Redis, keys: QueueKeys, *, progress: Progress) -> i
             done += ended
             for id in elsewhere:
                 was = execute(client, commands.cancel(keys, id, purge=True), queue=keys.queue)
-                done += was in ("ready", "scheduled", "held")
+                done += was in CANCELLED_FROM
             progress(done)
     return done

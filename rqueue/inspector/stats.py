@@ -77,7 +77,8 @@ def compare(first: QueueInfo, second: QueueInfo, rows: Iterable[Row], ping_ms: f
     tasks: dict[str, int] = {}
     for row in ran:
         tasks[row["task"]] = tasks.get(row["task"], 0) + 1
-    fewer = (first.ready - second.ready) / seconds
+    left = second.ready + second.blocked
+    fewer = (first.ready + first.blocked - left) / seconds
     return Stats(
         info=second,
         seconds=seconds,
@@ -85,7 +86,7 @@ def compare(first: QueueInfo, second: QueueInfo, rows: Iterable[Row], ping_ms: f
         wait=spread(wait_of(row) for row in ran),
         run=spread(row["finished"] - row["started"] for row in ran),
         ping_ms=ping_ms,
-        drain_s=second.ready / fewer if fewer > 0 else None,
+        drain_s=left / fewer if fewer > 0 else None,
         tasks=dict(sorted(tasks.items(), key=lambda item: -item[1])),
     )
 

@@ -164,6 +164,10 @@ def test_cancel(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     answers = read("cancel", job.id, "j002", "-y", "-q", queue.name)
     assert [answer["was"] for answer in answers] == ["held", "ready"]
     assert not one.ack(job)
+    queue.send("t", options=Options(id="g1", group="g"))
+    queue.send("t", options=Options(id="g2", group="g"))
+    (answer,) = read("cancel", "g2", "-y")
+    assert (answer["cancelled"], answer["was"]) == (True, "blocked")
     # one that is unknown: none is cancelled
     run("cancel", "j003", "nope", "-y", code=3)
     assert queue.job("j003").state() == "ready"
@@ -201,6 +205,18 @@ def test_purge(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert queue.counts().meta["purged"] == "601"
     assert queue.job("j010").state() == "purged"
     assert run("purge", queue.name, "-y").stdout.startswith("purged 0 jobs")
+
+
+def test_purge_ends_what_waits_behind_others_of_its_group(
+    run: Run, read: Read, queue: Queue, consumer: Make
+) -> None:
+    for number in range(5):
+        queue.send("t", options=Options(group=f"g{number % 2}"))
+    assert len(consumer(jobs=1).pull()) == 1
+    assert "would purge 4 jobs" in run("purge", queue.name, "--dry-run").stdout
+    assert read("purge", queue.name, "-y")["jobs"] == 4
+    counts = queue.counts()
+    assert (counts.ready, counts.blocked, counts.held) == (0, 0, 1)
 
 
 def test_purge_of_what_is_held_is_no_call_per_job(

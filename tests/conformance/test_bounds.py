@@ -38,7 +38,7 @@ def test_a_thousand_jobs_are_enqueued_in_one_step(q: QueueFixture) -> None:
 
 
 def test_a_wide_window_is_filled_in_slices(q: QueueFixture) -> None:
-    """Q-40: notified until nothing is left."""
+    """A-18, A-14, Q-40: notified until nothing is left."""
     all_ = fill(q, 1200)
     consumer = q.join(5000)
     got: list[str] = []
@@ -116,7 +116,7 @@ def test_many_held_jobs_are_released_in_slices(q: QueueFixture, way: str) -> Non
 
 
 def test_many_cancelled_jobs_at_the_head_are_passed_in_several_calls(q: QueueFixture) -> None:
-    """Q-09: the consumer stays notified until it is past them."""
+    """Q-30, Q-09: the consumer stays notified until it is past them."""
     all_ = fill(q, 61)
     for id in all_[:60]:
         q.queue.cancel(id)

@@ -198,15 +198,6 @@ def test_a_stopped_consumer_gets_nothing_more(q: QueueFixture) -> None:
     assert q.told(consumer) == []
 
 
-def test_a_busy_consumer_gets_all_in_order_once_it_is_free(q: QueueFixture) -> None:
-    """A-16."""
-    consumer = q.join(0)
-    q.put(*"0123456789")
-    assert consumer.pull() == []
-    consumer.interest(100)
-    assert ids(consumer.pull()) == list("0123456789")
-
-
 def test_jobs_delivered_directly_count_as_much_as_pulled_ones(q: QueueFixture) -> None:
     """Q-50: direct delivery looks at the same credit."""
     consumer = q.join(10, bytes=2 * (100 + HEADER))

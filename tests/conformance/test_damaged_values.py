@@ -37,7 +37,7 @@ def dead_letter_as_it_is(q: QueueFixture) -> dict[str, str]:
 
 @pytest.mark.each_server
 def test_settled_among_others(q: QueueFixture, held: Consumer) -> None:
-    """X-18: each of the others has its record."""
+    """C-08, X-18: each of the others has its record."""
     cause = {"kind": "undecodable", "type": "Undecodable"}
     held.settle(ack=GOOD, reject=[("bad", cause)])
     assert dead_letter_as_it_is(q).items() >= cause.items()

@@ -1,34 +1,10 @@
 """Jobs that fail too often, or for good."""
 
 import orjson
-import pytest
 
-from rqueue.errors import JobFailed
 from rqueue.model.job import JobState
-from tests.support.queue_fixture import QueueFixture, ids
-
-
-def fail_all(q: QueueFixture, rounds: int) -> list[list[str]]:
-    """Take everything and fail it, so many times; what came in each round."""
-    consumer = q.join()
-    seen = []
-    for round_ in range(rounds):
-        jobs = consumer.pull()
-        seen.append(ids(jobs))
-        for job in jobs:
-            consumer.retry(job, error={"type": "ValueError", "message": f"round {round_}"})
-    consumer.close()
-    return seen
-
-
-@pytest.mark.parametrize("attempts", [1, 2, 5])
-def test_the_last_attempt_is_followed_by_the_dead_letters(q: QueueFixture, attempts: int) -> None:
-    """A-22."""
-    q.put("A", max_deliveries=attempts)
-    assert fail_all(q, attempts + 1) == [["A"]] * attempts + [[]]
-    assert q.queue.job("A").state() is JobState.DEAD
-    with pytest.raises(JobFailed, match=f"round {attempts - 1}"):
-        q.queue.job("A").result(0)
+from tests.support.failing import fail_all
+from tests.support.queue_fixture import QueueFixture
 
 
 def test_the_queue_s_limit_holds_for_jobs_without_their_own(q: QueueFixture) -> None:
@@ -45,16 +21,6 @@ def test_without_a_limit_nothing_dies(q: QueueFixture) -> None:
     q.put("A")
     assert fail_all(q, 50) == [["A"]] * 50
     assert q.queue.counts().dead == 0
-
-
-def test_order_holds_in_every_round_and_in_the_dead_letters(q: QueueFixture) -> None:
-    """A-22, A-19: with the id and the envelope it was enqueued with."""
-    q.put(*"01234", max_deliveries=16)
-    envelopes = {id: value.partition(b";")[2] for id, value in q.look().jobs.items()}
-    assert fail_all(q, 16) == [list("01234")] * 16
-    after = q.look()
-    assert sorted(after.scores("dead")) == list("01234")
-    assert {id: value.partition(b";")[2] for id, value in after.jobs.items()} == envelopes
 
 
 def test_every_attempt_s_error_is_kept(q: QueueFixture) -> None:

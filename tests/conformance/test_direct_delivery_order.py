@@ -18,7 +18,7 @@ def deliver(q: QueueFixture, *names: str, **options: int) -> Consumer:
 
 
 def test_a_pull_brings_what_was_delivered_first(q: QueueFixture) -> None:
-    """X-25."""
+    """A-13, Q-16, X-25."""
     assert ids(deliver(q, "1", "2", "3").pull()) == ["1", "2", "3"]
 
 

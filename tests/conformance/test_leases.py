@@ -32,37 +32,6 @@ def test_jobs_of_a_dead_consumer_come_again_in_their_places(q: QueueFixture) -> 
     assert q.queue.redis.hkeys(q.queue.keys.errors) == [b"1"]
 
 
-def test_a_consumer_whose_lease_ended_settles_nothing(q: QueueFixture) -> None:
-    """H-08: the job is somebody else's."""
-    q.put("A")
-    zombie = q.join(1)
-    (job,) = zombie.pull()
-    end_lease(q)
-    other = q.join(1)
-    assert ids(other.pull()) == ["A"]
-    before = q.look()
-    with pytest.raises(RegistrationLost):
-        zombie.ack(job, "late")
-    assert not (wrong := invariants.unchanged(before, q.look())), wrong
-    assert other.ack("A", "in time")
-    assert q.queue.job("A").result(0) == "in time"
-    assert q.queue.counts().meta["acked"] == "1"
-
-
-@pytest.mark.parametrize("verb", ["ack", "release", "reject", "retry", "pull", "interest"])
-def test_whatever_it_says_changes_nothing(q: QueueFixture, verb: str) -> None:
-    """H-08."""
-    q.put("A", "B")
-    zombie = q.join(1)
-    zombie.pull()
-    end_lease(q)
-    before = q.look()
-    arguments = {"reject": ("A", "why"), "pull": (), "interest": (3,)}.get(verb, ("A",))
-    with pytest.raises(RegistrationLost):
-        getattr(zombie, verb)(*arguments)
-    assert not (wrong := invariants.unchanged(before, q.look())), wrong
-
-
 def test_a_lease_that_is_renewed_does_not_end(q: QueueFixture) -> None:
     """Q-59."""
     q.put("A")

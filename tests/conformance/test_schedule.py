@@ -1,105 +1,13 @@
 """Jobs that are due later: never early, in due order, at the head of their level, one timer."""
 
-import random
-
 import pytest
 
-from rqueue.errors import ConfigError
-from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put
-from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
-from tests.support.minutes import MINUTE, pass_minutes
+from tests.support.due_jobs import MINUTE, pass_minutes, promote, put_at
 from tests.support.queue_fixture import QueueFixture, ids
-
-
-def put_at(q: QueueFixture, given: list[tuple[str, float]]) -> None:
-    """Enqueue (id, minutes from now), counted from one instant; 0: a plain job."""
-    start = q.queue.counts().now
-    for id, minutes in given:
-        options = {"at_ms": start + round(minutes * MINUTE)} if minutes else {}
-        q.put(id, **options)
-
-
-def promote(q: QueueFixture) -> int:
-    """What is due becomes ready, and nobody takes it."""
-    return execute(q.queue.redis, commands.promote(q.queue.keys))
-
-
-def test_a_job_is_not_delivered_before_it_is_due(q: QueueFixture) -> None:
-    """A-04, C-24."""
-    q.put("A", delay_ms=10 * MINUTE)
-    consumer = q.join()
-    assert consumer.pull() == []
-    assert 9 * MINUTE < consumer.timer_ms <= 10 * MINUTE
-    pass_minutes(q, 9.9)
-    assert consumer.pull() == []
-    pass_minutes(q, 0.2)
-    (job,) = consumer.pull()
-    assert job.id == "A" and job.due_ms > job.enqueued_ms
-    assert consumer.pull() == []
-
-
-def test_jobs_come_when_each_is_due(q: QueueFixture) -> None:
-    """A-06."""
-    put_at(q, [(f"m{i}", 10 + i) for i in range(5)])
-    consumer = q.join()
-    pass_minutes(q, 10 - 0.5)
-    for i in range(5):
-        assert consumer.pull() == []
-        pass_minutes(q, 1)
-        assert ids(consumer.pull()) == [f"m{i}"]
-
-
-def test_scheduled_and_ordinary_jobs_mix(q: QueueFixture) -> None:
-    """A-02."""
-    put_at(q, [("m1", 10), ("m2", 0), ("m3", 11), ("m4", 0), ("m5", 12)])
-    consumer = q.join()
-    assert ids(consumer.pull()) == ["m2", "m4"]
-    pass_minutes(q, 13)
-    assert ids(consumer.pull()) == ["m1", "m3", "m5"]
-
-
-def test_equal_due_times_keep_the_order_of_enqueue(q: QueueFixture) -> None:
-    """A-06."""
-    at_ms = q.queue.counts().now + MINUTE
-    q.put(*"0123456789", at_ms=at_ms)
-    pass_minutes(q, 2)
-    assert ids(q.join().pull()) == list("0123456789")
-
-
-def test_random_times_come_out_sorted(q: QueueFixture) -> None:
-    """A-05."""
-    start = q.queue.counts().now
-    for i in range(200):
-        q.put(f"j{i}", at_ms=start + MINUTE + random.randrange(1000))
-    pass_minutes(q, 2)
-    dues = [job.due_ms for job in q.join(300).pull()]
-    assert len(dues) == 200 and dues == sorted(dues)
-
-
-@pytest.mark.parametrize("consumer_first", [True, False])
-def test_past_and_future_times_around_ordinary_jobs(q: QueueFixture, consumer_first: bool) -> None:
-    """A-02, X-07: what is due already is an ordinary job."""
-    if consumer_first:
-        consumer = q.join()
-    given = [
-        ("1", 7),
-        *((id, 0) for id in "234"),
-        ("5", 5),
-        ("6", 4),
-        ("7", 3),
-        ("8", 6),
-        ("9", -3),
-    ]
-    put_at(q, given)
-    if not consumer_first:
-        consumer = q.join()
-    assert ids(consumer.pull(recall=True)) == ["2", "3", "4", "9"]
-    pass_minutes(q, 8)
-    assert ids(consumer.pull()) == ["7", "6", "5", "8", "1"]
 
 
 def test_due_jobs_are_next_in_their_level_and_no_higher(q: QueueFixture) -> None:
@@ -179,21 +87,6 @@ def test_a_due_job_that_is_requeued_or_sent_to_the_tail_is_an_ordinary_one(q: Qu
     assert [job.due_ms > 0 for job in again] == [True, False, False, False]
 
 
-def test_a_retry_with_a_delay_waits_for_it(q: QueueFixture) -> None:
-    """A-21: and comes again once."""
-    q.put(*"01234")
-    consumer = q.join()
-    for job in consumer.pull():
-        consumer.retry(job, delay=30)
-    assert consumer.pull() == []
-    pass_minutes(q, 0.45)
-    assert consumer.pull() == []
-    pass_minutes(q, 0.1)
-    again = consumer.pull()
-    assert ids(again) == list("01234")
-    assert {job.attempts for job in again} == {1}
-
-
 def test_a_delayed_retry_goes_to_the_head_or_to_the_tail(q: QueueFixture) -> None:
     """X-05."""
     q.put("A", "B", "C")
@@ -263,43 +156,13 @@ def test_requeued_and_unparked_jobs_keep_their_order(q: QueueFixture) -> None:
     assert ids(consumer.pull()) == [*"CAB"]
 
 
-def test_a_scheduled_job_is_cancelled(q: QueueFixture) -> None:
-    """A-11."""
-    q.put("A", "B", delay_ms=MINUTE)
-    assert q.queue.cancel("A")
-    assert q.queue.counts().scheduled == 1
-    pass_minutes(q, 2)
-    assert ids(q.join().pull()) == ["B"]
-
-
-def test_scheduled_jobs_are_counted_and_listed(q: QueueFixture) -> None:
-    """A-11, A-08."""
-    q.put("later", delay_ms=5 * MINUTE)
-    q.put("now")
-    counts = q.queue.counts()
-    assert (counts.scheduled, counts.ready) == (1, 1)
-    assert q.queue.job("later").state() is JobState.SCHEDULED
-    page = execute(q.queue.redis, commands.browse_set(q.queue.keys, "scheduled"))
-    assert [entry.job.id for entry in page.entries] == ["later"]
-    assert page.entries[0].score == page.entries[0].job.due_ms == counts.next_due_ms
-    pass_minutes(q, 6)
-    assert len(q.join().pull()) == 2
-    assert q.queue.counts().scheduled == 0
-
-
-def test_a_job_that_is_never_due_holds_nothing_up(q: QueueFixture) -> None:
-    """C-24."""
-    q.put("never", delay_ms=2**31 - 1)
-    consumer = q.join()
-    assert consumer.pull() == []
-    assert q.put("now").handed_to == consumer.name
-    consumer.wait(1)
-    assert consumer.pull() == []
-
-
-def test_due_times_are_whole_numbers() -> None:
-    """A-01."""
-    assert Options(at_ms=2**53 - 1).at_ms == 2**53 - 1
-    for wrong in (0, 1_700_000_000, 1.5, "123", -1, 2**53 + 1, True):
-        with pytest.raises(ConfigError):
-            Options(at_ms=wrong)  # type: ignore[arg-type]
+def test_each_queue_has_its_own_schedule(q: QueueFixture) -> None:
+    """A-07."""
+    other = QueueFixture(q.queue.at(f"{q.queue.name} other"))
+    other.put("there", delay_ms=MINUTE)
+    q.put("here", delay_ms=3 * MINUTE)
+    pass_minutes(other, 2)
+    assert ids(other.join().pull()) == ["there"]
+    assert q.join().pull() == []
+    assert (q.queue.counts().scheduled, other.queue.counts().scheduled) == (1, 0)
+    other.close()

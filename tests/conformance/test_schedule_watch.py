@@ -1,29 +1,8 @@
 """One consumer watches the schedule for all, and is told of what is due earlier."""
 
 from rqueue.protocol.commands import Put
-from tests.support.minutes import MINUTE, pass_minutes
+from tests.support.due_jobs import MINUTE, pass_minutes
 from tests.support.queue_fixture import QueueFixture, ids
-
-
-def test_a_job_due_earlier_wakes_the_one_who_watches(q: QueueFixture) -> None:
-    """A-03, C-24: and nobody else."""
-    consumers = [q.join(1), q.join(1)]
-    q.put("late", delay_ms=50 * MINUTE)
-    (watcher,) = (consumer for consumer in consumers if q.told(consumer))
-    watcher.pull()
-    assert watcher.timer_ms > 49 * MINUTE
-    q.put("later", delay_ms=55 * MINUTE)
-    assert q.told(watcher) == []
-    q.put("early", at_ms=(at_ms := q.queue.counts().now + 5 * MINUTE))
-    assert q.told(watcher) == [b"w"]
-    watcher.pull()
-    q.put("as early", at_ms=at_ms)
-    assert q.told(watcher) == []
-    q.put("earlier", at_ms=at_ms - 1)
-    assert q.told(watcher) == [b"w"]
-    watcher.pull()
-    assert watcher.timer_ms <= 5 * MINUTE
-    assert sum(c["state"] == "interested" for c in q.look().consumers.values()) == 2
 
 
 def test_one_consumer_watches_for_all(q: QueueFixture) -> None:

@@ -35,17 +35,6 @@ def test_one_ack_settles_one_and_many_settle_many(q: QueueFixture) -> None:
     assert q.look().jobs == {}
 
 
-def test_an_ack_of_one_says_nothing_of_the_others(q: QueueFixture) -> None:
-    """Q-55: acked out of the order of sending."""
-    consumer = q.join()
-    for i in range(10):
-        q.put(str(i), priority=i)
-    consumer.pull(recall=True)
-    consumer.ack("9")
-    consumer.close()
-    assert "".join(ids(q.join().pull())) == "876543210"
-
-
 def test_a_job_counts_until_it_is_acked(q: QueueFixture) -> None:
     """Q-25."""
     q.put("A")
@@ -147,21 +136,6 @@ def test_a_retry_that_is_said_again_does_not_charge_the_next_delivery(q: QueueFi
     assert (third.deliveries, third.attempts) == (2, 2)
 
 
-def test_a_retried_job_keeps_its_level(q: QueueFixture) -> None:
-    """C-06."""
-    consumer = q.join(1)
-    q.put("x", priority=5)
-    consumer.pull(recall=True)
-    q.queue.pause()
-    consumer.retry("x")
-    q.put("y", priority=6)
-    q.queue.resume()
-    (job,) = consumer.pull()
-    assert job.id == "y"
-    consumer.ack(job)
-    assert ids(consumer.pull()) == ["x"]
-
-
 def test_four_consumers_share_a_queue_and_take_nothing_twice(q: QueueFixture) -> None:
     """C-34, C-18."""
     names = [f"{i:03}" for i in range(300)]
@@ -229,22 +203,6 @@ def test_held_jobs_are_purged(q: QueueFixture) -> None:
     assert {row["worker"] for row in rows} == {look.consumers[consumer.name]["worker"]}
 
 
-def test_a_held_job_can_be_left_alone(q: QueueFixture) -> None:
-    """C-25, C-36."""
-    q.put("A")
-    consumer = q.join(1)
-    consumer.pull()
-    assert q.queue.cancel("A", held=False) is False
-    assert consumer.ack("A")
-
-
-def test_a_job_is_cancelled_once(q: QueueFixture) -> None:
-    """C-25."""
-    q.put("x", "y")
-    assert [q.queue.cancel(id) for id in ("x", "x", "zz")] == [True, False, False]
-    assert ids(q.join().pull()) == ["y"]
-
-
 def test_an_id_is_taken_once_while_its_record_lasts(q: QueueFixture) -> None:
     """A-39."""
     assert q.put("A").created
@@ -302,14 +260,6 @@ def test_a_browser_is_not_sent_back_by_a_release(q: QueueFixture) -> None:
     assert ids(q.join(100, mode="browse").pull()) == list("123456")
 
 
-def test_listing_leaves_out_what_is_gone(q: QueueFixture) -> None:
-    """Q-69."""
-    q.put(*"0123")
-    q.queue.cancel("1")
-    assert ids(q.join(10, mode="browse").pull()) == list("023")
-    assert q.queue.counts().ready == 3
-
-
 def test_a_browser_pages_through_all_levels_in_order(q: QueueFixture) -> None:
     """Q-69, Q-10."""
     for i in range(50):
@@ -334,41 +284,6 @@ def test_purging_empties_the_queue_and_leaves_held_jobs_alone(q: QueueFixture) -
     assert q.queue.job("2").state() is JobState.PURGED
     assert consumer.ack("0")
     assert [row["outcome"] for row in q.look().history] == ["cancelled"] + ["purged"] * 3 + ["ack"]
-
-
-def test_delivery_counts(q: QueueFixture) -> None:
-    """A-20, A-19: browsing counts nothing, releasing is no attempt, failing is one."""
-    q.queue.configure(max_deliveries=100)
-    q.put(*"0123456789")
-    browser = q.join(10, mode="browse")
-    assert {job.deliveries for job in browser.pull()} == {0}
-    for round_ in range(5):
-        consumer = q.join(10)
-        got = consumer.pull()
-        assert "".join(ids(got)) == "0123456789"
-        assert {(job.deliveries, job.attempts) for job in got} == {(round_, 0)}
-        consumer.close()
-    consumer = q.join(10)
-    for round_ in range(5):
-        got = consumer.pull()
-        assert "".join(ids(got)) == "0123456789"
-        assert {job.attempts for job in got} == {round_}
-        for job in reversed(got):
-            consumer.retry(job)
-
-
-def test_a_job_released_for_ever_never_dies(q: QueueFixture) -> None:
-    """A-20, A-22."""
-    q.put("A")
-    consumer = q.join(1)
-    for round_ in range(300):
-        (job,) = consumer.pull()
-        if round_ % 50 == 49:
-            consumer.retry(job)
-        else:
-            consumer.release(job)
-    (job,) = consumer.pull()
-    assert (job.deliveries, job.attempts) == (300, 6)
 
 
 def test_a_retry_of_what_was_cancelled_while_it_waited_is_refused(q: QueueFixture) -> None:

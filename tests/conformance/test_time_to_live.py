@@ -26,20 +26,6 @@ def outcomes(q: QueueFixture) -> list[tuple[str, str]]:
     return [(row["id"], row["outcome"]) for row in q.look().history]
 
 
-def test_an_expired_job_is_not_delivered(q: QueueFixture) -> None:
-    """Q-62: with and without a time to live."""
-    expired = q.put("A", ttl=10)
-    q.put("B")
-    move_time(q.queue, 10_001)
-    consumer = q.join()
-    assert ids(consumer.pull()) == ["B"]
-    assert expired.state() is JobState.EXPIRED
-    with pytest.raises(JobExpired, match="A"):
-        expired.result(0)
-    assert outcomes(q) == [("A", "expired")]
-    assert q.queue.counts().meta["expired"] == "1"
-
-
 def test_a_job_is_delivered_until_its_last_millisecond(q: QueueFixture) -> None:
     """Q-62: it expires when its time is over, not when it ends."""
     with frozen_time(q.queue) as time:
@@ -47,26 +33,6 @@ def test_a_job_is_delivered_until_its_last_millisecond(q: QueueFixture) -> None:
         time.move(10)
         consumer = q.join()
         assert ids(consumer.pull()) == ["A", "B"]
-
-
-@pytest.mark.parametrize(
-    ("least", "most", "expected"),
-    [
-        (0, 10_000, [10_000, 10_000, 5_000]),
-        (10_000, 0, [0, 15_000, 10_000]),
-        (10_000, 20_000, [20_000, 15_000, 10_000]),
-    ],
-)
-def test_bounds_of_the_time_to_live(
-    q: QueueFixture, least: int, most: int, expected: list[int]
-) -> None:
-    """Q-62: the greatest time also holds for jobs that would live for ever, the least does not."""
-    q.queue.configure(ttl_min=least / 1000, ttl_max=most / 1000)
-    put(q, Put("for ever", BODY), Put("long", BODY, ttl_ms=15_000), Put("s", BODY, ttl_ms=5_000))
-    lives = [
-        job.header.expires_ms and job.header.expires_ms - job.enqueued_ms for job in q.join().pull()
-    ]
-    assert lives == expected
 
 
 def test_a_queue_says_how_long_jobs_live_that_say_nothing(q: QueueFixture) -> None:
@@ -130,20 +96,6 @@ def test_a_job_that_comes_back_late_expires(q: QueueFixture, verb: str) -> None:
     assert handle.state() is JobState.EXPIRED
     assert other.pull() == []
     assert outcomes(q)[-1] == ("A", "expired")
-
-
-def test_a_scheduled_job_does_not_expire_before_it_is_due(q: QueueFixture) -> None:
-    """Q-63: and then it does, where its time was over before: it counts from the enqueue."""
-    put(q, Put("A", BODY, delay_ms=10_000, ttl_ms=5_000))
-    consumer = q.join()
-    consumer.pull()
-    move_time(q.queue, 7_000)
-    q.renew(consumer)
-    assert ids(consumer.pull()) == []
-    assert execute(q.queue.redis, commands.show(q.queue.keys, "A")).state == "scheduled"
-    move_time(q.queue, 4_000)
-    assert consumer.pull() == []
-    assert outcomes(q) == [("A", "expired")]
 
 
 def test_a_job_that_was_due_in_time_expires_later(q: QueueFixture) -> None:

@@ -12,6 +12,7 @@ from rqueue.errors import ConfigError, InvalidName, UnknownJob, UnknownQueue
 from rqueue.inspector import DeadFilter, Doctor, Inspector, stats
 from rqueue.protocol import commands
 from rqueue.settings import Settings
+from rqueue.tasks.options import Options
 
 pytestmark = pytest.mark.each_server
 
@@ -116,6 +117,20 @@ def test_stats_between_two_looks(inspector: Inspector, queue: Queue, consumer: M
     assert report.rates["acked"] > 0
     assert report.drain_s is not None and report.drain_s > 0
     assert report.wait is not None and report.wait.jobs == 2
+
+
+def test_stats_of_a_queue_whose_jobs_wait_behind_others(
+    inspector: Inspector, queue: Queue, consumer: Make
+) -> None:
+    """A group that is worked off has one ready job at most: those behind it count too."""
+    for _ in range(4):
+        queue.send("t", options=Options(group="g"))
+    first = inspector.queue(queue.name)
+    one = consumer(jobs=1)
+    one.settle(ack=one.pull(), pull=True)
+    report = inspector.stats(queue.name, 0, wait=lambda _seconds: None, first=first)
+    assert (report.info.ready, report.info.blocked) == (0, 2)
+    assert report.drain_s is not None and report.drain_s > 0
 
 
 def test_spread() -> None:

@@ -76,6 +76,7 @@ def test_what_is_asked_is_answered_by_some_policy() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_plain_queue_s_script_has_no_other_policy_s_line(name: str) -> None:
+    """C-32."""
     plain = script(name)
     from_policies = {file for file, _ in plain.origins if file.startswith("lua/policies/")}
     assert from_policies <= {"lua/policies/levels.lua"}

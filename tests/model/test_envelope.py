@@ -71,6 +71,7 @@ LOOP.append(LOOP)
 
 @given(TEXT, st.lists(JSON, max_size=3), st.dictionaries(TEXT, JSON, max_size=3))
 def test_envelopes_come_back(task: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """C-22."""
     assert unpack(pack(task, args, kwargs)) == (task, args, kwargs, {})
     assert unpack(pack(task, tuple(args), kwargs, {"limit": 2.0})) == (
         task,
@@ -225,6 +226,7 @@ def test_what_is_no_envelope(body: bytes) -> None:
 
 @given(st.binary() | st.binary().map(lambda tail: b"S" + tail))
 def test_any_bytes_are_an_envelope_or_undecodable(body: bytes) -> None:
+    """C-21."""
     try:
         task, args, kwargs, opts = unpack(body)
     except Undecodable:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
@@ -13,6 +15,9 @@ from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.drivers import make_driver
 from tests.support.snapshot import Snapshot, take_snapshot
+
+one_kind = pytest.mark.parametrize("q", ["consumer"], indirect=True)
+"""For tests in which it does not matter what kind of consumer there is."""
 
 
 class QueueFixture:
@@ -49,6 +54,15 @@ class QueueFixture:
 
     def look(self) -> Snapshot:
         return take_snapshot(self.queue.redis, self.queue.keys)
+
+    def listed(self) -> list[str]:
+        """The ids of the jobs that wait, as a new browser sees them."""
+        browser = self.join(1000, mode="browse")
+        seen: list[str] = []
+        while page := browser.pull():
+            seen += ids(page)
+        browser.close()
+        return seen
 
     def state(self, consumer: Consumer) -> str:
         """The list that a consumer is in, whatever it knows itself."""

@@ -7,16 +7,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import orjson
 import psutil
+import pytest
 import redis
 
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.model.job import Header, parse_value
 from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
@@ -82,6 +84,23 @@ class Pool:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
             self._process.wait()
+
+
+@pytest.fixture
+def make_pool(
+    server: EmbeddedRedis, queue_name: str, tmp_path: Path
+) -> Iterator[Callable[..., Pool]]:
+    """Starts pools as programs: options as in a pool file, see `Pool`."""
+    made: list[Pool] = []
+
+    def make(url: str = "", **options: object) -> Pool:
+        options.setdefault("queues", [queue_name])
+        made.append(Pool(url or server.url, tmp_path / f"pool{len(made)}.log", **options))
+        return made[-1]
+
+    yield make
+    for pool in made:
+        pool.clean_up()
 
 
 def eventually(

@@ -62,6 +62,7 @@ def test_a_job_that_takes_too_much_memory_ends_well_and_its_process_after_it(
 def test_a_job_that_blocks_the_loop_holds_up_the_others_and_no_lease(
     make_pool: Make, queue: Queue
 ) -> None:
+    """C-33."""
     pool = make_pool(app=APP, lease="1s")
     jobs = [queue.enqueue("block", 2.5), queue.enqueue("apid"), queue.enqueue("pid")]
     assert [job.result(PATIENCE) for job in jobs] == ["blocked", only(pool), only(pool)]

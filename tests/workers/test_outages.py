@@ -99,6 +99,7 @@ def test_a_server_that_is_full_is_drained(frail: WorkerFixture, threads: int) ->
 def test_an_idle_worker_survives_a_restart(
     frail: WorkerFixture, lone: EmbeddedRedis, threads: int
 ) -> None:
+    """C-16."""
     child = frail.child(threads=threads)
     assert frail.result("c.echo", 1) == 1
     lone.restart()

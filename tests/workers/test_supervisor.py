@@ -89,25 +89,6 @@ def test_what_is_not_done_by_the_drain_deadline_goes_back_uncounted(
     assert header(queue, job.id).attempts == 0
 
 
-@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
-def test_a_second_signal_stops_at_once(
-    second: signal.Signals,
-    queue: Queue,
-    client: redis.Redis,
-    make_pool: MakePool,
-    queue_name: str,
-) -> None:
-    job = queue.enqueue("hold", queue_name)
-    pool = make_pool(drain="1h")
-    started(client, queue_name)
-    pool.send(signal.SIGTERM)
-    pool.said("draining")
-    pool.send(second)
-    assert pool.ended() == Exit.UNFINISHED
-    assert job.state() is JobState.READY
-    assert header(queue, job.id).attempts == 0
-
-
 def test_a_worker_that_hears_nothing_is_killed_after_the_deadline_and_charges_nobody(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:

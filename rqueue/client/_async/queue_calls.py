@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rqueue.model.expect import expect
 from rqueue.model.names import check_queue
 from rqueue.protocol import commands
+from rqueue.protocol.commands.admin import CANCELLED_FROM
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
@@ -73,7 +74,7 @@ class AsyncQueueCalls:
         expect("id", id, str, "a job's id")
         expect("held", held, bool, "True or False")
         was = await self._run(commands.cancel(self.keys, id, held=held))
-        return was in ("ready", "scheduled", "held")
+        return was in CANCELLED_FROM
 
     async def close(self) -> None:
         """Close the connections that this queue opened."""

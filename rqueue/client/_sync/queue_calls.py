@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rqueue.model.expect import expect
 from rqueue.model.names import check_queue
 from rqueue.protocol import commands
+from rqueue.protocol.commands.admin import CANCELLED_FROM
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
@@ -74,7 +75,7 @@ class QueueCalls:
         expect("id", id, str, "a job's id")
         expect("held", held, bool, "True or False")
         was = self._run(commands.cancel(self.keys, id, held=held))
-        return was in ("ready", "scheduled", "held")
+        return was in CANCELLED_FROM
 
     def close(self) -> None:
         """Close the connections that this queue opened."""

@@ -12,6 +12,9 @@ from rqueue.protocol.policies import PLAIN, POLICIES, Policy
 SLICE = 250
 """Ids that one requeue, purge_dead, purge_held or promote call takes."""
 
+CANCELLED_FROM = frozenset({"ready", "blocked", "scheduled", "held"})
+"""Answers of `cancel` about a job that it ended: where the job was."""
+
 REORDER_MAX = 50
 """Jobs that one reorder call takes: each has to be found in its list."""
 
@@ -94,7 +97,7 @@ def unpark(keys: QueueKeys, cursor: str, tasks: Sequence[str]) -> ScriptCall[tup
 
 
 def cancel(keys: QueueKeys, id: str, *, held: bool = True, purge: bool = False) -> ScriptCall[str]:
-    """Cancel a job; answers what it was (ready, scheduled, held), or why it was not cancelled
+    """Cancel a job; answers what it was (`CANCELLED_FROM`), or why it was not cancelled
     (holds: a consumer holds it and `held` is False; dead, ended, unknown). purge: it ends
     as purged, whichever consumer holds it."""
     return ScriptCall(

@@ -126,6 +126,7 @@ async def test_a_call_that_is_wrong_leaves_the_batch_before_it_stored(queue: Asy
 
 
 async def test_what_raises_stores_nothing(queue: AsyncQueue) -> None:
+    """C-12."""
     with pytest.raises(BadArguments):
         await queue.enqueue(add, 1, 2, 3)  # type: ignore[call-arg]
     with pytest.raises(NotEncodable, match="argument 'a'"):
@@ -149,6 +150,7 @@ async def test_immediate_is_delivered_to_who_waits(
 
 
 async def test_other_queues_over_one_connection(queue: AsyncQueue, consumer: AsyncConsumer) -> None:
+    """A-40."""
     other = queue.at(f"{queue.name}-b")
     assert other is queue.at(f"{queue.name}-b")
     assert other.at(queue.name) is queue

@@ -115,6 +115,7 @@ async def test_what_was_not_given_out_comes_with_the_next_pull(
 async def test_a_lost_connection_is_made_good(
     far: AsyncQueue, near: AsyncQueue, proxy: Proxy
 ) -> None:
+    """C-15."""
     async with far.consumer(jobs=9, renew=False) as consumer:
         seen = []
         for loss in (proxy.swallow_reply, lambda: proxy.cut_reply(10), proxy.cut) * 3:

@@ -125,6 +125,7 @@ def test_a_call_that_is_wrong_leaves_the_batch_before_it_stored(queue: Queue) ->
 
 
 def test_what_raises_stores_nothing(queue: Queue) -> None:
+    """C-12."""
     with pytest.raises(BadArguments):
         queue.enqueue(add, 1, 2, 3)  # type: ignore[call-arg]
     with pytest.raises(NotEncodable, match="argument 'a'"):
@@ -146,6 +147,7 @@ def test_immediate_is_delivered_to_who_waits(queue: Queue, consumer: Consumer) -
 
 
 def test_other_queues_over_one_connection(queue: Queue, consumer: Consumer) -> None:
+    """A-40."""
     other = queue.at(f"{queue.name}-b")
     assert other is queue.at(f"{queue.name}-b")
     assert other.at(queue.name) is queue

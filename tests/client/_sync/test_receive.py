@@ -108,6 +108,7 @@ def test_what_was_not_given_out_comes_with_the_next_pull(queue: Queue, consumer:
 
 
 def test_a_lost_connection_is_made_good(far: Queue, near: Queue, proxy: Proxy) -> None:
+    """C-15."""
     with far.consumer(jobs=9, renew=False) as consumer:
         seen = []
         for loss in (proxy.swallow_reply, lambda: proxy.cut_reply(10), proxy.cut) * 3:

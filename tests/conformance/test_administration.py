@@ -4,7 +4,7 @@ import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import ConfigError, JobBlocked
+from rqueue.errors import JobBlocked
 from rqueue.model.job import JobState
 from rqueue.model.job_filter import JobFilter
 from rqueue.protocol import commands
@@ -26,22 +26,6 @@ def sound(q: QueueFixture) -> None:
 def changes(q: QueueFixture) -> list[str]:
     """The jobs whose change the history tells of."""
     return [row["id"] for row in q.look().history if row["outcome"] == "changed"]
-
-
-def test_AMI_01_a_priority_is_changed_and_an_invalid_one_changes_nothing(q: QueueFixture) -> None:
-    q.put("low", "other")
-    for wrong in (23, -1, True, "9"):
-        with pytest.raises(ConfigError, match="from 0 to 9"):
-            q.queue.set_priority("low", wrong)  # type: ignore[arg-type]
-    assert ids(q.queue.consumer(mode="browse", jobs=9, renew=False).register().pull()) == [
-        "low",
-        "other",
-    ]
-    assert q.queue.set_priority("other", 9) is True
-    sound(q)
-    (first, second) = q.join().pull()
-    assert (first.id, first.level, second.id, second.level) == ("other", 9, "low", 4)
-    assert changes(q) == ["other"]
 
 
 def test_a_job_of_another_priority_stands_at_the_tail_of_it(q: QueueFixture) -> None:
@@ -180,52 +164,7 @@ def test_a_signed_job_of_another_priority_is_signed_for_it(
             assert queue.envelope(job).args == [1] and job.level == 9
 
 
-def test_APR_03_jobs_are_removed_by_their_ids_from_any_level(q: QueueFixture) -> None:
-    names = {f"j{n}": n % 3 for n in range(50)}
-    for id, priority in names.items():
-        q.put(id, priority=priority)
-    gone = list(names)[::3]
-    for id in gone:
-        assert q.queue.cancel(id) is True
-    assert q.queue.counts().ready == 50 - len(gone)
-    rest = [id for level in (2, 1, 0) for id in names if names[id] == level and id not in gone]
-    assert ids(q.join().pull()) == rest
-    sound(q)
-
-
-def test_ASC_18_one_scheduled_job_is_made_ready_by_its_id(q: QueueFixture) -> None:
-    assert q.queue.promote("a") == 0, "nothing is scheduled"
-    q.put("a", "b", delay_ms=11 * DAYS)
-    c = q.join()
-    assert c.pull() == []
-    assert q.queue.promote("a") == 1
-    assert ids(c.pull()) == ["a"]
-    assert q.queue.promote("a") == 0
-    assert q.queue.counts().scheduled == 1
-
-
-def test_ASC_20_one_scheduled_job_is_removed(q: QueueFixture) -> None:
-    q.put("a", "b", delay_ms=HOUR)
-    assert q.queue.cancel("a") is True
-    assert q.queue.counts().scheduled == 1
-    move_time(q.queue, HOUR + 1)
-    assert ids(q.join().pull()) == ["b"]
-    sound(q)
-
-
-def test_ASC_21_scheduled_jobs_are_counted_and_listed_apart(q: QueueFixture) -> None:
-    q.put("later", delay_ms=5000)
-    q.put("now")
-    counts = q.queue.counts()
-    assert (counts.scheduled, counts.ready) == (1, 1)
-    page = execute(q.queue.redis, commands.browse_set(q.queue.keys, "scheduled"))
-    assert [entry.job.id for entry in page.entries] == ["later"]
-    move_time(q.queue, 5001)
-    assert ids(q.join().pull()) == ["later", "now"]
-    assert q.queue.counts().scheduled == 0
-
-
-def test_A_09_all_scheduled_jobs_are_made_ready_in_the_order_of_their_times(
+def test_all_scheduled_jobs_are_made_ready_in_the_order_of_their_times(
     q: QueueFixture,
 ) -> None:
     start = q.queue.counts().now
@@ -246,7 +185,7 @@ def test_A_09_all_scheduled_jobs_are_made_ready_in_the_order_of_their_times(
     assert q.queue.promote_all() == 0
 
 
-def test_A_09_scheduled_jobs_that_fit_a_filter_are_made_ready(q: QueueFixture) -> None:
+def test_scheduled_jobs_that_fit_a_filter_are_made_ready(q: QueueFixture) -> None:
     labels = Options(delay_ms=HOUR, labels={"tenant": 7, "paid": True})
     q.queue.send("send", [1], None, labels.merged(id="a"))
     q.queue.send("send", [2], None, Options(id="b", delay_ms=HOUR))

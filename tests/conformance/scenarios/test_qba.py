@@ -1,0 +1,121 @@
+"""What Qpid's queues of every type do."""
+
+import pytest
+
+from rqueue.client._sync.queue import Queue
+from rqueue.errors import InvalidName
+from rqueue.protocol.commands import Put
+from rqueue.testing import move_time
+from tests.support.queue_fixture import QueueFixture, ids, one_kind
+
+
+def test_QBA_01_a_queue_needs_a_name() -> None:
+    """C-01."""
+    with pytest.raises(InvalidName, match="queue name"):
+        Queue("", "redis://127.0.0.1:1")
+
+
+def test_QBA_02_a_consumer_comes_first_and_then_a_job(q: QueueFixture) -> None:
+    """Q-02, Q-58."""
+    consumer = q.join()
+    assert q.queue.counts().interested == 1
+    assert q.put("A").handed_to == consumer.name
+    assert ids(consumer.pull()) == ["A"]
+    consumer.ack("A")
+    consumer.close()
+    counts = q.queue.counts()
+    assert (counts.interested, counts.notified, counts.not_interested) == (0, 0, 0)
+    assert q.put("B").handed_to == ""
+    assert q.listed() == ["B"]
+    assert consumer.name not in q.look().consumers
+
+
+@pytest.mark.parametrize("names", ["A", "AB"])
+def test_QBA_03_jobs_come_first_and_then_a_consumer(q: QueueFixture, names: str) -> None:
+    """Q-02."""
+    q.put(*names)
+    consumer = q.join()
+    assert "".join(ids(consumer.pull())) == names
+    assert consumer.pull() == []
+
+
+def test_QBA_07_a_released_job_comes_again_in_its_place(q: QueueFixture) -> None:
+    """Q-03: before everything that arrived later, marked as redelivered."""
+    q.put("A", "B", "C")
+    consumer = q.join(3)
+    first = consumer.pull()
+    assert not any(job.redelivered for job in first)
+    q.put("D")
+    consumer.settle(ack=["B"], release=["A"])
+    again = consumer.pull()
+    assert ids(again) == ["A", "D"]
+    assert [job.redelivered for job in again] == [True, False]
+
+
+def test_QBA_09_releases_out_of_order_come_again_in_order(q: QueueFixture) -> None:
+    """Q-05."""
+    q.put("A", "B", "C")
+    consumer = q.join()
+    consumer.pull()
+    consumer.release("C")
+    consumer.release("A")
+    again = consumer.pull()
+    assert ids(again) == ["A", "C"]
+    assert all(job.redelivered for job in again)
+
+
+def test_QBA_13_listing_leaves_out_what_is_gone(q: QueueFixture) -> None:
+    """Q-69."""
+    q.put(*"0123")
+    q.queue.cancel("1")
+    assert ids(q.join(10, mode="browse").pull()) == list("023")
+    assert q.queue.counts().ready == 3
+
+
+@one_kind
+def test_QBA_14_a_queue_is_cleared(q: QueueFixture) -> None:
+    """Q-69."""
+    q.put(*"0123")
+    q.queue.cancel("1")
+    assert q.purge() == 3
+    assert q.listed() == []
+    counts = q.queue.counts()
+    assert (counts.ready, counts.scheduled, counts.held) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "expected"),
+    [
+        (0, 10_000, [10_000, 10_000, 5_000]),
+        (10_000, 0, [0, 15_000, 10_000]),
+        (10_000, 20_000, [20_000, 15_000, 10_000]),
+    ],
+)
+def test_QBA_17_bounds_of_the_time_to_live(
+    q: QueueFixture, least: int, most: int, expected: list[int]
+) -> None:
+    """Q-62: the greatest time also holds for jobs that would live for ever, the least does not."""
+    q.queue.configure(ttl_min=least / 1000, ttl_max=most / 1000)
+    terms = {"for ever": 0, "long": 15_000, "short": 5_000}
+    q.queue.enqueue_puts([Put(id, b'["t"]', ttl_ms=ttl_ms) for id, ttl_ms in terms.items()])
+    lives = [
+        job.header.expires_ms and job.header.expires_ms - job.enqueued_ms for job in q.join().pull()
+    ]
+    assert lives == expected
+
+
+def test_QBA_18_the_oldest_waiting_job_counts_over_all_levels(q: QueueFixture) -> None:
+    """Q-72."""
+    q.put("low", priority=1)
+    for priority in (4, 9):
+        move_time(q.queue, 1000)
+        q.put(str(priority), priority=priority)
+    oldest = q.queue.counts().oldest_enqueued_ms
+    low = next(job for job in q.join().pull() if job.id == "low")
+    assert oldest == low.enqueued_ms
+
+
+def test_QBA_19_a_queue_without_limits_takes_everything(q: QueueFixture) -> None:
+    """Q-67: no overflow policy, no limit."""
+    q.put("1", "2", "3", padding=100)
+    assert q.queue.counts().ready == 3

@@ -1,5 +1,5 @@
 """Every test of `tests/conformance/scenarios` is named after the id of a scenario that
-docs/semantics.md lists, and an id has one test, or parts with reasons.
+docs/semantics.md lists, and an id has one test, or parts, all of `tests/conformance` included.
 
 `python -m tests.shape.test_scenarios` lists the ids that have no test yet.
 """
@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "tests" / "conformance" / "scenarios"
+ALL = ROOT / "tests" / "conformance"
+FOLDER = ALL / "scenarios"
 PAGE = ROOT / "docs" / "semantics.md"
 NAME = re.compile(r"test_([A-Z]{3})_(\d{2})_[a-z]\w+")
 NOT_APPLICABLE_MAX = 25
@@ -60,23 +61,24 @@ def doubled(tests: list[tuple[str, str]]) -> list[str]:
     parts: dict[str, list[str]] = {}
     for name, text in tests:
         if match := NAME.fullmatch(name):
-            parts.setdefault(f"{match[1]}-{match[2]}", []).append(text[:2])
+            parts.setdefault(f"{match[1]}-{match[2]}", []).append(text[:2].strip())
     letters = "abcdefghijklmnopqrstuvwxyz"
     return [
         id_
         for id_, found in parts.items()
-        if len(found) > 1 and found != [f"{letter})" for letter in letters[: len(found)]]
+        if len(found) > 1 and sorted(found) != [f"{letter})" for letter in letters[: len(found)]]
     ]
 
 
 LISTED = _listed(PAGE.read_text(encoding="utf-8"))
 LEFT_OUT = _left_out(PAGE.read_text(encoding="utf-8"))
 FILES = {path.name: _tests(path.read_text("utf-8")) for path in sorted(FOLDER.glob("test_*.py"))}
+TESTS = [one for path in sorted(ALL.rglob("test_*.py")) for one in _tests(path.read_text("utf-8"))]
 
 
 def standing() -> set[str]:
     """Ids that have a test."""
-    names = (NAME.fullmatch(name) for tests in FILES.values() for name, _ in tests)
+    names = (NAME.fullmatch(name) for name, _ in TESTS)
     return {f"{match[1]}-{match[2]}" for match in names if match}
 
 
@@ -90,9 +92,8 @@ def test_the_page_lists_each_scenario_that_has_a_test() -> None:
     assert standing() - LISTED == set()
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_an_id_has_one_test_or_parts(file: str) -> None:
-    assert doubled(FILES[file]) == []
+def test_an_id_has_one_test_or_parts() -> None:
+    assert doubled(TESTS) == []
 
 
 def test_what_does_not_apply_has_a_reason_and_no_test() -> None:

@@ -101,7 +101,7 @@ def test_ARD_07_delays_grow_up_to_a_maximum(q: QueueFixture) -> None:
 
 
 def test_ARD_09_one_attempt_and_it_is_a_dead_letter(q: QueueFixture) -> None:
-    """A-22: with its id and its envelope."""
+    """a) A-22: with its id and its envelope."""
     q.put("A", max_deliveries=1)
     envelope = q.look().jobs["A"].partition(b";")[2]
     assert fail_all(q, 2) == [["A"], []]
@@ -116,7 +116,7 @@ def test_ARD_09_one_attempt_and_it_is_a_dead_letter(q: QueueFixture) -> None:
 def test_ARD_10_the_last_attempt_is_followed_by_the_dead_letters(
     q: QueueFixture, attempts: int
 ) -> None:
-    """A-22."""
+    """a) A-22."""
     q.put("A", max_deliveries=attempts)
     assert fail_all(q, attempts + 1) == [["A"]] * attempts + [[]]
     assert q.queue.job("A").state() is JobState.DEAD
@@ -125,7 +125,7 @@ def test_ARD_10_the_last_attempt_is_followed_by_the_dead_letters(
 
 
 def test_ARD_13_order_holds_in_every_round_and_in_the_dead_letters(q: QueueFixture) -> None:
-    """A-22, A-19: with the id and the envelope it was enqueued with."""
+    """a) A-22, A-19: with the id and the envelope it was enqueued with."""
     q.put(*"01234", max_deliveries=16)
     envelopes = {id: value.partition(b";")[2] for id, value in q.look().jobs.items()}
     assert fail_all(q, 16) == [list("01234")] * 16
@@ -139,7 +139,7 @@ def test_ARD_13_order_holds_in_every_round_and_in_the_dead_letters(q: QueueFixtu
 def test_ARD_15_a_job_whose_time_is_over_at_once_is_not_delivered(
     q: QueueFixture, expired: str
 ) -> None:
-    """A-23: it ends, or becomes a dead letter with what it was enqueued with."""
+    """a) A-23: it ends, or becomes a dead letter with what it was enqueued with."""
     q.queue.configure(expired=expired)
     handle = q.put("A", ttl=0.001)
     envelope = q.look().jobs["A"].partition(b";")[2]
@@ -154,7 +154,7 @@ def test_ARD_15_a_job_whose_time_is_over_at_once_is_not_delivered(
 
 @one_kind
 def test_ARD_17_expired_jobs_say_when_and_go_where_the_queue_says_then(q: QueueFixture) -> None:
-    """A-23: in order, not before their time, by what is configured when they expire."""
+    """a) A-23: in order, not before their time, by what is configured when they expire."""
     q.put("first", ttl=1)
     q.queue.configure(expired="dead")
     q.put(*"12345", ttl=10)

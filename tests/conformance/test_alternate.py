@@ -49,6 +49,7 @@ def rejected(q: QueueFixture, *names: str) -> None:
 
 
 def test_QBA_23_the_alternate_queue_must_exist(q: QueueFixture) -> None:
+    """Q-66."""
     with pytest.raises(ConfigError, match="dead_to: there is no queue 'nowhere'"):
         q.queue.configure(dead_to="nowhere")
     assert not q.queue.redis.exists(q.queue.keys.meta)
@@ -70,6 +71,7 @@ def test_it_is_not_the_queue_itself_and_leads_not_back(q: QueueFixture, dead: Qu
 def test_ARD_09_a_dead_letter_goes_to_the_alternate_after_one_attempt(
     q: QueueFixture, dead: QueueFixture
 ) -> None:
+    """b) Q-66."""
     q.queue.configure(max_deliveries=1, dead_to=dead.queue.name)
     handle = q.put("A", "B")
     consumer = q.join(jobs=2)
@@ -92,6 +94,7 @@ def test_ARD_09_a_dead_letter_goes_to_the_alternate_after_one_attempt(
 def test_ARD_10_after_two_attempts_it_was_delivered_twice(
     q: QueueFixture, dead: QueueFixture
 ) -> None:
+    """b) Q-66."""
     q.queue.configure(max_deliveries=2, dead_to=dead.queue.name)
     q.put("A")
     consumer = q.join()
@@ -105,6 +108,7 @@ def test_ARD_10_after_two_attempts_it_was_delivered_twice(
 def test_ARD_13_dead_letters_keep_their_order_their_ids_and_their_levels(
     q: QueueFixture, dead: QueueFixture
 ) -> None:
+    """b) Q-66."""
     names = [f"Message:{n}" for n in range(5)]
     q.queue.configure(max_deliveries=16, dead_to=dead.queue.name)
     q.put(*names)
@@ -125,6 +129,7 @@ def test_ARD_13_dead_letters_keep_their_order_their_ids_and_their_levels(
 
 
 def test_ARD_15_expired_jobs_go_to_their_queue(q: QueueFixture, dead: QueueFixture) -> None:
+    """b) Q-66."""
     q.queue.configure(expired_to=dead.queue.name)
     handle = q.put("A", ttl=10)
     q.put("B", ttl=10)
@@ -143,6 +148,7 @@ def test_ARD_15_expired_jobs_go_to_their_queue(q: QueueFixture, dead: QueueFixtu
 def test_ARD_17_what_counts_is_what_the_queue_says_when_they_expire(
     q: QueueFixture, dead: QueueFixture
 ) -> None:
+    """b) Q-66."""
     q.put("A", "B", ttl=10)
     with q.queue.at(q.queue.name + "/other") as other:
         other.pause()

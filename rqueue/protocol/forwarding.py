@@ -1,6 +1,6 @@
 """Sending what is in a queue's outbox to its targets, without I/O: calls out, replies in.
 
-Whoever has a connection may do it, at any time, several at once: a job is enqueued into its target
+Any client may do it, at any time, several at once: a job is enqueued into its target
 under its own id, which the target takes once (I8). Who dies between two calls leaves the job in the
 outbox, and the next one sends it again.
 """
@@ -177,7 +177,7 @@ async def aforward(run: Callable[[ScriptCall[Any]], Awaitable[Any]], keys: Queue
 
 
 def forward_soon(run: Callable[[ScriptCall[Any]], Any], keys: QueueKeys) -> None:
-    """`forward` behind a step that is done: where it fails, whoever renews a lease sends later."""
+    """`forward` behind a step that is done: where it fails, the next renewal of a lease sends."""
     try:
         forward(run, keys)
     except RQueueError as error:

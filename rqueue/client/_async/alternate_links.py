@@ -1,5 +1,5 @@
 """Where a queue's dead letters and expired jobs go: what is looked at, and noted in the targets,
-before the queue itself is told."""
+before the queue itself is configured."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Generated from rqueue/client/_async/alternate_links.py (`make generate`): do not edit.
 """Where a queue's dead letters and expired jobs go: what is looked at, and noted in the targets,
-before the queue itself is told."""
+before the queue itself is configured."""
 
 from __future__ import annotations
 

@@ -5,9 +5,10 @@
 ---   cursor: "" or what the last page gave: "<level><d|r><position>.<due>@<index>,...", the index only to find the
 ---   place sooner; "<level><d|r>-": a list that is not looked at; in a queue with groups also "o<score>.<position>", a
 ---   place among the ready heads, and "b<position>.<group>", one among what waits behind others; "only,", "heads,": but the
----   ones or the others nothing is looked at; with "<level><d|r>-": but lists; limit: at most 500
---- REPLY: {now, cursor, id, value, ...}; fewer than limit: the tail, for now; the cursor may end in "#<number>": so many
----   of the jobs, the last ones, wait behind others of their groups
+---   ones or the others nothing is looked at; with "<level><d|r>-": but lists; "tail": nothing is shown, and the reply's
+---   cursor is the place behind all that waits now; limit: at most 500
+--- REPLY: {now, cursor, id, value, ...}; no job, and the cursor of the call: the tail, for now; the cursor may end in
+---   "#<number>": so many of the jobs, the last ones, wait behind others of their groups
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue/open"
 --- @include "order/levels"
@@ -37,6 +38,12 @@ for list, place in string.gmatch(cursor, '(%d+[dr])([^,]*)') do
 end
 
 local levels = levels_list(queue.levels)
+local tail = cursor == 'tail'
+if tail then
+  --- @include "order/browse_tail"
+  browse_tail(base, levels, seen)
+  levels = {}
+end
 --- @if heads
 local only = string.match(cursor, '^(%a%a+),') or string.find(cursor, '%d[dr]%-') and 'lists'
 if only == 'only' or only == 'heads' then levels = {} end
@@ -76,9 +83,13 @@ local parts = {}
 --- @include "order/browse_heads"
 local heads
 --- @each heads = heads(base)
-if not only or only == 'heads' then browse_heads(base, heads, cursor, limit, out, parts) end
+if tail then
+  browse_heads_tail(base, heads, parts)
+elseif not only or only == 'heads' then
+  browse_heads(base, heads, cursor, limit, out, parts)
+end
 local open = #out
-if not only or only == 'only' then browse_heads_behind(base, cursor, limit, out, parts) end
+if not tail and (not only or only == 'only') then browse_heads_behind(base, cursor, limit, out, parts) end
 --- @end
 for list, place in pairs(seen) do
   parts[#parts + 1] = list .. (place == 'left out' and '-'

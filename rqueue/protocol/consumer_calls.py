@@ -18,11 +18,12 @@ import orjson
 
 from rqueue.errors import ConfigError, LifecycleError
 from rqueue.model.envelope import encode_result
-from rqueue.model.expect import expect_number, shown
+from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.job import GAVE_UP, Delivery
 from rqueue.model.names import check_consumer
 from rqueue.protocol import commands
-from rqueue.protocol.commands.consumers import Mode, Registered
+from rqueue.protocol.browsing import Browsing, Start, afforded
+from rqueue.protocol.commands.consumers import Registered
 from rqueue.protocol.commands.read import Page
 from rqueue.protocol.commands.settle import Pulled, Retried, Window
 from rqueue.protocol.consumer_state import ConsumerState
@@ -34,9 +35,13 @@ from rqueue.protocol.settled import SettledRows
 from rqueue.protocol.settling import Settling, id_of
 from rqueue.protocol.wake import Wake
 
-__all__ = ["BROWSE_MAX", "DEFAULT_LEASE_MS", "ConsumerCalls", "consumer_name"]
+__all__ = ["BROWSE_MAX", "DEFAULT_LEASE_MS", "ConsumerCalls", "Mode", "consumer_name"]
 
 DEFAULT_LEASE_MS = 30_000
+
+Mode = Literal["acquire", "no_ack", "browse"]
+"""What a consumer does with jobs: it holds them until it settles them, or takes each out of the
+queue before it returns it, or looks and takes none (Q-24)."""
 
 BROWSE_MAX = 500
 """Jobs of one page."""
@@ -65,12 +70,17 @@ class ConsumerCalls:
         slots: int = 1,
         worker: str = "",
         history: bool = True,
+        start: Start = "head",
+        auto_close: bool = False,
     ) -> None:
         for setting, value, least in (("jobs", jobs, 0), ("bytes", bytes, 0), ("slots", slots, 1)):
             expect_number(setting, value, "a whole number", least=least, whole=True)
         expect_number("priority", priority, "a whole number", least=-(2**31), whole=True)
-        if mode not in ("acquire", "browse"):
-            raise ConfigError("mode", f"{shown(mode)} is neither 'acquire' nor 'browse'")
+        if mode not in ("acquire", "no_ack", "browse"):
+            raise ConfigError("mode", f"{shown(mode)} is none of 'acquire', 'no_ack', 'browse'")
+        expect("auto_close", auto_close, bool, "True or False")
+        if mode != "browse" and (start != "head" or auto_close):
+            raise ConfigError("mode", "a start and auto_close are for mode='browse'")
         if not (credit is None or isinstance(credit, SharedCredit) or hasattr(credit, "take")):
             raise ConfigError("credit", f"{shown(credit)} is not WindowCredit(...) or another kind")
         called = check_consumer(name) if name else consumer_name()
@@ -94,9 +104,14 @@ class ConsumerCalls:
         """Held, and not returned to the caller yet: what comes next."""
         self._lost = False
         """The registration ended without being asked to."""
-        self._look = True
-        """Of a browser: there may be something that it has not seen."""
-        self._cursor = ""
+        self._view = Browsing(start)
+        """Of a browser: what it has seen."""
+        self.auto_close = auto_close
+        self.ended_by: Literal["", "empty", "credit", "paused"] = ""
+        """Why the last flush or drain ended: nothing was left that it could take, its credit was
+        used up, or the queue is paused."""
+        self._leaving = False
+        """It was cancelled, and leaves once what it holds is settled."""
 
     def __repr__(self) -> str:
         kind = type(self).__name__
@@ -173,7 +188,7 @@ class ConsumerCalls:
     def _register_call(self) -> commands.ScriptCall[Registered]:
         return self._state.register_call(
             self._state.next_window(),
-            mode=self.mode,
+            mode="browse" if self.mode == "browse" else "acquire",
             priority=self.priority,
             lease_ms=self.lease_ms,
             slots=self.slots,
@@ -206,6 +221,12 @@ class ConsumerCalls:
         """Keep what was delivered directly for the next `receive`."""
         self._unread.extend(job for wake in wakes if (job := wake.job) is not None)
 
+    @property
+    def _given(self) -> list[str]:
+        """Ids of the unsettled jobs that were returned to the caller, in the order of delivery."""
+        unread = {job.id for job in self._unread}
+        return [id_ for id_ in map(bytes.decode, self._state.unsettled) if id_ not in unread]
+
     def _take_unread(self) -> list[Delivery]:
         jobs = list(self._unread)
         self._unread.clear()
@@ -228,7 +249,7 @@ class ConsumerCalls:
         elif wake.kind == "reconnected":
             self._state.reconnected()
         elif self.mode == "browse":
-            self._look = True
+            self._view.more = True
         else:
             self._state.notified()
         return True
@@ -312,30 +333,21 @@ class ConsumerCalls:
 
     def _browse_call(self, most: int = BROWSE_MAX) -> commands.ScriptCall[Page]:
         limit = min(most, BROWSE_MAX, self._state.next_window().jobs)
-        return commands.browse(self._state.keys, self._cursor, limit)
+        return commands.browse(self._state.keys, self._view.cursor, limit)
 
     def _affords(self, page: Page) -> int:
         """How many jobs of a page its bytes allow; the first always fits (X-11)."""
-        room, total = self._state.next_window().bytes, 0
-        for count, job in enumerate(page.jobs):
-            total += len(job.value)
-            if count and 0 < room < total:
-                return count
-        return len(page.jobs)
+        return afforded(page.jobs, self._state.next_window().bytes)
 
     def _browsed(self, page: Page) -> list[Delivery]:
-        self._look = (
-            len(page.jobs) >= min(BROWSE_MAX, self._state.window.jobs)
-            or self._state.window.bytes > 0
-        )
-        self._look = self._look and bool(page.jobs)
-        self._cursor, self._state.now = page.cursor, page.now
+        self._state.now = page.now
+        jobs = self._view.showed(page)
         if self._state.credit is not None:
-            sizes = [len(job.value) for job in page.jobs]
+            sizes = [len(job.value) for job in jobs]
             for size in sizes:
                 self._state.credit.take(size)
             self._state.credit.restore(len(sizes), sum(sizes))
-        return page.jobs
+        return jobs
 
     # -- one job after the other -------------------------------------------------------------------
 
@@ -347,7 +359,7 @@ class ConsumerCalls:
         if self.mode == "browse":
             if self._state.state != "browsers":
                 return "over"
-            return "pull" if self._look else "wait"
+            return "pull" if self._view.more else "wait"
         if self._state.state == "interested":
             return "pull" if self._state.timer_ms >= 0 and self._wait_s(None) == 0 else "wait"
         window = self._state.next_window()

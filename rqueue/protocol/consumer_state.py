@@ -226,6 +226,8 @@ class ConsumerState(CreditWindow):
         self.doubtful = False
         self.aside = []
         self.took(pulled._replace(jobs=jobs))
+        for id_ in jobs[::2]:  # a settle that failed had put some at the end
+            self.unsettled[id_] = self.unsettled.pop(id_)
         # a job that is delivered after this has a later position
         for i in range(0, len(jobs), 2):
             position = position_of(Delivery(jobs[i], jobs[i + 1]))

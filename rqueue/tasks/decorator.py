@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 from rqueue.tasks.bound_task import goes_to
 from rqueue.tasks.registry import Registry, registry
-from rqueue.tasks.task import AsyncTask, SyncTask, Task
+from rqueue.tasks.task import Ack, AsyncTask, SyncTask, Task
 
 __all__ = ["task"]
 
@@ -96,6 +96,7 @@ OTHER_WORDS = {
     "result_ttl": "keep is in seconds",
     "expires": "ttl is in seconds",
     "expires_in": "ttl is in seconds",
+    "acks_late": "ack is 'late', the default, or 'early'",
     "bind": "the job is current_job()",
 }
 """Options that other queues' decorators have, by the words of ours."""
@@ -123,6 +124,7 @@ def task(
     headers: Mapping[str, str] | None = None,
     labels: Mapping[str, str | int | bool] | None = None,
     group: str | None = None,
+    ack: Ack = "late",
     sender: Enqueuer | None = None,
     async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
@@ -144,6 +146,7 @@ def task(
     headers: Mapping[str, str] | None = None,
     labels: Mapping[str, str | int | bool] | None = None,
     group: str | None = None,
+    ack: Ack = "late",
     sender: Enqueuer | None = None,
     async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
@@ -157,7 +160,9 @@ def task(
     those of them that may cost a worker its process. `retry`: a RetryPolicy. `limit`, `soft_limit`:
     seconds one attempt may take, hard and soft. `ttl`: seconds from its enqueue in which a job may
     be delivered (Q-62). `keep`: seconds the result is kept. `headers`, `labels`: added to each job.
-    `group`: of all its jobs; one of a group is in flight at a time (Q-65). `sender`,
+    `group`: of all its jobs; one of a group is in flight at a time (Q-65). `ack`: when a worker
+    acks a job, "late", when it has ended, so that none is lost, or "early", before it begins, so
+    that it runs at most once; then it is neither tried again nor has it a result (Q-24). `sender`,
     `async_sender`: who stores them.
 
     Raises ConfigError, InvalidName, TaskAlreadyRegistered.
@@ -170,6 +175,8 @@ def task(
             "task", f"{shown(function)} is no function; options are named: @task(queue='mail')"
         )
     expect("registry", registry, Registry, "a Registry")
+    if ack not in ("late", "early"):
+        raise ConfigError("ack", f"{shown(ack)} is neither 'late' nor 'early'")
     where = goes_to(queue, sender, async_sender) or "default"
     if name is not None:
         check_task(name)
@@ -195,7 +202,9 @@ def task(
 
     def register(function: Callable[..., Any]) -> Task[Any, Any]:
         kind = AsyncTask if inspect.iscoroutinefunction(function) else SyncTask
-        made: Task[Any, Any] = kind(function, name or _default_name(function), where, calls, runs)
+        made: Task[Any, Any] = kind(
+            function, name or _default_name(function), where, calls, runs, ack
+        )
         made._enqueuer = sender
         made._async_enqueuer = async_sender
         registry.add(made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
 from rqueue.tasks.options import Options
 from rqueue.tasks.signature import CallChecker
@@ -19,19 +19,29 @@ __all__ = ["AsyncTask", "SyncTask", "Task"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Ack = Literal["late", "early"]
 
 
 class Task(BoundTask[P, R]):
-    """A registered function. `runs` is what a worker applies where a job's own opts are silent."""
+    """A registered function. `runs` is what a worker applies where a job's own opts are silent.
+    `ack`: when a worker acks its jobs, "late", when they have ended, or "early", before they begin
+    (Q-24)."""
 
     __name__: str
     __qualname__: str
     function: Callable[..., Any]
     is_async: bool
     runs: Options
+    ack: Ack
 
     def __init__(
-        self, function: Callable[..., Any], name: str, queue: str, calls: Options, runs: Options
+        self,
+        function: Callable[..., Any],
+        name: str,
+        queue: str,
+        calls: Options,
+        runs: Options,
+        ack: Ack = "late",
     ) -> None:
         self.function = function
         self.is_async = inspect.iscoroutinefunction(function)
@@ -39,6 +49,7 @@ class Task(BoundTask[P, R]):
         self.queue = queue
         self.defaults = calls
         self.runs = runs
+        self.ack = ack
         self.check = CallChecker(name, function)
         # The function's own attributes stay its own: one called `name` would replace ours.
         update_wrapper(cast(Any, self), function, updated=())

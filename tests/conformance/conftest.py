@@ -24,6 +24,17 @@ def q(
         q.close()
 
 
+@pytest.fixture(params=("consumer", "asyncio"))
+def own_q(
+    request: pytest.FixtureRequest, server: EmbeddedRedis, queue_name: str
+) -> Iterator[QueueFixture]:
+    """As `q`, for what no worker does: its consumers are of one's own, in a thread or on a loop."""
+    with Queue(queue_name, server.url) as queue:
+        q = QueueFixture(queue, request.param, server.url)
+        yield q
+        q.close()
+
+
 @pytest.fixture
 def make_q() -> Iterator[Callable[[EmbeddedRedis], QueueFixture]]:
     made: list[Queue] = []

@@ -86,6 +86,22 @@ async def agate(key: str, value: object = "in") -> str:
     return "through"
 
 
+@task(name="c.early", ack="early")
+def early(key: str) -> str:
+    """As `c.gate`, but acked before it begins."""
+    return gate.function(key)
+
+
+@task(name="c.aearly", ack="early")
+async def aearly(key: str) -> str:
+    return await agate.function(key)
+
+
+@task(name="c.early_failure", ack="early")
+def early_failure() -> None:
+    raise ValueError("too late")
+
+
 @task(name="c.apush")
 async def apush(key: str, value: object) -> None:
     say(key, value)

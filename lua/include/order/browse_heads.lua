@@ -71,3 +71,12 @@ local function browse_heads_behind(base, cursor, limit, out, parts)
   end
   if group then parts[#parts + 1] = string.format('b%d.', position) .. group end
 end
+
+--- The places behind all of them, into `parts`.
+local function browse_heads_tail(base, heads, parts)
+  local last = redis.call('ZREVRANGE', heads, 0, 0, 'WITHSCORES')
+  if last[1] then parts[#parts + 1] = string.format('o%d.%d', last[2], browse_heads_position(last[1])) end
+  local group = redis.call('ZREVRANGEBYLEX', base .. 'blocked', '+', '-', 'LIMIT', 0, 1)[1]
+  local behind = group and redis.call('ZREVRANGE', base .. 'group:' .. group, 0, 0)[1]
+  if behind then parts[#parts + 1] = string.format('b%d.', browse_heads_position(behind)) .. group end
+end

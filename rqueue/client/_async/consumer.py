@@ -13,10 +13,11 @@ from typing import Any
 from rqueue.client._async.consumer_steps import AsyncConsumerSteps
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.logs import logger
-from rqueue.model.job import Delivery
+from rqueue.model.job import Delivery, Recovered
 from rqueue.model.job_order import in_order
+from rqueue.protocol.commands.settle import SETTLE_MAX
 from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, consumer_name
-from rqueue.protocol.settling import retried
+from rqueue.protocol.settling import id_of, retried
 
 __all__ = ["DEFAULT_LEASE_MS", "AsyncConsumer", "consumer_name"]
 
@@ -28,8 +29,10 @@ class AsyncConsumer(AsyncConsumerSteps):
 
     jobs, bytes: its window, that is what it may hold at once, all in all (bytes 0: no limit; Q-50).
     credit: a manager that computes the window instead (`rqueue.protocol.credit`).
-    priority: higher ones are served first while they have credit (Q-45). mode: "acquire", or
-    "browse" to look without taking. lease_ms: how long it may stay silent. slots: jobs it can run
+    priority: higher ones are served first while they have credit (Q-45). mode: "acquire"; "no_ack":
+    each job is taken out of the queue before it is returned, so it runs at most once (Q-24);
+    "browse" to look without taking. start, auto_close: where a browser begins (Q-27), and that it
+    closes at the tail (Q-29). lease_ms: how long it may stay silent. slots: jobs it can run
     at once; a consumer whose lease ends is charged for as many. renew: keep the lease from a thread
     of this process, or from a task of its loop, which a job that blocks the loop for longer than
     the lease stops (a pool's supervisor renews for its workers instead). history: write a row for
@@ -52,9 +55,17 @@ class AsyncConsumer(AsyncConsumerSteps):
         or a grant that is used up) it returns None at once. Where the window is full of unsettled
         jobs, none can come: in asyncio it waits until another task settles one (one task receives,
         others may settle), in a thread it raises LifecycleError. A receive that is cancelled loses
-        nothing.
+        nothing, unless the consumer does not ack. A browser with `auto_close` returns None at the
+        tail, and is closed then.
         """
         until = None if timeout is None else monotonic() + max(0.0, timeout)
+        while await self._another(until):
+            if job := await self._removed([self._unread.popleft()]):
+                return job[0]
+        return None
+
+    async def _another(self, until: float | None) -> bool:
+        """Wait until there is a job to return; whether there is."""
         tries = looks = 0
         while not self._unread:
             try:
@@ -63,21 +74,23 @@ class AsyncConsumer(AsyncConsumerSteps):
                 self._state.joined()
                 step = self._next_step()
                 if step == "over":
-                    return None
+                    return False
                 # sync: if step == "full":
                 # sync:     raise self._full()
                 left = None if until is None else until - monotonic()
                 if step == "full" and left is not None and left <= 0:  # async
-                    return None  # async: another task did not settle in time
+                    return False  # async: another task did not settle in time
                 if step == "wait" and left is not None and left <= 0:
                     if looks:
-                        return None
+                        return False
                     step = "pull"  # nothing was waited for: one look
                 looks += 1
                 if step == "pull":
                     await self._refill()
+                    if self.auto_close and not self._state.term:
+                        return False
                 else:
-                    self._hear(await self.wait(left))
+                    self._hear(await self._wait(left))
                 tries = 0
             except RegistrationLost:
                 continue
@@ -86,7 +99,7 @@ class AsyncConsumer(AsyncConsumerSteps):
                 tries += 1
                 if tries > 1:
                     raise
-        return self._unread.popleft()
+        return True
 
     async def __aiter__(self) -> AsyncIterator[Delivery]:
         """The next job, again and again (`receive`), until its credit is given up or it is closed.
@@ -155,3 +168,64 @@ class AsyncConsumer(AsyncConsumerSteps):
         """Failed for good, to the dead letters."""
         await self.settle(reject=[(job, self._cause(reason, kind))])
         return not self.refused
+
+    async def ack_multiple(self, up_to: Delivery | str | None = None) -> int:
+        """Done: all that this consumer was given, in the order of delivery, up to this job and with
+        it; None: all (Q-55). Returns how many. A job that it does not hold acks no other: 0, and
+        `refused` names it."""
+        self._state.joined()
+        if self._state.doubtful:
+            await self._refill()
+        given = self._given
+        if up_to is not None:
+            last = id_of(up_to)
+            if last not in given:
+                self._state.stale = [last.encode()]
+                return 0
+            given = given[: given.index(last) + 1]
+        count, refused = 0, []
+        for start in range(0, len(given), SETTLE_MAX):
+            some = given[start : start + SETTLE_MAX]
+            await self.settle(ack=some)
+            refused += self._state.stale
+            count += len(some) - len(self._state.stale)
+        self._state.stale = refused
+        return count
+
+    # -- again, and the end ------------------------------------------------------------------------
+
+    async def recover(self, *, requeue: bool = False) -> int:
+        """All that this consumer was given and has not settled comes again, in the order of
+        delivery, marked as redelivered (Q-57). Returns how many.
+
+        To this consumer, before anything else: it goes on holding them, and nothing is counted.
+        requeue: to any consumer: they are released.
+        """
+        self._state.joined()
+        given = self._given
+        if requeue:
+            for start in range(0, len(given), SETTLE_MAX):
+                await self.settle(release=given[start : start + SETTLE_MAX])
+            return len(given)
+        self._state.doubtful = True
+        jobs = await self._recall(self._state.next_window())
+        known = set(given)
+        again = [Recovered(job.id, job.value) for job in jobs if job.id in known]
+        self._unread.extend(again)
+        self._unread.extend(job for job in jobs if job.id not in known)
+        return len(again)
+
+    async def cancel(self, *, release: bool = True) -> list[Delivery]:
+        """End the subscription (Q-58). What is held is released, as `close` does; or, with
+        release=False, it stays held until it is settled: nothing more is delivered, and with the
+        last settle the consumer leaves. Returns the jobs that had been delivered and not returned
+        yet, to be settled like the others."""
+        self._state.joined()
+        if release:
+            await self.close()
+            return []
+        jobs = await self.stop()
+        self._leaving = True
+        if not self._state.unsettled:
+            await self.close()
+        return jobs

@@ -6,15 +6,21 @@ from collections.abc import AsyncIterator, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rqueue.errors import ConnectionLost, ConsumerGone, RegistrationLost
+from rqueue.errors import (
+    ConnectionLost,
+    ConsumerGone,
+    LifecycleError,
+    RegistrationLost,
+    RQueueError,
+)
 from rqueue.logs import logger
 from rqueue.model.expect import expect
 from rqueue.model.job import Delivery
 from rqueue.model.job_order import in_order, in_turn
 from rqueue.protocol import commands
-from rqueue.protocol.commands.consumers import Mode
-from rqueue.protocol.commands.settle import Pulled, Retried, Window
-from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, consumer_name
+from rqueue.protocol.browsing import Start
+from rqueue.protocol.commands.settle import SETTLE_MAX, Pulled, Retried, Window
+from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, Mode, consumer_name
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.forwarding import aforward_soon, sends_on
@@ -50,6 +56,8 @@ class AsyncConsumerSteps(ConsumerCalls):
         slots: int = 1,
         worker: str = "",
         history: bool = True,
+        start: Start = "head",
+        auto_close: bool = False,
         renew: bool = True,
         connection: AsyncConnection | None = None,
         listener: AsyncWakeListener | None = None,
@@ -66,6 +74,8 @@ class AsyncConsumerSteps(ConsumerCalls):
             slots=slots,
             worker=worker,
             history=history,
+            start=start,
+            auto_close=auto_close,
         )
         self._client = client
         expect("renew", renew, bool, "True or False")
@@ -96,6 +106,9 @@ class AsyncConsumerSteps(ConsumerCalls):
                 self._client, self._state.keys, [self._state.name], self.lease_ms
             )
             self._renewer.start()
+        if self.mode == "browse" and self._view.begin(self._state.now):
+            self._browsed(await self._run(self._browse_call(1)))
+            self._view.more = True
         return self
 
     async def rejoin(self) -> None:
@@ -171,8 +184,9 @@ class AsyncConsumerSteps(ConsumerCalls):
         if self.mode == "browse":
             return unread + await self._browse()
         if recall:
-            return sorted(await self._recall(self._state.next_window()), key=in_order)
-        return unread + await self._fetch()
+            recalled = await self._recall(self._state.next_window())
+            return await self._removed(sorted(recalled, key=in_order))
+        return await self._removed(unread + await self._fetch())
 
     async def _fetch(self) -> list[Delivery]:
         pulled = await self._run(self._pull_call(self._state.next_window()))
@@ -206,19 +220,21 @@ class AsyncConsumerSteps(ConsumerCalls):
         if pull:
             jobs = await self._in_turn(await self._tell(settling, self._state.next_window()))
             await self._idle()
-            return self._take_unread() + jobs
+            return await self._removed(self._take_unread() + jobs)
         if (narrow := self._state.narrow_window()) is not None:
             self._state.state = await self._run(self._state.interest_call(narrow))
         self._take(await self._tell(settling, None), asked=False)
         self._listener.poke()  # async: another task may wait for room
         if (again := self._state.reopened_window()) is not None:
             self._state.state = await self._run(self._state.interest_call(again))
+        if self._leaving and not self._state.unsettled:
+            await self.close()
         return []
 
     async def interest(self, jobs: int, bytes: int = 0) -> str:
         """Set the window without pulling; none: not interested (drain, Q-54). Returns the state:
         "notified" means work waits, pull. With a credit manager use `grant`, which adds."""
-        self._state.joined()
+        self._stays()
         self._state.state = await self._run(
             self._state.interest_call(self._state.set_window(jobs, bytes))
         )
@@ -226,7 +242,7 @@ class AsyncConsumerSteps(ConsumerCalls):
 
     async def grant(self, jobs: int = 0, bytes: int = 0) -> str:
         """Add to the credit, without pulling; returns the state, as `interest` (Q-50, Q-51)."""
-        self._state.joined()
+        self._stays()
         self._state.state = await self._run(
             self._state.interest_call(self._state.grant_window(jobs, bytes))
         )
@@ -238,6 +254,10 @@ class AsyncConsumerSteps(ConsumerCalls):
         A job delivered directly comes with it and is held. When `timer_ms` is set the wait ends by
         then: pull. A wait that is cancelled loses nothing. Raises the server errors.
         """
+        wakes = await self._wait(timeout)
+        return [wake for wake in wakes if wake.job is None or await self._removed([wake.job])]
+
+    async def _wait(self, timeout: float | None) -> list[Wake]:
         self._state.joined()
         assert self._listener is not None
         wakes = await self._listener.wait(self._wait_s(timeout), self._renewer)
@@ -261,22 +281,32 @@ class AsyncConsumerSteps(ConsumerCalls):
         jobs = await self._in_turn(await self._run(self._pull_call(NO_CREDIT)), NO_CREDIT)
         if self._listener is not None:  # async
             self._listener.poke()  # async: another task may wait for what does not come any more
-        return unread + jobs
+        return await self._removed(unread + jobs)
 
     async def flush(self) -> list[Delivery]:
         """Acquire all that the present credit allows, then give up what is left of it. Returns the
-        jobs in the queue's order, with what was delivered and not returned yet."""
+        jobs in the queue's order, with what was delivered and not returned yet; `ended_by` says
+        why there are no more (Q-28)."""
         return sorted([job async for jobs in self.drain() for job in jobs], key=in_order)
 
     async def drain(self) -> AsyncIterator[list[Delivery]]:
         """Acquire until nothing is left, then give up the credit.
 
         Yields batches; settle each before the next is asked for, or the window is full and the
-        drain ends with it. Jobs that come back later (a retry with a delay) are not waited for.
+        drain ends with it: `ended_by` says which. Jobs that come back later (a retry with a delay)
+        are not waited for.
         """
+        self.ended_by = ""
         while (jobs := await self.pull()) or self.more:
             if jobs:
                 yield jobs
+        if self.mode == "browse":
+            self.ended_by = "empty" if self._view.at_tail else "credit"
+        elif self._state.state != "interested":
+            self.ended_by = "credit"
+        else:
+            counts = await self._run(commands.counts(self._state.keys, oldest=False))
+            self.ended_by = "paused" if counts.meta.get("paused") == "1" else "empty"
         if last := await self.stop():
             yield last
 
@@ -305,15 +335,42 @@ class AsyncConsumerSteps(ConsumerCalls):
         return jobs
 
     async def _browse(self) -> list[Delivery]:
-        if not self._state.next_window().jobs:
-            return []
-        page = await self._run(self._browse_call())
-        if (fits := self._affords(page)) < len(page.jobs):
-            page = await self._run(self._browse_call(fits))
-        jobs = self._browsed(page)
+        jobs: list[Delivery] = []
+        while not jobs and self._state.next_window().jobs:
+            page = await self._run(self._browse_call())
+            if (fits := self._affords(page)) < len(page.jobs):
+                page = await self._run(self._browse_call(fits))
+            jobs = self._browsed(page)
+            if self._view.at_tail:
+                if self.auto_close:
+                    await self.close()
+                return []
         if jobs and not self._state.next_window().jobs:
             self._state.state = await self._run(self._state.interest_call(NO_CREDIT))
         return jobs
+
+    async def _removed(self, jobs: list[Delivery]) -> list[Delivery]:
+        """What may be returned: of a consumer that does not ack, those jobs that the queue has
+        ended for it by now (Q-24). Where it does not answer, the others are held, or gone."""
+        if self.mode != "no_ack":
+            return jobs
+        removed: list[Delivery] = []
+        for start in range(0, len(jobs), SETTLE_MAX):
+            some = jobs[start : start + SETTLE_MAX]
+            try:
+                await self.settle(ack=some)
+            except RQueueError:
+                if removed:  # the caller alone has these
+                    break
+                raise
+            removed += [job for job in some if job.id not in self.refused]
+        return removed
+
+    def _stays(self) -> None:
+        """Raises LifecycleError where it is not registered, or was cancelled."""
+        self._state.joined()
+        if self._leaving:
+            raise LifecycleError(f"consumer '{self.name}' was cancelled")
 
     async def _idle(self) -> None:
         if (small := self._state.idle_window()) is not None:

@@ -16,8 +16,9 @@ from rqueue.model.envelope import Envelope
 from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands, put_buffer
-from rqueue.protocol.commands.consumers import Mode
+from rqueue.protocol.browsing import Start
 from rqueue.protocol.commands.enqueue import Accepted, Put
+from rqueue.protocol.consumer_calls import Mode
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.forwarding import aforward
 from rqueue.protocol.job_packer import (
@@ -297,6 +298,15 @@ class AsyncQueue(AsyncQueueSteering):
         """The queue in numbers: exact gauges and counters, in one look."""
         return await self._run(commands.counts(self.keys))
 
+    async def get(self, timeout: float | None = 0) -> Delivery | None:
+        """Take the next job out of the queue: it has ended, as acked, when it is returned (Q-25).
+        None where none came in `timeout` seconds (None: for ever). `envelope` says what it carries.
+
+        Who dies behind this call has lost the job; to ack it later, receive it with a consumer.
+        """
+        async with self.consumer(mode="no_ack", renew=timeout != 0) as consumer:
+            return await consumer.receive(timeout)
+
     def consumer(
         self,
         *,
@@ -310,6 +320,8 @@ class AsyncQueue(AsyncQueueSteering):
         slots: int = 1,
         history: bool = True,
         renew: bool = True,
+        start: Start = "head",
+        auto_close: bool = False,
     ) -> AsyncConsumer:
         """A consumer of this queue: the protocol one step at a time; see `AsyncConsumer`."""
         return AsyncConsumer(
@@ -325,6 +337,8 @@ class AsyncQueue(AsyncQueueSteering):
             slots=slots,
             history=history,
             renew=renew,
+            start=start,
+            auto_close=auto_close,
         )
 
     async def __aenter__(self) -> Self:

@@ -7,15 +7,21 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rqueue.errors import ConnectionLost, ConsumerGone, RegistrationLost
+from rqueue.errors import (
+    ConnectionLost,
+    ConsumerGone,
+    LifecycleError,
+    RegistrationLost,
+    RQueueError,
+)
 from rqueue.logs import logger
 from rqueue.model.expect import expect
 from rqueue.model.job import Delivery
 from rqueue.model.job_order import in_order, in_turn
 from rqueue.protocol import commands
-from rqueue.protocol.commands.consumers import Mode
-from rqueue.protocol.commands.settle import Pulled, Retried, Window
-from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, consumer_name
+from rqueue.protocol.browsing import Start
+from rqueue.protocol.commands.settle import SETTLE_MAX, Pulled, Retried, Window
+from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, Mode, consumer_name
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.forwarding import forward_soon, sends_on
@@ -51,6 +57,8 @@ class ConsumerSteps(ConsumerCalls):
         slots: int = 1,
         worker: str = "",
         history: bool = True,
+        start: Start = "head",
+        auto_close: bool = False,
         renew: bool = True,
         connection: Connection | None = None,
         listener: WakeListener | None = None,
@@ -67,6 +75,8 @@ class ConsumerSteps(ConsumerCalls):
             slots=slots,
             worker=worker,
             history=history,
+            start=start,
+            auto_close=auto_close,
         )
         self._client = client
         expect("renew", renew, bool, "True or False")
@@ -95,6 +105,9 @@ class ConsumerSteps(ConsumerCalls):
                 self._client, self._state.keys, [self._state.name], self.lease_ms
             )
             self._renewer.start()
+        if self.mode == "browse" and self._view.begin(self._state.now):
+            self._browsed(self._run(self._browse_call(1)))
+            self._view.more = True
         return self
 
     def rejoin(self) -> None:
@@ -168,8 +181,9 @@ class ConsumerSteps(ConsumerCalls):
         if self.mode == "browse":
             return unread + self._browse()
         if recall:
-            return sorted(self._recall(self._state.next_window()), key=in_order)
-        return unread + self._fetch()
+            recalled = self._recall(self._state.next_window())
+            return self._removed(sorted(recalled, key=in_order))
+        return self._removed(unread + self._fetch())
 
     def _fetch(self) -> list[Delivery]:
         pulled = self._run(self._pull_call(self._state.next_window()))
@@ -202,18 +216,20 @@ class ConsumerSteps(ConsumerCalls):
         if pull:
             jobs = self._in_turn(self._tell(settling, self._state.next_window()))
             self._idle()
-            return self._take_unread() + jobs
+            return self._removed(self._take_unread() + jobs)
         if (narrow := self._state.narrow_window()) is not None:
             self._state.state = self._run(self._state.interest_call(narrow))
         self._take(self._tell(settling, None), asked=False)
         if (again := self._state.reopened_window()) is not None:
             self._state.state = self._run(self._state.interest_call(again))
+        if self._leaving and not self._state.unsettled:
+            self.close()
         return []
 
     def interest(self, jobs: int, bytes: int = 0) -> str:
         """Set the window without pulling; none: not interested (drain, Q-54). Returns the state:
         "notified" means work waits, pull. With a credit manager use `grant`, which adds."""
-        self._state.joined()
+        self._stays()
         self._state.state = self._run(
             self._state.interest_call(self._state.set_window(jobs, bytes))
         )
@@ -221,7 +237,7 @@ class ConsumerSteps(ConsumerCalls):
 
     def grant(self, jobs: int = 0, bytes: int = 0) -> str:
         """Add to the credit, without pulling; returns the state, as `interest` (Q-50, Q-51)."""
-        self._state.joined()
+        self._stays()
         self._state.state = self._run(
             self._state.interest_call(self._state.grant_window(jobs, bytes))
         )
@@ -233,6 +249,10 @@ class ConsumerSteps(ConsumerCalls):
         A job delivered directly comes with it and is held. When `timer_ms` is set the wait ends by
         then: pull. A wait that is cancelled loses nothing. Raises the server errors.
         """
+        wakes = self._wait(timeout)
+        return [wake for wake in wakes if wake.job is None or self._removed([wake.job])]
+
+    def _wait(self, timeout: float | None) -> list[Wake]:
         self._state.joined()
         assert self._listener is not None
         wakes = self._listener.wait(self._wait_s(timeout), self._renewer)
@@ -254,22 +274,32 @@ class ConsumerSteps(ConsumerCalls):
             self._state.state = self._run(self._state.interest_call(NO_CREDIT))
             return unread
         jobs = self._in_turn(self._run(self._pull_call(NO_CREDIT)), NO_CREDIT)
-        return unread + jobs
+        return self._removed(unread + jobs)
 
     def flush(self) -> list[Delivery]:
         """Acquire all that the present credit allows, then give up what is left of it. Returns the
-        jobs in the queue's order, with what was delivered and not returned yet."""
+        jobs in the queue's order, with what was delivered and not returned yet; `ended_by` says
+        why there are no more (Q-28)."""
         return sorted([job for jobs in self.drain() for job in jobs], key=in_order)
 
     def drain(self) -> Iterator[list[Delivery]]:
         """Acquire until nothing is left, then give up the credit.
 
         Yields batches; settle each before the next is asked for, or the window is full and the
-        drain ends with it. Jobs that come back later (a retry with a delay) are not waited for.
+        drain ends with it: `ended_by` says which. Jobs that come back later (a retry with a delay)
+        are not waited for.
         """
+        self.ended_by = ""
         while (jobs := self.pull()) or self.more:
             if jobs:
                 yield jobs
+        if self.mode == "browse":
+            self.ended_by = "empty" if self._view.at_tail else "credit"
+        elif self._state.state != "interested":
+            self.ended_by = "credit"
+        else:
+            counts = self._run(commands.counts(self._state.keys, oldest=False))
+            self.ended_by = "paused" if counts.meta.get("paused") == "1" else "empty"
         if last := self.stop():
             yield last
 
@@ -298,15 +328,42 @@ class ConsumerSteps(ConsumerCalls):
         return jobs
 
     def _browse(self) -> list[Delivery]:
-        if not self._state.next_window().jobs:
-            return []
-        page = self._run(self._browse_call())
-        if (fits := self._affords(page)) < len(page.jobs):
-            page = self._run(self._browse_call(fits))
-        jobs = self._browsed(page)
+        jobs: list[Delivery] = []
+        while not jobs and self._state.next_window().jobs:
+            page = self._run(self._browse_call())
+            if (fits := self._affords(page)) < len(page.jobs):
+                page = self._run(self._browse_call(fits))
+            jobs = self._browsed(page)
+            if self._view.at_tail:
+                if self.auto_close:
+                    self.close()
+                return []
         if jobs and not self._state.next_window().jobs:
             self._state.state = self._run(self._state.interest_call(NO_CREDIT))
         return jobs
+
+    def _removed(self, jobs: list[Delivery]) -> list[Delivery]:
+        """What may be returned: of a consumer that does not ack, those jobs that the queue has
+        ended for it by now (Q-24). Where it does not answer, the others are held, or gone."""
+        if self.mode != "no_ack":
+            return jobs
+        removed: list[Delivery] = []
+        for start in range(0, len(jobs), SETTLE_MAX):
+            some = jobs[start : start + SETTLE_MAX]
+            try:
+                self.settle(ack=some)
+            except RQueueError:
+                if removed:  # the caller alone has these
+                    break
+                raise
+            removed += [job for job in some if job.id not in self.refused]
+        return removed
+
+    def _stays(self) -> None:
+        """Raises LifecycleError where it is not registered, or was cancelled."""
+        self._state.joined()
+        if self._leaving:
+            raise LifecycleError(f"consumer '{self.name}' was cancelled")
 
     def _idle(self) -> None:
         if (small := self._state.idle_window()) is not None:

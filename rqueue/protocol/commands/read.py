@@ -10,6 +10,9 @@ from rqueue.protocol.keys import QueueKeys
 
 PAGE_MAX = 500
 
+TAIL = "tail"
+"""The cursor behind all that waits now."""
+
 
 class Page(NamedTuple):
     """Waiting jobs in their order. `cursor` continues behind the last one, whatever happens to the
@@ -161,7 +164,8 @@ def _read_awaited(reply: Any) -> Awaited:
 
 
 def browse(keys: QueueKeys, cursor: str = "", limit: int = 100) -> ScriptCall[Page]:
-    """A page of waiting jobs in order, highest level first; fewer than limit: the tail (Q-29)."""
+    """A page of waiting jobs in order, highest level first. An empty one that returns the cursor of
+    the call: the tail (Q-29). From `TAIL` on it is empty, and its cursor is that place."""
     return ScriptCall("browse", keys.meta, [cursor, limit], _read_page)
 
 

@@ -216,6 +216,14 @@ class Attempts:
             # what it raised is the user's code as well: to look at it may raise anything
             return self._failure(row, plan, Unreadable(error, second), at_ms, most)
 
+    def lost(self, id: bytes, plan: Plan, error: BaseException) -> None:
+        """A job that was acked before it began has failed: it is not tried again (Q-24)."""
+        said = clean(f"{type(error).__name__}: {_said(error)}")
+        log.error(
+            "job %s of %s failed, and was acked before it began: %s",
+            text(id), plan.name, said, exc_info=_shown(error),
+        )  # fmt: skip
+
     def _failure(self, row: Row, plan: Plan, error: BaseException, at_ms: int, most: int) -> Row:
         id, value = row[:2]
         header = header_of(value)

@@ -104,6 +104,7 @@ class Demand(Dealing):
             or subscription.back
             or subscription.passing
             or subscription.dones
+            or subscription.early
             or not subscription.acks
         ):
             return False

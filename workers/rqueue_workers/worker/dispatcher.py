@@ -30,6 +30,7 @@ from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.demand import Demand
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.executors.main_thread import CurrentJob, Now
+from rqueue_workers.worker.history_rows import Row
 from rqueue_workers.worker.outage import Outage
 from rqueue_workers.worker.settle_calls import CHUNK
 from rqueue_workers.worker.subscription import Subscription, Unstarted
@@ -142,6 +143,19 @@ class Dispatcher(Demand):
         for subscription in self.subscriptions:
             if subscription is not but and subscription.term:
                 subscription.doubtful = True
+
+    def ack_early(self, subscription: Subscription, row: Row) -> bool:
+        """Ack the main thread's next job before it begins (Q-24); False where it must not begin."""
+        answers: list[bool] = []
+        subscription.ack_early(row, answers.append)
+        self.guarded(self._report, subscription)
+        with self.lock:
+            subscription.withdraw(row)
+        return answers == [True]
+
+    def _report(self, subscription: Subscription) -> None:
+        self.land()
+        subscription.settle(None)
 
     def post(self, subscription: Subscription) -> None:
         """`step` for a subscription that has more to run: its jobs run meanwhile, and the reply is

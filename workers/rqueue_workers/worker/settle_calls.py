@@ -85,6 +85,8 @@ class SettleCalls(ConsumerState):
         """What ended last in the main thread is to be settled before the next job begins."""
         self.cancelled: set[bytes] = set()
         """Jobs that were cancelled here after they began: their outcomes will be refused."""
+        self.early: dict[bytes, Callable[[bool], object]] = {}
+        """Jobs that are acked before they begin, and what is called with the answer (Q-24)."""
         self.flight: Flight | None = None
         """A settle that was sent and whose reply is not read yet."""
         self.doomed: set[bytes] = set()
@@ -131,6 +133,19 @@ class SettleCalls(ConsumerState):
         """What came of `send`: [id, value, ...] of the new jobs. Raises as `settle` does."""
         flight, self.flight = self.flight, None
         return [] if flight is None else self._told(flight, begun=True)
+
+    def ack_early(self, row: Row, answered: Callable[[bool], object]) -> None:
+        """A job is to be acked before it begins: `answered` is called once, with whether it is; if
+        not, it must not begin. From any thread."""
+        self.early[row[0]] = answered
+        self.acks.append(row)
+
+    def withdraw(self, row: Row) -> None:
+        """An early ack that is not answered is not said again: whether the job is still held is to
+        be asked."""
+        if self.early.pop(row[0], None) is not None:
+            self.acks.remove(row)
+            self.disown([row[0]])
 
     def pass_on(self) -> None:
         """Give back what others are to have a look at. Raises as `settle` does."""
@@ -220,6 +235,10 @@ class SettleCalls(ConsumerState):
         except RegistrationLost:
             self._restore(flight)  # to be counted
             raise
+        if self.early:
+            for row in acks:
+                if answered := self.early.pop(row[0], None):
+                    answered(row[0] not in pulled.refused)
         if others and sends_on(self.keys):
             forward_soon(self._connection.run, self.keys)
         if dones or others or back:

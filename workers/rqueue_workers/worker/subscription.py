@@ -108,7 +108,9 @@ class Subscription(SettleCalls):
     def give_up(self) -> int:
         """The registration is lost: drop what is unstarted, and results nobody would take.
         Returns how many results."""
-        stale = len(self.acks) + len(self.dones) + len(self.others)
+        stale = len(self.acks) + len(self.dones) + len(self.others) - len(self.early)
+        while self.early:
+            self.early.popitem()[1](False)
         for rows in (
             self.acks,
             self.dones,

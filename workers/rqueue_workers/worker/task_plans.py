@@ -23,7 +23,7 @@ class Plan:
     """How jobs of one task run here. limit, soft: seconds, 0 = none. keep_ms: of the result, None =
     the queue's. most, crashes: attempts, and those of them that may cost a process, 0 = the
     queue's. plain: nothing has to be watched while it runs. queue: where its calls go by
-    default."""
+    default. early: its jobs are acked before they begin."""
 
     name: str
     function: Any
@@ -37,6 +37,7 @@ class Plan:
     crashes: int = 0
     plain: bool = True
     queue: str = ""
+    early: bool = False
 
     def for_job(self, opts: Mapping[str, Any], spec: WorkerSpec) -> Plan:
         """The plan of a job whose envelope has options of its own. Raises ConfigError."""
@@ -57,14 +58,16 @@ def fill(plan: Plan, spec: WorkerSpec) -> Plan:
         keep_ms=None if runs.keep is None else round(runs.keep * 1000),
         most=runs.max_deliveries or policy.max_deliveries,
         crashes=runs.max_crashes or 0,
-        plain=not (limit or soft),
+        plain=not (limit or soft or plan.early),
     )
 
 
 def plan_of(task: Task[Any, Any], spec: WorkerSpec) -> Plan:
     """The plan of a registered task."""
     executor = ASYNC if task.is_async else THREAD if spec.threads else MAIN
-    return fill(Plan(task.name, task.function, executor, task.runs, queue=task.queue), spec)
+    early = task.ack == "early"
+    plan = Plan(task.name, task.function, executor, task.runs, queue=task.queue, early=early)
+    return fill(plan, spec)
 
 
 def task_limits(plans: Mapping[str, Plan], spec: WorkerSpec) -> dict[str, tuple[int, int]]:

@@ -166,6 +166,7 @@ class Worker:
             self.standby.watch,
             self.dispatcher.divert,
             self.forks,
+            self.dispatcher.ack_early,
         )
         self._patient = False
         self._limits = task_limits(plans, spec)

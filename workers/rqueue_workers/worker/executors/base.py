@@ -222,7 +222,11 @@ class Executor:
         finished = monotonic()
         subscription, plan = job.subscription, job.plan
         self._page.finish(self._first_row + slot)
-        if job.cancelled:
+        if plan.early:
+            subscription.doomed.discard(job.id)
+            if error is not None:
+                self._attempts.lost(job.id, plan, error)
+        elif job.cancelled:
             pass  # it ended when it was cancelled: there is nothing left to say
         elif error is not None:
             row = self._attempts.failed(
@@ -243,6 +247,19 @@ class Executor:
         # after the row is there: who looks for unfinished jobs finds it in one place or the other
         self.running.pop(slot, None)
         self.credit.sample(1, finished - job.started)
+        self._kick()
+
+    def _ack_early(self, job: Job, answered: Callable[[bool], object]) -> None:
+        """A job that has its slot is acked before it begins; `answered` is called with whether it
+        may."""
+        row = (job.id, job.value, job.head, job.plan.name, job.acquired, job.started, job.started)
+        job.subscription.ack_early(row, answered)
+        self._kick()
+
+    def _leave_out(self, slot: int, job: Job) -> None:
+        """A job that may not begin leaves its slot."""
+        self._page.finish(self._first_row + slot)
+        self.running.pop(slot, None)
         self._kick()
 
     def __repr__(self) -> str:

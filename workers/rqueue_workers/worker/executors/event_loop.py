@@ -121,10 +121,14 @@ class EventLoopExecutor(Executor):
         result: Any = None
         current.set(self._begin(slot, job, LIMIT_GRACE_S))
         plan = job.plan
+        begins = True
         try:
-            if plan.soft or plan.limit:
+            if plan.early:
+                begins = False
+                begins = await self._acked(job)
+            if begins and (plan.soft or plan.limit):
                 result = await _limited(job)
-            else:
+            elif begins:
                 result = await plan.function(*job.args, **job.kwargs)
         except BaseException as raised:
             error = raised
@@ -132,10 +136,26 @@ class EventLoopExecutor(Executor):
             self._forks.leave(error)
         self._tasks.pop(slot, None)
         self._free.append(slot)
-        self._end(slot, job, result, error)
+        if begins:
+            self._end(slot, job, result, error)
+        else:
+            self._leave_out(slot, job)
         if self.todo and not self._admitting:
             # in this turn of the loop already: the next job must not wait for the dispatcher
             self._admit()
+
+    async def _acked(self, job: Job) -> bool:
+        answer: asyncio.Future[bool] = self._loop.create_future()
+
+        def take(acked: bool) -> None:
+            if not answer.done():
+                answer.set_result(acked)
+
+        def answered(acked: bool) -> None:
+            self._loop.call_soon_threadsafe(take, acked)
+
+        self._ack_early(job, answered)
+        return await answer
 
 
 async def _limited(job: Job) -> Any:

@@ -17,6 +17,7 @@ from rqueue.tasks.context import JobContext, current
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.attempt import NOTHING, Attempts, Unfit
 from rqueue_workers.worker.forks import Forks
+from rqueue_workers.worker.history_rows import Row
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import MAIN, Plan
 
@@ -75,6 +76,7 @@ class MainThreadExecutor:
     """Runs a subscription's jobs here and now.
 
     watch: wakes the stand-by thread up, if it sleeps. divert: takes a job of another executor.
+    ack_early: acks a job before it begins, and says whether it may.
     forks: tells whether this is a child that a job forked; what such a one would run next was taken
     away.
     """
@@ -87,6 +89,7 @@ class MainThreadExecutor:
         watch: Callable[[], None],
         divert: Callable[[Subscription, bytes, bytes, int], None],
         forks: Forks,
+        ack_early: Callable[[Subscription, Row], bool],
     ) -> None:
         self.slot = slot
         self._forks = forks
@@ -94,6 +97,7 @@ class MainThreadExecutor:
         self._page = page
         self._watch = watch
         self._divert = divert
+        self._ack_early = ack_early
         self._armed: Plan | None = None
         self._mark = page.marker(0)
         self._number = 1 << 32  # others count from 0: two in a row are never the same
@@ -224,6 +228,11 @@ class MainThreadExecutor:
         if plan.executor != MAIN:
             self._divert(subscription, id, value, acquired)
             return False
+        if plan.early:
+            row = (id, value, head, plan.name, acquired, started, started)
+            if not self._ack_early(subscription, row):
+                return False
+            started = monotonic()
         allowed = plan.soft or plan.limit
         deadline = started + plan.limit if plan.limit else 0.0
         slot.job = (
@@ -244,7 +253,10 @@ class MainThreadExecutor:
             self._forks.leave(error)
         finished = monotonic()
         row = (id, value, head, plan.name, acquired, started, finished)
-        if error is not None:
+        if plan.early:
+            if error is not None:
+                attempts.lost(id, plan, error)
+        elif error is not None:
             subscription.others.append(
                 attempts.failed(
                     *row[:3], plan, *row[4:], error, subscription.ms(finished), subscription.most

@@ -87,6 +87,10 @@ class ThreadExecutor(Executor):
             result: Any = None
             current.set(self._begin(slot, job))
             taking[slot] = False
+            if job.plan.early and not self._acked(job):
+                current.set(None)
+                self._leave_out(slot, job)
+                continue
             try:
                 try:
                     result = job.plan.function(*job.args, **job.kwargs)
@@ -101,6 +105,11 @@ class ThreadExecutor(Executor):
             current.set(None)
             self._end(slot, job, result, error)
             self._warned.discard(slot)
+
+    def _acked(self, job: Job) -> bool:
+        answer: SimpleQueue[bool] = SimpleQueue()
+        self._ack_early(job, answer.put)
+        return answer.get()
 
     def _disarm(self, slot: int, guard: threading.Lock) -> None:
         """Let no limit strike any more in this thread's job. What has struck, and is not raised

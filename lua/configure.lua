@@ -97,6 +97,7 @@ for i = 1, #names, 2 do
   end
 end
 --- @end
+--- @each configured(base, queue)
 schema_stamp(meta)
 if stamp ~= STAMP then redis.call('HSET', meta, 'v', stamp) end
 return { queue.now }

@@ -38,6 +38,11 @@ if me.browses then
   return { queue.now, state }
 end
 local free = jobs - redis.call('LLEN', base .. 'held:' .. consumer)
+--- @if standby
+local standby
+--- @each standby = standby(base, consumer)
+if standby then free = 0 end
+--- @end
 if free <= 0 then
   if me.state ~= 'not_interested' then
     consumer_state_set(base, queue, me, 'not_interested')

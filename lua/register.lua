@@ -6,7 +6,7 @@
 ---   limits: what its tasks allow: JSON, {task: [attempts, crashes]}, 0 where a task says nothing, "*" for all; "" =
 ---   none; token: of whoever registers, "" = none
 --- REPLY: {now, term, state}; state notified: work waits, pull
---- ERRORS: BADARGS | DAMAGED | EXISTS | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | EXISTS | SCHEMA; and one of a policy: the queue takes no further consumer
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "consumer/lists"
@@ -55,6 +55,8 @@ if redis.call('ZCARD', base .. 'consumers') >= 4096 then
   return redis.error_reply('EXISTS this queue has 4096 consumers, the most it takes')
 end
 
+--- @each failure = admits(base, mode)
+if failure then return failure end
 failure = sound_fault(base, queue.levels, { consumer })
 if failure then return failure end
 
@@ -71,12 +73,20 @@ redis.call('HSET', base .. 'consumer:' .. consumer, 'term', term, 'priority', pr
   'bytes', bytes, 'held_bytes', 0, 'slots', slots, 'worker', worker, 'since', string.format('%d', queue.now))
 if limits ~= '' then redis.call('HSET', base .. 'consumer:' .. consumer, 'limits', limits) end
 if token ~= '' then redis.call('HSET', base .. 'consumer:' .. consumer, 'token', token) end
+--- @if joined
+local standby
+--- @each standby = joined(base, consumer, mode, priority)
+--- @end
 local state
 if mode == 'browse' then
   state = jobs > 0 and 'browsers' or 'not_interested'
   redis.call('HSET', meta, 'browsing', '1')
 elseif jobs <= 0 then
   state = 'not_interested'
+--- @if joined
+elseif standby then
+  state = 'not_interested'
+--- @end
 elseif not queue.paused and notify_next_work_waits(base, queue) then
   state = 'notified'
 else

@@ -31,6 +31,11 @@ local bytes = 0
 for _, id in ipairs(redis.call('LRANGE', held, 0, -1)) do bytes = bytes + redis.call('HSTRLEN', base .. 'jobs', id) end
 if (tonumber(row[6]) or 0) > 0 then redis.call('HSET', row_key, 'held_bytes', bytes) end
 local free = (tonumber(row[5]) or 0) - redis.call('LLEN', held)
+--- @if standby
+local standby
+--- @each standby = standby(base, consumer)
+if standby then free = 0 end
+--- @end
 local interested = redis.call('ZSCORE', base .. 'interested', consumer)
 local notified = redis.call('ZSCORE', base .. 'notified', consumer)
 local busy = redis.call('SISMEMBER', base .. 'not_interested', consumer) == 1

@@ -31,6 +31,7 @@
     │   ├── BufferFull               background put: the bounded buffer stayed full
     │   └── BufferClosed             background put after close
     ├── ConsumerError
+    │   ├── ConsumerRefused          the queue takes no further consumer
     │   ├── NotRegistered            the consumer was never registered, or was closed
     │   └── RegistrationLost         it was, and its right to hold jobs has ended
     │       ├── ConsumerGone         its lease ended, or Redis lost its data
@@ -81,6 +82,7 @@ __all__ = [
     "ConnectionLost",
     "ConsumerError",
     "ConsumerGone",
+    "ConsumerRefused",
     "EmbeddedRedisError",
     "EvictionPolicy",
     "Forged",
@@ -399,6 +401,10 @@ class ConsumerError(RQueueError):
         super().__init__(message)
         self.consumer = consumer
         self.queue = queue
+
+
+class ConsumerRefused(ConsumerError):
+    """The queue has as many consumers as it takes (`max_consumers`, `strict`)."""
 
 
 class NotRegistered(ConsumerError):

@@ -1,5 +1,5 @@
 --- The outbox of a queue: jobs that are on their way to other queues. Whatever step puts them there (a dead letter that
---- goes elsewhere, a transaction that enqueues into another queue), they are sent by whoever looks next, and are enqueued
+--- goes elsewhere, a transaction that enqueues into another queue), they are sent in steps of their own, and are enqueued
 --- once: a target knows the ids that it has had.
 --- HOOKS: sends, places, keeps
 --- META: outgoing_turn, moved

@@ -77,6 +77,13 @@ def setting_in_words(name: str, value: int) -> str:
 )
 @click.option("--dead-to", metavar="QUEUE", help='Where its dead letters go; "": they stay.')
 @click.option("--expired-to", metavar="QUEUE", help='Where its expired jobs go; "": nowhere.')
+@click.option(
+    "--live-consumers", type=int, metavar="N", help="So many take jobs, others stand by; 0: all."
+)
+@click.option("--strict/--no-strict", default=None, help="One consumer; a second one is refused.")
+@click.option(
+    "--max-consumers", type=int, metavar="N", help="Consumers that the queue takes; 0: any number."
+)
 @json_option
 @connection_options
 @pass_target
@@ -96,6 +103,9 @@ def configure(
     kind: str | None,
     dead_to: str | None,
     expired_to: str | None,
+    live_consumers: int | None,
+    strict: bool | None,
+    max_consumers: int | None,
     as_json: bool,
 ) -> None:
     """Set a queue's own options, and show them.
@@ -109,6 +119,7 @@ def configure(
       rqueue configure mail --max-deliveries 5 --keep 1h
       rqueue configure quotes --ttl 30s --ttl-max 5m --expired dead
       rqueue configure accounts --kind groups
+      rqueue configure ledger --live-consumers 1
       rqueue configure orders --dead-to orders-dead
     """  # noqa: D301
     given: dict[str, Any] = {
@@ -124,6 +135,9 @@ def configure(
         "kind": kind,
         "dead_to": dead_to,
         "expired_to": expired_to,
+        "live_consumers": live_consumers,
+        "strict": strict,
+        "max_consumers": max_consumers,
     }
     nothing = all(one is None for one in given.values())
     with target.queue(queue) as (client, inspector):
@@ -152,6 +166,9 @@ def configure(
             "ttl min": lasts("ttl_min_ms"),
             "ttl max": lasts("ttl_max_ms"),
             "expired": EXPIRED[settings["ttl_dead"]] if "ttl_dead" in settings else DEFAULT,
+            "live consumers": settings.get("live_consumers", DEFAULT),
+            "strict": ("no", "yes")[settings["strict"]] if "strict" in settings else DEFAULT,
+            "max consumers": settings.get("max_consumers", DEFAULT),
             "dead to": targets.get("dead_to", DEFAULT),
             "expired to": targets.get("expired_to", DEFAULT),
         }

@@ -18,9 +18,10 @@ def consumers(target: Target, /, queue: str, as_json: bool) -> None:
 
     \b
     list     interested (waits, has room), notified (has a wake-up, and is to pull),
-             not_interested (has no room, or drains), browsers (looks, takes nothing)
+             not_interested (has no room, drains, or stands by), browsers (looks, takes nothing)
     held     jobs that it holds, of the most that it may hold at once
     lease    what is left of its right to hold them; a worker whose lease ends loses its jobs
+    stands by  its place among those that take over when a live consumer leaves
     timer    * the one that watches the schedule for the next due job
 
     \b
@@ -37,6 +38,8 @@ def consumers(target: Target, /, queue: str, as_json: bool) -> None:
         return
     columns = [Column("consumer"), Column("worker"), Column("list"), Column("priority", right=True)]
     columns += [Column("held", right=True), Column("bytes", right=True)]
+    stands_by = any(info.standby for info in found)
+    columns += [Column("stands by", right=True)] if stands_by else []
     columns += [Column("lease", right=True), Column("since", right=True), Column("timer")]
     print_table(
         columns,
@@ -48,6 +51,7 @@ def consumers(target: Target, /, queue: str, as_json: bool) -> None:
                 info.priority,
                 f"{info.held}/{info.window_jobs}",
                 f"{size(info.held_bytes)}/{size(info.window_bytes)}" if info.window_bytes else "",
+                *((info.standby or "live",) if stands_by else ()),
                 span(info.lease_left_ms)
                 if info.lease_left_ms >= 0
                 else f"ended {span(-info.lease_left_ms)} ago",

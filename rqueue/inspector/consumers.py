@@ -25,7 +25,8 @@ class ConsumerInfo:
     `state`: the list it is in. `window_jobs`, `window_bytes`: what it may hold in all (bytes 0: no
     limit). `held`: jobs that it holds; `held_bytes` is kept only where it has a window in bytes.
     `lease_left_ms`: below 0 its lease ended. `slots`: jobs it can run at once. `since_ms`: when it
-    registered, ms. `unread`: wake-ups that it has not read.
+    registered, ms. `unread`: wake-ups that it has not read. `standby`: 0 = it takes
+    jobs, else its place among those that stand by.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ConsumerInfo:
     since_ms: int
     unread: int
     timer: bool
+    standby: int = 0
 
 
 def list_consumers(client: redis.Redis, keys: QueueKeys) -> list[ConsumerInfo]:
@@ -84,4 +86,5 @@ def _info(name: str, queue: str, row: ConsumerRow, registered: Leases) -> Consum
         since_ms=number("since"),
         unread=row.unread,
         timer=registered.timer == name,
+        standby=registered.standbys.index(name) + 1 if name in registered.standbys else 0,
     )

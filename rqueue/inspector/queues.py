@@ -31,6 +31,7 @@ COUNTERS = (
 SETTINGS = (
     *("priorities", "max_deliveries", "max_crashes", "keep_ms", "history_rows_max"),
     *("ttl_ms", "ttl_min_ms", "ttl_max_ms", "ttl_dead"),
+    *("live_consumers", "strict", "max_consumers"),
 )
 TARGETS = ("dead_to", "expired_to")
 

@@ -248,6 +248,9 @@ def _refusal(
         return errors.NoConsumer(queue)
     if word == "GONE":
         return errors.ConsumerGone(consumer, queue=queue)
+    if word == "REFUSED":
+        said = f"consumer '{consumer}' is refused by queue '{queue}': {said}"
+        return errors.ConsumerRefused(said, consumer=consumer, queue=queue)
     if word == "CONFLICT":
         return errors.ConfigError(*said.split(" ", 1))
     if word == "SCHEMA":

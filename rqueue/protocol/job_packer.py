@@ -17,7 +17,14 @@ from rqueue.model.terms import NORMAL_TERMS
 from rqueue.model.times import parse_duration
 from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import PLAIN, POLICIES, ExcludedPolicies, Kind, UnknownPolicy
+from rqueue.protocol.policies import (
+    PLAIN,
+    POLICIES,
+    ExcludedPolicies,
+    Kind,
+    UnknownPolicy,
+    exclusive,
+)
 from rqueue.protocol.policies import ttl as ttl_policy
 from rqueue.settings import Settings
 from rqueue.tasks.bound_task import BoundTask
@@ -49,10 +56,11 @@ LIMITS = {
     "keep_ms": (1_000, 31_536_000_000),
     "history_rows_max": (0, 1_000_000_000),
     **{name: (least, most) for name, least, most in ttl_policy.POLICY.options},
+    **{name: (least, most) for name, least, most in exclusive.POLICY.options},
 }
 """What a queue's own options may be; the script knows the same."""
 
-NO_LIMIT = ("max_deliveries", "max_crashes")
+NO_LIMIT = ("max_deliveries", "max_crashes", "live_consumers", "max_consumers")
 """Those of them in which 0 is no limit."""
 
 Expired = Literal["end", "dead"]
@@ -278,6 +286,9 @@ def configuration(
     kind: str | None = None,
     dead_to: str | None = None,
     expired_to: str | None = None,
+    live_consumers: int | None = None,
+    strict: bool | None = None,
+    max_consumers: int | None = None,
 ) -> Mapping[str, int | str]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
@@ -301,6 +312,12 @@ def configuration(
         if expired not in ("end", "dead"):
             raise ConfigError("expired", f"{shown(expired)} is neither 'end' nor 'dead'")
         options["ttl_dead"] = int(expired == "dead")
+    if strict is not None:
+        expect("strict", strict, bool, "True or False")
+        options["strict"] = int(strict)
+    for name, limit in (("live_consumers", live_consumers), ("max_consumers", max_consumers)):
+        if limit is not None:
+            options[name] = limit
     for name, value in options.items():
         least, most = LIMITS[name]
         if type(value) is int and least <= value <= most:

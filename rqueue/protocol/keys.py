@@ -181,6 +181,16 @@ class QueueKeys:
         return f"{self.base}written:{run}:{epoch}:{partition}"
 
     @property
+    def live(self) -> str:
+        """set: consumers that take jobs where others stand by."""
+        return self.base + "live"
+
+    @property
+    def standbys(self) -> str:
+        """zset: consumers that stand by, who takes over first before the others."""
+        return self.base + "standbys"
+
+    @property
     def outgoing(self) -> str:
         """zset: jobs on their way to other queues (turn, target and id, one a line), by the time
         before which nobody else sends them."""

@@ -120,6 +120,7 @@ MAKERS: dict[str, Maker] = {
         99,
     ),
     "link": lambda w, d: commands.link(KEYS, "other", d(st.sampled_from([["dead"], []]))),
+    "repair_outbox": lambda w, d: commands.repair_outbox(KEYS, [d(outgoing).decode(), "x"]),
     "outgoing_done": lambda w, d: commands.outgoing_done(KEYS, [d(outgoing), b"x"]),
     "outgoing_take": lambda w, d: commands.outgoing_take(KEYS, d(st.sampled_from([1, 100]))),
     "check_rights": lambda w, d: commands.check_rights(KEYS),
@@ -139,7 +140,14 @@ MAKERS: dict[str, Maker] = {
         KEYS,
         d(
             st.sampled_from(
-                [{"keep_ms": 2000}, {"max_deliveries": 3}, {"priorities": 10}, {"ttl_ms": 500}]
+                [
+                    {"keep_ms": 2000},
+                    {"live_consumers": 1},
+                    {"dead_to": "other"},
+                    {"max_deliveries": 3},
+                    {"priorities": 10},
+                    {"ttl_ms": 500},
+                ]
             )
         ),
     ),

@@ -246,6 +246,7 @@ SAMPLES: dict[str, list[Sample]] = {
             {"jobs": -1, "bytes": 0, "groups": 0},
         ),
     ],
+    "repair_outbox": [Sample(commands.repair_outbox(K, ["m1"]), rest=[b"m1"])],
     "link": [
         Sample(commands.link(K, "source", ["dead", "expired"]), {"what": "dead,expired"}),
         Sample(commands.link(K, "source", ()), {"what": ""}),

@@ -17,6 +17,7 @@ from rqueue.protocol.commands import (
     group_notes,
     history,
     job_notes,
+    outgoing,
     places,
     queue_keys,
     server,
@@ -71,6 +72,11 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.zadd(keys.notified, {"c1": 8500})
     client.sadd(keys.not_interested, "c3", odd)
     client.sadd(keys.browsers, "c4")
+    client.sadd(keys.live, "c1", odd)
+    client.zadd(keys.standbys, {"c5": 1, odd: 2})
+    client.hset(keys.meta, "live_consumers", 2)
+    client.zadd(keys.outgoing, {"m8": 0, odd: 7000})
+    client.hset(keys.outgoing_jobs, "m8", "?")
     client.hset(keys.write("r"), mapping={"rows": 5, "jobs": 4})
     client.set(keys.written("r", 1, 2), b"abcdefgh")
 
@@ -187,10 +193,21 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
             Sample(places.job_value(keys, ""), None),
         ],
         "last_due": [Sample(places.last_due(keys), 8000), Sample(places.last_due(empty), None)],
+        "succession": [
+            Sample(
+                consumer_rows.succession(keys),
+                consumer_rows.Succession({"c1", ODD}, ["c5", ODD], 2),
+            ),
+            Sample(consumer_rows.succession(empty), consumer_rows.Succession(set(), [], 0)),
+        ],
+        "outbox": [
+            Sample(outgoing.outbox(keys), outgoing.Outbox({"m8": 0.0, ODD: 7000.0}, ["m8"])),
+            Sample(outgoing.outbox(empty), outgoing.Outbox({}, [])),
+        ],
         "leases": [
             Sample(
                 consumer_rows.leases(keys),
-                consumer_rows.Leases(5000, {"c1": 9000.0, ODD: 9500.5}, "c1"),
+                consumer_rows.Leases(5000, {"c1": 9000.0, ODD: 9500.5}, "c1", ["c5", ODD]),
             ),
         ],
         "consumer_row": [

@@ -38,5 +38,6 @@ local function consumer_remove(base, queue, consumer)
   redis.call('SREM', base .. 'browsers', consumer)
   redis.call('DEL', base .. 'consumer:' .. consumer, base .. 'wake:' .. consumer, base .. 'running:' .. consumer)
   if redis.call('EXISTS', base .. 'browsers') == 0 then redis.call('HDEL', base .. 'meta', 'browsing') end
+  --- @each gone(base, queue, consumer)
   if state ~= 'not_interested' then notify_next(base, queue) end
 end

@@ -54,6 +54,14 @@ end
 
 local function pull_take(base, queue, consumer, taken)
   local held_key = base .. 'held:' .. consumer.name
+  --- @if standby
+  local standby
+  --- @each standby = standby(base, consumer.name)
+  if standby then
+    consumer_state_set(base, queue, consumer, 'not_interested')
+    return {}, -1, ''
+  end
+  --- @end
   local held = consumer.held or redis.call('LLEN', held_key)
   local free = consumer.want - held
   if held == 0 then consumer.held_bytes = 0 end

@@ -8,7 +8,8 @@ local KEY_TYPES = {
 
 --- Of keys that only queues of some kind have.
 local KEY_TYPES_OF_POLICIES = { expiring = 'zset', groups = 'hash', heads = 'zset', blocked = 'zset',
-  outgoing = 'zset', ['outgoing:jobs'] = 'hash', sources = 'hash' }
+  outgoing = 'zset', ['outgoing:jobs'] = 'hash', sources = 'hash', live = 'set',
+  standbys = 'zset' }
 
 --- Of keys that are followed by a name.
 local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list',

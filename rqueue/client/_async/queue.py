@@ -258,6 +258,9 @@ class AsyncQueue(AsyncQueueSteering):
         kind: str | None = None,
         dead_to: str | None = None,
         expired_to: str | None = None,
+        live_consumers: int | None = None,
+        strict: bool | None = None,
+        max_consumers: int | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers.
 
@@ -273,7 +276,10 @@ class AsyncQueue(AsyncQueueSteering):
         which there is "groups": one job in flight for each group (Q-65); a policy is given up only
         while the queue has no jobs. dead_to, expired_to: another queue, which has to be there, to
         which dead letters or expired jobs go from now on (Q-66, A-22, A-23); "" takes that back.
-        Raises ConfigError.
+        live_consumers: so many take jobs, the others stand by and take over in the order of their
+        priorities and registrations (Q-68, A-28). strict: one consumer, a second one is refused
+        (Q-18). max_consumers: how many the queue takes (A-36). 0 and False are no limit. Raises
+        ConfigError.
         """
         options = configuration(
             priorities,
@@ -288,6 +294,9 @@ class AsyncQueue(AsyncQueueSteering):
             kind,
             dead_to,
             expired_to,
+            live_consumers,
+            strict,
+            max_consumers,
         )
         if options.keys() & {"dead_to", "expired_to"}:
             await configure_with_targets(self, options)

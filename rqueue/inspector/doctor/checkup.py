@@ -32,6 +32,7 @@ from rqueue.inspector.doctor.job_checks import (
     member_of,
     places_of_group,
 )
+from rqueue.inspector.doctor.kind_checks import diagnose_outbox, diagnose_succession
 from rqueue.inspector.doctor.note_checks import (
     MARK_SIGNS,
     diagnose_guard,
@@ -127,6 +128,8 @@ class Checkup:
             partial(diagnose_leftovers, self.walk),
         )
         yield from self._thrice(suspect_expiring(self.walk), partial(diagnose_expiring, self.walk))
+        yield from self._thrice([""], partial(diagnose_succession, self.walk))
+        yield from self._thrice([""], partial(diagnose_outbox, self.walk))
         yield from self._thrice(["guard"], partial(diagnose_guard, self.walk))
         yield from sample_records(self.walk)
 

@@ -21,6 +21,7 @@ from rqueue.inspector.doctor.service_checks import check_service
 from rqueue.inspector.queues import require_queue
 from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.protocol import commands
+from rqueue.protocol.commands.admin import SLICE
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.key_scan import queue_names
 from rqueue.transport.redis_client import execute
@@ -124,6 +125,9 @@ class Doctor:
             run(commands.repair_meta(keys, action.levels, action.marked, action.highest))
         elif action.verb == "group":
             run(commands.repair_group(keys, action.which, action.marked))
+        elif action.verb == "outbox":
+            for start in range(0, len(action.ids), SLICE):
+                run(commands.repair_outbox(keys, action.ids[start : start + SLICE]))
         elif action.verb == "leftovers":
             run(commands.repair_leftovers(keys, action.which, action.ids))
         else:

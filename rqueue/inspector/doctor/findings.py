@@ -28,7 +28,9 @@ INVARIANTS = {
 class Action:
     """The repair of a finding; see `rqueue.inspector.repairs`."""
 
-    verb: Literal["job", "order", "consumer", "meta", "leftovers", "look", "type", "group"]
+    verb: Literal[
+        "job", "order", "consumer", "meta", "leftovers", "look", "type", "group", "outbox"
+    ]
     ids: tuple[str, ...] = ()
     member: bytes = b""
     others: tuple[str, ...] = ()

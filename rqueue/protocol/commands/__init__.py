@@ -66,6 +66,7 @@ from rqueue.protocol.commands.repair import (
     repair_job,
     repair_leftovers,
     repair_meta,
+    repair_outbox,
 )
 from rqueue.protocol.commands.settle import Pulled, Retried, Window, pull, settle
 
@@ -117,6 +118,7 @@ __all__ = [
     "repair_job",
     "repair_leftovers",
     "repair_meta",
+    "repair_outbox",
     "repair_type",
     "requeue",
     "resign",

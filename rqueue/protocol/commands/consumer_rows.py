@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rqueue.protocol.call import CommandCall
+from rqueue.protocol.call import Arg, CommandCall
 from rqueue.protocol.commands.clock import clock_commands, clock_in
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.replies import names, pairs, raw_text, scores
@@ -13,11 +13,12 @@ from rqueue.protocol.replies import names, pairs, raw_text, scores
 
 class Leases(NamedTuple):
     """All registered consumers by the ends of their leases in ms, soonest first; the one that
-    watches the schedule ("": none)."""
+    watches the schedule ("": none); those that stand by, in the order in which they take over."""
 
     now: int
     ends: dict[str, float]
     timer: str
+    standbys: list[str]
 
 
 class ConsumerRow(NamedTuple):
@@ -47,8 +48,8 @@ def fields_in(reply: Any) -> dict[str, str]:
 
 
 def _read_leases(replies: Sequence[Any]) -> Leases:
-    ends, timer, *clock = replies
-    return Leases(clock_in(*clock).now, scores(ends), raw_text(timer))
+    ends, timer, standbys, *clock = replies
+    return Leases(clock_in(*clock).now, scores(ends), raw_text(timer), names(standbys))
 
 
 def _read_row(replies: Sequence[Any]) -> ConsumerRow:
@@ -72,6 +73,7 @@ def leases(keys: QueueKeys) -> CommandCall[Leases]:
         [
             ("ZRANGE", keys.consumers, 0, -1, "WITHSCORES"),
             ("HGET", keys.meta, "timer"),
+            ("ZRANGE", keys.standbys, 0, -1),
             *clock_commands(keys),
         ],
         _read_leases,
@@ -104,3 +106,27 @@ def consumer_row(keys: QueueKeys, name: str) -> CommandCall[ConsumerRow]:
 def held_ids(keys: QueueKeys, name: str) -> CommandCall[list[str]]:
     """The ids of the jobs that a consumer holds, in the order in which it acquired them."""
     return CommandCall(keys.meta, [("LRANGE", keys.held(name), 0, -1)], _read_names)
+
+
+class Succession(NamedTuple):
+    """live: consumers that take jobs; standbys: those that stand by; most: how many may be live, 0
+    = all."""
+
+    live: set[str]
+    standbys: list[str]
+    most: int
+
+
+def _read_succession(replies: Sequence[Any]) -> Succession:
+    live, standbys, most = replies
+    return Succession(set(names(live)), names(standbys), int(most or 0))
+
+
+def succession(keys: QueueKeys) -> CommandCall[Succession]:
+    """Who is live, and who stands by."""
+    commands: list[tuple[Arg, ...]] = [
+        ("SMEMBERS", keys.live),
+        ("ZRANGE", keys.standbys, 0, -1),
+        ("HGET", keys.meta, "live_consumers"),
+    ]
+    return CommandCall(keys.meta, commands, _read_succession)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from orjson import JSONDecodeError, loads
 
-from rqueue.protocol.call import CommandCall, ScriptCall, text
+from rqueue.protocol.call import Arg, CommandCall, ScriptCall
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.replies import raw_text, scores
+from rqueue.protocol.replies import names, scores
 
 LIMIT = 100
 """Jobs that one call takes."""
@@ -96,33 +96,21 @@ class Alternates(NamedTuple):
         return found
 
 
-def _read_alternates(replies: Sequence[Any]) -> Alternates:
-    dead_to, expired_to, stamp = (text(field or b"") for field in replies[0])
-    return Alternates(dead_to, expired_to, bool(stamp))
-
-
-def alternates(keys: QueueKeys) -> CommandCall[Alternates]:
-    """Where a queue sends what it does not keep."""
-    return CommandCall(
-        keys.meta, [("HMGET", keys.meta, "dead_to", "expired_to", "v")], _read_alternates
-    )
-
-
 class Outbox(NamedTuple):
-    """Members of the outbox by the time before which nobody else sends them, and those that have a
-    job; of the first thousand."""
+    """Members of the outbox, of the first thousand, by the time before which nobody else sends
+    them; all that have a job."""
 
     due: dict[str, float]
     jobs: list[str]
 
 
 def _read_outbox(replies: Sequence[Any]) -> Outbox:
-    return Outbox(dict(scores(replies[0])), [raw_text(name) for name in replies[1]])
+    return Outbox(scores(replies[0]), names(replies[1]))
 
 
 def outbox(keys: QueueKeys) -> CommandCall[Outbox]:
     """What is in the outbox."""
-    commands = [
+    commands: list[tuple[Arg, ...]] = [
         ("ZRANGE", keys.outgoing, 0, 999, "WITHSCORES"),
         ("HKEYS", keys.outgoing_jobs),
     ]

@@ -189,3 +189,11 @@ def repair_group(
 def repair_leftovers(keys: QueueKeys, which: str, ids: Sequence[str]) -> ScriptCall[int]:
     """Drop what is noted of jobs that it is no longer true of; answers how many."""
     return ScriptCall("repair_leftovers", keys.meta, [which, *map(raw_bytes, ids)], _read_count)
+
+
+def repair_outbox(keys: QueueKeys, members: Sequence[str]) -> ScriptCall[int]:
+    """Set the outbox right: what is named in it has a job, and each job is named. Answers how much
+    was changed."""
+    return ScriptCall(
+        "repair_outbox", keys.meta, [raw_bytes(name) for name in members], _read_count
+    )

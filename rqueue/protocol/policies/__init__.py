@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from rqueue.protocol.policies import alternate, groups, levels, outbox, ttl
+from rqueue.protocol.policies import alternate, exclusive, groups, levels, outbox, ttl
 from rqueue.protocol.policies.policy import Policy
 
 __all__ = ["PLAIN", "POLICIES", "SCHEMA", "ExcludedPolicies", "Kind", "Policy", "UnknownPolicy"]
@@ -21,7 +21,14 @@ SCHEMA = "1"
 
 POLICIES: dict[str, Policy] = {
     policy.name: policy
-    for policy in (ttl.POLICY, groups.POLICY, levels.POLICY, outbox.POLICY, alternate.POLICY)
+    for policy in (
+        ttl.POLICY,
+        exclusive.POLICY,
+        groups.POLICY,
+        levels.POLICY,
+        outbox.POLICY,
+        alternate.POLICY,
+    )
 }
 """All policies, in the order in which their hooks are asked."""
 

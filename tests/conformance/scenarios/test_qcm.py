@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import groupby
 
 import pytest
 
+from rqueue.client._sync.queue import Call
 from rqueue.errors import NoConsumer
 from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids, one_kind
@@ -207,3 +209,23 @@ def test_QCM_17_an_immediate_job_is_delivered_once_or_refused(
             refused += 1
     assert runner.begun(len(accepted)) == accepted
     assert q.queue.counts().ready == 0
+
+
+@one_kind
+def test_QCM_20_one_process_serves_its_queues_in_turn(
+    q: QueueFixture, make_pool: Callable[..., Pool]
+) -> None:
+    """Q-47, Q-33: while all three have jobs, it begins few of one before it turns to the next."""
+    names = [q.queue.name + end for end in ("", "-b", "-c")]
+    for name in names:
+        q.queue.at(name).enqueue_many([Call("note", [q.queue.name, name])] * 100)
+    pool = make_pool(queues=names, async_slots=0, prefetch=10)
+    eventually(lambda: q.queue.redis.llen(q.queue.name) == 300)
+    assert pool.drained() == 0
+    order = [name.decode() for name in q.queue.redis.lrange(q.queue.name, 0, -1)]
+    both_wait = order[: min(300 - order[::-1].index(name) for name in names)]
+    runs = [len(list(run)) for _, run in groupby(both_wait)]
+    assert max(runs) <= 40, runs
+    for name in names:
+        assert order.index(name) < 40
+        q.queue.redis.delete(name)

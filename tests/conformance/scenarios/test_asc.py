@@ -122,7 +122,7 @@ def test_ASC_08_a_scheduled_job_outlives_the_server(
 
 
 def test_ASC_09_jobs_come_when_each_is_due(q: QueueFixture) -> None:
-    """A-06."""
+    """a) A-06."""
     put_at(q, [(f"m{i}", 10 + i) for i in range(5)])
     consumer = q.join()
     pass_minutes(q, 10 - 0.5)
@@ -130,6 +130,21 @@ def test_ASC_09_jobs_come_when_each_is_due(q: QueueFixture) -> None:
         assert consumer.pull() == []
         pass_minutes(q, 1)
         assert ids(consumer.pull()) == [f"m{i}"]
+
+
+def test_ASC_09_jobs_come_when_each_is_due_after_a_restart(
+    private_server: EmbeddedRedis, make_q: MakeQueue
+) -> None:
+    """b) A-06, A-08: in real time."""
+    q = make_q(private_server)
+    for number in range(5):
+        q.put(str(number), delay_ms=400 + 50 * number)
+    private_server.kill()
+    private_server.start()
+    taken = take(q.join(), 5)
+    assert [job.id for job, _ in taken] == list("01234")
+    assert [job.id for job, now in taken if now < job.due_ms] == []
+    q.close()
 
 
 def test_ASC_11_scheduled_and_ordinary_jobs_mix(q: QueueFixture) -> None:
@@ -214,12 +229,27 @@ def test_ASC_18_one_scheduled_job_is_made_ready_by_its_id(q: QueueFixture) -> No
 
 
 def test_ASC_20_a_scheduled_job_is_cancelled(q: QueueFixture) -> None:
-    """A-11."""
+    """a) A-11."""
     q.put("A", "B", delay_ms=MINUTE)
     assert q.queue.cancel("A")
     assert q.queue.counts().scheduled == 1
     pass_minutes(q, 2)
     assert ids(q.join().pull()) == ["B"]
+
+
+def test_ASC_20_a_cancelled_job_stays_away_after_a_restart(
+    private_server: EmbeddedRedis, make_q: MakeQueue
+) -> None:
+    """b) A-11, A-08."""
+    q = make_q(private_server)
+    q.put("A", "B", delay_ms=MINUTE)
+    assert q.queue.cancel("A")
+    private_server.kill()
+    private_server.start()
+    assert q.queue.counts().scheduled == 1
+    pass_minutes(q, 2)
+    assert ids(q.join().pull()) == ["B"]
+    q.close()
 
 
 def test_ASC_21_scheduled_jobs_are_counted_and_listed(q: QueueFixture) -> None:

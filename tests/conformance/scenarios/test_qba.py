@@ -5,7 +5,7 @@ import pytest
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import InvalidName
 from rqueue.protocol.commands import Put
-from rqueue.testing import move_time
+from rqueue.testing import housekeeping, move_time
 from tests.support.queue_fixture import QueueFixture, ids, one_kind
 
 
@@ -119,3 +119,17 @@ def test_QBA_19_a_queue_without_limits_takes_everything(q: QueueFixture) -> None
     """Q-67: no overflow policy, no limit."""
     q.put("1", "2", "3", padding=100)
     assert q.queue.counts().ready == 3
+
+
+def test_QBA_28_expired_jobs_go_to_the_alternate_queue(q: QueueFixture) -> None:
+    """Q-62, Q-66: which has a least time to live of its own."""
+    other = QueueFixture(q.queue.at(f"{q.queue.name}-expired"))
+    other.queue.configure(ttl_min=3600)
+    q.queue.configure(expired_to=other.queue.name)
+    q.put("A", ttl=0.001)
+    assert q.queue.counts().ready == 1
+    move_time(q.queue, 2)
+    housekeeping(q.queue)
+    assert (q.queue.counts().ready, other.queue.counts().ready) == (0, 1)
+    assert other.listed() == ["A"]
+    other.close()

@@ -10,6 +10,7 @@
 --- REPLY: {now, cursor, id, value, ...}; no job, and the cursor of the call: the tail, for now; the cursor may end in
 ---   "#<number>": so many of the jobs, the last ones, wait behind others of their groups
 --- ERRORS: BADARGS | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "order/levels"
 --- @include "order/search"

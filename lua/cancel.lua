@@ -6,6 +6,7 @@
 ---     (C-25)
 --- REPLY: {now, what it was: ready, blocked, scheduled, held; or why not: holds, dead, ended, unknown}
 --- ERRORS: DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "job/value"

@@ -6,9 +6,10 @@
 ---   registered
 --- REPLY: {now, head, due ms at its own member or "", due ms at `member` or "", dead (1 or 0), has a cause (1 or 0),
 ---   has a record (1 or 0), {list, how often, ...}, {consumer, how often, ...}}; of a job with a group the lists are
----   also heads, group:<group>, and turn where its group's turn is with it
+---   also heads, group:<group>, and turn where its group's turn is with it; of one with labels class:<n>
 ---   head: as of check_page, with "h" before it where it is a header, "!" where it is a mark, "?" else
 --- ERRORS: SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "order/search"
 --- @include "schedule/member"
@@ -66,9 +67,11 @@ end
 --- @if heads
 local heads
 --- @each heads = heads(base)
-if member ~= '' and member ~= own and redis.call('ZSCORE', heads, member) then
-  lists[#lists + 1] = 'heads'
-  lists[#lists + 1] = 1
+for _, key in ipairs(heads) do
+  if member ~= '' and member ~= own and redis.call('ZSCORE', key, member) then
+    lists[#lists + 1] = string.sub(key, #base + 1)
+    lists[#lists + 1] = 1
+  end
 end
 --- @end
 --- @if found

@@ -6,6 +6,7 @@
 ---   kind, which may lack a policy only while the queue has no jobs
 --- REPLY: {now}
 --- ERRORS: BADARGS | CONFLICT: <option> and why it cannot be | DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "queue/join"
@@ -99,5 +100,8 @@ end
 --- @end
 --- @each configured(base, queue)
 schema_stamp(meta)
-if stamp ~= STAMP then redis.call('HSET', meta, 'v', stamp) end
+if stamp ~= STAMP then
+  --- @each restamp(base)
+  redis.call('HSET', meta, 'v', stamp)
+end
 return { queue.now }

@@ -6,6 +6,7 @@
 ---   {interested, notified, not_interested, browsers}, awaited, oldest enqueue ms or 0, next due ms or 0, parked, jobs in the outbox}
 ---   the first number after the levels is without the cancelled ones: meta's field `marked` says how many those are
 --- ERRORS: SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "order/levels"
 --- @include "queue/constants"
@@ -24,10 +25,12 @@ local heads
 --- @each heads = heads(base)
 if waiting == '1' then
   --- @include "schedule/member"
-  local first = redis.call('ZRANGE', heads, '0', '0')[1]
-  local value = first and redis.call('HGET', base .. 'jobs', string.sub(first, MEMBER_PREFIX + 1))
-  local enqueued = value and tonumber(string.match(value, '^%d+,(-?%d+)'))
-  if enqueued then oldest = enqueued + EPOCH end
+  for _, key in ipairs(heads) do
+    local first = redis.call('ZRANGE', key, '0', '0')[1]
+    local value = first and redis.call('HGET', base .. 'jobs', string.sub(first, MEMBER_PREFIX + 1))
+    local enqueued = value and tonumber(string.match(value, '^%d+,(-?%d+)'))
+    if enqueued and (oldest == 0 or enqueued + EPOCH < oldest) then oldest = enqueued + EPOCH end
+  end
 end
 --- @end
 for _, level in ipairs(levels_list(queue.levels)) do
@@ -50,7 +53,7 @@ for _, level in ipairs(levels_list(queue.levels)) do
     end
   end
   --- @if heads
-  total = total + score_count(heads, tonumber(level))
+  for _, key in ipairs(heads) do total = total + score_count(key, tonumber(level)) end
   --- @end
   per_level[#per_level + 1] = tonumber(level)
   per_level[#per_level + 1] = total

@@ -3,12 +3,13 @@
 --- ARGV: how, runs, jobs...
 ---   how: "0" | "1" = deliver the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
 ---     step so that it may come twice, see include/writes.lua
----   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>],<count>;..." for consecutive jobs; when: "" now,
+---   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>][|c<labels>],<count>;..." for consecutive jobs; when: "" now,
 ---   "+<ms>" from now, "@<ms>" at; with a ttl or a group, a queue that has no such policy yet takes
 ---   it on
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
 --- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was delivered to or ""}
 --- ERRORS: BADARGS | DAMAGED | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
+--- @hooks audience
 --- @include "queue/clock"
 --- @include "queue/schema"
 --- @include "queue/constants"
@@ -33,6 +34,10 @@ local fault, joins = schema_fault(row[1]), false
 if fault then
   --- @include "queue/join"
   joins = string.find(runs, '[~|]') and join_may(row[1])
+  --- @if able
+  -- a client that takes the queue for one with selectors says labels of all jobs: that makes it none
+  joins = joins and string.find(runs, '|[^c]')
+  --- @end
   if not joins then return fault end
 end
 local now = clock(row[2])
@@ -86,6 +91,12 @@ if accepted == 0 then
   return { now, 0, refused, '' }
 end
 
+--- @if able
+if total == 1 and plan and waiters[1] then
+  waiters = nil
+  --- @each waiters = able(base, plan[1])
+end
+--- @end
 -- Direct delivery: nothing waits before the job, and a waiting consumer has credit for it.
 local taker, give
 local busy = false

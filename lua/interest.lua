@@ -3,6 +3,7 @@
 --- ARGV: consumer, term, jobs, bytes
 --- REPLY: {now, state}; where work waits the state is notified: pull
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "consumer/open"
 --- @include "consumer/window"
@@ -29,6 +30,7 @@ end
 
 failure = sound_fault(base, queue.levels, { consumer })
 if failure then return failure end
+--- @each audience(base, consumer)
 window_grant(base, me, jobs, bytes)
 window_account(base, me, false)
 if me.browses then

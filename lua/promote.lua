@@ -7,6 +7,7 @@
 ---   before; ids: at most 250; none = what is due, up to 256 in one call
 --- REPLY: {now, how many became ready}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "schedule/promote"

@@ -9,6 +9,7 @@
 ---   timer: ms until the next due job where this consumer watches it, or -1
 ---   behind: the id that this consumer held last before this call, "" where it held none (X-25)
 --- ERRORS: BADARGS | GONE | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "consumer/open"
 --- @include "consumer/window"

@@ -4,6 +4,7 @@
 ---   scheduled: "1" = the scheduled ones too; limit: jobs in this call, at most 500
 --- REPLY: {now, how many ended, 1 if there may be more}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "order/levels"

@@ -5,6 +5,7 @@
 ---   ids: at most 250
 --- REPLY: {now, how many ended, {ids that live elsewhere by now}}; ids of jobs that have ended or died are passed over
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "held/remove"

@@ -7,6 +7,7 @@
 --- REPLY: {now, jobs that it still holds, {id, task, cause JSON, ... of jobs that are dead now, for their crashes}}: 0 =
 ---   it is gone; call again, with all the same, while some is left
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "consumer/remove"

@@ -2,11 +2,12 @@
 --- was lost, it changes nothing and answers the same term.
 --- KEYS: meta, guard
 --- ARGV: consumer, mode, priority, jobs, bytes, lease, slots, worker, limits, token
----   mode: acquire | browse; jobs, bytes: its window; lease: ms; slots: jobs it can run at once
+---   mode: acquire | browse, in a queue with selectors followed by one (`rqueue.model.selector`); jobs, bytes: its window; lease: ms; slots: jobs it can run at once
 ---   limits: what its tasks allow: JSON, {task: [attempts, crashes]}, 0 where a task says nothing, "*" for all; "" =
 ---   none; token: of whoever registers, "" = none
 --- REPLY: {now, term, state}; state notified: work waits, pull
 --- ERRORS: BADARGS | DAMAGED | EXISTS | SCHEMA; and one of a policy: the queue takes no further consumer
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "consumer/lists"
@@ -26,6 +27,19 @@ local token = ARGV[10]
 
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
+--- @if select
+--- @include "queue/join"
+--- @stamp
+local selector
+mode, selector = string.match(mode, '^(%l+) ?(.*)$')
+if failure and (selector or '') ~= '' then
+  local row = queue_row(base)
+  if join_may(row[1]) then
+    row[1] = STAMP
+    queue, failure = queue_open(base, row)
+  end
+end
+--- @end
 if not queue then return failure end
 jobs, bytes, lease, priority = tonumber(jobs), tonumber(bytes), tonumber(lease), tonumber(priority)
 if not (jobs and bytes and lease and priority and tonumber(slots) and worker and token) or lease <= 0
@@ -58,6 +72,7 @@ end
 --- @each failure = admits(base, mode)
 if failure then return failure end
 failure = sound_fault(base, queue.levels, { consumer })
+--- @each failure = select(base, selector)
 if failure then return failure end
 
 -- first write: frees (README)
@@ -77,6 +92,8 @@ if token ~= '' then redis.call('HSET', base .. 'consumer:' .. consumer, 'token',
 local standby
 --- @each standby = joined(base, consumer, mode, priority)
 --- @end
+--- @each listens(base, consumer, selector)
+--- @each audience(base, consumer)
 local state
 if mode == 'browse' then
   state = jobs > 0 and 'browsers' or 'not_interested'

@@ -8,6 +8,7 @@
 ---   1 if more such are left: call again at once, {id, task, cause JSON, ... of jobs that are dead now, for their
 ---   crashes}}, and how many jobs are in the outbox, where they are to be sent now
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "consumer/maintenance"

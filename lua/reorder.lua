@@ -9,6 +9,7 @@
 ---   ready to go to the front, held, blocked <id of the job that has the turn of its group>, dead, ended, unknown, damaged,
 ---   other = it has another envelope by now
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "queue/count"

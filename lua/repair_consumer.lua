@@ -4,6 +4,7 @@
 --- ARGV: consumer
 --- REPLY: {now, the list it is in, or "" when it is gone, jobs of an unregistered one that are left: call again}
 --- ERRORS: DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "consumer/remove"
@@ -51,6 +52,11 @@ else
 end
 for _, list in ipairs({ 'interested', 'notified' }) do
   if list ~= to then redis.call('ZREM', base .. list, consumer) end
+  --- @if waits
+  if list == 'interested' then
+    --- @each waits(base, consumer, list == to and interested)
+  end
+  --- @end
 end
 for _, list in ipairs({ 'not_interested', 'browsers' }) do
   if list ~= to then redis.call('SREM', base .. list, consumer) end

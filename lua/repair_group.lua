@@ -6,6 +6,7 @@
 ---   was, blocked: the number of blocked jobs becomes `blocked` if it still is `was`; both "" = leave it
 --- REPLY: {now, how much was changed}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "held/scan"

@@ -8,6 +8,7 @@
 ---   member: a member of `scheduled` that speaks of this job, or ""; others: consumers that are not registered
 --- REPLY: {now, where it is: dead, held, ready, blocked, scheduled, gone, taken}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "job/value"
@@ -110,7 +111,7 @@ end
 if member ~= '' and member ~= own then
   local heads
   --- @each heads = heads(base)
-  redis.call('ZREM', heads, member)
+  for _, key in ipairs(heads) do redis.call('ZREM', key, member) end
 end
 --- @end
 if not job then

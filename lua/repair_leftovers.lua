@@ -6,6 +6,7 @@
 ---   waiting (what policies note of jobs that wait: as it should be); ids: at most 250
 --- REPLY: {now, how many were changed}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "job/value"

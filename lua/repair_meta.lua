@@ -6,6 +6,7 @@
 ---   highest: a position that some job has, or 0; levels: numbers of levels that have a list
 --- REPLY: {now, {names of the fields that were changed}}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "order/levels"

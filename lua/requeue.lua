@@ -5,6 +5,7 @@
 ---   ids: at most 250
 --- REPLY: {now, how many were requeued}; ids that are not dead are passed over
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "job/value"

@@ -3,6 +3,7 @@
 --- ARGV: none
 --- REPLY: {now, 1 if it was paused before, else 0}
 --- ERRORS: DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "order/waiting"

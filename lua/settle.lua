@@ -11,6 +11,7 @@
 ---   timer: ms until the next due job where this consumer is to watch it, else -1
 ---   behind: the id that this consumer held last before the new ones, "" where there is none (X-25)
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
+--- @hooks audience
 --- @include "queue/row"
 --- @include "consumer/row"
 --- @hooks overdue
@@ -64,7 +65,7 @@ else
   if failure then return failure end
   queue.turns = records_due(queue)
   local looks = said.fates or queue.turns or not queue.quiet
-  --- @if meets
+  --- @if done
   looks = true
   --- @end
   if looks then

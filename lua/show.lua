@@ -5,6 +5,7 @@
 ---   parked (no capable worker); state: ready, blocked, scheduled,
 ---   held, dead, ended, unknown; place: jobs before it in its level, or -1 where that has no meaning
 --- ERRORS: SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "job/value"
 --- @include "schedule/member"
@@ -38,12 +39,11 @@ end
 local holder = held_scan_holder(base, id)
 if holder then return { queue.now, 'held', value, errors, '', '', holder, -1 } end
 
---- @if heads
+--- @if stands
 --- @include "order/score"
 local heads
---- @each heads = heads(base)
-local score = redis.call('ZSCORE', heads, schedule_member(job, id))
-if score then
+--- @each heads = stands(base, job)
+if heads then
   local before = redis.call('ZRANK', heads, schedule_member(job, id))
   for level = job.level + 1, 9 do before = before - score_count(heads, level) end
   return { queue.now, 'ready', value, errors, '', '', '', before }

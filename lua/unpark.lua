@@ -4,6 +4,7 @@
 ---   cursor: "0", then what the last call returned, until it returns "0"
 --- REPLY: {now, cursor, how many went back}
 --- ERRORS: DAMAGED | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "job/value"

@@ -3,6 +3,7 @@
 --- ARGV: consumer, term
 --- REPLY: {now, jobs that it still holds}: 0 = it is gone
 --- ERRORS: DAMAGED | GONE | SCHEMA
+--- @hooks audience
 --- @include "queue/open"
 --- @include "consumer/open"
 --- @include "queue/sound"

@@ -20,6 +20,7 @@
     ├── ScriptSourceError            the Lua sources are missing or broken (installation)
     ├── EmbeddedRedisError           the embedded server cannot be found, started or kept
     ├── ConfigError                  a setting or option is wrong (also a ValueError)
+    │   └── InvalidSelector          an expression over labels cannot be read
     ├── InvalidName                  an id or a name that cannot be used (also a ValueError)
     ├── LifecycleError               used before it was opened, or after it was closed
     ├── QueueError
@@ -87,6 +88,7 @@ __all__ = [
     "EvictionPolicy",
     "Forged",
     "InvalidName",
+    "InvalidSelector",
     "JobBlocked",
     "JobCancelled",
     "JobExpired",
@@ -271,6 +273,19 @@ class ConfigError(RQueueError, ValueError):
         super().__init__(f"{setting}: {problem}")
         self.setting = setting
         self.problem = problem
+
+
+class InvalidSelector(ConfigError):
+    """A selector cannot be read. `text` is what was written, `column` where it is wrong, from 1."""
+
+    def __init__(self, text: str, column: int, problem: str) -> None:
+        super().__init__("select", f"column {column}: {problem}")
+        shown_text = escaped(text)
+        if shown_text == text and "\n" not in text and column <= 200:
+            self.args = (f"{self.message}\n  {text}\n  {' ' * (column - 1)}^",)
+            self.message = self.args[0]
+        self.text = text
+        self.column = column
 
 
 class InvalidName(RQueueError, ValueError):

@@ -39,6 +39,7 @@ EXAMPLES: list[RQueueError] = [
     errors.NotRegistered("c", queue="q"),
     errors.RegistrationLost("c", queue="q", term=3),
     errors.ConsumerGone("c", queue="q", term=3),
+    errors.InvalidSelector("a >", 4, "a value is expected"),
     errors.StaleTerm("c", queue="q", term=3, current=5),
     errors.CodecError("no"),
     errors.NotEncodable("user.created", "mail", "set is not JSON; pass a list"),

@@ -9,7 +9,7 @@
 --- ORDER: 40
 --- FAST: yes
 --- STRUCTURE: none
---- EXCLUDES: none
+--- EXCLUDES: selectors
 --- @include "consumer/lists"
 --- @include "queue/count"
 

@@ -2,7 +2,7 @@
 --- groups, and those without one, go on. A group's turn is with one job from when it may be taken until it is gone for
 --- good: while it is ready, held, or waits to be tried again. Those behind it stand in the group's list, where no pull
 --- looks.
---- HOOKS: admit, busy, claim, shelf, unblock, ahead, pass, done, heads, behind, places, meets, found,
+--- HOOKS: admit, busy, claim, shelf, unblock, ahead, pass, done, heads, stands, behind, places, meets, found,
 ---   repair
 --- META: blocked
 --- JOB: tags (g: the group, escaped)
@@ -11,7 +11,7 @@
 --- ORDER: 50
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl
+--- EXCLUDES: ttl, selectors
 --- @include "job/value"
 --- @include "order/score"
 --- @include "queue/count"
@@ -206,7 +206,12 @@ end
 
 --- Where ready jobs stand beside the lists.
 local function groups_heads(base)
-  return base .. 'heads'
+  return { base .. 'heads', lists = true }
+end
+
+--- The one of these in which a ready job stands; nil: in none.
+local function groups_stands(base, job)
+  return redis.call('ZSCORE', base .. 'heads', schedule_member(job, job.id)) and base .. 'heads'
 end
 
 local function groups_places(_, found)

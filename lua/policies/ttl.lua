@@ -9,7 +9,7 @@
 --- ORDER: 10
 --- FAST: yes
 --- STRUCTURE: none
---- EXCLUDES: groups
+--- EXCLUDES: groups, selectors
 
 --- The longest time to live, ms: ten years.
 local TTL_MOST = 315360000000

@@ -69,6 +69,11 @@ Exit codes of a pool:
     metavar="N",
     help="Of these consumers, default 0: higher ones get jobs first while they have room.",
 )
+@click.option(
+    "--select",
+    metavar="EXPRESSION",
+    help='Only jobs whose labels match: "gpu and version >= 42"; default: all jobs.',
+)
 @click.option("--max-jobs", type=int, metavar="N", help="Replace a process after N jobs.")
 @click.option(
     "--max-memory",
@@ -158,6 +163,7 @@ def worker(
       rqueue worker app.tasks
       rqueue worker app.tasks mail reports --processes 4 --threads 8
       rqueue worker app.tasks urgent default --strict
+      rqueue worker app.tasks --select "gpu and version >= 42"
       rqueue worker app.tasks --max-jobs 10000 --max-memory 512MB --limit 10m
       rqueue worker --pool-file pool.toml
     """  # noqa: D301

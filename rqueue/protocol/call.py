@@ -14,7 +14,8 @@ class ScriptCall(NamedTuple, Generic[R]):
     """One script, its queue's meta key (all others share its hash tag), its arguments and the
     reader of its reply. The sync and the asyncio client run the same calls.
 
-    needs: policies that the queue takes on with this call, where it does not have them yet.
+    needs: policies that the queue takes on with this call, where it does not have them yet. adapt:
+    the arguments for a queue with these policies, where they depend on those.
     """
 
     script: str
@@ -22,6 +23,12 @@ class ScriptCall(NamedTuple, Generic[R]):
     args: Sequence[Arg]
     read: Callable[[Any], R]
     needs: tuple[str, ...] = ()
+    adapt: Callable[[Sequence[str], Sequence[Arg]], Sequence[Arg]] | None = None
+
+    def args_for(self, policies: Sequence[str]) -> Sequence[Arg]:
+        """The arguments for a queue with these policies. Raises ConfigError where the queue's kind
+        cannot take them."""
+        return self.args if self.adapt is None else self.adapt(policies, self.args)
 
     @property
     def keys(self) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from rqueue.model.envelope import encode_result
 from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.job import GAVE_UP, Delivery
 from rqueue.model.names import check_consumer
+from rqueue.model.selector import selector
 from rqueue.protocol import commands
 from rqueue.protocol.browsing import Browsing, Start, afforded
 from rqueue.protocol.commands.consumers import Registered
@@ -30,6 +31,7 @@ from rqueue.protocol.consumer_state import ConsumerState
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies.selectors import labels_in
 from rqueue.protocol.recall import Recall
 from rqueue.protocol.settled import SettledRows
 from rqueue.protocol.settling import Settling, id_of
@@ -72,6 +74,7 @@ class ConsumerCalls:
         history: bool = True,
         start: Start = "head",
         auto_close: bool = False,
+        select: str = "",
     ) -> None:
         for setting, value, least in (("jobs", jobs, 0), ("bytes", bytes, 0), ("slots", slots, 1)):
             expect_number(setting, value, "a whole number", least=least, whole=True)
@@ -95,6 +98,8 @@ class ConsumerCalls:
         self.mode: Mode = mode
         self.lease_ms = lease_ms
         self.slots = slots
+        self.select = selector(select) if select else None
+        """What it selects; None: all."""
         self.rejoined = 0
         """How often its lease had ended and it joined again."""
         self._rows = (
@@ -192,6 +197,7 @@ class ConsumerCalls:
             priority=self.priority,
             lease_ms=self.lease_ms,
             slots=self.slots,
+            select=None if self.mode == "browse" else self.select,
         )
 
     def _forget(self) -> None:
@@ -342,6 +348,8 @@ class ConsumerCalls:
     def _browsed(self, page: Page) -> list[Delivery]:
         self._state.now = page.now
         jobs = self._view.showed(page)
+        if self.select is not None:
+            jobs = [job for job in jobs if self.select.matches(labels_in(job.body))]
         if self._state.credit is not None:
             sizes = [len(job.value) for job in jobs]
             for size in sizes:

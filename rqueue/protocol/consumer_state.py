@@ -18,6 +18,7 @@ from secrets import token_hex
 from rqueue.errors import LifecycleError, NotRegistered
 from rqueue.model.job import Delivery
 from rqueue.model.job_order import position_of
+from rqueue.model.selector import Selector
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Left, Mode, Registered
 from rqueue.protocol.commands.settle import Pulled, Window
@@ -96,6 +97,7 @@ class ConsumerState(CreditWindow):
         slots: int,
         mode: Mode = "acquire",
         limits: Mapping[str, tuple[int, int]] | None = None,
+        select: Selector | None = None,
     ) -> commands.ScriptCall[Registered]:
         """Join the queue under `name`, which nobody had before. The call may be repeated."""
         if self.term:
@@ -112,6 +114,7 @@ class ConsumerState(CreditWindow):
             worker=self.worker,
             limits=limits,
             token=self._token,
+            select=select,
         )
 
     def registered(self, reply: Registered) -> bool:

@@ -240,6 +240,17 @@ if _provider := getattr(rx, "ExternalAuthProviderError", None):
     _WORDS[_provider] = "WRONGPASS"
 
 
+_FEW_LABELS = (
+    "a set of labels is a class of jobs, of which 64 may wait in a queue: labels are for what has"
+    " few values (a region, a version, needs a GPU); ids of users or documents belong into the"
+    " arguments"
+)
+_FEW_SELECTORS = (
+    "consumers that select the same share one expression: write it the same way in all of them,"
+    " and leave ids out of it"
+)
+
+
 def _refusal(
     error: Exception, word: str, said: str, url: str, script: str, queue: str, consumer: str
 ) -> Exception:
@@ -251,6 +262,10 @@ def _refusal(
     if word == "REFUSED":
         said = f"consumer '{consumer}' is refused by queue '{queue}': {said}"
         return errors.ConsumerRefused(said, consumer=consumer, queue=queue)
+    if word == "CLASSES":
+        return errors.ConfigError("labels", f"{said}; {_FEW_LABELS}")
+    if word == "AUDIENCES":
+        return errors.ConfigError("select", f"{said}; {_FEW_SELECTORS}")
     if word == "CONFLICT":
         return errors.ConfigError(*said.split(" ", 1))
     if word == "SCHEMA":

@@ -61,8 +61,14 @@ class Exchange(Generic[R]):
         script = self._script()
         if self.teaches:
             return ("SCRIPT", "LOAD", script.source)
-        call: ScriptCall[Any] = self.call if self._met is None else types_met_by(self.call)
-        return ("EVALSHA", script.sha, 2, *call.keys, *call.args)
+        if self._met is not None:
+            call: ScriptCall[Any] = types_met_by(self.call)
+            return ("EVALSHA", script.sha, 2, *call.keys, *call.args)
+        call = self.call
+        args = call.args
+        if call.adapt is not None and (kind := self._kind()) is not PLAIN:
+            args = call.args_for(kind.policies)
+        return ("EVALSHA", script.sha, 2, *call.keys, *args)
 
     def _script(self) -> scripts.Script:
         if self._met is not None:
@@ -81,6 +87,8 @@ class Exchange(Generic[R]):
         try:
             return kind.having(self.call.needs)
         except ExcludedPolicies as error:
+            if not self._told:  # it may have been made anew since: its script says so
+                return PLAIN.having(self.call.needs)
             needed = ", ".join(self.call.needs)
             raise ConfigError(needed, f"queue '{self._queue}': {error}") from None
 

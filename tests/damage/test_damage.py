@@ -39,7 +39,7 @@ def wrong(world: World, call: Any, some: list[Damage], lua: Scripts = SCRIPTS) -
     damaged = take_snapshot(world.client, KEYS)
     try:
         script = lua.script(call.script, world.kind.having(call.needs))
-        run(world.client, script, call.keys, call.args)
+        run(world.client, script, call.keys, call.args_for(world.kind.policies))
     except redis.ResponseError as error:
         after = take_snapshot(world.client, KEYS)
         return [f"{error}: {one}" for one in invariants.unchanged(damaged, after)]

@@ -35,6 +35,8 @@ NAMES = {
     **dict.fromkeys(("held", "wake", "consumer", "running", "lapsed"), ("c2", "c3", "c4", "b1")),
     "result": ("r0", "r1"),
     "group": ("g", "h", "g0", "g1", "g2", "g4"),
+    "class": ("1", "2"),
+    "interested": ("0", "1", "2"),
     "write": ("run",),
     "written": ("run:1:0",),
 }
@@ -82,7 +84,8 @@ def faults(client: redis.Redis, name: str, lua: Scripts = SCRIPTS) -> list[str]:
     world, call = make(client, name)
     made = call()
     sent = lua.script(made.script, world.kind.having(made.needs))
-    run(client, sent, made.keys, made.args)  # as it is, it works
+    args = made.args_for(world.kind.policies)
+    run(client, sent, made.keys, args)  # as it is, it works
     found = []
     for key in TYPES:
         for kind in wrong_kinds(key):
@@ -92,7 +95,7 @@ def faults(client: redis.Redis, name: str, lua: Scripts = SCRIPTS) -> list[str]:
             damage.do(client)
             damaged, more = whole(client)
             try:
-                run(client, sent, made.keys, made.args)
+                run(client, sent, made.keys, args)
             except redis.ResponseError as error:
                 after, more_after = whole(client)
                 wrong = invariants.unchanged(damaged, after)
@@ -195,8 +198,8 @@ PLANTED = {
     "a pull does not put the heads of groups back": (
         "pull of all groups",
         "include/pull/undone.lua",
-        "if taken.set then",
-        "if false then",
+        "ipairs(taken.sets or {})",
+        "ipairs({})",
     ),
     "a pull does not put back what it passed in the lists": (
         "pull of groups and others",

@@ -180,7 +180,7 @@ def places(keys: dict[str, Any]) -> dict[str, list[str]]:
         kind = key.partition(":")[0]
         if kind in ("ready", "due", "held") and isinstance(content, list):
             found[key] = [_id(element) for element in content if isinstance(element, bytes)]
-        elif kind in ("scheduled", "heads", "group", "dead") and isinstance(content, list):
+        elif kind in ("scheduled", "heads", "group", "class", "dead") and isinstance(content, list):
             pairs = [pair for pair in content if isinstance(pair, tuple)]
             cut = 0 if kind == "dead" else MEMBER_PREFIX
             found[key] = [_id(member[cut:]) for member, _ in pairs]

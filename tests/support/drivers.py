@@ -116,10 +116,12 @@ class WorkerDriver:
         slots: int = 1,
         lease: float = DEFAULT_LEASE_MS / 1000,
         renew: bool = False,
+        select: str = "",
     ) -> None:
         assert not renew
         self._called = name or consumer_name()
         self._join = {"priority": priority, "slots": slots, "lease_ms": round(lease * 1000)}
+        self._join["select"] = select
         self._jobs = jobs
         self._calls = Connection(queue.redis)
         self._wakes = Wakes(queue)

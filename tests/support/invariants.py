@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from rqueue.errors import Undecodable
 from rqueue.model.job import Header, is_mark, parse_record, parse_value
 from rqueue.model.names import group_text
+from tests.support import class_invariants
 from tests.support.snapshot import Snapshot
 
 STATES = ("interested", "notified", "not_interested", "browsers")
@@ -31,6 +32,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *history_account(snapshot),
         *expiring(snapshot),
         *turns(snapshot),
+        *class_invariants.of_classes(snapshot),
     ]
 
 
@@ -44,6 +46,9 @@ def places(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for group, members in snapshot.behind.items():
         for id, *_ in members:
             yield id, f"group:{group}"
+    for number, members in snapshot.classes.items():
+        for id, *_ in members:
+            yield id, f"class:{number}"
     for id, *_ in snapshot.scheduled:
         yield id, "scheduled"
     for consumer, ids in snapshot.held.items():
@@ -191,7 +196,8 @@ def waiting(snapshot: Snapshot) -> list[str]:
         for id in ids:
             if header(snapshot, id) is not None:
                 found.append((*rank(snapshot, id), id))
-    found += [(*rank(snapshot, id), id) for id, *_ in snapshot.ready_heads]
+    for members in (snapshot.ready_heads, *snapshot.classes.values()):
+        found += [(*rank(snapshot, id), id) for id, *_ in members]
     return [id for *_, id in sorted(found)]
 
 
@@ -210,7 +216,7 @@ def liveness(snapshot: Snapshot) -> list[str]:
     if not interested or snapshot.scores("notified"):
         return []
     wrong = []
-    if left := waiting(snapshot):
+    if left := [] if class_invariants.used(snapshot) else waiting(snapshot):
         wrong.append(f"{left} wait, {sorted(interested)} are interested, nobody is notified")
     if snapshot.scheduled and snapshot.meta.get("timer") not in interested:
         wrong.append(

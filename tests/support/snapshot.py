@@ -89,6 +89,11 @@ class Snapshot:
         """group -> (id, score, level, position) of those behind others of it, by position."""
         return {group: self._placed(f"group:{group}") for group in self.named("group:")}
 
+    @cached_property
+    def classes(self) -> dict[str, list[tuple[str, float, int, int]]]:
+        """number of a class -> (id, score, level, position) of its ready jobs, in order."""
+        return {number: self._placed(f"class:{number}") for number in self.named("class:")}
+
     def _placed(self, key: str) -> list[tuple[str, float, int, int]]:
         cut = MEMBER_PREFIX
         return [

@@ -15,6 +15,7 @@ from typing import Any
 
 from rqueue.errors import ConfigError, InvalidName
 from rqueue.model.names import check_queue
+from rqueue.model.selector import selector
 from rqueue.model.times import parse_duration, parse_size
 from rqueue.settings import Settings
 from rqueue_workers.spec import BODIES, PoolSpec, WorkerSpec
@@ -78,6 +79,11 @@ def _name(value: Any, option: str) -> str:
     return text
 
 
+def _select(value: Any, option: str) -> str:
+    text = _text(value, option)
+    return selector(text).text if text else text
+
+
 def _seconds(value: Any, option: str) -> float:
     return parse_duration(value, option)
 
@@ -108,6 +114,7 @@ OPTIONS: Mapping[str, Callable[[Any, str], Any]] = {
     "strict": _flag,
     "priority": _whole(-10_000, 10_000),
     "prefetch": _whole(0, 10_000),
+    "select": _select,
     "max_jobs": _whole(0, 2**53),
     "max_memory": _bytes,
     "max_crashes": _whole(0, 1_000_000),

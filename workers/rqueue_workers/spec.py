@@ -19,7 +19,8 @@ class WorkerSpec:
     without `strict` they are served in turn. threads, async_slots: jobs run at once in threads, and
     on the event loop (both beside the one sync slot of the main thread, which is used when
     `threads` is 0). priority: the consumers' priority. prefetch: jobs held at most per queue, 0 =
-    as many as are about 50 ms of work. max_jobs, max_rss: leave after so many jobs, or above so
+    as many as are about 50 ms of work. select: an expression over labels, "" = all jobs.
+    max_jobs, max_rss: leave after so many jobs, or above so
     many bytes of memory, when the running job is done; 0 = never. max_crashes: how often a job may
     cost a worker its process, where neither it nor its task says so; 0 = as often as the queue
     says. drain: seconds that running jobs get after the first SIGTERM. history_bodies: whose
@@ -35,6 +36,7 @@ class WorkerSpec:
     strict: bool = False
     priority: int = 0
     prefetch: int = 0
+    select: str = ""
     max_jobs: int = 0
     max_rss: int = 0
     max_crashes: int = 0

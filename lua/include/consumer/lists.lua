@@ -9,6 +9,11 @@ local NOTIFIED_MS = 5000
 --- Move a consumer to a list; where it joins interested it goes to the tail of its priority. `held_bytes`: its account,
 --- where that changes too.
 local function consumer_lists_move(base, now, consumer, from, to, priority, held_bytes)
+  --- @if waits
+  if from == 'interested' and to ~= from then
+    --- @each waits(base, consumer)
+  end
+  --- @end
   if from == 'interested' or from == 'notified' then
     redis.call('ZREM', base .. from, consumer)
   elseif from and from ~= '' then
@@ -17,6 +22,9 @@ local function consumer_lists_move(base, now, consumer, from, to, priority, held
   if to == 'interested' then
     local turn, rank = count_up(base .. 'meta', 'turn', 1), tonumber(priority) or 0
     redis.call('ZADD', base .. to, turn - (rank == rank and rank or 0) * 68719476736, consumer)
+    --- @if waits
+    --- @each waits(base, consumer, turn - (rank == rank and rank or 0) * 68719476736)
+    --- @end
   elseif to == 'notified' then
     redis.call('ZADD', base .. to, now + NOTIFIED_MS, consumer)
   else

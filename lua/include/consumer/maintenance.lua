@@ -64,6 +64,7 @@ local function maintenance_run(base, queue)
   --- @each late = upkeep(base, queue)
   more = more or late
   --- @end
+  --- @each audience(base, false)
   if not queue.paused and redis.call('EXISTS', base .. 'interested') == 1
     and redis.call('EXISTS', base .. 'notified') == 0 then
     if notify_next_work_waits(base, queue) then
@@ -73,5 +74,10 @@ local function maintenance_run(base, queue)
       consumer_wake_timer(base, queue.now)
     end
   end
+  --- @if tell
+  if not queue.paused and redis.call('EXISTS', base .. 'interested') == 1 then
+    --- @each tell(base, queue.now, 1, queue.timer, queue.ranked, { idle = true })
+  end
+  --- @end
   return gone, more
 end

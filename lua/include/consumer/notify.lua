@@ -4,6 +4,11 @@
 
 --- Tell as many interested consumers as `jobs` arrivals need, best first, and no more (Q-37, H-16).
 local function consumer_notify(base, now, jobs, timer, ranked)
+  --- @if tell
+  local told
+  --- @each told = tell(base, now, jobs, timer, ranked)
+  do return told end
+  --- @end
   local names = redis.call('ZRANGE', base .. 'interested', 0, math.min(jobs, WAKE_MAX) - 1)
   if #names == 0 then return 0 end
   local floor = consumer_highest(base, ranked)

@@ -29,6 +29,13 @@ local function consumer_state_set(base, queue, consumer, to, held_bytes)
     moved = consumer_state_write(base, 'SADD', list, name)
   end
   local added, unread = moved, nil
+  --- @if waits
+  if type(moved) ~= 'table' and (to == 'interested' or from == 'interested') then
+    local rank, fault = tonumber(consumer.priority) or 0, nil
+    --- @each fault = waits(base, name, to == 'interested' and turn - (rank == rank and rank or 0) * 68719476736)
+    moved = fault or moved
+  end
+  --- @end
   if from == 'notified' and to ~= from and type(moved) ~= 'table' then
     moved = redis.pcall('LREM', base .. 'wake:' .. name, 0, 'w')
     unread = moved
@@ -39,6 +46,7 @@ local function consumer_state_set(base, queue, consumer, to, held_bytes)
   if type(moved) == 'table' then
     --- @include "consumer/state_undone"
     state_undone(base, name, to, { turn = turn, added = added, unread = unread })
+    --- @each waits(base, name, from == 'interested' and redis.call('ZSCORE', base .. 'interested', name))
     error(moved)
   end
   if held_bytes then

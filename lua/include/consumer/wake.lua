@@ -3,6 +3,7 @@
 --- Tell one interested consumer: it becomes notified and must pull. False if it was told already.
 local function consumer_wake(base, now, consumer)
   if redis.call('ZREM', base .. 'interested', consumer) == 0 then return false end
+  --- @each waits(base, consumer)
   consumer_lists_move(base, now, consumer, nil, 'notified')
   redis.call('RPUSH', base .. 'wake:' .. consumer, 'w')
   return true

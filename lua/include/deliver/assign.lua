@@ -21,6 +21,7 @@ local function deliver_assign(base, now, consumer, jobs, held_bytes, id, value)
     return told
   end
   redis.call('ZREM', base .. 'interested', consumer)
+  --- @each waits(base, consumer)
   if held_bytes then
     redis.call('HSET', base .. 'consumer:' .. consumer, 'state', to, 'held_bytes', held_bytes)
   else

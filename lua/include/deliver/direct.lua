@@ -13,8 +13,9 @@ local function deliver_direct_consumer(base, now, levels, ranked, waiters, size)
   end
   --- @if heads
   local heads
-  --- @each heads = heads(base)
-  before[#before + 1] = heads
+  --- @each heads = heads(base, { name = waiters[1] })
+  if not heads.lists then before = { base .. 'scheduled' } end
+  for _, key in ipairs(heads) do before[#before + 1] = key end
   --- @end
   local there = redis.call('EXISTS', unpack(before))
   if there > 0 then
@@ -22,7 +23,15 @@ local function deliver_direct_consumer(base, now, levels, ranked, waiters, size)
     if there > 1 or not first[2] or tonumber(first[2]) <= now then return nil end
   end
   local floor = consumer_highest(base, ranked)
+  --- @if able
+  -- those of a higher priority who hear this job are first in `waiters`, or there are none
+  floor = nil
+  --- @end
   for _, name in ipairs(waiters) do
+    --- @if able
+    -- others may take from where something waits
+    if name ~= waiters[1] then return nil end
+    --- @end
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs', 'bytes', 'held_bytes')
     if floor and (tonumber(row[1]) or 0) < floor then return nil end
     local held = redis.call('LLEN', base .. 'held:' .. name)

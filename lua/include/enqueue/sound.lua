@@ -15,6 +15,7 @@ local function enqueue_sound(base, told, queue)
   add(told)
   local fault = sound_type(base, 'notified', 'zset') or sound_type(base, 'browsers', 'set')
   if fault then return fault end
+  --- @each waiters(base, names)
   if queue.ranked then add(redis.call('ZRANGE', base .. 'notified', '0', WAKE_LAST)) end
   if queue.browsing then add(redis.call('SMEMBERS', base .. 'browsers')) end
   return sound_consumers(base, names)

@@ -19,9 +19,11 @@ local function purge_heads_behind(base, ids, limit)
   if taken > 0 then count_up(base .. 'meta', 'blocked', -taken) end
 end
 
---- Ready ones, best first.
+--- Ready ones, best first. `heads`: the keys that they stand in.
 local function purge_heads(heads, ids, limit)
-  if #ids >= limit then return end
-  local some = redis.call('ZPOPMIN', heads, limit - #ids)
-  for i = 1, #some, 2 do ids[#ids + 1] = string.sub(some[i], MEMBER_PREFIX + 1) end
+  for _, key in ipairs(heads) do
+    if #ids >= limit then return end
+    local some = redis.call('ZPOPMIN', key, limit - #ids)
+    for i = 1, #some, 2 do ids[#ids + 1] = string.sub(some[i], MEMBER_PREFIX + 1) end
+  end
 end

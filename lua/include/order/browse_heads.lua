@@ -21,27 +21,40 @@ local function browse_heads_position(member)
   return tonumber(string.sub(member, 3, MEMBER_PREFIX))
 end
 
---- `cursor`: of the page before; `parts`: of the one after this.
-local function browse_heads(base, heads, cursor, limit, out, parts)
-  local score, position = string.match(cursor, 'o(%d+)%.(%d+)')
-  local skip, last = tonumber(position) or -1, nil
-  local members = {}
+--- The members of one set behind a place, at most `room`: into `found`, {member, score}.
+local function browse_heads_page(key, score, skip, room, limit, found)
+  local count = 0
   for page = 0, BROWSE_PAGES - 1 do
-    local room = limit - #out / 2 - #members
-    if room <= 0 then break end
-    local some = redis.call('ZRANGEBYSCORE', heads, score or '-inf', '+inf', 'WITHSCORES', 'LIMIT', page * limit, limit)
+    local some = redis.call('ZRANGEBYSCORE', key, score or '-inf', '+inf', 'WITHSCORES', 'LIMIT', page * limit, limit)
     for i = 1, #some, 2 do
       -- at the same instant positions decide
-      if #members < limit - #out / 2 and not (some[i + 1] == score and browse_heads_position(some[i]) <= skip) then
-        members[#members + 1] = some[i]
-        last = { some[i + 1], browse_heads_position(some[i]) }
+      if count < room and not (some[i + 1] == score and browse_heads_position(some[i]) <= skip) then
+        found[#found + 1] = { some[i], some[i + 1] }
+        count = count + 1
       end
     end
-    if #some < 2 * limit then break end
+    if #some < 2 * limit or count == room then break end
   end
+end
+
+--- `heads`: the keys of the sets. `cursor`: of the page before; `parts`: of the one after this.
+local function browse_heads(base, heads, cursor, limit, out, parts)
+  local score, position = string.match(cursor, 'o(%d+)%.(%d+)')
+  local room, found = limit - #out / 2, {}
+  if room > 0 then
+    for _, key in ipairs(heads) do browse_heads_page(key, score, tonumber(position) or -1, room, limit, found) end
+  end
+  if #heads > 1 then
+    table.sort(found, function(one, other)
+      local its, others = tonumber(one[2]), tonumber(other[2])
+      return its < others or its == others and one[1] < other[1]
+    end)
+  end
+  local members, last = {}, found[math.min(room, #found)]
+  for i = 1, math.min(room, #found) do members[i] = found[i][1] end
   browse_heads_members(base, members, out)
   if last then
-    parts[#parts + 1] = string.format('o%d.%d', last[1], last[2])
+    parts[#parts + 1] = string.format('o%d.%d', last[2], browse_heads_position(last[1]))
   elseif score then
     parts[#parts + 1] = 'o' .. score .. '.' .. position
   end

@@ -19,9 +19,11 @@ local function order_front(base, now, level)
   local heads
   --- @each heads = heads(base)
   local least = (9 - level) * SCORE_LEVEL
-  local score = redis.call('ZRANGEBYSCORE', heads, string.format('%d', least),
-    '(' .. string.format('%d', least + SCORE_READY), 'WITHSCORES', 'LIMIT', '0', '1')[2]
-  before(score and tonumber(score) - least)
+  for _, key in ipairs(heads) do
+    local score = redis.call('ZRANGEBYSCORE', key, string.format('%d', least),
+      '(' .. string.format('%d', least + SCORE_READY), 'WITHSCORES', 'LIMIT', '0', '1')[2]
+    before(score and tonumber(score) - least)
+  end
   --- @end
   return due
 end

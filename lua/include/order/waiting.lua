@@ -6,8 +6,9 @@ local function waiting_count(base, levels)
   end
   --- @if heads
   local heads
-  --- @each heads = heads(base)
-  total = total + redis.call('ZCARD', heads)
+  --- @each heads = heads(base, nil, { mine = true })
+  if not heads.lists then total = 0 end
+  for _, key in ipairs(heads) do total = total + redis.call('ZCARD', key) end
   --- @end
   return total
 end

@@ -4,7 +4,7 @@
 --- @include "pull/dequeue"
 --- @include "schedule/member"
 
---- Where ready jobs stand in the lists and in a sorted set beside them: what is taken is the oldest of both.
+--- Where ready jobs stand in the lists and in sorted sets beside them: what is taken is the oldest of all.
 
 local function merge_lists_empty(base, levels, promoted)
   local keys = {}
@@ -15,17 +15,65 @@ local function merge_lists_empty(base, levels, promoted)
   return #keys == 0 or redis.call('EXISTS', unpack(keys)) == 0
 end
 
---- The first `count` leave the set, `members` = {member, score, ...}.
-local function merge_set_take(heads, members, count, taken)
-  if count == 0 then return end
-  redis.call('ZREMRANGEBYRANK', heads, '0', string.format('%d', count - 1))
-  taken.set, taken.members, taken.passed = heads, members, count
+--- The best `want` members of the sets `keys`, as {member, score, ...}; `owners`: of which of them each is, nil where
+--- there is one.
+local function merge_members(keys, want)
+  if #keys == 1 then return redis.call('ZRANGE', keys[1], '0', string.format('%d', want - 1), 'WITHSCORES') end
+  local call, page = redis.call, want == 1 and 1 or math.min(want, math.ceil(2 * want / #keys) + 2)
+  local pages, at, seen, scores, open = {}, {}, {}, {}, {}
+  local function fill(key)
+    local some = call('ZRANGE', keys[key], string.format('%d', seen[key]), string.format('%d', seen[key] + page - 1),
+      'WITHSCORES')
+    pages[key], at[key], seen[key] = some, 1, seen[key] + page
+    scores[key] = tonumber(some[2])
+    return some[1] ~= nil
+  end
+  for key = 1, #keys do
+    seen[key] = 0
+    if fill(key) then open[#open + 1] = key end
+  end
+  local members, owners, count = {}, {}, 0
+  while count < want and open[1] do
+    local best, place = open[1], 1
+    for i = 2, #open do
+      local key = open[i]
+      if scores[key] < scores[best]
+        or scores[key] == scores[best] and pages[key][at[key]] < pages[best][at[best]] then
+        best, place = key, i
+      end
+    end
+    count = count + 1
+    local some, i = pages[best], at[best]
+    members[2 * count - 1], members[2 * count], owners[count] = some[i], some[i + 1], best
+    at[best] = i + 2
+    if some[i + 2] then
+      scores[best] = tonumber(some[i + 3])
+    elseif i + 1 < 2 * page or not fill(best) then
+      table.remove(open, place)
+    end
+  end
+  return members, owners
 end
 
---- The same as `merge_heads` where all that waits stands in the set.
+--- The first `count` leave their sets, `members` = {member, score, ...}.
+local function merge_set_take(keys, members, owners, count, taken)
+  if count == 0 then return end
+  taken.sets, taken.members, taken.owners, taken.passed = keys, members, owners, count
+  if not owners then
+    redis.call('ZREMRANGEBYRANK', keys[1], '0', string.format('%d', count - 1))
+    return
+  end
+  local counts = {}
+  for i = 1, count do counts[owners[i]] = (counts[owners[i]] or 0) + 1 end
+  for owner, its in pairs(counts) do
+    redis.call('ZREMRANGEBYRANK', keys[owner], '0', string.format('%d', its - 1))
+  end
+end
+
+--- The same as `merge_heads` where all that waits stands in the sets.
 local function merge_set(heads, base, want, room, empty, taken)
   local sub, jobs, ids, names, bytes, tight, count = string.sub, taken.jobs, taken.ids, {}, 0, nil, 0
-  local members = redis.call('ZRANGE', heads, '0', string.format('%d', want - 1), 'WITHSCORES')
+  local members, owners = merge_members(heads, want)
   local passed = #members / 2
   for i = 1, passed do names[i] = sub(members[2 * i - 1], MEMBER_PREFIX + 1) end
   local values = redis.call('HMGET', base .. 'jobs', unpack(names))
@@ -43,17 +91,21 @@ local function merge_set(heads, base, want, room, empty, taken)
       jobs[2 * count] = value
     end
   end
-  merge_set_take(heads, members, passed, taken)
+  merge_set_take(heads, members, owners, passed, taken)
   return jobs, ids, bytes, tight, false
 end
 
 --- Take up to `want` jobs; arguments and answers as of `dequeue_heads`, and `taken` also gets the first `passed` of the
---- `members` of that `set`, {member, score, ...}, which have left it. `heads`: the key of the sorted set, whose members
---- are those of `scheduled` and whose scores are `score_of`.
+--- `members` {member, score, ...} of those `sets`, which have left them; `owners` says of which set each was. `heads`: the
+--- keys of the sorted sets, whose members are those of `scheduled` and whose scores are `score_of`; `lists` in it: whether
+--- the lists are taken from too.
 local function merge_heads(heads, base, levels, promoted, want, room, empty, taken)
-  if redis.call('EXISTS', heads) == 0 then return dequeue_heads(base, levels, promoted, want, room, empty, taken) end
+  if not heads.lists then levels = '' end
+  if #heads == 0 or redis.call('EXISTS', unpack(heads)) == 0 then
+    return dequeue_heads(base, levels, promoted, want, room, empty, taken)
+  end
   if merge_lists_empty(base, levels, promoted) then return merge_set(heads, base, want, room, empty, taken) end
-  local members = redis.call('ZRANGE', heads, '0', string.format('%d', want - 1), 'WITHSCORES')
+  local members, owners = merge_members(heads, want)
   local jobs, ids, count, bytes, tight, stop = taken.jobs, taken.ids, 0, 0, nil, false
   local function take(id, value)
     if room and bytes + #value > room and not (empty and count == 0) then
@@ -119,6 +171,6 @@ local function merge_heads(heads, base, levels, promoted, want, room, empty, tak
   end
   local more = rounds >= DEQUEUE_ROUNDS and not stop
   if not more then take_heads(math.huge, 0) end
-  merge_set_take(heads, members, at - 1, taken)
+  merge_set_take(heads, members, owners, at - 1, taken)
   return jobs, ids, bytes, tight, more
 end

@@ -10,6 +10,7 @@ local function others_wait(base, queue, consumer)
   if #names == 0 or not names[2] and names[1] == consumer.name and not queue.ranked then return false end
   names[#names + 1] = redis.call('ZREVRANGE', base .. 'interested', '0', '0')[1]
   names[#names + 1] = consumer.name
+  --- @each waiters(base, names)
   local fault = sound_type(base, 'notified', 'zset')
   if queue.ranked and not fault then
     -- nobody is told before those who are ahead

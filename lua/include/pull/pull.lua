@@ -41,6 +41,10 @@ end
 
 --- In a queue with consumer priorities a lower one takes nothing that a higher one waits for with credit (Q-45).
 local function pull_outranked(base, queue, consumer)
+  --- @if audience
+  -- asked class by class instead
+  do return false end
+  --- @end
   --- @include "consumer/highest"
   local mine = tonumber(consumer.priority) or 0
   local first = redis.call('ZRANGE', base .. 'interested', 0, 0)[1]
@@ -53,6 +57,7 @@ local function pull_outranked(base, queue, consumer)
 end
 
 local function pull_take(base, queue, consumer, taken)
+  --- @each audience(base, consumer.name)
   local held_key = base .. 'held:' .. consumer.name
   --- @if standby
   local standby
@@ -99,7 +104,7 @@ local function pull_take(base, queue, consumer, taken)
   --- @if heads
   --- @include "pull/merge"
   local heads
-  --- @each heads = heads(base)
+  --- @each heads = heads(base, consumer, { ranked = queue.ranked })
   dequeue = function(...) return merge_heads(heads, ...) end
   --- @end
   local jobs, ids, bytes, tight, more = dequeue(base, queue.levels, queue.promoted, want, room, held == 0, taken)
@@ -135,6 +140,13 @@ local function pull_take(base, queue, consumer, taken)
     --- @each upkeep(base, queue, consumer.name)
   end
   --- @end
+  --- @if audience
+  if to == 'interested' and heads.outranked then
+    pull_leave(base, queue, consumer, to)
+    consumer.state = redis.call('HGET', base .. 'consumer:' .. consumer.name, 'state')
+    return jobs, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1, behind
+  end
+  --- @end
   if to == 'interested' then
     consumer_state_set(base, queue, consumer, to)
     return jobs, pull_timer(base, queue, consumer), behind
@@ -162,6 +174,7 @@ local function pull_jobs(base, queue, consumer)
       --- @each taken(base, taken.ids)
     end
     --- @end
+    --- @each closing(base, queue, consumer)
     return jobs, timer, behind
   end
   --- @include "pull/undone"

@@ -29,6 +29,7 @@ local function sound_promotion(base, levels, name)
   local names = redis.call('SMEMBERS', base .. 'browsers')
   for _, waits in ipairs(redis.call('ZRANGE', base .. 'interested', '0', '1')) do names[#names + 1] = waits end
   names[#names + 1] = redis.call('ZREVRANGE', base .. 'interested', '0', '0')[1]
+  --- @each waiters(base, names)
   return sound_consumers(base, names)
 end
 

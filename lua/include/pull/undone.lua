@@ -9,11 +9,18 @@ local function undone_pull(base, consumer, taken)
     for i = #ids, 1, -1 do back[#back + 1] = ids[i] end
     if #back > 0 then redis.call('LPUSH', taken[2 * round - 1], unpack(back)) end
   end
-  if taken.set then
+  --- @if heads
+  for owner, key in ipairs(taken.sets or {}) do
     local back = {}
-    for i = 1, taken.passed do back[2 * i - 1], back[2 * i] = taken.members[2 * i], taken.members[2 * i - 1] end
-    redis.call('ZADD', taken.set, unpack(back))
+    for i = 1, taken.passed do
+      if not taken.owners or taken.owners[i] == owner then
+        back[#back + 1] = taken.members[2 * i]
+        back[#back + 1] = taken.members[2 * i - 1]
+      end
+    end
+    if #back > 0 then redis.call('ZADD', key, unpack(back)) end
   end
+  --- @end
   if taken.unmarked then
     redis.call('HSET', base .. 'jobs', unpack(taken.marks, 1, taken.unmarked))
     redis.call('HINCRBY', base .. 'meta', 'marked', taken.unmarked / 2)

@@ -38,6 +38,7 @@ local function sound_fault(base, levels, names)
   if fault then return fault end
   local places = {}
   --- @each places = places(levels, places)
+  --- @each places = keys(base, places)
   for _, place in ipairs(places) do
     fault = sound_type(base, place[1], place[2])
     if fault then return fault end
@@ -49,6 +50,7 @@ local function sound_fault(base, levels, names)
   add(names or {})
   add(redis.call('ZRANGE', base .. 'interested', '0', WAKE_LAST))
   add(redis.call('ZREVRANGE', base .. 'interested', '0', '0'))
+  --- @each waiters(base, all)
   add(redis.call('ZRANGE', base .. 'notified', '0', WAKE_LAST))
   add(redis.call('ZRANGE', base .. 'consumers', '0', WAKE_LAST))
   add(redis.call('SMEMBERS', base .. 'browsers'))

@@ -7,7 +7,7 @@
 --- they are stored, or their tags; false where there is none.
 local function sound_jobs(base, values)
   local found = {}
-  --- @each found = meets(values, found)
+  --- @each found = meets(values, found, base)
   for _, place in ipairs(found) do
     local fault = sound_type(base, place[1], place[2])
     if fault then return fault end

@@ -18,7 +18,7 @@ end
 --- An error reply where one of the keys is of another type, else nil. `alone`: nothing is pulled in the same step.
 local function settle_sound(base, queue, said, alone)
   said.sound = said.fates or queue.turns
-  --- @if meets
+  --- @if done
   if said.total > 0 then
     --- @include "queue/sound_jobs"
     local met = sound_jobs(base, redis.call('HMGET', base .. 'jobs', unpack(said.ids)))

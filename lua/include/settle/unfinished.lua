@@ -98,6 +98,12 @@ local function settle_unfinished_sound(base, queue, said, alone)
   --- @each places = places('', places)
   for _, place in ipairs(places) do keys[place[1]] = place[2] end
   --- @end
+  --- @if keys
+  local more = {}
+  --- @each more = places('', more)
+  --- @each more = keys(base, more)
+  for _, place in ipairs(more) do keys[place[1]] = place[2] end
+  --- @end
   for key, meant in pairs(keys) do
     local fault = sound_type(base, key, meant)
     if fault then return fault end
@@ -108,6 +114,7 @@ local function settle_unfinished_sound(base, queue, said, alone)
       names[#names + 1] = redis.call('ZREVRANGE', base .. 'interested', '0', '0')[1]
       local fault = sound_type(base, 'notified', 'zset')
       if fault then return fault end
+      --- @each waiters(base, names)
       if queue.timer then names[#names + 1] = queue.timer end
       if queue.ranked then
         for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', '0', WAKE_LAST)) do names[#names + 1] = name end

@@ -29,14 +29,15 @@ class AsyncConsumer(AsyncConsumerSteps):
 
     jobs, bytes: its window, that is what it may hold at once, all in all (bytes 0: no limit; Q-50).
     credit: a manager that computes the window instead (`rqueue.protocol.credit`).
-    priority: higher ones are served first while they have credit (Q-45). mode: "acquire"; "no_ack":
-    each job is taken out of the queue before it is returned, so it runs at most once (Q-24);
-    "browse" to look without taking. start, auto_close: where a browser begins (Q-27), and that it
-    closes at the tail (Q-29). lease_ms: how long it may stay silent. slots: jobs it can run
-    at once; a consumer whose lease ends is charged for as many. renew: keep the lease from a thread
-    of this process, or from a task of its loop, which a job that blocks the loop for longer than
-    the lease stops (a pool's supervisor renews for its workers instead). history: write a row for
-    each job that it settles, unless the call brings rows of its own.
+    priority: higher ones are served first while they have credit (Q-45). select: an expression over
+    labels; only jobs that match come, all without one (Q-22); a browser passes over the others.
+    mode: "acquire"; "no_ack": each job is taken out of the queue before it is returned, so it runs
+    at most once (Q-24); "browse" to look without taking. start, auto_close: where a browser begins
+    (Q-27), and that it closes at the tail (Q-29). lease_ms: how long it may stay silent. slots:
+    jobs it can run at once; a consumer whose lease ends is charged for as many. renew: keep the
+    lease from a thread of this process, or from a task of its loop, which a job that blocks the
+    loop for longer than the lease stops (a pool's supervisor renews for its workers instead).
+    history: write a row for each job that it settles, unless the call brings rows of its own.
 
     `state` is the list it is in: interested, notified, not_interested, browsers. `timer_ms`: until
     the next due job, where this consumer is the one to pull then, else -1. `refused`: ids of the

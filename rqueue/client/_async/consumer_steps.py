@@ -59,6 +59,7 @@ class AsyncConsumerSteps(ConsumerCalls):
         start: Start = "head",
         auto_close: bool = False,
         renew: bool = True,
+        select: str = "",
         connection: AsyncConnection | None = None,
         listener: AsyncWakeListener | None = None,
     ) -> None:
@@ -76,6 +77,7 @@ class AsyncConsumerSteps(ConsumerCalls):
             history=history,
             start=start,
             auto_close=auto_close,
+            select=select,
         )
         self._client = client
         expect("renew", renew, bool, "True or False")
@@ -83,7 +85,7 @@ class AsyncConsumerSteps(ConsumerCalls):
         self._renews = renew
         self._renewer: AsyncLeaseRenewer | None = None
         self._own_connection = connection is None
-        self._connection = connection if connection is not None else AsyncConnection(client)
+        self._connection = connection or AsyncConnection(client)
         self._own_listener = listener is None
         self._data_lost = False
         self._listener = listener
@@ -93,18 +95,16 @@ class AsyncConsumerSteps(ConsumerCalls):
     async def register(self) -> Self:
         """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
         call = self._register_call()
-        reply = await self._connection.run(
-            call, queue=self._state.keys.queue, consumer=self._state.name
-        )
+        queue = self._state.keys.queue
+        reply = await self._connection.run(call, queue=queue, consumer=self._state.name)
         self._data_lost = not self._state.registered(reply)
         self._lost = False
         if self._listener is None:
             self._listener = AsyncWakeListener(AsyncConnection(self._client, timeout=None))
         self._listener.add(self._state.name, self._state.keys.wake(self._state.name))
         if self._renews:
-            self._renewer = AsyncLeaseRenewer(
-                self._client, self._state.keys, [self._state.name], self.lease_ms
-            )
+            names = [self._state.name]
+            self._renewer = AsyncLeaseRenewer(self._client, self.keys, names, self.lease_ms)
             self._renewer.start()
         if self.mode == "browse" and self._view.begin(self._state.now):
             self._browsed(await self._run(self._browse_call(1)))

@@ -331,8 +331,11 @@ class AsyncQueue(AsyncQueueSteering):
         renew: bool = True,
         start: Start = "head",
         auto_close: bool = False,
+        select: str = "",
     ) -> AsyncConsumer:
-        """A consumer of this queue: the protocol one step at a time; see `AsyncConsumer`."""
+        """A consumer of this queue: the protocol one step at a time; see `AsyncConsumer`.
+        select: only jobs with such labels (Q-22). Raises ConfigError, and InvalidSelector, which
+        names the column."""
         return AsyncConsumer(
             self.redis,
             self.keys,
@@ -348,6 +351,7 @@ class AsyncQueue(AsyncQueueSteering):
             renew=renew,
             start=start,
             auto_close=auto_close,
+            select=select,
         )
 
     async def __aenter__(self) -> Self:

@@ -60,6 +60,7 @@ class ConsumerSteps(ConsumerCalls):
         start: Start = "head",
         auto_close: bool = False,
         renew: bool = True,
+        select: str = "",
         connection: Connection | None = None,
         listener: WakeListener | None = None,
     ) -> None:
@@ -77,6 +78,7 @@ class ConsumerSteps(ConsumerCalls):
             history=history,
             start=start,
             auto_close=auto_close,
+            select=select,
         )
         self._client = client
         expect("renew", renew, bool, "True or False")
@@ -84,7 +86,7 @@ class ConsumerSteps(ConsumerCalls):
         self._renews = renew
         self._renewer: LeaseRenewer | None = None
         self._own_connection = connection is None
-        self._connection = connection if connection is not None else Connection(client)
+        self._connection = connection or Connection(client)
         self._own_listener = listener is None
         self._data_lost = False
         self._listener = listener
@@ -94,16 +96,16 @@ class ConsumerSteps(ConsumerCalls):
     def register(self) -> Self:
         """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
         call = self._register_call()
-        reply = self._connection.run(call, queue=self._state.keys.queue, consumer=self._state.name)
+        queue = self._state.keys.queue
+        reply = self._connection.run(call, queue=queue, consumer=self._state.name)
         self._data_lost = not self._state.registered(reply)
         self._lost = False
         if self._listener is None:
             self._listener = WakeListener(Connection(self._client, timeout=None))
         self._listener.add(self._state.name, self._state.keys.wake(self._state.name))
         if self._renews:
-            self._renewer = LeaseRenewer(
-                self._client, self._state.keys, [self._state.name], self.lease_ms
-            )
+            names = [self._state.name]
+            self._renewer = LeaseRenewer(self._client, self.keys, names, self.lease_ms)
             self._renewer.start()
         if self.mode == "browse" and self._view.begin(self._state.now):
             self._browsed(self._run(self._browse_call(1)))

@@ -332,8 +332,11 @@ class Queue(QueueSteering):
         renew: bool = True,
         start: Start = "head",
         auto_close: bool = False,
+        select: str = "",
     ) -> Consumer:
-        """A consumer of this queue: the protocol one step at a time; see `Consumer`."""
+        """A consumer of this queue: the protocol one step at a time; see `Consumer`.
+        select: only jobs with such labels (Q-22). Raises ConfigError, and InvalidSelector, which
+        names the column."""
         return Consumer(
             self.redis,
             self.keys,
@@ -349,6 +352,7 @@ class Queue(QueueSteering):
             renew=renew,
             start=start,
             auto_close=auto_close,
+            select=select,
         )
 
     def __enter__(self) -> Self:

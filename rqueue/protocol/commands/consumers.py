@@ -7,9 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 from orjson import dumps
 
+from rqueue.model.selector import Selector
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.commands.settle import Window
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import selectors
 
 Mode = Literal["acquire", "browse"]
 
@@ -106,17 +108,29 @@ def register(
     worker: str = "",
     limits: Mapping[str, tuple[int, int]] | None = None,
     token: str = "",
+    select: Selector | None = None,
 ) -> ScriptCall[Registered]:
     """Add a consumer. A name is used once: a new incarnation takes a new name (H-12).
 
     limits: attempts and crashes that a task's jobs may have, by its name; 0 where the task says
     nothing, "*" for all tasks. What a job says itself wins, what the queue says does not. token: of
     the client that registers; with it the call may be repeated where its reply was lost, and
-    answers the same.
+    answers the same. select: only jobs with such labels; the queue takes on the policy `selectors`.
     """
-    args: list[Arg] = [consumer, mode, priority, window.jobs, window.bytes, lease_ms, slots, worker]
+    mode_ = f"{mode} {select.postfix}" if select else mode
+    needs = (selectors.POLICY.name,) if select else ()
+    args: list[Arg] = [
+        consumer,
+        mode_,
+        priority,
+        window.jobs,
+        window.bytes,
+        lease_ms,
+        slots,
+        worker,
+    ]
     args += (dumps(limits) if limits else "", token)
-    return ScriptCall("register", keys.meta, args, _read_registered)
+    return ScriptCall("register", keys.meta, args, _read_registered, needs)
 
 
 def interest(keys: QueueKeys, consumer: str, term: str, window: Window) -> ScriptCall[str]:

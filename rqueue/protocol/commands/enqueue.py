@@ -11,7 +11,7 @@ from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import groups, ttl
+from rqueue.protocol.policies import groups, selectors, ttl
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ def _call(keys: QueueKeys, runs: str, args: Sequence[Arg]) -> ScriptCall[Accepte
     needs: tuple[str, ...] = (ttl.POLICY.name,) if "~" in runs else ()
     if "|" in runs:
         needs += (groups.POLICY.name,)
-    return ScriptCall("enqueue", keys.meta, args, _read, needs)
+    return ScriptCall("enqueue", keys.meta, args, _read, needs, selectors.classed)
 
 
 def _read(reply: Any) -> Accepted:

@@ -11,7 +11,15 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from rqueue.protocol.policies import alternate, exclusive, groups, levels, outbox, ttl
+from rqueue.protocol.policies import (
+    alternate,
+    exclusive,
+    groups,
+    levels,
+    outbox,
+    selectors,
+    ttl,
+)
 from rqueue.protocol.policies.policy import Policy
 
 __all__ = ["PLAIN", "POLICIES", "SCHEMA", "ExcludedPolicies", "Kind", "Policy", "UnknownPolicy"]
@@ -25,6 +33,7 @@ POLICIES: dict[str, Policy] = {
         ttl.POLICY,
         exclusive.POLICY,
         groups.POLICY,
+        selectors.POLICY,
         levels.POLICY,
         outbox.POLICY,
         alternate.POLICY,

@@ -10,6 +10,7 @@ from rqueue.errors import RegistrationLost
 from rqueue.logs import logger
 from rqueue.model.job import parse_value
 from rqueue.model.labels import ALL
+from rqueue.model.selector import selector
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Retried, Window
 from rqueue.protocol.error_mapping import damaged
@@ -72,6 +73,7 @@ class Subscription(SettleCalls):
         slots: int,
         jobs: int,
         limits: Mapping[str, tuple[int, int]] | None = None,
+        select: str = "",
     ) -> None:
         """Join the queue under a name nobody had. Raises the server errors."""
         self.name = name
@@ -81,6 +83,7 @@ class Subscription(SettleCalls):
             lease_ms=lease_ms,
             slots=slots,
             limits=limits,
+            select=selector(select) if select else None,
         )
         if not self.registered(self._connection.run(call, queue=self.queue, consumer=name)):
             log.error(

@@ -300,6 +300,7 @@ class Worker:
             slots=self._slots(),
             limits=self._limits,
             jobs=max(1, self.dispatcher.window(subscription, False)),
+            select=self.spec.select,
         )
         self.dispatcher.listen(subscription)
 

@@ -1,0 +1,74 @@
+--- @include "consumer/wake"
+--- @include "order/lists_count"
+--- @include "queue/constants"
+--- @hooks audience
+--- @include "selector/ranks"
+
+--- Telling consumers of work that they can take, class by class.
+
+--- The best consumer that waits and hears a class, its priority and its audience; nil where none does. Nobody is told
+--- before those `told` that are ahead. `except`: not this one.
+local function selectors_tell_best(base, class, told, except)
+  local best, score, its
+  local function look(audience)
+    local some = redis.call('ZRANGE', base .. 'interested:' .. audience, '0', '1', 'WITHSCORES')
+    local at = some[1] == except and 3 or 1
+    local found = tonumber(some[at + 1])
+    if found and (not score or found < score) then best, score, its = some[at], found, audience end
+  end
+  look('0')
+  if class ~= '0' then
+    for audience in pairs(selectors_hears(base)) do
+      if selectors_hear(base, audience, class) then look(audience) end
+    end
+  end
+  local floor = best and told and ranks_highest(base, told, class)
+  if not best or floor and ranks_of(score) < floor then return nil end
+  return best, its
+end
+
+--- How many jobs of a class are ready.
+local function selectors_tell_ready(base, class)
+  return class == '0' and lists_count(base) or redis.call('ZCARD', base .. 'class:' .. class)
+end
+
+--- `jobs` arrivals, or what is left of that, have able consumers told, best first, and no more (Q-37, H-16). Where it is
+--- not known which jobs became ready, one for each class is looked for, or up to `jobs`. `how` = {except=, idle=}: not
+--- this consumer; only classes of which no consumer is notified.
+local function selectors_tell(base, now, jobs, timer, ranked, how)
+  selectors_open(base)
+  local needs, order = SELECTORS.fresh, {}
+  if SELECTORS.fresh_any then
+    SELECTORS.fresh, SELECTORS.fresh_any = {}, false
+  else
+    needs = {}
+    for _, class in ipairs(SELECTORS.mine or selectors_heard(base, '0')) do needs[class] = jobs end
+  end
+  for class in pairs(needs) do order[#order + 1] = class end
+  table.sort(order, function(one, other) return tonumber(one) < tonumber(other) end)
+  local except, told = how and how.except, (ranked or how and how.idle) and ranks_told(base, how and how.except) or nil
+  local woken, room = {}, {}
+  for _, class in ipairs(order) do
+    local need = math.min(needs[class], selectors_tell_ready(base, class))
+    if how and how.idle and ranks_highest(base, told, class) then need = 0 end
+    for _, name in ipairs(woken) do
+      local one = room[name]
+      if need > 0 and one.free > 0 and selectors_hear(base, one.audience, class) then
+        local part = math.min(need, one.free)
+        need, one.free = need - part, one.free - part
+      end
+    end
+    while need > 0 and #woken < WAKE_MAX do
+      local name, audience = selectors_tell_best(base, class, ranked and told or nil, except)
+      if not name then break end
+      local row = redis.call('HGET', base .. 'consumer:' .. name, 'jobs')
+      local free = math.max(1, (tonumber(row) or 0) - redis.call('LLEN', base .. 'held:' .. name))
+      consumer_wake(base, now, name)
+      if name == timer then consumer_wake_timer(base, now) end
+      woken[#woken + 1] = name
+      room[name] = { audience = audience, free = math.max(0, free - need) }
+      need = need - free
+    end
+  end
+  return #woken
+end

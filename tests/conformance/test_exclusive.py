@@ -23,6 +23,7 @@ def takes_over(q: QueueFixture, consumer: Consumer) -> bool:
 
 
 def test_AGX_12_the_first_consumer_gets_all_in_order_and_the_others_none(q: QueueFixture) -> None:
+    """C-31."""
     q.queue.configure(live_consumers=1)
     first, *others = [q.join(jobs=10) for _ in range(3)]
     got: list[str] = []

@@ -1,5 +1,7 @@
 """What Artemis's queues do."""
 
+import pytest
+
 from tests.support.queue_fixture import QueueFixture, ids, one_kind
 
 
@@ -72,6 +74,39 @@ def test_AQI_08_higher_priorities_come_first(q: QueueFixture) -> None:
     for priority in range(10):
         q.put(str(priority), priority=priority)
     assert ids(q.join().pull()) == list("9876543210")
+
+
+@pytest.mark.parametrize("consumer_first", [True, False])
+def test_AQI_09_a_filter_takes_its_own_and_leaves_the_others(
+    q: QueueFixture, consumer_first: bool
+) -> None:
+    """Q-22."""
+    q.queue.configure(kind="selectors")
+    if consumer_first:
+        filtered = q.join(select="fruit = 'orange'")
+    for n in range(1, 7):
+        q.put(str(n), labels={"fruit": "orange" if n in (4, 6) else "apple"})
+    if not consumer_first:
+        filtered = q.join(select="fruit = 'orange'")
+    assert ids(filtered.pull()) == ["4", "6"]
+    filtered.settle(ack=["4", "6"])
+    filtered.close()
+    everything = q.join(4)
+    assert ids(everything.pull()) == ["1", "2", "3", "5"]
+    again = q.join(select="fruit = 'orange'")
+    assert q.put("7", labels={"fruit": "orange"}).handed_to == again.name
+    assert ids(again.pull()) == ["7"]
+    assert again.pull() == []
+
+
+def test_AQI_10_a_busy_consumer_with_a_filter_keeps_the_order(q: QueueFixture) -> None:
+    """Q-22."""
+    q.queue.configure(kind="selectors")
+    busy = q.join(0, select="fruit = 'orange'")
+    q.put(*"0123456789", labels={"fruit": "orange"})
+    assert busy.pull() == []
+    busy.interest(100)
+    assert ids(busy.pull()) == list("0123456789")
 
 
 @one_kind

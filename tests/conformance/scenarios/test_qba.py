@@ -16,7 +16,7 @@ def test_QBA_01_a_queue_needs_a_name() -> None:
 
 
 def test_QBA_02_a_consumer_comes_first_and_then_a_job(q: QueueFixture) -> None:
-    """Q-02, Q-58."""
+    """Q-02, Q-17, Q-58."""
     consumer = q.join()
     assert q.queue.counts().interested == 1
     assert q.put("A").handed_to == consumer.name

@@ -105,7 +105,7 @@ def test_QCM_09_a_consumer_that_loses_interest_passes_the_work_on(q: QueueFixtur
 
 
 def test_QCM_11_a_consumer_that_becomes_interested_in_a_backlog_is_to_pull(q: QueueFixture) -> None:
-    """Q-38: it alone."""
+    """a) Q-38: it alone."""
     consumer, other = q.join(0), q.join(0)
     q.put("A")
     assert consumer.interest(1) == "notified"
@@ -113,8 +113,18 @@ def test_QCM_11_a_consumer_that_becomes_interested_in_a_backlog_is_to_pull(q: Qu
     assert ids(consumer.pull()) == ["A"]
 
 
+def test_QCM_11_one_that_selects_other_jobs_is_not_notified(q: QueueFixture) -> None:
+    """b) Q-38, Q-22."""
+    q.queue.configure(kind="selectors")
+    consumer, other = q.join(0, select="x = 1"), q.join(1, select="x = 2")
+    q.put("A", labels={"x": 1})
+    assert consumer.interest(1) == "notified"
+    assert q.state(other) == "interested"
+    assert ids(consumer.pull()) == ["A"]
+
+
 def test_QCM_12_all_browsers_are_notified_of_each_job(q: QueueFixture) -> None:
-    """Q-34, Q-37."""
+    """a) Q-34, Q-37."""
     browsers = [q.join(10, mode="browse") for _ in range(3)]
     takers = [q.join(1), q.join(1)]
     q.queue.pause()
@@ -123,6 +133,18 @@ def test_QCM_12_all_browsers_are_notified_of_each_job(q: QueueFixture) -> None:
     assert [ids(b.pull()) for b in browsers] == [["A", "B"]] * 3
     q.queue.resume()
     assert ids(takers[0].pull()) == ["A"]
+
+
+def test_QCM_12_a_browser_is_notified_of_what_it_selects(q: QueueFixture) -> None:
+    """b) Q-34, Q-22."""
+    q.queue.configure(kind="selectors")
+    browsers = [q.join(10, mode="browse", select=f"x = {x}") for x in (1, 1, 2)]
+    takers = [q.join(1), q.join(1)]
+    q.queue.pause()
+    q.put("A", labels={"x": 1})
+    assert [ids(b.pull()) for b in browsers] == [["A"], ["A"], []]
+    q.queue.resume()
+    assert sorted(map(q.state, takers)) == ["interested", "notified"]
 
 
 def test_QCM_13_a_browser_without_interest_misses_nothing(q: QueueFixture) -> None:

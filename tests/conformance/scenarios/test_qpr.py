@@ -66,3 +66,15 @@ def test_QPR_09_several_jobs_are_given_another_priority(
         q.put(id, priority=level)
     assert [q.queue.set_priority(id, 5) for id in named] == changed
     assert "".join(ids(q.join().pull())) == order
+
+
+def test_QPR_11_an_idle_consumer_with_a_selector_is_next_for_what_it_selects(
+    q: QueueFixture,
+) -> None:
+    """Q-12, Q-22: whatever lower jobs it passed over."""
+    q.queue.configure(kind="selectors")
+    for n in range(100):
+        q.put(f"{n:02}", priority=0, labels={"x": 0})
+    consumer = q.join(select="x = 1")
+    assert consumer.pull() == []
+    assert q.put("high", priority=9, labels={"x": 1}).handed_to == consumer.name

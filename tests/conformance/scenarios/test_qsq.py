@@ -22,6 +22,16 @@ def test_QSQ_03_what_ended_in_the_backlog_is_passed_over(q: QueueFixture) -> Non
     assert ids(q.join().pull()) == list("134")
 
 
+def test_QSQ_05_disjoint_selectors_all_make_progress(q: QueueFixture) -> None:
+    """Q-22, Q-30."""
+    q.queue.configure(kind="selectors")
+    for n in range(1, 6):
+        q.put(str(n), labels={"n": n})
+    consumers = [q.join(select=select) for select in ("n <= 3", "n = 4", "n = 5")]
+    assert [ids(consumer.pull()) for consumer in consumers] == [["1", "2", "3"], ["4"], ["5"]]
+    assert q.queue.counts().ready == 0
+
+
 def test_QSQ_06_turns_go_on_where_a_consumer_leaves(q: QueueFixture) -> None:
     """Q-36, Q-44."""
     first, second, third = (q.join(1) for _ in range(3))

@@ -3,7 +3,7 @@
 --- ARGV: how, runs, jobs...
 ---   how: "0" | "1" = deliver the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
 ---     step so that it may come twice, see include/writes.lua
----   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>][|c<labels>],<count>;..." for consecutive jobs; when: "" now,
+---   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|c<labels>],<count>;..." for consecutive jobs; when: "" now,
 ---   "+<ms>" from now, "@<ms>" at; with a ttl or a group, a queue that has no such policy yet takes
 ---   it on
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
@@ -130,6 +130,19 @@ if plan then
   if fault then return fault end
 end
 --- @end
+--- @if displace
+local displaced
+if plan then
+  --- @include "enqueue/arrivals"
+  displaced = { victims = {}, gone = {} }
+  --- @each displace(base, arrivals_of(plan, ids), displaced)
+  if displaced.victims[1] then
+    --- @include "queue/sound"
+    fault = sound_fault(base, levels)
+    if fault then return fault end
+  end
+end
+--- @end
 --- @if overdue
 -- a queue that nobody serves is swept by who enqueues; a key of another type is met here, where nothing is changed yet
 local overdue
@@ -192,12 +205,22 @@ if ready > 0 and (plan or levels ~= '4') then
   --- @include "order/levels"
   levels_use(meta, levels, lists)
 end
+--- @if displace
+if displaced and displaced.victims[1] then
+  --- @include "queue/open"
+  --- @include "finish/displaced"
+  displaced_end(base, queue_open(base), displaced)
+end
+--- @end
 --- @if shelf
 if plan and plan.placed then
   if taker then
     --- @each claim(base, plan.placed[1])
   else
     local state, others = { now = now }, plan.placed
+    --- @if displace
+    state.displaced = displaced
+    --- @end
     --- @each others = shelf(base, state, others)
     ready = ready - (state.kept_back or 0)
   end

@@ -146,7 +146,7 @@ if holder then
   out_of_places()
   out_of_schedule(nil)
   off_held(holder)
-  --- @each claim(base, job)
+  --- @each claim(base, job, holder)
   return { queue.now, 'held' }
 end
 off_held(nil)
@@ -160,6 +160,15 @@ end
 out_of_schedule(nil)
 out_of_lists(nil)
 out_of_places()
+--- @if returned
+--- @include "finish/end"
+local over
+--- @each over = returned(base, job, true)
+if over then
+  end_jobs(base, queue, { id }, 'R', over)
+  return { queue.now, 'gone' }
+end
+--- @end
 levels_use(meta, queue.levels, { [job.level] = true })
 if job.due > 0 then redis.call('HSET', meta, 'promoted', '1') end
 --- @if shelf

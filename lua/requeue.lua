@@ -14,6 +14,7 @@
 --- @include "consumer/notify"
 --- @include "consumer/browsers"
 --- @hooks revived
+--- @hooks shelf
 --- @hooks entered
 
 local meta = KEYS[1]

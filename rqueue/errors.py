@@ -49,7 +49,8 @@
     │   ├── JobFailed                the job failed for good; carries the remote traceback
     │   ├── JobCancelled             it was cancelled before it ended
     │   │   └── JobPurged            ... together with its whole queue
-    │   └── JobExpired               its time to live ended before it ran
+    │   ├── JobExpired               its time to live ended before it ran
+    │   └── JobDisplaced             a newer job took its place before it ran
     └── TaskError
         ├── UnknownTask              no task of this name is registered here
         ├── TaskAlreadyRegistered    two functions claim one name
@@ -91,6 +92,7 @@ __all__ = [
     "InvalidSelector",
     "JobBlocked",
     "JobCancelled",
+    "JobDisplaced",
     "JobExpired",
     "JobFailed",
     "JobPurged",
@@ -627,6 +629,14 @@ class JobExpired(ResultError):
         super().__init__(
             f"job '{id}' expired: its time to live ended before it was delivered", id=id
         )
+
+
+class JobDisplaced(ResultError):
+    """A newer job took the place of this one before it was delivered, for the first time or once
+    more: of its key (Q-15), or in a queue that keeps a number of jobs (Q-67)."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"job '{id}' was displaced: a newer job took its place", id=id)
 
 
 # -- tasks -----------------------------------------------------------------------------------------

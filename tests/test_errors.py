@@ -53,6 +53,7 @@ EXAMPLES: list[RQueueError] = [
     errors.JobFailed("j", type="ValueError", remote_message="bad", remote_traceback="Tb\n"),
     errors.JobCancelled("j"),
     errors.JobPurged("j"),
+    errors.JobDisplaced("j"),
     errors.JobExpired("j"),
     errors.TaskError("no", task="t"),
     errors.UnknownTask("ad", ["add"]),

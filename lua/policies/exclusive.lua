@@ -9,7 +9,7 @@
 --- ORDER: 40
 --- FAST: yes
 --- STRUCTURE: none
---- EXCLUDES: selectors
+--- EXCLUDES: selectors, last_value
 --- @include "consumer/lists"
 --- @include "queue/count"
 

@@ -11,7 +11,7 @@
 --- ORDER: 50
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, selectors
+--- EXCLUDES: ttl, selectors, last_value
 --- @include "job/value"
 --- @include "order/score"
 --- @include "queue/count"
@@ -33,7 +33,7 @@ local function groups_admit(queue, run)
   if group == '' or #group > 384 or string.find(group, '[^%w%%_-]') then
     return redis.error_reply('BADARGS enqueue: a group that is empty, too long or not escaped')
   end
-  run.tags = '|g' .. group
+  run.tags = run.tags .. '|g' .. group
   run.more = string.gsub(run.more, '|g[^|~]*', '', 1)
 end
 

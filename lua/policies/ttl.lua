@@ -9,7 +9,7 @@
 --- ORDER: 10
 --- FAST: yes
 --- STRUCTURE: none
---- EXCLUDES: groups, selectors
+--- EXCLUDES: groups, selectors, last_value
 
 --- The longest time to live, ms: ten years.
 local TTL_MOST = 315360000000

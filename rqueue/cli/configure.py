@@ -73,7 +73,8 @@ def setting_in_words(name: str, value: int) -> str:
 @click.option(
     "--kind",
     metavar="KIND",
-    help="plain (the default), or groups: one job in flight for each group.",
+    help="plain (the default), groups: one job in flight for each group, or last_value: of the jobs"
+    " of a key only the latest waits.",
 )
 @click.option("--dead-to", metavar="QUEUE", help='Where its dead letters go; "": they stay.')
 @click.option("--expired-to", metavar="QUEUE", help='Where its expired jobs go; "": nowhere.')

@@ -23,6 +23,7 @@ from rqueue.cli.target import Target, connection_options, pass_target
 @click.option("--id", metavar="ID", help="The job's id; enqueued twice it is one job.")
 @click.option("--priority", "-p", type=int, metavar="0..9", help="Higher first; 4 is normal.")
 @click.option("--group", metavar="GROUP", help="One job of a group is in flight at a time.")
+@click.option("--key", metavar="KEY", help="Of the jobs of a key only the latest waits.")
 @click.option("--delay", metavar="DURATION", help="Not before so long from now.")
 @click.option("--at", metavar="TIME", help="Not before: 2030-01-31T08:00:00+00:00.")
 @click.option("--max-deliveries", type=int, metavar="N", help="Attempts in all.")
@@ -142,7 +143,7 @@ def _options(given: dict[str, Any], headers: tuple[str, ...]) -> Any:
 
     if given["delay"] is not None and given["at"] is not None:
         raise click.UsageError("--delay and --at exclude each other: a job is due once")
-    names = ("id", "priority", "max_deliveries", "max_crashes", "group")
+    names = ("id", "priority", "max_deliveries", "max_crashes", "group", "key")
     values = {name: given[name] for name in names}
     for name in ("limit", "soft_limit", "ttl", "keep"):
         if given[name] is not None:

@@ -23,6 +23,7 @@ OUTCOMES = (
         "purged",
         "expired",
         "changed",
+        "displaced",
     ),
 )
 """The outcomes that rows give for a job, or for an attempt at it."""

@@ -12,7 +12,7 @@ from rich.table import Table
 
 __all__ = ["ENDINGS", "Comparison", "RowKey", "print_comparison"]
 
-ENDINGS = frozenset({"ack", "dead", "cancelled", "purged", "expired"})
+ENDINGS = frozenset({"ack", "dead", "cancelled", "purged", "expired", "displaced"})
 """Outcomes that end a job."""
 
 RowKey = tuple[str, str, str, str]

@@ -23,7 +23,7 @@ from rqueue.transport.redis_client import execute
 
 PAGE_MAX = commands.read.PAGE_MAX
 
-ENDED = ("ended", "done", "cancelled", "purged", "expired")
+ENDED = ("ended", "done", "cancelled", "purged", "expired", "displaced")
 BROWSABLE = ("ready", "blocked", "scheduled", "parked", "held", "dead", *ENDED)
 """The states that `jobs_page` can show."""
 
@@ -63,6 +63,7 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
             max_crashes=header.max_crashes,
             expires_ms=header.expires_ms,
             group=header.group,
+            key=header.key,
             size=len(job.body),
         )
         facts["signed_with"] = key_id_of(job.body)
@@ -162,8 +163,8 @@ def jobs_page(
     shown twice or left out while jobs are consumed. blocked: those behind others of their groups,
     group by group. scheduled: by due time, without the parked
     ones. parked: those that wait for a worker that knows their task. held: by consumer. dead: by
-    time of death. ended (done, cancelled, purged, expired): in no order, while their records last.
-    Raises ConfigError.
+    time of death. ended (done, cancelled, purged, expired, displaced): in no order, while their
+    records last. Raises ConfigError.
     """
     if not 1 <= limit <= PAGE_MAX:
         raise ConfigError("limit", f"{limit} is not from 1 to {PAGE_MAX}")

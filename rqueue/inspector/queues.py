@@ -22,6 +22,7 @@ COUNTERS = (
         "cancelled",
         "purged",
         "expired",
+        "displaced",
         "requeued",
         "moved",
     ),

@@ -64,8 +64,8 @@ class Column(NamedTuple):
 
 
 OUTCOMES = (
-    "ack, retry, dead (failed for good), crash, snooze, park, cancelled, purged, expired, or"
-    " changed (its place)"
+    "ack, retry, dead (failed for good), crash, snooze, park, cancelled, purged, expired,"
+    " displaced, or changed (its place)"
 )
 
 COLUMNS = (

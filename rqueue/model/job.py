@@ -4,8 +4,8 @@ Stored in the hash `jobs` as `header;envelope`. The header is text, `position,en
 anything differs from the defaults, `position,enqueued,level,deliveries,attempts,max_deliveries,
 due_ms`, and where it crashed before, or may crash more or less often than others,
 `,crashes,max_crashes` behind that, and `,expires_ms` behind that where it has a time to live; then
-tags, `|g<group>`. `enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header and never look
-into the envelope.
+tags, `|g<group>` and `|k<key>`. `enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header
+and never look into the envelope.
 
 Nothing here is parsed before it is asked for: a worker builds thousands of deliveries a second.
 """
@@ -57,6 +57,7 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
     PURGED = "purged"
     EXPIRED = "expired"
+    DISPLACED = "displaced"
     UNKNOWN = "unknown"
 
     @property
@@ -66,7 +67,10 @@ class JobState(StrEnum):
 
 
 _ENDED = frozenset(
-    {JobState.DEAD, JobState.DONE, JobState.CANCELLED, JobState.PURGED, JobState.EXPIRED}
+    {
+        *(JobState.DEAD, JobState.DONE, JobState.CANCELLED, JobState.PURGED),
+        *(JobState.EXPIRED, JobState.DISPLACED),
+    }
 )
 
 
@@ -90,7 +94,7 @@ class Header(NamedTuple):
     `attempts`: those of them that were charged; `max_deliveries`: 0 = the queue's; `due_ms`:
     0 = an ordinary one: never scheduled, or moved to the tail since then. `crashes`: those of the
     attempts that cost a worker its process; `max_crashes`: 0 = the queue's. `expires_ms`: after it
-    the job is not delivered any more; 0 = never. `group`: "" = none.
+    the job is not delivered any more; 0 = never. `group`, `key`: "" = none.
     """
 
     position: int
@@ -104,6 +108,7 @@ class Header(NamedTuple):
     max_crashes: int = 0
     expires_ms: int = 0
     group: str = ""
+    key: str = ""
 
 
 EPOCH_MS = 1_735_689_600_000
@@ -116,7 +121,7 @@ EXPIRED = "expired"
 """The kind of a cause where the time to live ended."""
 
 _new = tuple.__new__
-_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "")
+_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "")
 _LENGTHS = (2, 7, 9, 10)
 """Fields that a header has; `lua/include/job/value.lua` writes these."""
 
@@ -142,21 +147,23 @@ def is_mark(value: bytes) -> bool:
 def parse_header(head: bytes) -> Header | None:
     """The header of a stored job, as it stands before the envelope; None where it is none. Whatever
     reads a header reads it here."""
-    group = ""
+    said: dict[bytes, str] | None = None
     if b"|" in head:
-        head, _, tags = head.partition(b"|")
+        head, *tags = head.split(b"|")
         # ASCII, unless another program wrote it
-        group = group_of(tags[1:].decode("utf-8", "replace")) if tags[:1] == b"g" else ""
+        said = {tag[:1]: group_of(tag[1:].decode("utf-8", "replace")) for tag in tags}
     fields = head.split(b",")
     count = len(fields)
     try:
         # past Header's own constructor: half the time
-        if count == 2 and not group:  # nearly all jobs
+        if count == 2 and not said:  # nearly all jobs
             return _new(Header, (int(fields[0]), int(fields[1]) + EPOCH_MS, *_DEFAULTS))
         if count in _LENGTHS:
             position, enqueued, *rest = map(int, fields)
             header = _new(Header, (position, enqueued + EPOCH_MS, *rest, *_DEFAULTS[count - 2 :]))
-            return header._replace(group=group) if group else header
+            if said:
+                return header._replace(group=said.get(b"g", ""), key=said.get(b"k", ""))
+            return header
     except ValueError:
         pass
     return None
@@ -294,6 +301,11 @@ class Delivery:
         return self.header.group
 
     @property
+    def key(self) -> str:
+        """The job's key; "" without one."""
+        return self.header.key
+
+    @property
     def redelivered(self) -> bool:
         """Whether the job was handed out before: it may have run, wholly or in part."""
         return self.header.deliveries > 0
@@ -335,6 +347,7 @@ _STATE_OF_LETTER = {
     b"C": JobState.CANCELLED,
     b"P": JobState.PURGED,
     b"E": JobState.EXPIRED,
+    b"R": JobState.DISPLACED,
 }
 
 
@@ -377,6 +390,7 @@ class JobInfo:
     max_crashes: int = 0
     expires_ms: int = 0
     group: str = ""
+    key: str = ""
     holder: str = ""
     task: str = ""
     args: list[Any] = field(default_factory=list)

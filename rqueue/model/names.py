@@ -19,6 +19,7 @@ __all__ = [
     "MAX_NAME",
     "check_consumer",
     "check_group",
+    "check_key",
     "check_namespace",
     "check_queue",
     "check_stored_queue",
@@ -32,7 +33,7 @@ __all__ = [
 
 MAX_NAME = 200
 MAX_GROUP = 128
-"""Bytes of a group's name."""
+"""Bytes of a group's name, and of a key."""
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
 
@@ -116,25 +117,35 @@ def _check_label(what: str, name: str) -> str:
 
 def check_group(name: str) -> str:
     """Return `name` when it may name a group: 1 to 128 bytes of UTF-8. Raises InvalidName."""
-    _check_label("group", name)
+    return _check_bytes("group", name)
+
+
+def check_key(name: str) -> str:
+    """Return `name` when it may be a job's key: 1 to 128 bytes of UTF-8. Raises InvalidName."""
+    return _check_bytes("key", name)
+
+
+def _check_bytes(what: str, name: str) -> str:
+    _check_label(what, name)
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
-        raise InvalidName("group", name, "has a lone surrogate: no UTF-8") from None
+        raise InvalidName(what, name, "has a lone surrogate: no UTF-8") from None
     if size > MAX_GROUP:
-        raise InvalidName("group", name, f"has {size} bytes; at most {MAX_GROUP} fit")
+        raise InvalidName(what, name, f"has {size} bytes; at most {MAX_GROUP} fit")
     return name
 
 
 def group_text(name: str) -> str:
-    """A group's name as it stands in terms, headers and keys: letters, digits, `_ - %`."""
+    """A group's name, or a key, as it stands in terms, headers and keys of Redis: letters, digits,
+    `_ - %`."""
     if name.isascii() and name.isalnum():
         return name
     return quote(name, "").replace(".", "%2E").replace("~", "%7E")
 
 
 def group_of(text: str) -> str:
-    """The group's name that `text` was made of."""
+    """The group's name, or the key, that `text` was made of."""
     return unquote(text) if "%" in text else text
 
 

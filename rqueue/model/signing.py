@@ -194,6 +194,8 @@ def _misfit(verified: Verified, header: Header) -> str:
         return f"it is for {terms.max_crashes} crashes, the job has {header.max_crashes}"
     if header.group != terms.group:
         return f"it is for group {terms.group!r}, the job has {header.group!r}"
+    if header.key != terms.key:
+        return f"it is for key {terms.key!r}, the job has {header.key!r}"
     apart = header.enqueued_ms - verified.signed_ms
     if abs(apart) > SIGNED_WITHIN_MS:
         when = "before" if apart > 0 else "after"

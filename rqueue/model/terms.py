@@ -1,9 +1,9 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
-`<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>],`, where `when` is nothing
-(now), `+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), and the group is escaped
-(`rqueue.model.names.group_text`). The enqueue script reads it, and signatures cover it. What stands
-behind `~` and `|` is a policy's: a queue without it takes it on.
+`<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>],`, where `when`
+is nothing (now), `+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), and group and
+key are escaped (`rqueue.model.names.group_text`). The enqueue script reads it, and signatures cover
+it. What stands behind `~` and `|` is a policy's: a queue without it takes it on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class Terms(NamedTuple):
 
     priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
     absolute time instead, ms since the epoch. max_deliveries, max_crashes: 0 = the queue's. ttl_ms:
-    how long from its enqueue it may be delivered; 0 = as long as the queue says. group: "" = none.
+    how long from its enqueue it may be delivered; 0 = as long as the queue says. group, key: "" =
+    none.
     """
 
     priority: int = DEFAULT_LEVEL
@@ -31,6 +32,7 @@ class Terms(NamedTuple):
     max_crashes: int = 0
     ttl_ms: int = 0
     group: str = ""
+    key: str = ""
 
     @property
     def text(self) -> str:
@@ -42,6 +44,8 @@ class Terms(NamedTuple):
             most += f"~{self.ttl_ms}"
         if self.group:
             most += f"|g{group_text(self.group)}"
+        if self.key:
+            most += f"|k{group_text(self.key)}"
         if self.at_ms > 0:
             return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
@@ -54,12 +58,12 @@ class Terms(NamedTuple):
         priority, when, most, _ = text.split(",")
         kind, number = when[:1], int(when[1:] or 0)
         due, delay = (number, 0) if kind == "@" else (0, number)
-        most, _, tags = most.partition("|")
+        most, *tags = most.split("|")
         most, _, ttl = most.partition("~")
         deliveries, _, crashes = most.partition(":")
-        group = group_of(tags[1:]) if tags[:1] == "g" else ""
-        limits = int(deliveries), int(crashes or 0)
-        return cls(int(priority), delay, due, *limits, int(ttl or 0), group)
+        said = {tag[:1]: group_of(tag[1:]) for tag in tags}
+        limits = int(deliveries), int(crashes or 0), int(ttl or 0)
+        return cls(int(priority), delay, due, *limits, said.get("g", ""), said.get("k", ""))
 
 
 NORMAL_TERMS = Terms().text

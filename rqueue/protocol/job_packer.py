@@ -265,6 +265,7 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         options.max_crashes or 0,
         max(1, round(options.ttl * 1000)) if options.ttl else 0,
         group=options.group or "",
+        key=options.key or "",
     )
 
 

@@ -54,13 +54,19 @@ class QueueKeys:
 
     @property
     def heads(self) -> str:
-        """zset: ready jobs with groups: members as of `scheduled`, by level, due time, position."""
+        """zset: ready jobs with groups or keys: members as of `scheduled`, by level, due time,
+        position."""
         return self.base + "heads"
 
     def group(self, group: str) -> str:
         """zset: those behind others of a group (escaped): members as of `scheduled`, by
         position."""
         return f"{self.base}group:{group}"
+
+    @property
+    def latest(self) -> str:
+        """hash: key (escaped) -> id of the last of its jobs that was ready, while that lives."""
+        return self.base + "latest"
 
     @property
     def blocked(self) -> str:

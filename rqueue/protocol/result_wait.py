@@ -17,6 +17,7 @@ import orjson
 
 from rqueue.errors import (
     JobCancelled,
+    JobDisplaced,
     JobExpired,
     JobFailed,
     JobPurged,
@@ -52,8 +53,8 @@ SHORTEST_WAIT_S = 0.002
 
 
 def read_result(id: str, record: Record) -> Any:
-    """The result in a record. Raises JobFailed, JobCancelled, JobPurged, JobExpired or
-    ResultExpired."""
+    """The result in a record. Raises JobFailed, JobCancelled, JobPurged, JobExpired,
+    JobDisplaced or ResultExpired."""
     if record.state is JobState.DONE:
         if record.payload == NOT_KEPT:
             raise ResultExpired(id)
@@ -81,6 +82,8 @@ def failure_of(id: str, record: Record) -> ResultError:
         return JobCancelled(id)
     if record.state is JobState.PURGED:
         return JobPurged(id)
+    if record.state is JobState.DISPLACED:
+        return JobDisplaced(id)
     return JobExpired(id)
 
 

@@ -99,6 +99,7 @@ class BoundTask(Generic[P, R]):
         labels: Mapping[str, str | int | bool] | None = None,
         immediate: bool | None = None,
         group: str | None = None,
+        key: str | None = None,
         sender: Enqueuer | None = None,
         async_sender: AsyncEnqueuer | None = None,
     ) -> BoundTask[P, R]:
@@ -133,6 +134,7 @@ class BoundTask(Generic[P, R]):
             labels=labels,
             immediate=immediate,
             group=group,
+            key=key,
         )
         return bound
 

@@ -10,7 +10,7 @@ from typing import Any
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
-from rqueue.model.names import check_group, refuse_control
+from rqueue.model.names import check_group, check_key, refuse_control
 from rqueue.model.times import parse_duration
 from rqueue.tasks.retry import RetryPolicy, check_limit, check_retry
 
@@ -67,7 +67,8 @@ class Options:
     `keep`: seconds the result is kept. `headers`: text for the job's code. `labels`: small
     facts for its code, listings and reports. `immediate`: refuse unless a consumer takes the job at
     once (Q-19). `group`: of the jobs of one group one is in flight at a time, in their order, in a
-    queue of the kind `groups` (Q-65).
+    queue of the kind `groups` (Q-65). `key`: of the jobs of one key only the latest waits, in a
+    queue of the kind `last_value`; an older one ends as displaced (Q-15).
 
     Raises ConfigError and InvalidName.
     """
@@ -87,6 +88,7 @@ class Options:
     labels: Mapping[str, str | int | bool] = field(default_factory=dict)
     immediate: bool = False
     group: str | None = None
+    key: str | None = None
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -106,6 +108,8 @@ class Options:
         check_limit("max_crashes", self.max_crashes)
         if self.group is not None:
             check_group(self.group)
+        if self.key is not None:
+            check_key(self.key)
         if self.retry is not None:
             check_retry(self.retry)
         for name in ("limit", "soft_limit", "ttl", "keep"):

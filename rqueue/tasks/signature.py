@@ -14,7 +14,7 @@ __all__ = ["OPTIONS", "CallChecker"]
 OPTIONS = frozenset(
     (
         *("queue", "id", "priority", "at", "max_deliveries", "max_crashes", "retry", "limit"),
-        *("soft_limit", "ttl", "keep", "headers", "labels", "immediate", "group"),
+        *("soft_limit", "ttl", "keep", "headers", "labels", "immediate", "group", "key"),
         *("sender", "async_sender"),
     )
 )

@@ -42,10 +42,10 @@ SCORES = ["inf", "-inf", "1e300", "1.5", "-7", "0"]
 
 HASHES = [
     *("meta", "consumer:c2", "consumer:c3", "causes", "errors", "ended", "ended:old", "parked"),
-    *("returns_to", "awaited", "byte_waiters", "write:run"),
+    *("returns_to", "awaited", "byte_waiters", "write:run", "latest"),
 ]
 LISTS = ["ready:4", "ready:9", "due:6", "held:c2", "held:c3", "wake:c2", "wake:c3", "wake:b1"]
-ZSETS = ["scheduled", "dead", "consumers", "interested", "notified"]
+ZSETS = ["scheduled", "heads", "dead", "consumers", "interested", "notified"]
 SETS = ["not_interested", "browsers"]
 OTHERS = ["jobs", "history", "written:run:1:0"]
 ALL = [*HASHES, *LISTS, *ZSETS, *SETS, *OTHERS, "ready:0", "due:4", "result:r3", "consumer:c4"]
@@ -59,6 +59,7 @@ ROW = ["term", "state", "priority", "mode", "jobs", "bytes", "held_bytes", "slot
 IDS = [
     *("r0", "r1", "r3", "a0", "a1", "a3", "big", "huge", "d0", "d1", "s0", "s1", "p0", "t0"),
     *("x0", "x1", "e0", "m0", "k0", "k1", "w0", "v0", "v3", "v4", "l0", "s2"),
+    *("q0", "q1", "q2", "q3", "q5"),
 ]
 NAMES = ["c2", "c3", "b1", "ghost"]
 KINDS = ["string", "list", "hash", "zset", "set", "stream"]

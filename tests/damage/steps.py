@@ -43,9 +43,13 @@ puts = st.builds(
     st.just(0),
     st.sampled_from([0, 0, 0, 500]),
     st.just(""),
+    st.just(""),
 )
 grouped = st.builds(
     lambda put, group: put._replace(ttl_ms=0, group=group), puts, st.sampled_from("gh")
+)
+keyed = st.builds(
+    lambda put, key: put._replace(ttl_ms=0, key=key), puts, st.sampled_from(["k", "l", "k5"])
 )
 held = ["a0", "a1", "a2", "a3", "big"]
 mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
@@ -87,8 +91,9 @@ def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
             "run", draw(st.sampled_from([0, 1, 2])), 0, draw(st.sampled_from([0, 8])), 5, b"x" * 8
         )
         return commands.enqueue_alike(KEYS, ["new", BODY], note=note)
-    # a queue has groups or times to live
-    some = grouped if world.kind == PLAIN and draw(st.booleans()) else puts
+    # a queue has groups, or keys, or times to live
+    some = draw(st.sampled_from([grouped, keyed, puts])) if world.kind == PLAIN else puts
+    some = keyed if "last_value" in world.kind.policies else some
     return commands.enqueue(KEYS, draw(st.lists(some, min_size=1, max_size=4)))
 
 
@@ -142,11 +147,11 @@ MAKERS: dict[str, Maker] = {
             st.sampled_from(
                 [
                     {"keep_ms": 2000},
-                    {"live_consumers": 1},
+                    {"keep_ms": 900} if "last_value" in w.kind.policies else {"live_consumers": 1},
                     {"dead_to": "other"},
                     {"max_deliveries": 3},
                     {"priorities": 10},
-                    {"ttl_ms": 500},
+                    {"keep_ms": 900} if "last_value" in w.kind.policies else {"ttl_ms": 500},
                 ]
             )
         ),
@@ -185,7 +190,7 @@ MAKERS: dict[str, Maker] = {
     ),
     "repair_consumer": lambda w, d: commands.repair_consumer(KEYS, d(names)),
     "repair_group": lambda w, d: commands.repair_group(
-        KEYS, d(st.sampled_from(["a", ""])), d(st.sampled_from([None, (2, 1)]))
+        KEYS, d(st.sampled_from(["a", "k", ""])), d(st.sampled_from([None, (2, 1)]))
     ),
     "repair_job": lambda w, d: commands.repair_job(
         KEYS, d(ids), d(st.sampled_from(["place", "place", "take"])), d(members), ["ghost"]

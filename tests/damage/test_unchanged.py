@@ -150,7 +150,18 @@ PLANTED = {
     "an enqueue does not look before it sweeps": (
         "enqueue that sweeps",
         "enqueue.lua",
-        "  fault = sound_fault(base, levels)\n",
+        """if overdue then
+  --- @include "queue/sound"
+  fault = sound_fault(base, levels)
+""",
+        "if overdue then\n",
+    ),
+    "an enqueue does not look before it displaces": (
+        "enqueue that displaces",
+        "enqueue.lua",
+        """    --- @include "queue/sound"
+    fault = sound_fault(base, levels)
+""",
         "",
     ),
     "a pull does not look before it ends what expired": (
@@ -174,7 +185,17 @@ PLANTED = {
     "a promotion does not look where expired jobs go": (
         "pull of what is due and expired",
         "include/pull/sound.lua",
-        "  all = true\n",
+        """  -- some may not become ready, but end
+  all = true
+""",
+        "",
+    ),
+    "a promotion does not look before it displaces": (
+        "pull of last values that are due",
+        "include/pull/sound.lua",
+        """  -- others may end
+  all = true
+""",
         "",
     ),
     "a lone settle meets the times to live unprepared": (
@@ -227,9 +248,9 @@ PLANTED = {
     ),
     "a settle does not look where expired jobs go": (
         "settle of a release that expired",
-        "include/settle/unfinished.lua",
-        "local fault = sound_fault(base, queue.levels, { said.gathered.consumer })",
-        "local fault",
+        "include/settle/over.lua",
+        "return sound_fault(base, queue.levels, { said.gathered.consumer })",
+        "return nil",
     ),
 }
 

@@ -167,9 +167,24 @@ def expired(client: redis.Redis) -> World:
     return world.keep()
 
 
+def last_values(client: redis.Redis) -> World:
+    """As `busy`, with jobs that have keys: held, scheduled, to be tried again, and waiting."""
+    world = busy(client)
+    world.run(commands.resume(KEYS))
+    world.put("q0", "q1", key="k", priority=9)
+    world.join("c4", 3)
+    world.pull("c4", 1)
+    world.put("q2", key="l")
+    world.put("q3", key="l", delay_ms=3_000_000)
+    for number in range(4, 7):
+        world.put(f"q{number}", key=f"k{number}", priority=9)
+    world._dumps = []
+    return world.keep()
+
+
 WORLDS = {
     **{"busy": busy, "idle": idle, "late": late, "lapsed": lapsed},
-    **{"timed": timed, "expired": expired},
+    **{"timed": timed, "expired": expired, "last_values": last_values},
 }
 
 

@@ -52,7 +52,9 @@ def test_a_policy_touches_no_other_s_keys_and_fields(name: str) -> None:
     code = without_comments("\n".join(texts(name).values()))
     others = [SCRIPTS.policy(other) for other in POLICY_NAMES if other != name]
     foreign = {word for policy in others for word in (*policy.keys, *policy.meta)}
-    foreign = {word.partition("<")[0] for word in foreign}
+    foreign = {word.partition("<")[0] for word in foreign} - {
+        "heads"
+    }  # where jobs of several stand
     assert {word for word in foreign if f"'{word}" in code} == set()
 
 

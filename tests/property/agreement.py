@@ -41,6 +41,7 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
         },
     )
     yield "turns", _text(snapshot.hash("groups")), model.group_turns
+    yield "latest", _text(snapshot.hash("latest")), model.latest
     yield "ready heads", [id for id, *_ in snapshot.ready_heads], model.open
     yield (
         "heads",
@@ -59,7 +60,7 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
         {id: "\n".join(names) for id, names in model.byte_waiters.items()},
     )
     yield "expiring", snapshot.scores("expiring"), model.timed()
-    for word in ("acked", "retried", "rejected", "released", "expired"):
+    for word in ("acked", "retried", "rejected", "released", "expired", "displaced"):
         yield word, int(snapshot.meta.get(word, "0")), model.counts[word]
     yield "paused", snapshot.meta.get("paused") == "1", model.paused
     yield "last position", int(snapshot.meta.get("seq", "0")), model.seq

@@ -51,7 +51,7 @@ class Arriving(Driver):
     ) -> None:
         if self.everyday:
             jobs = [(4, 0, padding, 0, twice) for _, _, padding, _, twice in jobs[:1]]
-        self.enqueue_all(jobs, immediate, names=names if self.grouped else NO_GROUPS)
+        self.enqueue_all(jobs, immediate, names=names if self.grouped or self.keyed else NO_GROUPS)
 
     def enqueue_all(
         self,
@@ -68,7 +68,8 @@ class Arriving(Driver):
                 id = self.model.accepted[-(padding % 7) - 1 :][0]
             body = f'["t",["{"x" * padding}"]]'.encode()
             most = {"max_deliveries": max(0, limit), "max_crashes": max(0, -limit)}
-            puts.append(Put(id, body, priority, delay, ttl_ms=ttl or 0, group=group or "", **most))
+            which = {"key" if self.keyed else "group": group or ""}
+            puts.append(Put(id, body, priority, delay, ttl_ms=ttl or 0, **most, **which))
         call = commands.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
         if immediate and len(puts) == 1 and not self.model.knows(puts[0].id):
             # whether it is refused may depend on a job that is due by now
@@ -90,6 +91,7 @@ class Arriving(Driver):
                 put.delay_ms and reply.now + put.delay_ms,
                 put.ttl_ms,
                 put.group,
+                put.key,
             )
             for put in puts
         ]
@@ -101,7 +103,8 @@ class Arriving(Driver):
         assert reply.handed_to == taker
         wrong = transitions.accepted_once(self.before, accepted)
         assert not wrong, wrong
-        self.arrivals = sum(not self.model.jobs[id].due for id in accepted)
+        due = {put.id for put in puts if put.delay_ms}
+        self.arrivals = sum(id not in due for id in accepted)
 
     @initialize(
         consumers=st.lists(st.tuples(ranks, windows), min_size=1, max_size=3),

@@ -22,5 +22,6 @@ limits = st.sampled_from([0, 0, 0, 1, 2, -1, -2, -4])
 """Attempts that a job may have; negative: crashes."""
 paddings = st.sampled_from([0, 0, 60, 200])
 groups = st.sampled_from(["", "a", "a", "b", "b", "c"])
+"""Of groups or of keys."""
 NO_GROUPS = ("",) * 12
-KINDS = (PLAIN, Kind.of(["groups"]))
+KINDS = (PLAIN, Kind.of(["groups"]), Kind.of(["last_value"]))

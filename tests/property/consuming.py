@@ -166,6 +166,8 @@ class Consuming(Waiting):
         lines: list[tuple[str, str]] = []
         later: list[int] = []
         back, gone, moved = self.leave_groups(left), list[Job](), list[Job]()
+        self.forget(left)
+        ended: list[str] = []
         for id, delay, return_to, charge, _ in retry:
             if id not in c.held:
                 continue
@@ -180,6 +182,10 @@ class Consuming(Waiting):
                 continue
             if self.late(id):
                 self.over.append(id)
+                continue
+            if self.superseded(job):
+                ended.append(id)
+                lines.append((id, "displaced"))
                 continue
             self.counts["retried" if charge else "released"] += 1
             if delay:
@@ -210,8 +216,10 @@ class Consuming(Waiting):
         self.counts["rejected"] += len(dead)
         if later and not self.paused:
             self.watch(later)
-        self.record([id for id in ack if id in mine] + dead, "")
+        self.record([id for id in ack if id in mine] + dead + ended, "")
         self.ended.update({id: "D" for id in ack if id in mine} | dict.fromkeys(dead, "F"))
+        self.ended.update(dict.fromkeys(ended, "R"))
+        self.forget([self.jobs[id] for id in dead])
         self.history += lines
         back += self.release(c, [id for id in release if id in c.held], [])
         back += self.leave_groups([*gone, *(self.jobs[id] for id in dead), *moved])

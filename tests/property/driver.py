@@ -59,6 +59,11 @@ class Driver(RuleBasedStateMachine):
         """Whether its jobs may have groups."""
         return "groups" in self.kind.policies
 
+    @property
+    def keyed(self) -> bool:
+        """Whether they may have keys."""
+        return "last_value" in self.kind.policies
+
     def run(self, call: ScriptCall[Any]) -> Any:
         script = self.lua.script(call.script, self.kind.having(call.needs))
         reply = run(self.client, script, call.keys, call.args)

@@ -22,6 +22,7 @@ class Job:
     max_crashes: int = 0
     expires: int = 0
     group: str = ""
+    key: str = ""
     forgiven: tuple[int, int] | None = None
     """Deliveries and position when a charge was taken back: until then its value has the length of
     before."""
@@ -44,6 +45,7 @@ class Job:
         if self.expires:
             shown = "".join(f",{number}" for number in (*rest, *crashes, self.expires))
         shown += f"|g{self.group}" if self.group else ""
+        shown += f"|k{self.key}" if self.key else ""
         return f"{self.position},{self.enqueued - EPOCH_MS}{shown};".encode() + self.body
 
 

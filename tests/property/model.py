@@ -43,10 +43,11 @@ class Model(Consuming):
         due: int,
         ttl: int = 0,
         group: str = "",
+        key: str = "",
     ) -> Job:
         due = due if due > self.now else 0
         level = min(9, priority)
-        job = Job(id, body, level, 0, self.now, max, due, max_crashes=crashes, group=group)
+        job = Job(id, body, level, 0, self.now, max, due, max_crashes=crashes, group=group, key=key)
         job.expires = self.expires(ttl)
         return job
 
@@ -73,8 +74,9 @@ class Model(Consuming):
             taker.wake.append(b"J" + len(id).to_bytes(4, "big") + id + value)
             if taker.name == self.timer:
                 self.pass_timer()
+            self.displace(jobs)
         elif ready:
-            self.notify_of(sum([self.place(job) for job in ready]))
+            self.notify_of(sum([self.place(job) for job in self.displace(ready)]))
         later = [job for job in jobs if job.due]
         for job in later:
             self.schedule(job, job.due)
@@ -215,6 +217,7 @@ class Model(Consuming):
             self.gone([id])
         self.record([id], "C")
         self.history.append((id, "cancelled"))
+        self.forget([job])
         self.notify_of(self.leave_groups([job]))
         return was
 
@@ -258,6 +261,7 @@ class Model(Consuming):
                 job = self.jobs[id]
                 job.position, job.due, job.attempts, job.crashes = self.seq, 0, 0, 0
                 job.expires = self.expires(0)
+                self.displace([job])
                 ready += self.place(job)
                 count += 1
         if count:

@@ -29,8 +29,10 @@ class State:
     queue's order."""
     group_turns: dict[str, str] = field(default_factory=dict)
     """group -> id of the job that has its turn."""
+    latest: dict[str, str] = field(default_factory=dict)
+    """key -> id of the last of its jobs that was ready, while that lives."""
     open: list[str] = field(default_factory=list)
-    """Ready jobs with groups, best first."""
+    """Ready jobs with groups or keys, best first."""
     blocked: dict[str, list[str]] = field(default_factory=dict)
     """group -> ids behind the one that has the turn, by position."""
     scheduled: list[tuple[int, int, int, str]] = field(default_factory=list)

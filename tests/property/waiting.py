@@ -23,6 +23,10 @@ class Waiting(WakeUps):
     def place(self, job: Job) -> int:
         """Into its list, where its due time and position say; behind others of its group, by its
         position alone. Returns how many are ready by that."""
+        if job.key:
+            self.latest[job.key] = job.id
+            self.open.insert(bisect(self.open, self.rank(job.id), key=self.rank), job.id)
+            return 1
         if job.group and self.group_turns.setdefault(job.group, job.id) == job.id:
             self.open.insert(bisect(self.open, self.rank(job.id), key=self.rank), job.id)
             return 1
@@ -34,6 +38,41 @@ class Waiting(WakeUps):
         ids = self.lists.setdefault((-job.level, int(not job.due)), [])
         ids.insert(bisect(ids, job.order, key=self.order), job.id)
         return 1
+
+    def displace(self, jobs: list[Job], by: Consumer | None = None) -> list[Job]:
+        """These become ready in this order, and what waits of their keys ends. Returns those of
+        them that no other one displaces."""
+        older: list[str] = []
+        mine: list[str] = []
+        for job in jobs:
+            before = self.latest.get(job.key, job.id)
+            if job.key and job.id not in older:
+                older += [before] if before != job.id else []
+                self.latest[job.key] = job.id
+                mine.append(job.id)
+        scheduled = [id for *_, id in self.scheduled]
+        over = [[id for id in older if id in some] for some in (mine, self.open, scheduled)]
+        self.open = [id for id in self.open if id not in over[1]]
+        self.scheduled = [entry for entry in self.scheduled if entry[-1] not in over[2]]
+        victims = [id for some in over for id in some]
+        if victims:
+            self.end(victims, "R", "displaced", by)
+            self.counts["displaced"] += len(victims)
+        return [job for job in jobs if job.id not in victims]
+
+    def superseded(self, job: Job) -> bool:
+        """Whether a newer one of its key has come: so it ends where it comes back."""
+        if not job.key or self.latest.get(job.key) == job.id:
+            return False
+        del self.jobs[job.id]
+        self.counts["displaced"] += 1
+        return True
+
+    def forget(self, jobs: list[Job]) -> None:
+        """They are gone for good."""
+        for job in jobs:
+            if self.latest.get(job.key) == job.id:
+                del self.latest[job.key]
 
     def leave_groups(self, jobs: list[Job]) -> int:
         """The next of a group gets the turn where it was with one of these. Returns how many are
@@ -126,8 +165,9 @@ class Waiting(WakeUps):
                 ready += self.place(job)
             else:
                 (back if where else others).append(job)
+        ready += sum([self.place(job) for job in back])
         # of several of a group that are due together the first one by position has the turn
-        for job in [*back, *sorted(others, key=lambda job: job.position)]:
+        for job in sorted(self.displace(others, by), key=lambda job: job.position):
             ready += self.place(job)
         if due:
             self.tell_browsers()
@@ -146,7 +186,7 @@ class Waiting(WakeUps):
             self.older, self.ended = self.ended, {}
         self.since = self.now
 
-    def end(self, ids: list[str], letter: str, outcome: str) -> None:
+    def end(self, ids: list[str], letter: str, outcome: str, by: Consumer | None = None) -> None:
         """End jobs that are off their lists; marks go without a trace."""
         live = [id for id in ids if id in self.jobs]
         jobs = [self.jobs[id] for id in live]
@@ -156,7 +196,8 @@ class Waiting(WakeUps):
             self.returns_to.pop(id, None)
         self.record(live, letter)
         self.history += [(id, outcome) for id in live]
-        self.gone(ids)
+        self.gone(ids, by)
+        self.forget(jobs)
         self.notify_of(self.leave_groups(jobs))
 
     def notify_of(self, opened: int) -> None:
@@ -170,7 +211,7 @@ class Waiting(WakeUps):
     def release(self, c: Consumer, ids: list[str], charged: list[str]) -> int:
         """To their old positions; a crash that was the last one kills, one that was not the first
         puts off, the more the later it was charged. Returns how many wait."""
-        back, dead, later = 0, [], []
+        back, dead, later, ended = 0, [], [], list[str]()
         for id in ids:
             job = self.jobs[id]
             c.held.remove(id)
@@ -182,6 +223,8 @@ class Waiting(WakeUps):
                 self.dead.append(id)
             elif self.late(id):
                 self.over.append(id)
+            elif self.superseded(job):
+                ended.append(id)
             elif id in charged and job.crashes > 1:
                 turn = 1 + charged.index(id)
                 later.append(self.now + CRASH_DELAY_MS * 5 ** (job.crashes - 2) * turn)
@@ -190,15 +233,19 @@ class Waiting(WakeUps):
             else:
                 self.place(job)
                 back += 1
-            self.counts["released"] += id not in dead and id not in self.over
+            self.counts["released"] += id not in [*dead, *self.over, *ended]
             if id in charged:
                 self.history.append((id, "dead" if id in dead else "crash"))
+            if id in ended:
+                self.history.append((id, "displaced"))
         self.crashed_until += later
         if later and not self.paused:
             self.watch(self.crashed_until, min(later))
         self.record(dead, "F")
+        self.record(ended, "R")
         self.drop(self.over, c)
         self.over = []
+        self.forget([self.jobs[id] for id in dead])
         return back + self.leave_groups([self.jobs[id] for id in dead])
 
     def suspects(self, c: Consumer) -> list[str]:

@@ -30,6 +30,7 @@ PUBLIC = [
     "JobBlocked",
     "JobCancelled",
     "JobContext",
+    "JobDisplaced",
     "JobExpired",
     "JobFailed",
     "JobFilter",

@@ -33,6 +33,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *expiring(snapshot),
         *turns(snapshot),
         *class_invariants.of_classes(snapshot),
+        *latest_values(snapshot),
     ]
 
 
@@ -322,6 +323,27 @@ def turns(snapshot: Snapshot) -> list[str]:
             said = position if place != "heads" else _score(head)
             if (level, position, score) != (head.level, head.position, said):
                 wrong.append(f"job {id} at {head} stands in {place} as {(score, level, position)}")
+    return wrong
+
+
+def latest_values(snapshot: Snapshot) -> list[str]:
+    """Of a key its latest job alone waits, beside the lists; nothing is kept of what is gone."""
+    wrong = []
+    latest = {key.decode(): id.decode() for key, id in snapshot.hash("latest").items()}
+    dead = snapshot.scores("dead")
+    for key, id in latest.items():
+        head = header(snapshot, id)
+        if head is None or group_text(head.key) != key or id in dead:
+            wrong.append(f"the latest of {key} is {id}, which is {head}")
+    for id, place in places(snapshot):
+        head = header(snapshot, id)
+        if not head or not head.key:
+            continue
+        if place.startswith(("ready:", "due:")):
+            wrong.append(f"job {id} of key {head.key} stands in {place}")
+        back = place == "heads" or (place == "scheduled" and head.deliveries)
+        if back and latest.get(group_text(head.key)) != id:
+            wrong.append(f"job {id} of key {head.key} waits in {place}, the latest is {latest}")
     return wrong
 
 

@@ -5,6 +5,7 @@
 
 --- End jobs that no worker will run: `ids` are off their lists already. `letter` of the record, `outcome` of the row,
 --- `worker`: of the consumer that held them, if one did.
+--- `queue.taker`: the consumer that looks for work now.
 local function end_jobs(base, queue, ids, letter, outcome, worker)
   if #ids == 0 then return 0 end
   local values = redis.call('HMGET', base .. 'jobs', unpack(ids))
@@ -36,7 +37,7 @@ local function end_jobs(base, queue, ids, letter, outcome, worker)
   if #lines > 0 then redis.call('HINCRBY', base .. 'meta', outcome, #lines) end
   records_write(base, queue, records)
   history_lines_write(base, queue.history_max, lines)
-  wait_for_bytes_over(base, queue.now, ids)
+  wait_for_bytes_over(base, queue.now, ids, queue.taker)
   --- @if pass
   --- @include "consumer/notify_opened"
   --- @each pass(base, queue, gone)

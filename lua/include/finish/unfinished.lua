@@ -9,6 +9,7 @@
 --- @include "schedule/add"
 --- @include "consumer/browsers"
 --- @hooks eligible
+--- @hooks returned
 
 --- Jobs that a consumer held and that did not end, off its list by now: each goes back to its place, to the tail, into
 --- the schedule, or to the dead letters. One way for retry, reject, release and crash.
@@ -37,6 +38,9 @@ local function unfinished_open(base, queue, consumer, worker)
   --- @if dropped
   batch.dropped = {}
   --- @end
+  --- @if returned
+  batch.displaced = {}
+  --- @end
   --- @if pass
   batch.gone = {}
   --- @end
@@ -56,7 +60,7 @@ local function unfinished_live(batch, job, place, delay, keeps)
     local ordinary = true
     --- @if shelf
     batch.moved[#batch.moved + 1] = job
-    ordinary = false
+    job.again, ordinary = true, false
     --- @end
     if ordinary then
       redis.call('RPUSH', base .. 'ready:' .. job.level, id)
@@ -71,7 +75,10 @@ local function unfinished_live(batch, job, place, delay, keeps)
     end
     if not keeps then job.due = due end
     --- @if pass
-    if place == 'tail' then batch.gone[#batch.gone + 1] = job end
+    if place == 'tail' then
+      batch.gone[#batch.gone + 1] = job
+      job.again = true
+    end
     --- @end
     batch.scheduled[#batch.scheduled + 1] = { due = due, level = job.level, position = job.position, id = id }
     batch.soonest = math.min(batch.soonest or due, due)
@@ -134,6 +141,17 @@ local function unfinished_add(batch, job, fate)
     return
   end
   --- @end
+  --- @if returned
+  local displaced
+  --- @each displaced = returned(batch.base, job)
+  if displaced then
+    batch.displaced[#batch.displaced + 1] = job.id
+    batch.records[#batch.records + 1] = job.id
+    batch.records[#batch.records + 1] = string.format('R%d:', queue.now)
+    batch.lines[#batch.lines + 1] = history_lines_row(job.id, job, displaced, queue.now, batch.worker)
+    return
+  end
+  --- @end
   if fate.place == 'park' then
     redis.call('HSET', batch.base .. 'parked', job.id, error_)
   elseif not aside and (counts or verb == 'release') then
@@ -172,6 +190,13 @@ local function unfinished_close(batch)
   --- @if dropped
   if #batch.dropped > 0 then
     --- @each dropped(base, queue, batch.dropped, { lines = batch.lines, taker = batch.consumer })
+  end
+  --- @end
+  --- @if returned
+  if #batch.displaced > 0 then
+    redis.call('HDEL', base .. 'jobs', unpack(batch.displaced))
+    redis.call('HDEL', base .. 'errors', unpack(batch.displaced))
+    count_up(base .. 'meta', 'displaced', #batch.displaced)
   end
   --- @end
   local ready = batch.ready + #batch.returned

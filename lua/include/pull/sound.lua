@@ -41,6 +41,10 @@ local function sound_due(base, queue, name, due)
   -- some may not become ready, but end
   all = true
   --- @end
+  --- @if displace
+  -- others may end
+  all = true
+  --- @end
   --- @if meets
   --- @include "queue/sound_jobs"
   local ids = {}

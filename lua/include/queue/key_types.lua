@@ -10,7 +10,7 @@ local KEY_TYPES = {
 local KEY_TYPES_OF_POLICIES = { expiring = 'zset', groups = 'hash', heads = 'zset', blocked = 'zset',
   outgoing = 'zset', ['outgoing:jobs'] = 'hash', sources = 'hash', live = 'set',
   standbys = 'zset',
-  classes = 'hash', audiences = 'hash', hears = 'hash' }
+  classes = 'hash', audiences = 'hash', hears = 'hash', latest = 'hash' }
 
 --- Of keys that are followed by a name.
 local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list',

@@ -40,6 +40,9 @@ local function promote_due(base, queue, members, taker)
     --- @include "schedule/promote_special"
     members = promote_special(base, queue, members)
   end
+  --- @if displace
+  queue.taker = taker
+  --- @end
   --- @if shelf
   --- @include "schedule/promote_shelf"
   members = promote_shelf(base, queue, members)

@@ -5,6 +5,7 @@
 --- @include "finish/dead_letter"
 --- @include "result/records"
 --- @include "history/lines"
+--- @hooks shelf
 
 --- Due jobs that do not go to the head go their way. Returns the members of the others.
 local function promote_special(base, queue, members)

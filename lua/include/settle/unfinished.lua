@@ -62,6 +62,7 @@ local function settle_unfinished_keys(base, said, fate, keys)
     return
   end
   --- @each keys.over = eligible(value_header(job), said.gathered.queue.now)
+  --- @each keys.over = returned(base, job)
   if place == 'park' then
     keys.parked = 'hash'
   elseif place ~= 'aside' and fate.error_ ~= '' then
@@ -86,12 +87,14 @@ local function settle_unfinished_sound(base, queue, said, alone)
     if said.fates[i].job then settle_unfinished_keys(base, said, said.fates[i], keys) end
   end
   --- @if eligible
-  if keys.over then
-    --- @include "queue/sound"
-    local fault = sound_fault(base, queue.levels, { said.gathered.consumer })
-    if fault then return fault end
-    keys.over, keys.ended = nil, 'hash'
-  end
+  --- @include "settle/over"
+  local fault = settle_over_sound(base, queue, said, keys)
+  if fault then return fault end
+  --- @end
+  --- @if returned
+  --- @include "settle/over"
+  local fault = settle_over_sound(base, queue, said, keys)
+  if fault then return fault end
   --- @end
   --- @if entered
   local places = {}

@@ -273,12 +273,13 @@ class AsyncQueue(AsyncQueueSteering):
         ttl_max also holds for jobs that would live for ever (Q-62); 0 takes one back. They hold for
         what is enqueued from now on. expired: whether expired jobs end ("end", the default) or
         become dead letters ("dead"). kind: "plain", the default, or the names of its policies, of
-        which there is "groups": one job in flight for each group (Q-65); a policy is given up only
-        while the queue has no jobs. dead_to, expired_to: another queue, which has to be there, to
-        which dead letters or expired jobs go from now on (Q-66, A-22, A-23); "" takes that back.
-        live_consumers: so many take jobs, the others stand by and take over in the order of their
-        priorities and registrations (Q-68, A-28). strict: one consumer, a second one is refused
-        (Q-18). max_consumers: how many the queue takes (A-36). 0 and False are no limit. Raises
+        which there are "groups": one job in flight for each group (Q-65), and "last_value": of the
+        jobs of a key only the latest waits (Q-15); a policy is given up only while the queue has no
+        jobs. dead_to, expired_to: another queue, which has to be there, to which dead letters or
+        expired jobs go from now on (Q-66, A-22, A-23); "" takes that back. live_consumers: so many
+        take jobs, the others stand by and take over in the order of their priorities and
+        registrations (Q-68, A-28). strict: one consumer, a second one is refused (Q-18).
+        max_consumers: how many the queue takes (A-36). 0 and False are no limit. Raises
         ConfigError.
         """
         options = configuration(

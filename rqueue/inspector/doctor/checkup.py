@@ -28,10 +28,12 @@ from rqueue.inspector.doctor.group_checks import (
 from rqueue.inspector.doctor.job_checks import (
     MEMBER_PREFIX,
     diagnose_job,
+    group_in,
     list_of,
     member_of,
-    places_of_group,
+    places_beside,
 )
+from rqueue.inspector.doctor.key_checks import diagnose_key, suspect_keys
 from rqueue.inspector.doctor.kind_checks import diagnose_outbox, diagnose_succession
 from rqueue.inspector.doctor.note_checks import (
     MARK_SIGNS,
@@ -113,6 +115,7 @@ class Checkup:
         yield from self._thrice(islice(self._suspects, SUSPECTS_MAX), self._diagnose_job)
         yield from self._thrice(suspect_groups(self.walk), partial(diagnose_group, self.walk))
         yield from self._thrice(["blocked"], partial(diagnose_blocked, self.walk))
+        yield from self._thrice(suspect_keys(self.walk), partial(diagnose_key, self.walk))
         yield from self._thrice(sorted(self.walk.names), self._diagnose_consumer)
         yield from self._thrice(sorted(self.walk.registered), self._diagnose_bytes)
         yield from self._thrice([""], self._diagnose_liveness)
@@ -206,7 +209,7 @@ class Checkup:
             return not set("sd") & set(element.notes)
         if "h" not in element.notes or set("sdr") & set(element.notes):
             return False
-        return list_of(element.head) == f"{kind}:{level}" and not places_of_group(element.head)
+        return list_of(element.head) == f"{kind}:{level}" and not places_beside(element.head)
 
     def _group_places(self) -> list[str]:
         return ["heads", *(f"group:{group}" for group in sorted(self.walk.groups))]
@@ -215,8 +218,8 @@ class Checkup:
         id_ = element.member[MEMBER_PREFIX:]
         if not fits_group(which, element):
             self._suspect(id_, element.member)
-        elif which == "heads":
-            self._turns.append((places_of_group(element.head)[1].partition(":")[2], id_))
+        elif which == "heads" and (group := group_in(element.head)):
+            self._turns.append((group, id_))
 
     def _suspect_scheduled(self, element: Checked) -> None:
         id_ = element.member[MEMBER_PREFIX:]
@@ -237,8 +240,8 @@ class Checkup:
                     if wrong or element.member in self._held or element.member in mine:
                         self._suspect(element.member)
                     mine.add(element.member)
-                    if places := places_of_group(element.head):
-                        self._turns.append((places[1].partition(":")[2], element.member))
+                    if group := group_in(element.head):
+                        self._turns.append((group, element.member))
             self._held |= mine
 
     def _find_lost(self, *, certain: bool) -> None:
@@ -263,7 +266,7 @@ class Checkup:
             cursor, ids = self.walk.execute(call)
             missing.update(id_ for id_ in ids if passes == 1 or crc32(id_) % passes == number)
         for which in self._places():
-            skip = MEMBER_PREFIX if which.startswith(("scheduled", "group")) else 0
+            skip = MEMBER_PREFIX if which.startswith(("scheduled", "group", "heads")) else 0
             for elements in self.walk.pages(which):
                 missing.difference_update(element.member[skip:] for element in elements)
         for id_ in islice(missing, SUSPECTS_MAX):

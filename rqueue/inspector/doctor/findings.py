@@ -12,6 +12,7 @@ INVARIANTS = {
     "conservation": "every accepted job is in exactly one place, or has ended",
     "order": "due times and positions only grow along a list, and a job waits in its own list",
     "groups": "of a group one job is ready, held or waits to come back, the others stand behind it",
+    "keys": "of a key one job waits, its latest one",
     "owner": "only registered consumers hold jobs, each job is held by one",
     "liveness": "where work waits and a consumer waits for it, one is notified",
     "consumers": "a consumer is in exactly one of the four lists, and says so itself",

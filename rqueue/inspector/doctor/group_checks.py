@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from rqueue.inspector.doctor.findings import Action, Finding
-from rqueue.inspector.doctor.job_checks import MEMBER_PREFIX, TURN, member_of, places_of_group
+from rqueue.inspector.doctor.job_checks import MEMBER_PREFIX, TURN, member_of, places_beside
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.protocol import commands
 from rqueue.protocol.commands.group_notes import (
@@ -28,7 +28,7 @@ def fits_group(which: str, element: Checked) -> bool:
     id_ = element.member[MEMBER_PREFIX:].decode("utf-8", "surrogateescape")
     if "h" not in element.notes or set("sdr") & set(element.notes):
         return False
-    return element.member == member_of(element.head, id_) and which in places_of_group(element.head)
+    return element.member == member_of(element.head, id_) and which in places_beside(element.head)
 
 
 def without_turn(walk: Walk, held: Sequence[tuple[str, bytes]]) -> Iterator[bytes]:

@@ -28,11 +28,24 @@ def list_of(head: str) -> str:
     return "" if order is None else f"{'due' if order[0] else 'ready'}:{level_in(head)}"
 
 
-def places_of_group(head: str) -> tuple[str, ...]:
-    """Where a job with this header waits because it has a group; () without one."""
+def group_in(head: str) -> str:
+    """The group in a header, as in the names of keys; "" without one."""
     header = parse_header(head.encode("utf-8", "surrogateescape"))
-    group = header.group if header else ""
-    return ("heads", f"group:{group_text(group)}") if group else ()
+    return group_text(header.group) if header and header.group else ""
+
+
+def key_in(head: str) -> str:
+    """The key in a header, as it stands there; "" without one."""
+    header = parse_header(head.encode("utf-8", "surrogateescape"))
+    return group_text(header.key) if header and header.key else ""
+
+
+def places_beside(head: str) -> tuple[str, ...]:
+    """Where a job with this header waits beside the lists, because it has a group or a key; ()
+    without one."""
+    if group := group_in(head):
+        return "heads", f"group:{group}"
+    return ("heads",) if key_in(head) else ()
 
 
 def _where(places: Places, own: bytes, member: bytes) -> list[str]:
@@ -110,7 +123,7 @@ def diagnose_job(
             "leave it in one place (dead, else held, else waiting, else scheduled)",
         )
     waits = [name for name in places.lists if name != TURN]
-    belongs = places_of_group(header) or (list_of(header),)
+    belongs = places_beside(header) or (list_of(header),)
     if waits and waits[0] not in belongs:
         return finding(
             "order",
@@ -118,11 +131,7 @@ def diagnose_job(
             f"job {id!r} waits {said}, but belongs into {' or '.join(belongs)}",
             "move it there, to its place",
         )
-    if (
-        places_of_group(header)
-        and (waits == ["heads"] or places.holders)
-        and TURN not in places.lists
-    ):
+    if group_in(header) and (waits == ["heads"] or places.holders) and TURN not in places.lists:
         return finding(
             "groups",
             "no-turn",

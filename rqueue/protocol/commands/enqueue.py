@@ -11,7 +11,7 @@ from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import groups, selectors, ttl
+from rqueue.protocol.policies import groups, last_value, selectors, ttl
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class Put(NamedTuple):
     priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
     absolute time instead, ms since the epoch. Both in the past: an ordinary enqueue (X-07).
     max_deliveries, max_crashes: 0 = the queue's. ttl_ms: how long from its enqueue it may be
-    delivered (Q-62); 0 = as long as the queue says. group: "" = none.
+    delivered (Q-62); 0 = as long as the queue says. group, key: "" = none.
     """
 
     id: str
@@ -41,6 +41,7 @@ class Put(NamedTuple):
     max_crashes: int = 0
     ttl_ms: int = 0
     group: str = ""
+    key: str = ""
 
     @property
     def terms(self) -> str:
@@ -100,10 +101,14 @@ def after_repeat(answer: T) -> T:
     return answer
 
 
+_OF_TAGS = {"|g": groups.POLICY, "|k": last_value.POLICY}
+"""What terms begin with that are a policy's."""
+
+
 def _call(keys: QueueKeys, runs: str, args: Sequence[Arg]) -> ScriptCall[Accepted]:
     needs: tuple[str, ...] = (ttl.POLICY.name,) if "~" in runs else ()
     if "|" in runs:
-        needs += (groups.POLICY.name,)
+        needs += tuple(policy.name for tag, policy in _OF_TAGS.items() if tag in runs)
     return ScriptCall("enqueue", keys.meta, args, _read, needs, selectors.classed)
 
 

@@ -15,6 +15,7 @@ from rqueue.protocol.policies import (
     alternate,
     exclusive,
     groups,
+    last_value,
     levels,
     outbox,
     selectors,
@@ -31,6 +32,7 @@ POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
         ttl.POLICY,
+        last_value.POLICY,
         exclusive.POLICY,
         groups.POLICY,
         selectors.POLICY,

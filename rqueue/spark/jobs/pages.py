@@ -31,10 +31,10 @@ class Part:
     """One partition: a stretch of one waiting list (`after` is not in it, `until` is; see
     `place_of`), or all of the schedule, of the dead letters, or of the jobs that consumers hold.
 
-    which: `ready`, `heads` (ready ones with groups), `blocked`, `scheduled`, `dead` or `held`.
-    level, list: of `ready`: the level, and `d` or `r` for promoted or ordinary jobs. levels: how
-    many the queue has. until: place, due time or time of death (ms) of what is the last one when
-    the read is planned.
+    which: `ready`, `heads` (ready ones with groups or keys), `blocked`, `scheduled`, `dead` or
+    `held`. level, list: of `ready`: the level, and `d` or `r` for promoted or ordinary jobs.
+    levels: how many the queue has. until: place, due time or time of death (ms) of what is the last
+    one when the read is planned.
     """
 
     queue: str
@@ -77,11 +77,11 @@ def plan(
             if counts.levels[level] and (levels is None or level in levels):
                 for list_, until in ends.items():
                     parts += _stretches(client, keys, level, list_, until, step, most)
-    if "groups" in counts.meta.get("v", ""):
-        if "blocked" in states:
-            parts.append(Part(keys.queue, "blocked"))
-        if "ready" in states:
-            parts.append(Part(keys.queue, "heads"))
+    kind = counts.meta.get("v", "").split()
+    if "groups" in kind and "blocked" in states:
+        parts.append(Part(keys.queue, "blocked"))
+    if {"groups", "last_value"} & {*kind} and "ready" in states:
+        parts.append(Part(keys.queue, "heads"))
     if counts.scheduled and ("scheduled" in states or (counts.parked and "parked" in states)):
         last = execute(client, last_due(keys))
         if last is not None:
@@ -142,7 +142,7 @@ def pages(
     if part.which == "ready":
         return _ready(client, keys, part, size)
     if part.which in ("heads", "blocked"):
-        return _once(_with_groups(client, keys, part.which, size))
+        return _once(_of_heads(client, keys, part.which, size))
     if part.which == "held":
         return _once(_held(client, keys, size))
     if part.which == "dead":
@@ -173,9 +173,7 @@ def _ready(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Itera
             return
 
 
-def _with_groups(
-    client: redis.Redis, keys: QueueKeys, which: str, size: int
-) -> Iterator[list[Found]]:
+def _of_heads(client: redis.Redis, keys: QueueKeys, which: str, size: int) -> Iterator[list[Found]]:
     cursor = f"{'only' if which == 'blocked' else which},"
     state = "blocked" if which == "blocked" else "ready"
     while True:

@@ -1,0 +1,24 @@
+"""Jobs that take the place of older ones: each tells its value, the first one waits to be told."""
+
+import os
+
+import redis
+
+from rqueue.tasks.decorator import task
+
+_client: dict[int, redis.Redis] = {}
+
+
+def _server() -> redis.Redis:
+    if os.getpid() not in _client:
+        _client[os.getpid()] = redis.Redis.from_url(os.environ["TEST_URL"])
+    return _client[os.getpid()]
+
+
+@task(name="refresh")
+def refresh(key: str, value: int) -> int:
+    """Tell the value; a negative one waits until somebody says that it may end."""
+    _server().rpush(f"{key}:seen", value)
+    if value < 0:
+        _server().blpop([f"{key}:go"])
+    return value

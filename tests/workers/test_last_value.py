@@ -1,0 +1,47 @@
+"""Last values in real pools, for both clients."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
+from rqueue.errors import JobDisplaced
+from rqueue.tasks.options import Options
+from rqueue_workers.exit_codes import Exit
+from tests.workers.pools import Pool
+
+MakePool = Callable[..., Pool]
+APP = "tests.workers.last_value_app"
+
+
+@pytest.mark.timeout(120)
+def test_only_the_latest_value_of_each_key_runs(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str, server: EmbeddedRedis
+) -> None:
+    """Q-15: while one runs the others displace each other; who awaits them is told."""
+    pool = make_pool(app=[APP], processes=1)
+    running = queue.send("refresh", [queue_name, -1], None, Options(key="a"))
+    assert client.blmove(f"{queue_name}:seen", f"{queue_name}:kept", 30)
+    handles = [
+        queue.send("refresh", [queue_name, n], None, Options(key=f"k{n % 2}")) for n in range(6)
+    ]
+
+    async def awaited() -> None:
+        async with AsyncQueue(queue.name, server.url) as other:
+            with pytest.raises(JobDisplaced):
+                await other.job(handles[1].id).result(10)
+
+    asyncio.run(awaited())
+    with pytest.raises(JobDisplaced):
+        handles[0].result(10)
+    client.rpush(f"{queue_name}:go", "1")
+    assert (running.result(30), handles[4].result(30), handles[5].result(30)) == (-1, 4, 5)
+    seen: Any = client.lrange(f"{queue_name}:seen", 0, -1)
+    assert seen == [b"4", b"5"]
+    assert pool.drained() == Exit.OK
+    assert not client.exists(queue.keys.latest, queue.keys.heads, queue.keys.jobs)

@@ -40,6 +40,11 @@ if fault then
   --- @end
   if not joins then return fault end
 end
+--- @if closed
+fault = nil
+--- @each fault = closed()
+if fault then return fault end
+--- @end
 local now = clock(row[2])
 local levels, paused, timer, ranked = row[3] or '', row[4] == '1', row[5], row[6] == '1'
 

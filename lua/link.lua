@@ -14,14 +14,16 @@ local source = ARGV[1]
 local what = ARGV[2]
 
 local base = string.sub(meta, 1, -5)
-local row = redis.call('HMGET', meta, 'v', 'clock', 'seq')
+local row = redis.call('HMGET', meta, 'v', 'clock', 'deleted', 'seq')
 local fault = schema_fault(row[1]) or sound_type(base, 'sources', 'hash')
 if fault then return fault end
+-- what is left of a deleted queue is none
+local there = row[1] and not (row[3] and not row[4] and redis.call('EXISTS', base .. 'consumers') == 0)
 -- first write: frees (README)
 if what == '' then
   redis.call('HDEL', base .. 'sources', source)
-elseif row[1] or row[3] then
+elseif there then
   redis.call('HDEL', meta, 'oom')
   redis.call('HSET', base .. 'sources', source, what)
 end
-return { clock(row[2]), (row[1] or row[3]) and 1 or 0 }
+return { clock(row[2]), there and 1 or 0 }

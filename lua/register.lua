@@ -69,6 +69,7 @@ if redis.call('ZCARD', base .. 'consumers') >= 4096 then
   return redis.error_reply('EXISTS this queue has 4096 consumers, the most it takes')
 end
 
+--- @each failure = closed()
 --- @each failure = admits(base, mode)
 if failure then return failure end
 failure = sound_fault(base, queue.levels, { consumer })

@@ -29,6 +29,7 @@
     │   ├── JobBlocked               it waits behind others of its group
     │   ├── QueueDamaged         a key of it was overwritten by something else
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
+    │   ├── QueueInUse               not deleted: it has jobs, consumers, or feeds from others
     │   ├── BufferFull               background put: the bounded buffer stayed full
     │   └── BufferClosed             background put after close
     ├── ConsumerError
@@ -102,6 +103,7 @@ __all__ = [
     "NotRegistered",
     "QueueDamaged",
     "QueueError",
+    "QueueInUse",
     "RQueueError",
     "RedisBusy",
     "RedisLoading",
@@ -386,6 +388,15 @@ class NoConsumer(QueueError):
             queue=queue,
         )
         self.id = id
+
+
+class QueueInUse(QueueError):
+    """The queue was not deleted: it has jobs, or consumers, or is where another queue's dead
+    letters go. `what` says which."""
+
+    def __init__(self, queue: str, what: str) -> None:
+        super().__init__(f"queue '{queue}' is not deleted: it has {what}", queue=queue)
+        self.what = what
 
 
 class BufferFull(QueueError):

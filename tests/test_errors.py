@@ -35,6 +35,7 @@ EXAMPLES: list[RQueueError] = [
     errors.BufferFull("q", 10, 1.5),
     errors.BufferClosed("q"),
     errors.ConsumerError("no", consumer="c", queue="q"),
+    errors.QueueInUse("q", "3 jobs"),
     errors.ConsumerRefused("consumer 'c' is refused", consumer="c", queue="q"),
     errors.NotRegistered("c", queue="q"),
     errors.RegistrationLost("c", queue="q", term=3),

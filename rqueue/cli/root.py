@@ -56,6 +56,7 @@ COMMANDS = {
     "pause": Entry("Steer", "pause", "Deliver no more jobs of a queue."),
     "resume": Entry("Steer", "pause", "Deliver a paused queue's jobs again."),
     "configure": Entry("Steer", "configure", "Set a queue's own options, and show them."),
+    "delete": Entry("Steer", "delete", "Delete a queue."),
     "purge": Entry("Steer", "purge", "End a queue's waiting jobs."),
     "pipeline": Entry("Data", "pipeline", "Archive, report, replay, plan and load, on Spark."),
     "doctor": Entry("Check", "doctor", "Check a live server's queues, and repair them."),

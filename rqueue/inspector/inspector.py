@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 import redis
 
+from rqueue.errors import UnknownQueue
 from rqueue.inspector import dead_letters as dead_
 from rqueue.inspector import history as history_
 from rqueue.inspector import jobs as jobs_
@@ -69,7 +71,12 @@ class Inspector:
 
     def queues(self) -> list[queues_.QueueInfo]:
         """All queues in numbers, by name."""
-        return [queues_.queue_info(self.redis, self.keys(name)) for name in self.queue_names()]
+        found = []
+        for name in self.queue_names():
+            # what is left of a deleted one is none
+            with suppress(UnknownQueue):
+                found.append(queues_.queue_info(self.redis, self.keys(name)))
+        return found
 
     def queue(self, name: str) -> queues_.QueueInfo:
         """One queue in numbers. Raises UnknownQueue."""

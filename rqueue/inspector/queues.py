@@ -9,6 +9,7 @@ import redis
 
 from rqueue.errors import UnknownQueue
 from rqueue.protocol import commands
+from rqueue.protocol.commands.deletion import is_deleted
 from rqueue.protocol.commands.queue_keys import queue_exists
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
@@ -93,7 +94,7 @@ def require_queue(client: redis.Redis, keys: QueueKeys) -> None:
 def queue_info(client: redis.Redis, keys: QueueKeys) -> QueueInfo:
     """One queue in numbers. Raises UnknownQueue."""
     counts = execute(client, commands.counts(keys), queue=keys.queue)
-    if not counts.meta:
+    if not counts.meta or is_deleted(counts.meta):
         raise UnknownQueue(keys.queue)
     return info_of(keys.queue, counts)
 

@@ -259,6 +259,8 @@ def _refusal(
         return errors.NoConsumer(queue)
     if word == "GONE":
         return errors.ConsumerGone(consumer, queue=queue)
+    if word == "DELETING":
+        return errors.RedisBusy(f"queue '{queue}' is being deleted: it takes nothing until it is")
     if word == "REFUSED":
         said = f"consumer '{consumer}' is refused by queue '{queue}': {said}"
         return errors.ConsumerRefused(said, consumer=consumer, queue=queue)

@@ -51,6 +51,8 @@ HOOKS = {
     "revived": "each",
     "route": "each",
     "named": "each",
+    "closed": "each",
+    "discard": "each",
     "admits": "each",
     "standby": "each",
     "configured": "each",

@@ -125,6 +125,10 @@ MAKERS: dict[str, Maker] = {
         99,
     ),
     "link": lambda w, d: commands.link(KEYS, "other", d(st.sampled_from([["dead"], []]))),
+    "delete": lambda w, d: commands.delete(
+        KEYS, jobs=d(flags), consumers=d(flags), to=d(st.sampled_from(["", "other"]))
+    ),
+    "delete_end": lambda w, d: commands.delete_end(KEYS),
     "repair_outbox": lambda w, d: commands.repair_outbox(KEYS, [d(outgoing).decode(), "x"]),
     "outgoing_done": lambda w, d: commands.outgoing_done(KEYS, [d(outgoing), b"x"]),
     "outgoing_take": lambda w, d: commands.outgoing_take(KEYS, d(st.sampled_from([1, 100]))),

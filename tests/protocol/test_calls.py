@@ -246,6 +246,10 @@ SAMPLES: dict[str, list[Sample]] = {
             {"jobs": -1, "bytes": 0, "groups": 0},
         ),
     ],
+    "delete": [
+        Sample(commands.delete(K, jobs=True, to="to"), {"jobs": "1", "consumers": "0"}),
+    ],
+    "delete_end": [Sample(commands.delete_end(K))],
     "repair_outbox": [Sample(commands.repair_outbox(K, ["m1"]), rest=[b"m1"])],
     "link": [
         Sample(commands.link(K, "source", ["dead", "expired"]), {"what": "dead,expired"}),

@@ -41,5 +41,10 @@ local function consumer_remove(base, queue, consumer)
   redis.call('DEL', base .. 'consumer:' .. consumer, base .. 'wake:' .. consumer, base .. 'running:' .. consumer)
   if redis.call('EXISTS', base .. 'browsers') == 0 then redis.call('HDEL', base .. 'meta', 'browsing') end
   --- @each gone(base, queue, consumer)
+  --- @if closed
+  -- who waits for a wake-up looks, and finds out that it is gone
+  redis.call('RPUSH', base .. 'wake:' .. consumer, 'w')
+  redis.call('PEXPIRE', base .. 'wake:' .. consumer, '5000')
+  --- @end
   if state ~= 'not_interested' then notify_next(base, queue) end
 end

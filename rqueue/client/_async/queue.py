@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 from rqueue.client._async.alternate_links import configure_with_targets
 from rqueue.client._async.consumer import AsyncConsumer
+from rqueue.client._async.deletion import delete_queue
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.putter import AsyncBackgroundPuts
 from rqueue.client._async.queue_steering import AsyncQueueSteering
@@ -303,6 +304,20 @@ class AsyncQueue(AsyncQueueSteering):
             await configure_with_targets(self, options)
         else:
             await self._run(commands.configure(self.keys, options))
+
+    async def delete(
+        self, *, jobs: bool = False, consumers: bool = False, jobs_to: str = ""
+    ) -> int:
+        """Delete the queue, with its options, its records and its history (Q-61); returns how many
+        jobs ended with it.
+
+        It is refused where the queue has jobs (jobs=True: they end as purged; jobs_to: they go to
+        that queue) or consumers (consumers=True: what they hold goes back, and their next calls
+        raise ConsumerGone), and where another queue's dead letters or expired jobs come here.
+        While it is being deleted the queue takes nothing (RedisBusy). Where this call is
+        interrupted, the next one goes on. Raises QueueInUse, UnknownQueue, ConfigError.
+        """
+        return await delete_queue(self, jobs=jobs, consumers=consumers, jobs_to=jobs_to)
 
     async def counts(self) -> commands.Counts:
         """The queue in numbers: exact gauges and counters, in one look."""

@@ -31,6 +31,7 @@ from rqueue.protocol.commands.consumers import (
     renew,
     unregister,
 )
+from rqueue.protocol.commands.deletion import Deletion, delete, delete_end
 from rqueue.protocol.commands.enqueue import (
     Accepted,
     Note,
@@ -74,6 +75,7 @@ __all__ = [
     "Accepted",
     "Awaited",
     "Counts",
+    "Deletion",
     "Note",
     "Pulled",
     "Put",
@@ -94,6 +96,8 @@ __all__ = [
     "commit_write",
     "configure",
     "counts",
+    "delete",
+    "delete_end",
     "enqueue",
     "enqueue_alike",
     "enqueue_flat",

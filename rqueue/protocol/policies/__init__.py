@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from rqueue.protocol.policies import (
     alternate,
+    deleting,
     exclusive,
     groups,
     last_value,
@@ -39,6 +40,7 @@ POLICIES: dict[str, Policy] = {
         levels.POLICY,
         outbox.POLICY,
         alternate.POLICY,
+        deleting.POLICY,
     )
 }
 """All policies, in the order in which their hooks are asked."""

@@ -1,0 +1,105 @@
+"""Deleting a queue, in steps that may be repeated by anybody."""
+
+from __future__ import annotations
+
+from rqueue.client._async.queue_calls import AsyncQueueCalls
+from rqueue.errors import ConfigError, QueueInUse, RegistrationLost, UnknownQueue
+from rqueue.model.names import check_queue
+from rqueue.protocol import commands
+from rqueue.protocol.commands.admin import SLICE
+from rqueue.protocol.commands.deletion import is_deleted
+from rqueue.protocol.forwarding import aforward
+from rqueue.protocol.keys import QueueKeys
+from rqueue.text.numbers import many
+
+__all__ = ["delete_queue"]
+
+IDLE_MOST = 3
+"""Rounds that change nothing."""
+
+
+async def delete_queue(
+    queue: AsyncQueueCalls, *, jobs: bool = False, consumers: bool = False, jobs_to: str = ""
+) -> int:
+    """See `AsyncQueue.delete`."""
+    if jobs_to and (jobs_to == queue.name or not await _there(queue, check_queue(jobs_to))):
+        raise ConfigError("jobs_to", f"there is no other queue '{jobs_to}'")
+    targets = await _targets(queue, queue.name)
+    ended, idle = 0, 0
+    while True:
+        call = commands.delete(
+            queue.keys, jobs=jobs or bool(jobs_to), consumers=consumers, to=jobs_to
+        )
+        found = await queue._run(call)
+        if found.word == "unknown":
+            raise UnknownQueue(queue.name)
+        if found.word == "target":
+            await _forget_sources(queue, found.names)
+            continue
+        if found.word != "deleting":
+            raise _in_use(queue.name, found)
+        for name in found.names:
+            await _take_off(queue, name)
+        done, _ = await queue._run(commands.purge(queue.keys, SLICE, scheduled=True))
+        ended += done
+        if found.dead:
+            ended += await queue._run(commands.purge_dead(queue.keys, found.dead))
+        if found.outgoing or jobs_to:
+            await aforward(queue._run, queue.keys)
+        if found.names or done or found.dead:
+            idle = 0
+            continue
+        if await queue._run(commands.delete_end(queue.keys)) != "left":
+            break
+        idle += 1
+        if idle == IDLE_MOST:
+            raise _stuck(queue.name, found)
+    for target in targets:
+        await queue._run(commands.link(_keys(queue, target), queue.name, ()))
+    return ended
+
+
+def _keys(queue: AsyncQueueCalls, name: str) -> QueueKeys:
+    return QueueKeys(name, queue.keys.namespace)
+
+
+async def _targets(queue: AsyncQueueCalls, name: str) -> set[str]:
+    meta = (await queue._run(commands.counts(_keys(queue, name), oldest=False))).meta
+    return {meta.get("dead_to", ""), meta.get("expired_to", "")} - {""}
+
+
+async def _forget_sources(queue: AsyncQueueCalls, sources: list[str]) -> None:
+    """Those that send nothing here: what noted them did not get further. Raises QueueInUse."""
+    for source in sources:
+        if queue.name in await _targets(queue, source):
+            raise QueueInUse(queue.name, f"dead letters or expired jobs of queue '{source}'")
+        await queue._run(commands.link(queue.keys, source, ()))
+
+
+async def _take_off(queue: AsyncQueueCalls, name: str) -> None:
+    try:
+        while (await queue._run(commands.reclaim(queue.keys, name, b"{}", ()))).held:
+            pass
+    except RegistrationLost:
+        pass  # it left meanwhile
+
+
+async def _there(queue: AsyncQueueCalls, name: str) -> bool:
+    meta = (await queue._run(commands.counts(_keys(queue, name), oldest=False))).meta
+    return bool(meta) and not is_deleted(meta)
+
+
+def _stuck(name: str, found: commands.Deletion) -> QueueInUse:
+    if found.outgoing:
+        return QueueInUse(
+            name,
+            f"{many(found.outgoing, 'job')} on their way to other queues: another process sends"
+            " them, or their queues refuse them; delete it again",
+        )
+    return QueueInUse(name, f"{many(found.jobs, 'job')} in no place: rqueue doctor --repair")
+
+
+def _in_use(name: str, found: commands.Deletion) -> QueueInUse:
+    if found.word == "jobs":
+        return QueueInUse(name, many(found.jobs + found.outgoing, "job"))
+    return QueueInUse(name, many(len(found.names), "consumer"))

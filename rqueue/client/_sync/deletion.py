@@ -1,0 +1,106 @@
+# Generated from rqueue/client/_async/deletion.py (`make generate`): do not edit.
+"""Deleting a queue, in steps that may be repeated by anybody."""
+
+from __future__ import annotations
+
+from rqueue.client._sync.queue_calls import QueueCalls
+from rqueue.errors import ConfigError, QueueInUse, RegistrationLost, UnknownQueue
+from rqueue.model.names import check_queue
+from rqueue.protocol import commands
+from rqueue.protocol.commands.admin import SLICE
+from rqueue.protocol.commands.deletion import is_deleted
+from rqueue.protocol.forwarding import forward
+from rqueue.protocol.keys import QueueKeys
+from rqueue.text.numbers import many
+
+__all__ = ["delete_queue"]
+
+IDLE_MOST = 3
+"""Rounds that change nothing."""
+
+
+def delete_queue(
+    queue: QueueCalls, *, jobs: bool = False, consumers: bool = False, jobs_to: str = ""
+) -> int:
+    """See `Queue.delete`."""
+    if jobs_to and (jobs_to == queue.name or not _there(queue, check_queue(jobs_to))):
+        raise ConfigError("jobs_to", f"there is no other queue '{jobs_to}'")
+    targets = _targets(queue, queue.name)
+    ended, idle = 0, 0
+    while True:
+        call = commands.delete(
+            queue.keys, jobs=jobs or bool(jobs_to), consumers=consumers, to=jobs_to
+        )
+        found = queue._run(call)
+        if found.word == "unknown":
+            raise UnknownQueue(queue.name)
+        if found.word == "target":
+            _forget_sources(queue, found.names)
+            continue
+        if found.word != "deleting":
+            raise _in_use(queue.name, found)
+        for name in found.names:
+            _take_off(queue, name)
+        done, _ = queue._run(commands.purge(queue.keys, SLICE, scheduled=True))
+        ended += done
+        if found.dead:
+            ended += queue._run(commands.purge_dead(queue.keys, found.dead))
+        if found.outgoing or jobs_to:
+            forward(queue._run, queue.keys)
+        if found.names or done or found.dead:
+            idle = 0
+            continue
+        if queue._run(commands.delete_end(queue.keys)) != "left":
+            break
+        idle += 1
+        if idle == IDLE_MOST:
+            raise _stuck(queue.name, found)
+    for target in targets:
+        queue._run(commands.link(_keys(queue, target), queue.name, ()))
+    return ended
+
+
+def _keys(queue: QueueCalls, name: str) -> QueueKeys:
+    return QueueKeys(name, queue.keys.namespace)
+
+
+def _targets(queue: QueueCalls, name: str) -> set[str]:
+    meta = (queue._run(commands.counts(_keys(queue, name), oldest=False))).meta
+    return {meta.get("dead_to", ""), meta.get("expired_to", "")} - {""}
+
+
+def _forget_sources(queue: QueueCalls, sources: list[str]) -> None:
+    """Those that send nothing here: what noted them did not get further. Raises QueueInUse."""
+    for source in sources:
+        if queue.name in _targets(queue, source):
+            raise QueueInUse(queue.name, f"dead letters or expired jobs of queue '{source}'")
+        queue._run(commands.link(queue.keys, source, ()))
+
+
+def _take_off(queue: QueueCalls, name: str) -> None:
+    try:
+        while (queue._run(commands.reclaim(queue.keys, name, b"{}", ()))).held:
+            pass
+    except RegistrationLost:
+        pass  # it left meanwhile
+
+
+def _there(queue: QueueCalls, name: str) -> bool:
+    meta = (queue._run(commands.counts(_keys(queue, name), oldest=False))).meta
+    return bool(meta) and not is_deleted(meta)
+
+
+def _stuck(name: str, found: commands.Deletion) -> QueueInUse:
+    if found.outgoing:
+        return QueueInUse(
+            name,
+            f"{many(found.outgoing, 'job')} on their way to other queues: another process sends"
+            " them, or their queues refuse them; delete it again",
+        )
+    return QueueInUse(name, f"{many(found.jobs, 'job')} in no place: rqueue doctor --repair")
+
+
+def _in_use(name: str, found: commands.Deletion) -> QueueInUse:
+    if found.word == "jobs":
+        return QueueInUse(name, many(found.jobs + found.outgoing, "job"))
+    return QueueInUse(name, many(len(found.names), "consumer"))

@@ -1,0 +1,50 @@
+"""Build the calls that delete a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from rqueue.protocol.call import ScriptCall, text
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import deleting
+
+
+class Deletion(NamedTuple):
+    """How far it is. word: unknown; target, jobs, consumers: it is not deleted, since it has them;
+    deleting. names: of its consumers, or of the queues whose jobs come here. dead: ids of dead
+    letters. jobs: that wait or are dead; outgoing: on their way to other queues."""
+
+    word: str
+    names: list[str]
+    dead: list[str]
+    jobs: int
+    outgoing: int
+
+
+def _read(reply: Any) -> Deletion:
+    _, word, names, dead, jobs, outgoing = reply
+    return Deletion(text(word), list(map(text, names)), list(map(text, dead)), jobs, outgoing)
+
+
+def _read_word(reply: Any) -> str:
+    return text(reply[1])
+
+
+def delete(
+    keys: QueueKeys, *, jobs: bool = False, consumers: bool = False, to: str = ""
+) -> ScriptCall[Deletion]:
+    """Begin to delete a queue, or look what is left of one that is being deleted."""
+    flags = [str(int(jobs)), str(int(consumers)), to]
+    return ScriptCall("delete", keys.meta, flags, _read, (deleting.POLICY.name,))
+
+
+def delete_end(keys: QueueKeys) -> ScriptCall[str]:
+    """Take away the keys of a queue that is being deleted and has nothing left: deleted, left,
+    other (it is not being deleted)."""
+    return ScriptCall("delete_end", keys.meta, (), _read_word)
+
+
+def is_deleted(meta: Mapping[str, str]) -> bool:
+    """Whether this is all that is left of a queue that was deleted: its last term."""
+    return "deleted" in meta and not meta.keys() - {"deleted", "term", "v", "clock", "about"}

@@ -23,15 +23,8 @@ local per_level, oldest = {}, 0
 --- @include "order/score"
 local heads
 --- @each heads = heads(base)
-if waiting == '1' then
-  --- @include "schedule/member"
-  for _, key in ipairs(heads) do
-    local first = redis.call('ZRANGE', key, '0', '0')[1]
-    local value = first and redis.call('HGET', base .. 'jobs', string.sub(first, MEMBER_PREFIX + 1))
-    local enqueued = value and tonumber(string.match(value, '^%d+,(-?%d+)'))
-    if enqueued and (oldest == 0 or enqueued + EPOCH < oldest) then oldest = enqueued + EPOCH end
-  end
-end
+--- @include "order/oldest_heads"
+if waiting == '1' then oldest = oldest_heads(base, heads, queue.levels) end
 --- @end
 for _, level in ipairs(levels_list(queue.levels)) do
   local total = 0

@@ -240,3 +240,13 @@ def test_a_queue_that_was_made_anew_is_what_its_first_job_makes_it(s: QueueFixtu
     s.queue.redis.flushdb()
     s.put("g1", group="g")
     assert s.look().meta["v"] == "1 groups levels"
+
+
+def test_a_browser_that_begins_at_the_tail_is_shown_what_comes(s: QueueFixture) -> None:
+    """Q-27: of all classes."""
+    put(s, "a1", "b1", "a2", "-1", "b2")
+    put(s, "c1", priority=0)
+    tail = s.join(10, mode="browse", start="tail")
+    assert tail.pull() == []
+    put(s, "a3", "b3", priority=0)
+    assert ids(tail.pull()) == ["a3", "b3"]

@@ -1,6 +1,6 @@
 """Short words for tests of the queue's behaviour through the public API."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -20,6 +20,24 @@ one_kind = pytest.mark.parametrize("q", ["consumer"], indirect=True)
 """For tests in which it does not matter what kind of consumer there is."""
 
 
+KINDS: dict[str, tuple[dict[str, Any], Callable[[str], dict[str, Any]]]] = {
+    "plain": ({}, lambda _id: {}),
+    "ttl": ({}, lambda _id: {"ttl": 3600}),
+    "groups": ({}, lambda id: {"group": f"of {id}"}),
+    "selectors": ({"kind": "selectors"}, lambda id: {"labels": {"x": len(id)}}),
+}
+"""Kinds of queues that are alike in what a test says: how each is configured, and what a job of it
+says, by its id."""
+
+every_kind = pytest.mark.parametrize(
+    ("q", "kind"),
+    [("consumer", "plain"), ("asyncio", "plain"), ("worker", "plain")]
+    + [("consumer", kind) for kind in KINDS if kind != "plain"],
+    indirect=True,
+)
+"""For what holds in a queue of any kind: with each kind of consumer, and in each kind of queue."""
+
+
 class QueueFixture:
     """One queue, its consumers, and short words for what tests do with them."""
 
@@ -28,11 +46,19 @@ class QueueFixture:
         self._kind = kind
         self._url = url
         self._consumers: list[Consumer] = []
+        self._terms: Callable[[str], dict[str, Any]] = KINDS["plain"][1]
+
+    def become(self, kind: str) -> None:
+        """Make the queue one of a kind, with jobs of that kind from now on."""
+        configured, self._terms = KINDS[kind]
+        if configured:
+            self.queue.configure(**configured)
 
     def put(self, *ids: str, padding: int = 0, **options: Any) -> JobHandle[Any]:
         """Enqueue one job for each id, one after the other; returns the last one's handle."""
         for id in ids:
-            handle = self.queue.send("t", ["x" * padding], None, Options(id=id, **options))
+            terms = {**self._terms(id), **options}
+            handle = self.queue.send("t", ["x" * padding], None, Options(id=id, **terms))
         return handle
 
     def join(self, jobs: int = 100, **options: Any) -> Consumer:

@@ -85,10 +85,17 @@ local function browse_heads_behind(base, cursor, limit, out, parts)
   if group then parts[#parts + 1] = string.format('b%d.', position) .. group end
 end
 
---- The places behind all of them, into `parts`.
+--- The places behind all members of the sets `heads`, and behind all groups, into `parts`.
 local function browse_heads_tail(base, heads, parts)
-  local last = redis.call('ZREVRANGE', heads, 0, 0, 'WITHSCORES')
-  if last[1] then parts[#parts + 1] = string.format('o%d.%d', last[2], browse_heads_position(last[1])) end
+  local score, position
+  for _, key in ipairs(heads) do
+    local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')
+    if last[1] then
+      local its, at = tonumber(last[2]), browse_heads_position(last[1])
+      if not score or its > score or its == score and at > position then score, position = its, at end
+    end
+  end
+  if score then parts[#parts + 1] = string.format('o%d.%d', score, position) end
   local group = redis.call('ZREVRANGEBYLEX', base .. 'blocked', '+', '-', 'LIMIT', 0, 1)[1]
   local behind = group and redis.call('ZREVRANGE', base .. 'group:' .. group, 0, 0)[1]
   if behind then parts[#parts + 1] = string.format('b%d.', browse_heads_position(behind)) .. group end

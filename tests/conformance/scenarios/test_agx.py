@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
 def test_AGX_06_the_next_of_a_group_waits_and_others_go_on(q: QueueFixture) -> None:
@@ -17,7 +17,8 @@ def test_AGX_06_the_next_of_a_group_waits_and_others_go_on(q: QueueFixture) -> N
     assert ids(owner.settle(ack=["a1"], pull=True)) == ["a2"]
 
 
-def test_AGX_14_the_consumer_of_the_highest_priority_gets_all(q: QueueFixture) -> None:
+@every_kind
+def test_AGX_14_the_consumer_of_the_highest_priority_gets_all(q: QueueFixture, kind: str) -> None:
     """A-27: while it has credit."""
     consumers = [q.join(200, priority=priority) for priority in (3, 2, 1)]
     for i in range(100):
@@ -29,8 +30,9 @@ def test_AGX_14_the_consumer_of_the_highest_priority_gets_all(q: QueueFixture) -
     assert taken == [[f"{i:02}" for i in range(100)], [], []]
 
 
+@every_kind
 def test_AGX_15_consumers_of_equal_priority_take_turns_and_lower_ones_wait(
-    q: QueueFixture,
+    q: QueueFixture, kind: str
 ) -> None:
     """A-27: until those have no credit left."""
     consumers = {c.name: c for c in (q.join(1, priority=p) for p in (3, 3, 1))}

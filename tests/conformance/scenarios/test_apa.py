@@ -1,9 +1,10 @@
 """Artemis's pause, and when delivery begins."""
 
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
-def test_APA_01_nothing_is_delivered_until_the_queue_runs_again(q: QueueFixture) -> None:
+@every_kind
+def test_APA_01_nothing_is_delivered_until_the_queue_runs_again(q: QueueFixture, kind: str) -> None:
     """A-32: consumers that come during the pause."""
     assert q.queue.pause()
     q.put(*"0123456789")
@@ -15,7 +16,8 @@ def test_APA_01_nothing_is_delivered_until_the_queue_runs_again(q: QueueFixture)
     assert ids(consumer.pull()) == list("0123456789")
 
 
-def test_APA_02_a_consumer_that_was_there_waits_too(q: QueueFixture) -> None:
+@every_kind
+def test_APA_02_a_consumer_that_was_there_waits_too(q: QueueFixture, kind: str) -> None:
     """A-32."""
     consumer = q.join()
     q.queue.pause()

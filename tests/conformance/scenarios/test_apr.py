@@ -3,7 +3,7 @@
 import random
 
 from rqueue.protocol.commands import Put
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
 def test_APR_01_the_front_is_last_in_first_out_and_the_tail_first_in_first_out(
@@ -21,7 +21,8 @@ def test_APR_01_the_front_is_last_in_first_out_and_the_tail_first_in_first_out(
     assert consumer.pull() == []
 
 
-def test_APR_03_cancelled_jobs_leave_the_others_where_they_are(q: QueueFixture) -> None:
+@every_kind
+def test_APR_03_cancelled_jobs_leave_the_others_where_they_are(q: QueueFixture, kind: str) -> None:
     """A-38: any place, any level."""
     names = [f"{i:02}" for i in range(60)]
     for i, name in enumerate(names):
@@ -45,14 +46,16 @@ def test_APR_04_the_highest_comes_first_however_many_wait(q: QueueFixture) -> No
     assert seen == [f"6-{i:03}" for i in range(333)] + [f"5-{i:03}" for i in range(777)]
 
 
-def test_APR_05_equal_priorities_are_first_in_first_out(q: QueueFixture) -> None:
+@every_kind
+def test_APR_05_equal_priorities_are_first_in_first_out(q: QueueFixture, kind: str) -> None:
     """A-15."""
     for group, priority in (("abc", 0), ("def", 7), ("ghi", 3), ("j", 9)):
         q.put(*group, priority=priority)
     assert "".join(ids(q.join().pull())) == "jdefghiabc"
 
 
-def test_APR_07_an_ack_of_one_says_nothing_of_the_others(q: QueueFixture) -> None:
+@every_kind
+def test_APR_07_an_ack_of_one_says_nothing_of_the_others(q: QueueFixture, kind: str) -> None:
     """Q-55: acked out of the order of sending."""
     consumer = q.join()
     for i in range(10):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
 def test_AQI_01_adding_and_removing_consumers_is_counted(q: QueueFixture) -> None:
@@ -15,7 +15,8 @@ def test_AQI_01_adding_and_removing_consumers_is_counted(q: QueueFixture) -> Non
         assert q.queue.counts().interested == left
 
 
-def test_AQI_02_jobs_wait_for_a_consumer(q: QueueFixture) -> None:
+@every_kind
+def test_AQI_02_jobs_wait_for_a_consumer(q: QueueFixture, kind: str) -> None:
     """C-26, A-11: and count until they are settled."""
     q.put(*"0123456789")
     counts = q.queue.counts()
@@ -28,7 +29,10 @@ def test_AQI_02_jobs_wait_for_a_consumer(q: QueueFixture) -> None:
     assert q.queue.counts().held == 0
 
 
-def test_AQI_03_a_busy_consumer_gets_all_in_order_once_it_is_free(q: QueueFixture) -> None:
+@every_kind
+def test_AQI_03_a_busy_consumer_gets_all_in_order_once_it_is_free(
+    q: QueueFixture, kind: str
+) -> None:
     """A-16."""
     consumer = q.join(0)
     q.put(*"0123456789")
@@ -37,7 +41,10 @@ def test_AQI_03_a_busy_consumer_gets_all_in_order_once_it_is_free(q: QueueFixtur
     assert ids(consumer.pull()) == list("0123456789")
 
 
-def test_AQI_05_what_is_brought_to_the_front_comes_last_in_first_out(q: QueueFixture) -> None:
+@every_kind
+def test_AQI_05_what_is_brought_to_the_front_comes_last_in_first_out(
+    q: QueueFixture, kind: str
+) -> None:
     """A-17: before all that waits; the others stay first in, first out."""
     tails, heads = [f"{i:02}" for i in range(10)], [f"{i:02}" for i in range(10, 20)]
     q.put(*tails)
@@ -48,7 +55,8 @@ def test_AQI_05_what_is_brought_to_the_front_comes_last_in_first_out(q: QueueFix
     assert ids(q.join().pull()) == [*reversed(heads), *tails, "20", "21"]
 
 
-def test_AQI_06_consumers_that_come_and_go_share_what_arrives(q: QueueFixture) -> None:
+@every_kind
+def test_AQI_06_consumers_that_come_and_go_share_what_arrives(q: QueueFixture, kind: str) -> None:
     """A-16."""
     consumers = {c.name: c for c in (q.join(1) for _ in range(2))}
 
@@ -69,7 +77,8 @@ def test_AQI_06_consumers_that_come_and_go_share_what_arrives(q: QueueFixture) -
     assert share(20) == [10, 10]
 
 
-def test_AQI_08_higher_priorities_come_first(q: QueueFixture) -> None:
+@every_kind
+def test_AQI_08_higher_priorities_come_first(q: QueueFixture, kind: str) -> None:
     """A-15."""
     for priority in range(10):
         q.put(str(priority), priority=priority)
@@ -109,8 +118,8 @@ def test_AQI_10_a_busy_consumer_with_a_filter_keeps_the_order(q: QueueFixture) -
     assert ids(busy.pull()) == list("0123456789")
 
 
-@one_kind
-def test_AQI_12_a_listing_is_complete_and_in_order(q: QueueFixture) -> None:
+@every_kind
+def test_AQI_12_a_listing_is_complete_and_in_order(q: QueueFixture, kind: str) -> None:
     """C-30, Q-69: page by page."""
     names = [f"{i:02}" for i in range(50)]
     q.put(*names)
@@ -123,8 +132,8 @@ def test_AQI_12_a_listing_is_complete_and_in_order(q: QueueFixture) -> None:
     assert seen == names
 
 
-@one_kind
-def test_AQI_14_what_was_accepted_is_counted_for_good(q: QueueFixture) -> None:
+@every_kind
+def test_AQI_14_what_was_accepted_is_counted_for_good(q: QueueFixture, kind: str) -> None:
     """Q-72: the count goes on where the jobs have ended. Nobody sets it back."""
     q.put("1", "2", "3")
     assert q.queue.counts().meta["seq"] == "3"

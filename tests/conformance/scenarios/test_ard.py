@@ -12,10 +12,11 @@ from rqueue.tasks.retry import RetryPolicy
 from rqueue.testing import frozen_time, housekeeping, move_time
 from tests.support.due_jobs import pass_minutes
 from tests.support.failing import fail_all
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_kind, ids, one_kind
 
 
-def test_ARD_01_deliveries_and_attempts_are_counted(q: QueueFixture) -> None:
+@every_kind
+def test_ARD_01_deliveries_and_attempts_are_counted(q: QueueFixture, kind: str) -> None:
     """A-20, A-19: browsing counts nothing, releasing is no attempt, failing is one."""
     q.queue.configure(max_deliveries=100)
     q.put(*"0123456789")
@@ -67,7 +68,8 @@ def test_ARD_04_a_job_released_for_ever_never_dies(q: QueueFixture) -> None:
     assert (job.deliveries, job.attempts) == (300, 6)
 
 
-def test_ARD_05_a_retry_with_a_delay_waits_for_it(q: QueueFixture) -> None:
+@every_kind
+def test_ARD_05_a_retry_with_a_delay_waits_for_it(q: QueueFixture, kind: str) -> None:
     """A-21: and comes again once."""
     q.put(*"01234")
     consumer = q.join()
@@ -82,7 +84,8 @@ def test_ARD_05_a_retry_with_a_delay_waits_for_it(q: QueueFixture) -> None:
     assert {job.attempts for job in again} == {1}
 
 
-def test_ARD_07_delays_grow_up_to_a_maximum(q: QueueFixture) -> None:
+@every_kind
+def test_ARD_07_delays_grow_up_to_a_maximum(q: QueueFixture, kind: str) -> None:
     """A-21: never early."""
     policy = RetryPolicy(delay=0.1, multiplier=2.0, max_delay=1.0, jitter=0)
     q.put("A")
@@ -124,7 +127,10 @@ def test_ARD_10_the_last_attempt_is_followed_by_the_dead_letters(
         q.queue.job("A").result(0)
 
 
-def test_ARD_13_order_holds_in_every_round_and_in_the_dead_letters(q: QueueFixture) -> None:
+@every_kind
+def test_ARD_13_order_holds_in_every_round_and_in_the_dead_letters(
+    q: QueueFixture, kind: str
+) -> None:
     """a) A-22, A-19: with the id and the envelope it was enqueued with."""
     q.put(*"01234", max_deliveries=16)
     envelopes = {id: value.partition(b";")[2] for id, value in q.look().jobs.items()}

@@ -16,7 +16,7 @@ from rqueue.tasks.options import Options
 from rqueue.testing import frozen_time
 from rqueue.transport.redis_client import execute
 from tests.support.due_jobs import MINUTE, pass_minutes, put_at, take
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 MakeQueue = Callable[[EmbeddedRedis], QueueFixture]
 
@@ -41,8 +41,10 @@ def test_ASC_01_random_times_come_out_sorted(q: QueueFixture) -> None:
     assert len(dues) == 200 and dues == sorted(dues)
 
 
-@one_kind
-def test_ASC_02_at_one_time_what_was_delivered_before_comes_first(q: QueueFixture) -> None:
+@every_kind
+def test_ASC_02_at_one_time_what_was_delivered_before_comes_first(
+    q: QueueFixture, kind: str
+) -> None:
     """A-05: it has the older position."""
     q.put("early", "late")
     consumer = q.join(2)
@@ -63,8 +65,8 @@ def test_ASC_02_at_one_time_what_was_delivered_before_comes_first(q: QueueFixtur
     ]
 
 
-@one_kind
-def test_ASC_03_times_are_sorted_however_a_job_came(q: QueueFixture) -> None:
+@every_kind
+def test_ASC_03_times_are_sorted_however_a_job_came(q: QueueFixture, kind: str) -> None:
     """A-05."""
     q.put("7")
     consumer = q.join(1)
@@ -77,8 +79,8 @@ def test_ASC_03_times_are_sorted_however_a_job_came(q: QueueFixture) -> None:
     assert scheduled(q) == ["7", "48", "56", "69", "75"]
 
 
-@one_kind
-def test_ASC_05_at_three_times_the_older_ones_come_first(q: QueueFixture) -> None:
+@every_kind
+def test_ASC_05_at_three_times_the_older_ones_come_first(q: QueueFixture, kind: str) -> None:
     """A-05."""
     q.put("00", "06", "12")
     consumer = q.join(3)
@@ -147,7 +149,8 @@ def test_ASC_09_jobs_come_when_each_is_due_after_a_restart(
     q.close()
 
 
-def test_ASC_11_scheduled_and_ordinary_jobs_mix(q: QueueFixture) -> None:
+@every_kind
+def test_ASC_11_scheduled_and_ordinary_jobs_mix(q: QueueFixture, kind: str) -> None:
     """A-02."""
     put_at(q, [("m1", 10), ("m2", 0), ("m3", 11), ("m4", 0), ("m5", 12)])
     consumer = q.join()
@@ -156,7 +159,8 @@ def test_ASC_11_scheduled_and_ordinary_jobs_mix(q: QueueFixture) -> None:
     assert ids(consumer.pull()) == ["m1", "m3", "m5"]
 
 
-def test_ASC_13_equal_due_times_keep_the_order_of_enqueue(q: QueueFixture) -> None:
+@every_kind
+def test_ASC_13_equal_due_times_keep_the_order_of_enqueue(q: QueueFixture, kind: str) -> None:
     """A-06."""
     at_ms = q.queue.counts().now + MINUTE
     q.put(*"0123456789", at_ms=at_ms)
@@ -164,9 +168,10 @@ def test_ASC_13_equal_due_times_keep_the_order_of_enqueue(q: QueueFixture) -> No
     assert ids(q.join().pull()) == list("0123456789")
 
 
+@every_kind
 @pytest.mark.parametrize("consumer_first", [True, False])
 def test_ASC_14_past_and_future_times_around_ordinary_jobs(
-    q: QueueFixture, consumer_first: bool
+    q: QueueFixture, consumer_first: bool, kind: str
 ) -> None:
     """A-02, X-07: what is due already is an ordinary job."""
     if consumer_first:
@@ -227,7 +232,8 @@ def test_ASC_18_one_scheduled_job_is_made_ready_by_its_id(q: QueueFixture) -> No
     assert q.queue.counts().scheduled == 1
 
 
-def test_ASC_20_a_scheduled_job_is_cancelled(q: QueueFixture) -> None:
+@every_kind
+def test_ASC_20_a_scheduled_job_is_cancelled(q: QueueFixture, kind: str) -> None:
     """a) A-11."""
     q.put("A", "B", delay_ms=MINUTE)
     assert q.queue.cancel("A")
@@ -251,7 +257,8 @@ def test_ASC_20_a_cancelled_job_stays_away_after_a_restart(
     q.close()
 
 
-def test_ASC_21_scheduled_jobs_are_counted_and_listed(q: QueueFixture) -> None:
+@every_kind
+def test_ASC_21_scheduled_jobs_are_counted_and_listed(q: QueueFixture, kind: str) -> None:
     """A-11, A-08."""
     q.put("later", delay_ms=5 * MINUTE)
     q.put("now")

@@ -1,9 +1,10 @@
 """Artemis's windows."""
 
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
-def test_AWI_01_consumers_without_a_window_keep_nothing(q: QueueFixture) -> None:
+@every_kind
+def test_AWI_01_consumers_without_a_window_keep_nothing(q: QueueFixture, kind: str) -> None:
     """Q-21, A-33: each has looked once; the one that asks gets it."""
     consumers = [q.join(0) for _ in range(5)]
     for consumer in consumers:
@@ -16,7 +17,8 @@ def test_AWI_01_consumers_without_a_window_keep_nothing(q: QueueFixture) -> None
     assert ids(third.pull()) == ["A"]
 
 
-def test_AWI_03_an_idle_consumer_with_a_window_of_one_keeps_one(q: QueueFixture) -> None:
+@every_kind
+def test_AWI_03_an_idle_consumer_with_a_window_of_one_keeps_one(q: QueueFixture, kind: str) -> None:
     """A-33."""
     idle, other = q.join(1), q.join(1)
     for i in range(100):
@@ -30,7 +32,8 @@ def test_AWI_03_an_idle_consumer_with_a_window_of_one_keeps_one(q: QueueFixture)
     assert len(q.look().held[idle.name]) == 1
 
 
-def test_AWI_04_an_idle_consumer_without_a_window_keeps_none(q: QueueFixture) -> None:
+@every_kind
+def test_AWI_04_an_idle_consumer_without_a_window_keeps_none(q: QueueFixture, kind: str) -> None:
     """A-33."""
     idle, other = q.join(0), q.join(0)
     names = [f"{i:02}" for i in range(100)]

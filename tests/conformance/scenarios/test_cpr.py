@@ -2,10 +2,11 @@
 
 import random
 
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
-def test_CPR_01_random_priorities_come_out_sorted(q: QueueFixture) -> None:
+@every_kind
+def test_CPR_01_random_priorities_come_out_sorted(q: QueueFixture, kind: str) -> None:
     """C-23, X-10: whatever came while the consumer was busy."""
     q.put("first", priority=9)
     consumer = q.join(1)
@@ -21,7 +22,10 @@ def test_CPR_01_random_priorities_come_out_sorted(q: QueueFixture) -> None:
     assert seen == [f"{p}-{i:02}" for p, i in sorted(given, key=lambda one: (-one[0], one[1]))]
 
 
-def test_CPR_02_a_higher_job_comes_behind_those_that_are_held_already(q: QueueFixture) -> None:
+@every_kind
+def test_CPR_02_a_higher_job_comes_behind_those_that_are_held_already(
+    q: QueueFixture, kind: str
+) -> None:
     """C-17, C-23: a consumer that holds two has the second one before the higher one."""
     q.put(*"0123456789", priority=4)
     consumer = q.join(2)
@@ -44,7 +48,8 @@ def test_CPR_04_what_comes_while_a_job_is_processed_is_sorted_in(q: QueueFixture
     assert seen == ["0", "high", *"123456789"]
 
 
-def test_CPR_06_a_retried_job_keeps_its_priority(q: QueueFixture) -> None:
+@every_kind
+def test_CPR_06_a_retried_job_keeps_its_priority(q: QueueFixture, kind: str) -> None:
     """C-06."""
     consumer = q.join(1)
     q.put("x", priority=5)

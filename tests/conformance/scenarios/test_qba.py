@@ -6,7 +6,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.errors import InvalidName
 from rqueue.protocol.commands import Put
 from rqueue.testing import housekeeping, move_time
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
 def test_QBA_01_a_queue_needs_a_name() -> None:
@@ -15,7 +15,8 @@ def test_QBA_01_a_queue_needs_a_name() -> None:
         Queue("", "redis://127.0.0.1:1")
 
 
-def test_QBA_02_a_consumer_comes_first_and_then_a_job(q: QueueFixture) -> None:
+@every_kind
+def test_QBA_02_a_consumer_comes_first_and_then_a_job(q: QueueFixture, kind: str) -> None:
     """Q-02, Q-17, Q-58."""
     consumer = q.join()
     assert q.queue.counts().interested == 1
@@ -30,8 +31,9 @@ def test_QBA_02_a_consumer_comes_first_and_then_a_job(q: QueueFixture) -> None:
     assert consumer.name not in q.look().consumers
 
 
+@every_kind
 @pytest.mark.parametrize("names", ["A", "AB"])
-def test_QBA_03_jobs_come_first_and_then_a_consumer(q: QueueFixture, names: str) -> None:
+def test_QBA_03_jobs_come_first_and_then_a_consumer(q: QueueFixture, names: str, kind: str) -> None:
     """Q-02."""
     q.put(*names)
     consumer = q.join()
@@ -39,7 +41,8 @@ def test_QBA_03_jobs_come_first_and_then_a_consumer(q: QueueFixture, names: str)
     assert consumer.pull() == []
 
 
-def test_QBA_07_a_released_job_comes_again_in_its_place(q: QueueFixture) -> None:
+@every_kind
+def test_QBA_07_a_released_job_comes_again_in_its_place(q: QueueFixture, kind: str) -> None:
     """Q-03: before everything that arrived later, marked as redelivered."""
     q.put("A", "B", "C")
     consumer = q.join(3)
@@ -52,7 +55,8 @@ def test_QBA_07_a_released_job_comes_again_in_its_place(q: QueueFixture) -> None
     assert [job.redelivered for job in again] == [True, False]
 
 
-def test_QBA_09_releases_out_of_order_come_again_in_order(q: QueueFixture) -> None:
+@every_kind
+def test_QBA_09_releases_out_of_order_come_again_in_order(q: QueueFixture, kind: str) -> None:
     """Q-05."""
     q.put("A", "B", "C")
     consumer = q.join()
@@ -64,7 +68,8 @@ def test_QBA_09_releases_out_of_order_come_again_in_order(q: QueueFixture) -> No
     assert all(job.redelivered for job in again)
 
 
-def test_QBA_13_listing_leaves_out_what_is_gone(q: QueueFixture) -> None:
+@every_kind
+def test_QBA_13_listing_leaves_out_what_is_gone(q: QueueFixture, kind: str) -> None:
     """Q-69."""
     q.put(*"0123")
     q.queue.cancel("1")
@@ -72,8 +77,8 @@ def test_QBA_13_listing_leaves_out_what_is_gone(q: QueueFixture) -> None:
     assert q.queue.counts().ready == 3
 
 
-@one_kind
-def test_QBA_14_a_queue_is_cleared(q: QueueFixture) -> None:
+@every_kind
+def test_QBA_14_a_queue_is_cleared(q: QueueFixture, kind: str) -> None:
     """Q-69."""
     q.put(*"0123")
     q.queue.cancel("1")
@@ -104,7 +109,8 @@ def test_QBA_17_bounds_of_the_time_to_live(
     assert lives == expected
 
 
-def test_QBA_18_the_oldest_waiting_job_counts_over_all_levels(q: QueueFixture) -> None:
+@every_kind
+def test_QBA_18_the_oldest_waiting_job_counts_over_all_levels(q: QueueFixture, kind: str) -> None:
     """Q-72."""
     q.put("low", priority=1)
     for priority in (4, 9):

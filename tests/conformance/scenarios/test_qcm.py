@@ -9,7 +9,7 @@ import pytest
 from rqueue.client._sync.queue import Call
 from rqueue.errors import NoConsumer
 from tests.support.patience import PATIENCE
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_kind, ids, one_kind
 from tests.support.runners import Runner
 from tests.workers.pools import Pool, eventually
 
@@ -50,7 +50,8 @@ def test_QCM_02_interest_moves_a_browser_between_its_two_lists(q: QueueFixture) 
     assert q.state(browser) == "not_interested"
 
 
-def test_QCM_03_one_arrival_wakes_one(q: QueueFixture) -> None:
+@every_kind
+def test_QCM_03_one_arrival_wakes_one(q: QueueFixture, kind: str) -> None:
     """Q-37."""
     consumers = [q.join(1) for _ in range(3)]
     q.put("A")
@@ -60,7 +61,8 @@ def test_QCM_03_one_arrival_wakes_one(q: QueueFixture) -> None:
     assert wake.job is not None and wake.job.id == "A"
 
 
-def test_QCM_05_a_notified_consumer_is_not_woken_again(q: QueueFixture) -> None:
+@every_kind
+def test_QCM_05_a_notified_consumer_is_not_woken_again(q: QueueFixture, kind: str) -> None:
     """Q-40: it pulls until nothing is left."""
     q.queue.pause()
     q.put("A")
@@ -78,7 +80,10 @@ def test_QCM_05_a_notified_consumer_is_not_woken_again(q: QueueFixture) -> None:
     assert q.told(consumer) == []
 
 
-def test_QCM_07_after_an_empty_pull_a_consumer_is_the_last_in_line(q: QueueFixture) -> None:
+@every_kind
+def test_QCM_07_after_an_empty_pull_a_consumer_is_the_last_in_line(
+    q: QueueFixture, kind: str
+) -> None:
     """Q-35, Q-44."""
     first, second, third = (q.join(1) for _ in range(3))
     q.put("A")
@@ -92,7 +97,10 @@ def test_QCM_07_after_an_empty_pull_a_consumer_is_the_last_in_line(q: QueueFixtu
     assert q.look().held == {first.name: ["D"], second.name: ["B"], third.name: ["C"]}
 
 
-def test_QCM_09_a_consumer_that_loses_interest_passes_the_work_on(q: QueueFixture) -> None:
+@every_kind
+def test_QCM_09_a_consumer_that_loses_interest_passes_the_work_on(
+    q: QueueFixture, kind: str
+) -> None:
     """Q-39."""
     q.queue.pause()
     first, second = q.join(1), q.join(1)
@@ -156,7 +164,8 @@ def test_QCM_13_a_browser_without_interest_misses_nothing(q: QueueFixture) -> No
     assert ids(browser.pull()) == ["A", "B"]
 
 
-def test_QCM_14_a_consumer_that_leaves_passes_the_work_on(q: QueueFixture) -> None:
+@every_kind
+def test_QCM_14_a_consumer_that_leaves_passes_the_work_on(q: QueueFixture, kind: str) -> None:
     """Q-39, Q-58."""
     q.queue.pause()
     first, second = q.join(1), q.join(1)
@@ -167,7 +176,8 @@ def test_QCM_14_a_consumer_that_leaves_passes_the_work_on(q: QueueFixture) -> No
     assert ids(second.pull()) == ["A"]
 
 
-def test_QCM_16_equal_consumers_share_single_arrivals_equally(q: QueueFixture) -> None:
+@every_kind
+def test_QCM_16_equal_consumers_share_single_arrivals_equally(q: QueueFixture, kind: str) -> None:
     """a) Q-44."""
     consumers = {c.name: c for c in (q.join(1) for _ in range(4))}
     counts = dict.fromkeys(consumers, 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
 def test_QPR_01_three_levels_map_ten_priorities(q: QueueFixture) -> None:
@@ -14,9 +14,11 @@ def test_QPR_01_three_levels_map_ten_priorities(q: QueueFixture) -> None:
     assert "".join(ids(q.join().pull())) == "168257349"
 
 
-@one_kind
+@every_kind
 @pytest.mark.parametrize("order", ["abcd", "dcba", "bdac"])
-def test_QPR_02_higher_before_lower_and_earlier_before_later(q: QueueFixture, order: str) -> None:
+def test_QPR_02_higher_before_lower_and_earlier_before_later(
+    q: QueueFixture, order: str, kind: str
+) -> None:
     """Q-10: whatever came in between."""
     level = {"a": 4, "b": 5, "c": 5, "d": 4}
     for id in order:
@@ -24,7 +26,10 @@ def test_QPR_02_higher_before_lower_and_earlier_before_later(q: QueueFixture, or
     assert q.listed() == sorted(order, key=lambda id: (-level[id], order.index(id)))
 
 
-def test_QPR_04_higher_levels_come_first_and_each_keeps_its_order(q: QueueFixture) -> None:
+@every_kind
+def test_QPR_04_higher_levels_come_first_and_each_keeps_its_order(
+    q: QueueFixture, kind: str
+) -> None:
     """Q-10, A-15."""
     for i in range(50):
         q.put(f"{i % 10}-{i:02}", priority=i % 10)
@@ -33,7 +38,10 @@ def test_QPR_04_higher_levels_come_first_and_each_keeps_its_order(q: QueueFixtur
     assert len(got) == 50
 
 
-def test_QPR_06_a_consumer_that_enqueues_higher_jobs_meets_them_next(q: QueueFixture) -> None:
+@every_kind
+def test_QPR_06_a_consumer_that_enqueues_higher_jobs_meets_them_next(
+    q: QueueFixture, kind: str
+) -> None:
     """Q-12, with one job held all the time."""
     q.put("0", priority=0)
     consumer = q.join(1)
@@ -46,7 +54,8 @@ def test_QPR_06_a_consumer_that_enqueues_higher_jobs_meets_them_next(q: QueueFix
     assert seen == ["0", "1", "2", "3", "4"]
 
 
-def test_QPR_07_a_job_is_given_another_priority(q: QueueFixture) -> None:
+@every_kind
+def test_QPR_07_a_job_is_given_another_priority(q: QueueFixture, kind: str) -> None:
     """Q-13, A-38: it keeps its id."""
     q.put("a", "b", priority=3)
     q.put("c", priority=4)

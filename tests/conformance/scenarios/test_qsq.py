@@ -1,9 +1,10 @@
 """Qpid's standard queue."""
 
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
-def test_QSQ_02_what_ended_at_once_is_passed_over(q: QueueFixture) -> None:
+@every_kind
+def test_QSQ_02_what_ended_at_once_is_passed_over(q: QueueFixture, kind: str) -> None:
     """Q-09: by a consumer that was there before."""
     consumer = q.join()
     q.queue.pause()
@@ -15,7 +16,8 @@ def test_QSQ_02_what_ended_at_once_is_passed_over(q: QueueFixture) -> None:
     assert ids(consumer.pull()) == ["1", "3"]
 
 
-def test_QSQ_03_what_ended_in_the_backlog_is_passed_over(q: QueueFixture) -> None:
+@every_kind
+def test_QSQ_03_what_ended_in_the_backlog_is_passed_over(q: QueueFixture, kind: str) -> None:
     """Q-09."""
     q.put(*"1234")
     q.queue.cancel("2")
@@ -32,7 +34,8 @@ def test_QSQ_05_disjoint_selectors_all_make_progress(q: QueueFixture) -> None:
     assert q.queue.counts().ready == 0
 
 
-def test_QSQ_06_turns_go_on_where_a_consumer_leaves(q: QueueFixture) -> None:
+@every_kind
+def test_QSQ_06_turns_go_on_where_a_consumer_leaves(q: QueueFixture, kind: str) -> None:
     """Q-36, Q-44."""
     first, second, third = (q.join(1) for _ in range(3))
     assert q.put("A").handed_to == first.name

@@ -9,7 +9,7 @@ from rqueue.protocol.commands import Put
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.due_jobs import take
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
 def test_QTM_01_an_expired_job_is_not_delivered(q: QueueFixture) -> None:
@@ -38,7 +38,8 @@ def test_QTM_03_a_job_is_delivered_after_its_delay(q: QueueFixture) -> None:
     assert now >= job.due_ms == job.enqueued_ms + 300
 
 
-def test_QTM_05_a_job_that_fails_twice_becomes_a_dead_letter(q: QueueFixture) -> None:
+@every_kind
+def test_QTM_05_a_job_that_fails_twice_becomes_a_dead_letter(q: QueueFixture, kind: str) -> None:
     """Q-66: it comes again before the next one."""
     q.put(*"01234", max_deliveries=2)
     consumer = q.join(1)
@@ -56,7 +57,8 @@ def test_QTM_05_a_job_that_fails_twice_becomes_a_dead_letter(q: QueueFixture) ->
     assert q.listed() == []
 
 
-def test_QTM_06_browsing_counts_nothing(q: QueueFixture) -> None:
+@every_kind
+def test_QTM_06_browsing_counts_nothing(q: QueueFixture, kind: str) -> None:
     """Q-24, Q-66."""
     q.put("A")
     for _ in range(2):

@@ -38,6 +38,7 @@ from rqueue.errors import (
     RQueueError,
     ServerError,
     SoftTimeLimit,
+    TransactionRolledBack,
     UnknownJob,
 )
 from rqueue.model.job import Delivery, JobInfo, JobState, Outcome
@@ -57,11 +58,13 @@ if TYPE_CHECKING:
     from rqueue.client._async.put_handle import AsyncPutHandle
     from rqueue.client._async.putter import AsyncBackgroundPuts
     from rqueue.client._async.queue import AsyncQueue
+    from rqueue.client._async.transaction import AsyncTransaction
     from rqueue.client._sync.consumer import Consumer
     from rqueue.client._sync.job_handle import JobHandle
     from rqueue.client._sync.put_handle import PutHandle
     from rqueue.client._sync.putter import BackgroundPuts
     from rqueue.client._sync.queue import Queue
+    from rqueue.client._sync.transaction import Transaction
     from rqueue.client.default_queues import aqueue, configure, connect, disconnect, queue
     from rqueue.inspector import Inspector
     from rqueue.model.envelope import Envelope
@@ -80,6 +83,7 @@ __all__ = [
     "AsyncJobHandle",
     "AsyncPutHandle",
     "AsyncQueue",
+    "AsyncTransaction",
     "BackgroundPuts",
     "BufferClosed",
     "BufferFull",
@@ -125,6 +129,8 @@ __all__ = [
     "Snooze",
     "SoftTimeLimit",
     "Task",
+    "Transaction",
+    "TransactionRolledBack",
     "UnknownJob",
     "Wake",
     "Window",
@@ -145,6 +151,7 @@ _LAZY = {
     "AsyncJobHandle": "rqueue.client._async.job_handle",
     "AsyncPutHandle": "rqueue.client._async.put_handle",
     "AsyncQueue": "rqueue.client._async.queue",
+    "AsyncTransaction": "rqueue.client._async.transaction",
     "BackgroundPuts": "rqueue.client._sync.putter",
     "Call": "rqueue.protocol.job_packer",
     "Consumer": "rqueue.client._sync.consumer",
@@ -158,6 +165,7 @@ _LAZY = {
     "Queue": "rqueue.client._sync.queue",
     "Retried": "rqueue.protocol.commands",
     "SharedCredit": "rqueue.protocol.credit",
+    "Transaction": "rqueue.client._sync.transaction",
     "UNLIMITED": "rqueue.protocol.credit",
     "Wake": "rqueue.protocol.wake",
     "Window": "rqueue.protocol.commands",

@@ -27,6 +27,7 @@
     │   ├── UnknownQueue
     │   ├── UnknownJob               never accepted, or its record is gone
     │   ├── JobBlocked               it waits behind others of its group
+    │   ├── TransactionRolledBack    its consumer lost a job that it was to settle
     │   ├── QueueDamaged         a key of it was overwritten by something else
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
     │   ├── QueueInUse               not deleted: it has jobs, consumers, or feeds from others
@@ -123,6 +124,7 @@ __all__ = [
     "StaleTerm",
     "TaskAlreadyRegistered",
     "TaskError",
+    "TransactionRolledBack",
     "Undecodable",
     "UnknownJob",
     "UnknownQueue",
@@ -346,6 +348,19 @@ class JobBlocked(QueueError):
         )
         self.id = id
         self.first = first
+
+
+class TransactionRolledBack(QueueError):
+    """Nothing of a transaction was done: the consumer does not hold jobs that it was to settle any
+    more, `stale`, so that others may have their work."""
+
+    def __init__(self, stale: tuple[str, ...], *, queue: str = "") -> None:
+        shown = ", ".join(stale[:3]) + (", ..." if len(stale) > 3 else "")
+        super().__init__(
+            f"nothing was enqueued or settled: this consumer does not hold {shown} any more",
+            queue=queue,
+        )
+        self.stale = stale
 
 
 class QueueDamaged(QueueError):

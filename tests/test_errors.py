@@ -30,6 +30,7 @@ EXAMPLES: list[RQueueError] = [
     errors.UnknownQueue("q"),
     errors.UnknownJob("j", queue="q"),
     errors.JobBlocked("j", "i", queue="q"),
+    errors.TransactionRolledBack(("j",), queue="q"),
     errors.QueueDamaged("q", "rqueue:{q}:dead", "string", "zset"),
     errors.NoConsumer("q", "j"),
     errors.BufferFull("q", 10, 1.5),

@@ -1,7 +1,8 @@
 """A script's text made of its file, its includes and the policies of one kind of queue.
 
 Lines that are replaced (see `lua/README.md`): `@include`, `@each` and `@one`, which ask the
-policies, `@hooks`, `@if` and `@fast`, which keep lines only where a policy answers, and `@stamp`.
+policies, `@hooks`, `@if` and `@fast`, which keep lines only where a policy answers, `@stamp`, and
+`@step`, which makes a function of a whole script.
 What no policy of the kind answers is not there: a plain queue's text has no line about it.
 """
 
@@ -20,6 +21,7 @@ _IF = re.compile(r"\s*--- @if ([a-z]+)\s*")
 _FAST = re.compile(r"\s*--- @fast\s*")
 _END = re.compile(r"\s*--- @end\s*")
 _STAMP = re.compile(r"\s*--- @stamp\s*")
+_STEP = re.compile(r'--- @step "([a-z][a-z0-9_]*)"\s*')
 _JOINS = re.compile(r"(\s*)--- @joins\s*")
 
 _FORMS = {
@@ -31,6 +33,7 @@ _FORMS = {
     "fast": "--- @fast",
     "end": "--- @end",
     "stamp": "--- @stamp",
+    "step": '--- @step "script"',
     "joins": "--- @joins",
 }
 
@@ -121,6 +124,9 @@ class Expansion:
                 self._stamps.append(len(self.lines))
                 self._put(line, file, number)
                 continue
+            if step := _STEP.fullmatch(line):
+                self._put_step(step[1], file, number, stack, done)
+                continue
             within, targets, written = self._replacement(line, file, number, stack)
             if not within:
                 block = None
@@ -172,6 +178,16 @@ class Expansion:
             return within, [self._home(policy, hook) for policy in answering], made
         word = re.sub(r"\s*--+\s*@(\w+).*", r"\1", line)
         raise fault(file, number, f"malformed {word}; write: {_FORMS[word]}", stack)
+
+    def _put_step(self, name: str, file: str, number: int, stack: Stack, done: set[str]) -> None:
+        """A whole script as a function of its keys and arguments."""
+        path = f"lua/{name}.lua"
+        text = self._read(f"{name}.lua")
+        if text is None or path in [above for above, _ in stack] + [file]:
+            raise fault(file, number, f'no other script "{name}"', stack)
+        self._put(f"local function {name}_step(KEYS, ARGV)", file, number)
+        self._expand(text, path, (*stack, (file, number)), set(done))
+        self._put("end", file, number)
 
     def _home(self, policy: PolicyHeader, hook: str) -> str:
         """Where a policy's hook stands: one that calls what asks the policies has its own file."""

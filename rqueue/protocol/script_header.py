@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rqueue.errors import ScriptSourceError
 
-DIRECTIVE = re.compile(r"\s*--+\s*@(?:include|each|one|hooks|if|fast|end|stamp|joins)\b")
+DIRECTIVE = re.compile(r"\s*--+\s*@(?:include|each|one|hooks|if|fast|end|stamp|joins|step)\b")
 """A line that the loader replaces, or tries to."""
 SLOT = re.compile(r"[a-z][a-z0-9_]*")
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
+from rqueue.errors import LifecycleError
 from rqueue.model.job import Delivery
+from rqueue.tasks.job_transaction import JobTransaction
 
 __all__ = ["JobContext", "current", "current_job"]
 
@@ -22,6 +24,7 @@ class JobContext:
 
     __slots__ = (
         "_delivery",
+        "_follow",
         "_opts",
         "acquired_ms",
         "cancelled",
@@ -41,7 +44,9 @@ class JobContext:
         acquired_ms: int = 0,
         worker: str = "",
         deadline: float | None = None,
+        follow: Callable[[], JobTransaction] | None = None,
     ) -> None:
+        self._follow = follow
         self._delivery = delivery
         self._opts = opts
         self.task = task
@@ -95,6 +100,14 @@ class JobContext:
         """The labels that the job was enqueued with."""
         labels: Mapping[str, str | int | bool] = self._opts.get("labels", _NOTHING)
         return labels
+
+    def transaction(self) -> JobTransaction:
+        """What follows this job: `with job.transaction() as tx: tx.enqueue(...)`. It is enqueued in
+        the job's queue by the step that acks the job, or not at all: where the job fails or its
+        worker dies, nothing is (Q-73)."""
+        if self._follow is None:
+            raise LifecycleError("no worker runs this job: nothing can follow it")
+        return self._follow()
 
     def __repr__(self) -> str:
         return f"<JobContext {self.id!r} of task {self.task!r}>"

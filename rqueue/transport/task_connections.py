@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from rqueue.errors import ServerError
 from rqueue.protocol.call import Arg, ScriptCall
-from rqueue.protocol.commands.enqueue import after_repeat
+from rqueue.protocol.commands.commit import after_repeat
 from rqueue.protocol.repeats import Repeats
 from rqueue.transport.async_connection import AsyncConnection
 
@@ -63,9 +63,11 @@ class TaskConnections:
         """Seconds that a reply may take; None: for ever."""
         return self._timeout
 
-    async def run(self, call: ScriptCall[R], *, queue: str) -> R:
+    async def run(self, call: ScriptCall[R], *, queue: str, consumer: str = "") -> R:
         """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
-        return await self._tried(lambda connection: connection.run(call, queue=queue))
+        return await self._tried(
+            lambda connection: connection.run(call, queue=queue, consumer=consumer)
+        )
 
     async def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str

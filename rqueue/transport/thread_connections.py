@@ -12,13 +12,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import redis
 
 from rqueue.errors import RQueueError, ServerError
 from rqueue.protocol.call import Arg, ScriptCall
-from rqueue.protocol.commands.enqueue import after_repeat
+from rqueue.protocol.commands.commit import after_repeat
 from rqueue.protocol.repeats import Repeats
 from rqueue.transport.connection import Connection
 
@@ -47,9 +48,9 @@ class ThreadConnections:
         self._mine = threading.local()
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
 
-    def run(self, call: ScriptCall[R], *, queue: str) -> R:
+    def run(self, call: ScriptCall[R], *, queue: str, consumer: str = "") -> R:
         """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
-        answer: R = self._tried(Connection.run, call, queue=queue)
+        answer: R = self._tried(partial(Connection.run, consumer=consumer), call, queue=queue)
         return answer
 
     def run_then(

@@ -134,8 +134,8 @@ DOCTOR: dict[str, Callable[[Doctor], object]] = {
 
 
 QUIET = {
-    Queue: {"at", "close", "consumer", "envelope", "job", "putter"},
-    AsyncQueue: {"at", "close", "consumer", "envelope", "job", "putter"},
+    Queue: {"at", "close", "consumer", "envelope", "job", "putter", "transaction"},
+    AsyncQueue: {"at", "close", "consumer", "envelope", "job", "putter", "transaction"},
     Consumer: {"hear", "register"},
     AsyncConsumer: {"hear", "register"},
     JobHandle: set(),

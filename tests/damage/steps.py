@@ -82,6 +82,19 @@ def _settle(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
     )
 
 
+def _commit(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
+    name = draw(names)
+    return commands.commit(
+        KEYS,
+        name if draw(st.booleans()) else "",
+        _term(world, name),
+        draw(st.lists(puts, max_size=2)),
+        ack=draw(mine),
+        reject=[(id, ERROR) for id in draw(mine)],
+        release=draw(mine),
+    )
+
+
 def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
     if draw(st.booleans()):
         put = Put(draw(ids), BODY)
@@ -142,6 +155,7 @@ MAKERS: dict[str, Maker] = {
             ]
         )
     ),
+    "commit": _commit,
     "commit_write": lambda w, d: commands.commit_write(
         KEYS, "run", d(st.sampled_from([None, 1, 2])), 500
     ),

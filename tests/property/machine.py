@@ -10,11 +10,11 @@ from hypothesis.stateful import precondition, rule
 from rqueue.model.history_batch import pack
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Retried, ScriptCall, Window
-from tests.property.acting import Acting
 from tests.property.choices import CAUSE, some
+from tests.property.committing import Committing
 
 
-class Machine(Acting):
+class Machine(Committing):
     """One queue, up to six consumers. A step is one script call, and its effect in the model."""
 
     # -- people ------------------------------------------------------------------------------------

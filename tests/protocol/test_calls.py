@@ -70,6 +70,31 @@ SAMPLES: dict[str, list[Sample]] = {
             rest=[b"r,3,7,1,5;?", "4,,0,1", "i1", b"e", b"r", b"r:3:7"],
         ),
     ],
+    "commit": [
+        Sample(
+            commands.commit(
+                K,
+                "consumer",
+                "term",
+                [Put("n1", b"e1"), Put("n2", b"e2", priority=9)],
+                ack=["i1"],
+                done=[("i2", None, b"r")],
+                freed="freed",  # type: ignore[arg-type]
+                batch="batch",  # type: ignore[arg-type]
+                rows="rows",  # type: ignore[arg-type]
+            ),
+            {"groups": "1,1,0,0,0", "count": 2, "runs": "4,,0,1;9,,0,1"},
+            rest=["n1", b"e1", "n2", b"e2", "i1", "i2", "", b"r"],
+        ),
+        Sample(
+            commands.commit(K, puts=[Put("n1", b"e1")]),
+            {
+                **{"consumer": "", "term": "", "freed": 0, "batch": b"", "rows": 0, "groups": 0},
+                **{"count": 1, "runs": "4,,0,1"},
+            },
+            rest=["n1", b"e1"],
+        ),
+    ],
     "commit_write": [
         Sample(commands.commit_write(K, "run", 3, 5000), {"epoch": 3, "keep": 5000}),
         Sample(commands.commit_write(K, "run", None, 5000), {"epoch": "", "keep": 5000}),

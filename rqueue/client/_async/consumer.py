@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from time import monotonic
 from typing import Any
 
-from rqueue.client._async.consumer_steps import AsyncConsumerSteps
+from rqueue.client._async.consumer_commit import AsyncConsumerCommit
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.logs import logger
 from rqueue.model.job import Delivery, Recovered
@@ -24,7 +24,7 @@ __all__ = ["DEFAULT_LEASE_MS", "AsyncConsumer", "consumer_name"]
 log = logger("rqueue")
 
 
-class AsyncConsumer(AsyncConsumerSteps):
+class AsyncConsumer(AsyncConsumerCommit):
     """One subscription to one queue. Made by `AsyncQueue.consumer(...)`.
 
     jobs, bytes: its window, that is what it may hold at once, all in all (bytes 0: no limit; Q-50).

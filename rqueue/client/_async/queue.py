@@ -13,6 +13,8 @@ from rqueue.client._async.deletion import delete_queue
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.putter import AsyncBackgroundPuts
 from rqueue.client._async.queue_steering import AsyncQueueSteering
+from rqueue.client._async.transaction import AsyncTransaction
+from rqueue.errors import ConfigError
 from rqueue.model.envelope import Envelope
 from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
@@ -180,6 +182,13 @@ class AsyncQueue(AsyncQueueSteering):
         """Enqueue jobs that are packed already, at most 1000: for pipelines, and for what
         background puts could not store."""
         return await self._run(commands.enqueue(self.keys, self._packer.signed_puts(puts)))
+
+    def transaction(self, consumer: AsyncConsumer | None = None) -> AsyncTransaction:
+        """Several enqueues, and with a consumer what became of its jobs, as one step; see
+        `AsyncTransaction`."""
+        if consumer is not None and consumer.keys != self.keys:
+            raise ConfigError("consumer", f"it is one of another queue than '{self.name}'")
+        return AsyncTransaction(self, consumer)
 
     def putter(
         self,

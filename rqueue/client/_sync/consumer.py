@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from time import monotonic
 from typing import Any
 
-from rqueue.client._sync.consumer_steps import ConsumerSteps
+from rqueue.client._sync.consumer_commit import ConsumerCommit
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.logs import logger
 from rqueue.model.job import Delivery, Recovered
@@ -25,7 +25,7 @@ __all__ = ["DEFAULT_LEASE_MS", "Consumer", "consumer_name"]
 log = logger("rqueue")
 
 
-class Consumer(ConsumerSteps):
+class Consumer(ConsumerCommit):
     """One subscription to one queue. Made by `Queue.consumer(...)`.
 
     jobs, bytes: its window, that is what it may hold at once, all in all (bytes 0: no limit; Q-50).

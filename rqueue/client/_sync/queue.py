@@ -14,6 +14,8 @@ from rqueue.client._sync.deletion import delete_queue
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue_steering import QueueSteering
+from rqueue.client._sync.transaction import Transaction
+from rqueue.errors import ConfigError
 from rqueue.model.envelope import Envelope
 from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
@@ -181,6 +183,13 @@ class Queue(QueueSteering):
         """Enqueue jobs that are packed already, at most 1000: for pipelines, and for what
         background puts could not store."""
         return self._run(commands.enqueue(self.keys, self._packer.signed_puts(puts)))
+
+    def transaction(self, consumer: Consumer | None = None) -> Transaction:
+        """Several enqueues, and with a consumer what became of its jobs, as one step; see
+        `Transaction`."""
+        if consumer is not None and consumer.keys != self.keys:
+            raise ConfigError("consumer", f"it is one of another queue than '{self.name}'")
+        return Transaction(self, consumer)
 
     def putter(
         self,

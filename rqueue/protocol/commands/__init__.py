@@ -22,6 +22,7 @@ from rqueue.protocol.commands.admin import (
     resume,
     unpark,
 )
+from rqueue.protocol.commands.commit import Committed, commit
 from rqueue.protocol.commands.consumers import (
     Ran,
     interest,
@@ -74,6 +75,7 @@ from rqueue.protocol.commands.settle import Pulled, Retried, Window, pull, settl
 __all__ = [
     "Accepted",
     "Awaited",
+    "Committed",
     "Counts",
     "Deletion",
     "Note",
@@ -93,6 +95,7 @@ __all__ = [
     "check_rights",
     "check_scan",
     "check_types",
+    "commit",
     "commit_write",
     "configure",
     "counts",

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import groups, last_value, selectors, ttl
-
-T = TypeVar("T")
 
 BATCH_MAX = 1000
 """Jobs that one enqueue call may carry; clients send less, see `BATCH`."""
@@ -94,22 +92,20 @@ class Accepted(NamedTuple):
         return self._replace(known=tuple(places[index] for index in self.known))
 
 
-def after_repeat(answer: T) -> T:
-    """The answer to a call that was sent more than once: that of an enqueue is marked `again`."""
-    if isinstance(answer, Accepted):
-        return answer._replace(again=True)
-    return answer
-
-
 _OF_TAGS = {"|g": groups.POLICY, "|k": last_value.POLICY}
 """What terms begin with that are a policy's."""
 
 
-def _call(keys: QueueKeys, runs: str, args: Sequence[Arg]) -> ScriptCall[Accepted]:
+def policies_of(runs: str) -> tuple[str, ...]:
+    """The policies that jobs with these terms need."""
     needs: tuple[str, ...] = (ttl.POLICY.name,) if "~" in runs else ()
     if "|" in runs:
         needs += tuple(policy.name for tag, policy in _OF_TAGS.items() if tag in runs)
-    return ScriptCall("enqueue", keys.meta, args, _read, needs, selectors.classed)
+    return needs
+
+
+def _call(keys: QueueKeys, runs: str, args: Sequence[Arg]) -> ScriptCall[Accepted]:
+    return ScriptCall("enqueue", keys.meta, args, _read, policies_of(runs), selectors.classed)
 
 
 def _read(reply: Any) -> Accepted:

@@ -83,28 +83,31 @@ def settle(
     (`rqueue.model.history_batch`).
     """
     jobs, bytes_ = window if window is not None else (NO_PULL, 0)
-    args: list[Arg] = [
-        consumer,
-        term,
-        jobs,
-        bytes_,
-        freed,
-        batch,
-        rows,
-        f"{len(ack)},{len(done)},{len(retry)},{len(reject)},{len(release)}"
-        if done or retry or reject or release
-        else len(ack),
-        *ack,
-    ]
+    groups, items = outcome_args(ack, done, retry, reject, release)
+    args: list[Arg] = [consumer, term, jobs, bytes_, freed, batch, rows, groups, *items]
+    return ScriptCall("settle", keys.meta, args, read_pulled)
+
+
+def outcome_args(
+    ack: Sequence[str | bytes],
+    done: Sequence[tuple[str | bytes, int | None, bytes]],
+    retry: Sequence[Retried],
+    reject: Sequence[tuple[str | bytes, bytes]],
+    release: Sequence[str | bytes],
+) -> tuple[Arg, Sequence[Arg]]:
+    """What the script reads of these outcomes: how many there are of each, and the items."""
+    if not (done or retry or reject or release):
+        return len(ack), ack
+    items: list[Arg] = [*ack]
     for id_, keep, result in done:
-        args += (id_, "" if keep is None else keep, result)
+        items += (id_, "" if keep is None else keep, result)
     for id_, delay, place, charge, error, deliveries in retry:
         before = "" if deliveries is None else deliveries
-        args += (id_, delay, place, "1" if charge else "0", before, error)
+        items += (id_, delay, place, "1" if charge else "0", before, error)
     for id_, cause in reject:
-        args += (id_, cause)
-    args += release
-    return ScriptCall("settle", keys.meta, args, read_pulled)
+        items += (id_, cause)
+    items += release
+    return f"{len(ack)},{len(done)},{len(retry)},{len(reject)},{len(release)}", items
 
 
 def pull(

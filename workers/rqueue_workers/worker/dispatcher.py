@@ -168,6 +168,7 @@ class Dispatcher(Demand):
             subscription.doubtful
             or subscription.passing
             or subscription.settle_first
+            or subscription.follow_ups
             or subscription.pending > CHUNK
             or self.closing
         ):

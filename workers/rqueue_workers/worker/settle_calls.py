@@ -8,16 +8,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from rqueue.errors import QueueDamaged, RegistrationLost, ServerError
+from orjson import dumps
+
+from rqueue.errors import QueueDamaged, RegistrationLost, RQueueError, ServerError
 from rqueue.logs import logger
+from rqueue.model.job import parse_value
 from rqueue.model.labels import ALL
 from rqueue.protocol import commands
-from rqueue.protocol.commands.settle import Pulled, Window
+from rqueue.protocol.commands.enqueue import Put
+from rqueue.protocol.commands.settle import Pulled, Retried, Window
 from rqueue.protocol.consumer_state import ConsumerState
 from rqueue.protocol.forwarding import forward_soon, sends_on
+from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
+from rqueue.settings import Settings
 from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
+from rqueue_workers.worker.follow_ups import FollowUps
 from rqueue_workers.worker.history_rows import Row, pack_rows
 
 T = TypeVar("T")
@@ -67,8 +74,11 @@ class SettleCalls(ConsumerState):
         bodies: str = "none",
         labels: Sequence[str] = ALL,
         bytes_window: int = BYTES_WINDOW,
+        packer: JobPacker | None = None,
     ) -> None:
         super().__init__(keys, worker=worker)
+        self.follow_ups = FollowUps(keys.queue, packer or JobPacker(keys, Settings()))
+        """What jobs enqueue by the step that acks them."""
         self.queue = keys.queue
         self.bodies = bodies
         self.labels = labels
@@ -114,7 +124,11 @@ class SettleCalls(ConsumerState):
         Outcomes that could not be reported, because Redis is gone, are reported next time. Raises
         the server errors and RegistrationLost.
         """
-        while self.pending - len(self.passing) > CHUNK:  # what is passed on goes with `pass_on`
+        while True:
+            if self.follow_ups:
+                self._commit_followed()
+            if self.pending - len(self.passing) <= CHUNK:  # what is passed on goes with `pass_on`
+                break
             self._told(self._prepare(None))
         return self._told(self._prepare(window))
 
@@ -158,7 +172,7 @@ class SettleCalls(ConsumerState):
         if self.dones or self.others or self.back or self.doomed:
             return self._prepare_all(window)
         # nearly always: jobs that succeeded and said nothing
-        acks = _take(self.acks, CHUNK)
+        acks = self._take_ended(self.acks, CHUNK)
         batch, freed = b"", 0
         if acks:
             batch = pack_rows(
@@ -180,9 +194,11 @@ class SettleCalls(ConsumerState):
         return Flight(call, window, acks, [], [], [])
 
     def _prepare_all(self, window: int | None) -> Flight:
-        acks = _take(self.acks, CHUNK) if self.acks else []
-        dones = _take(self.dones, CHUNK - len(acks)) if self.dones else []
+        acks = self._take_ended(self.acks, CHUNK) if self.acks else []
+        dones = self._take_ended(self.dones, CHUNK - len(acks)) if self.dones else []
         others = _take(self.others, CHUNK - len(acks) - len(dones)) if self.others else []
+        for row in others if self.follow_ups else ():
+            self.follow_ups.take(row[0])  # it failed: nothing follows it
         room = CHUNK - len(acks) - len(dones) - len(others)
         back = _take(self.back, room) if self.back else []
         if self.doomed:
@@ -255,6 +271,61 @@ class SettleCalls(ConsumerState):
             self.released = False
         return jobs
 
+    def _commit_followed(self) -> None:
+        """Each job that others follow is settled by a step of its own, which enqueues those: where
+        it is refused, that is no other job's loss. Raises as `settle` does."""
+        for rows in (self.acks, self.dones):
+            for row in [row for row in list(rows) if row[0] in self.follow_ups]:
+                puts = self.follow_ups.take(row[0])
+                if row[0] not in self.doomed:
+                    rows.remove(row)
+                    self._commit(row, rows, puts)
+
+    def _take_ended(self, rows: deque[Row], most: int) -> list[Row]:
+        """Rows of jobs that nothing follows; the others, which may have ended just now, stay."""
+        taken = _take(rows, most)
+        if not self.follow_ups:
+            return taken
+        followed = [row for row in taken if row[0] in self.follow_ups]
+        rows.extendleft(reversed(followed))
+        return [row for row in taken if row not in followed] if followed else taken
+
+    def _commit(self, row: Row, rows: deque[Row], puts: list[Put]) -> None:
+        id_, value = row[0], row[1]
+        done = rows is self.dones
+        acks, dones = ([], [row]) if done else ([row], [])
+        clock = self.clock.offset
+        batch = pack_rows(self.queue, self.worker, clock, acks, dones, (), self.bodies, self.labels)
+        call = commands.commit(
+            self.keys,
+            self.name,
+            self.term,
+            self.follow_ups.signed(puts),
+            ack=() if done else [id_],
+            done=[(id_, row[7], row[8])] if done else (),
+            freed=len(value),
+            batch=batch,
+            rows=1,
+        )
+        self.settled([id_])
+        try:
+            committed = self._connection.run(call, queue=self.queue, consumer=self.name)
+        except (ServerError, QueueDamaged, RegistrationLost):
+            rows.appendleft(row)
+            self.follow_ups.restore(id_, puts)
+            self.unsettle([(id_, value)])
+            raise
+        except RQueueError as error:
+            self.unsettle([(id_, value)])
+            self.others.append(failed_commit(row, error))
+            return
+        self._ended(1)
+        self.took(
+            Pulled(committed.now, committed.state or self.state, -1, [], b"", []), asked=False
+        )
+        if committed.stale and not committed.over:  # else a try whose reply was lost has done it
+            self._refused([id_])
+
     def _restore(self, flight: Flight) -> None:
         self.acks.extendleft(reversed(flight.acks))
         self.dones.extendleft(reversed(flight.dones))
@@ -291,6 +362,14 @@ class SettleCalls(ConsumerState):
                 many(len(strangers), "outcome"),
                 ", ".join(id_.decode("utf-8", "backslashreplace") for id_ in strangers[:3]),
             )
+
+
+def failed_commit(row: Row, error: RQueueError) -> Row:
+    """The row of a job that is done, where what follows it is not taken: it is tried again."""
+    log.error("job %s is not done, since what follows it is refused: %s", row[0], error)
+    cause = {"kind": "exception", "type": type(error).__name__, "message": str(error)}
+    retried = Retried(row[0], 1000, "head", True, dumps(cause), parse_value(row[1])[0].deliveries)
+    return (*row[:7], "retry", type(error).__name__, retried)
 
 
 def warn_late(count: int) -> None:

@@ -14,6 +14,7 @@ from rqueue.model.selector import selector
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Retried, Window
 from rqueue.protocol.error_mapping import damaged
+from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.transport.connection import Connection
@@ -43,8 +44,9 @@ class Subscription(SettleCalls):
         bodies: str = "none",
         labels: Sequence[str] = ALL,
         bytes_window: int = BYTES_WINDOW,
+        packer: JobPacker | None = None,
     ) -> None:
-        super().__init__(keys, connection, worker, ended, bodies, labels, bytes_window)
+        super().__init__(keys, connection, worker, ended, bodies, labels, bytes_window, packer)
         self.index = index
         self.ms = self.clock.ms
         self.todo: deque[Unstarted] = deque()
@@ -126,6 +128,7 @@ class Subscription(SettleCalls):
         self.forget()
         self.cancelled.clear()
         self.flight = None
+        self.follow_ups.clear()
         self.settle_first = False
         return stale
 

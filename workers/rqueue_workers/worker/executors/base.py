@@ -6,6 +6,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from time import monotonic
 from typing import Any, NoReturn
 
@@ -206,6 +207,7 @@ class Executor:
             job.acquired,
             self._attempts.worker,
             started + allowed if allowed else None,
+            partial(subscription.follow_ups.transaction, job.id),
         )
         context.stopping = self.stopping
         context.cancelled = job.cancelled

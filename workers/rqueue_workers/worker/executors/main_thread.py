@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from time import monotonic
 from types import FrameType
 from typing import Any
@@ -52,8 +53,9 @@ class CurrentJob:
             return made[1]
         subscription, id_, value, task, opts, _, acquired, deadline = job
         context = JobContext(
-            Delivery(id_, value), task, subscription.queue, opts, acquired, self._worker, deadline
-        )
+            Delivery(id_, value), task, subscription.queue, opts, acquired, self._worker, deadline,
+            partial(subscription.follow_ups.transaction, id_),
+        )  # fmt: skip
         context.stopping = self.stopping
         context.cancelled = id_ in subscription.cancelled
         self._made = (job, context)

@@ -1,0 +1,126 @@
+--- Several enqueues, and settles of jobs that one consumer holds, as one step (Q-73): all of them, or none. A job that the
+--- consumer does not hold any more refuses the whole step, since others have its work.
+--- KEYS: meta, guard
+--- ARGV: consumer, term, freed, batch, rows, groups, count, runs, items...
+---   consumer: "" = nothing is settled; freed, batch, rows, groups: as of settle
+---   count: how many jobs are enqueued, 0 to 1000; runs: as of enqueue
+---   items: id, envelope, ... of the jobs to be enqueued; then what is settled, as of settle
+--- REPLY: {now, state of the consumer or "", {0-based index of each job refused because its id is known}, consumer that
+---   the one new job was delivered to or "", {ids that are not held}, how many of those have ended}; where some are not
+---   held, nothing was done, and the indices say which jobs are known already
+--- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
+--- @include "queue/row"
+--- @include "queue/schema"
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "queue/sound_jobs"
+--- @include "consumer/open"
+--- @include "enqueue/batch_terms"
+--- @include "settle/outcomes"
+--- @include "held/remove"
+--- @include "result/read"
+--- @step "enqueue"
+--- @step "settle"
+
+local meta = KEYS[1]
+local consumer = ARGV[1]
+local term = ARGV[2]
+local freed = ARGV[3]
+local batch = ARGV[4]
+local rows = ARGV[5]
+local groups = ARGV[6]
+local count = ARGV[7]
+local runs = ARGV[8]
+local FIRST = 9
+
+local base = string.sub(meta, 1, -5)
+local row, failure = queue_row(base), nil
+local queue
+local fault = schema_fault(row[1])
+if fault then
+  --- @include "queue/join"
+  local joins = string.find(runs, '[~|]') and join_may(row[1])
+  --- @if able
+  joins = joins and string.find(runs, '|[^c]')
+  --- @end
+  if not joins then return fault end
+  queue = { now = clock(row[2]), levels = row[3] or '', max = tonumber(row[13]) or 10 }
+else
+  queue, failure = queue_open(base, row)
+  if failure then return failure end
+end
+count = tonumber(count)
+if not count or count < 0 or count > 1000 or count ~= math.floor(count) or #ARGV < FIRST - 1 + 2 * count then
+  return redis.error_reply('BADARGS commit: from 0 to 1000 pairs of id and envelope')
+end
+if not (tonumber(freed) and tonumber(rows)) then
+  return redis.error_reply('BADARGS commit: bytes and rows are numbers')
+end
+
+local ids, known, levels = {}, {}, queue.levels
+for i = 1, count do ids[i] = ARGV[FIRST + 2 * (i - 1)] end
+if count > 0 then
+  local priorities = redis.call('HGET', meta, 'priorities')
+  local plan
+  plan, failure = batch_terms_read(runs, count, { base = base, now = queue.now, priorities = tonumber(priorities) or 10 })
+  if not plan then return failure end
+  local tags = {}
+  for i, run in ipairs(plan) do
+    levels = levels .. ',' .. run.level
+    tags[i] = run.tags
+  end
+  failure = sound_jobs(base, tags)
+  if failure then return failure end
+end
+-- one of these may meet another type, as nothing after it does
+failure = sound_fault(base, levels, { consumer ~= '' and consumer or nil })
+if failure then return failure end
+
+local stale, over, state = {}, 0, ''
+if consumer == '' then
+  if #ARGV > FIRST - 1 + 2 * count then return redis.error_reply('BADARGS commit: nobody settles these') end
+else
+  local me, said
+  me, failure = consumer_open(base, consumer, term)
+  if not me then return failure end
+  if me.browses then return redis.error_reply('BADARGS commit: a browser holds nothing') end
+  said, failure = outcomes_read(base, queue, me, groups, ARGV, FIRST + 2 * count)
+  if not said then return failure end
+  local mine = said.total > 0 and held_remove_find(base, consumer, said.ids) or {}
+  for i = 1, said.total do
+    local id, fate = said.ids[i], said.fates and said.fates[i]
+    if not mine[id] or fate and fate.earlier then
+      stale[#stale + 1] = id
+      if result_read(base, id) then over = over + 1 end
+    end
+    mine[id] = nil
+  end
+  if said.total > 0 then
+    failure = sound_jobs(base, redis.call('HMGET', base .. 'jobs', unpack(said.ids)))
+    if failure then return failure end
+  end
+end
+if #stale > 0 then
+  for i, id in ipairs(ids) do
+    if redis.call('HEXISTS', base .. 'jobs', id) == 1 or result_read(base, id) then known[#known + 1] = i - 1 end
+  end
+  return { queue.now, '', known, '', stale, over }
+end
+
+-- an enqueue that is refused has changed nothing, and nothing refuses the settle any more
+local taker = ''
+if count > 0 then
+  local arguments = { '0', runs }
+  for i = FIRST, FIRST - 1 + 2 * count do arguments[#arguments + 1] = ARGV[i] end
+  local stored = enqueue_step(KEYS, arguments)
+  if stored.err then return stored end
+  known, taker = stored[3], stored[4]
+end
+if consumer ~= '' then
+  local arguments = { consumer, term, '-1', '0', freed, batch, rows, groups }
+  for i = FIRST + 2 * count, #ARGV do arguments[#arguments + 1] = ARGV[i] end
+  local settled = settle_step(KEYS, arguments)
+  if settled.err then return settled end
+  state = settled[2]
+end
+return { queue.now, state, known, taker, {}, 0 }

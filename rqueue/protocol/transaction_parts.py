@@ -1,0 +1,143 @@
+"""What a transaction gathers until it is committed. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from rqueue.errors import ConfigError, LifecycleError
+from rqueue.model.job import Delivery
+from rqueue.protocol import commands
+from rqueue.protocol.commands.commit import Committed
+from rqueue.protocol.commands.enqueue import BATCH_MAX, Put
+from rqueue.protocol.commands.settle import SETTLE_MAX, Retried
+from rqueue.protocol.job_packer import JobPacker, another_id, as_put
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.settling import Settling, retried
+from rqueue.tasks.request import JobRequest
+
+__all__ = ["TransactionParts"]
+
+
+class TransactionParts:
+    """Jobs to be enqueued, and outcomes of held ones. queue: its name. settles: whether there is a
+    consumer whose jobs may be settled. `own`: of each job, whether its id was made here."""
+
+    def __init__(self, queue: str, *, settles: bool = False) -> None:
+        self.puts: list[Put] = []
+        self.own: list[bool] = []
+        self.ack: list[Delivery | str] = []
+        self.done: list[tuple[Delivery | str, Any]] = []
+        self.retries: list[Retried] = []
+        self.reject: list[tuple[Delivery | str, dict[str, Any]]] = []
+        self.release: list[Delivery | str] = []
+        self.closed = False
+        self._queue = queue
+        self._settles = settles
+
+    @property
+    def settled(self) -> int:
+        """Jobs that are settled."""
+        outcomes: tuple[Sequence[Any], ...] = (self.ack, self.done, self.retries, self.reject)
+        return sum(map(len, outcomes)) + len(self.release)
+
+    def __bool__(self) -> bool:
+        return bool(self.puts) or self.settled > 0
+
+    def enqueue(self, packer: JobPacker, request: JobRequest) -> Put:
+        """Add a job. Raises NotEncodable, InvalidName, ConfigError."""
+        self._check_open()
+        if request.queue and request.queue != self._queue:
+            raise ConfigError(
+                "queue",
+                f"a transaction of queue '{self._queue}' enqueues there, not in '{request.queue}'",
+            )
+        if request.options.immediate:
+            raise ConfigError("immediate", "a job of a transaction may have to wait")
+        if len(self.puts) == BATCH_MAX:
+            raise ConfigError("transaction", f"it has {BATCH_MAX} jobs already: no more fit")
+        id_, body, own = packer.pack(request)
+        put = as_put(id_, body, request.options)
+        self.puts.append(put)
+        self.own.append(own)
+        return put
+
+    def settle(
+        self, outcome: Literal["ack", "done", "reject", "release"], jobs: Iterable[Any]
+    ) -> None:
+        """Add what became of held jobs. Raises ConfigError where nobody holds any."""
+        self.refuse_settles()
+        self._check_open()
+        getattr(self, outcome).extend(jobs)
+        if self.settled > SETTLE_MAX:
+            raise ConfigError("transaction", f"it settles more than {SETTLE_MAX} jobs")
+
+    def retry(
+        self,
+        job: Delivery | str,
+        delay: float,
+        error: dict[str, Any] | None,
+        place: str,
+        charge: bool,
+    ) -> None:
+        """Add a retry; as `Consumer.retry`."""
+        self.refuse_settles()
+        self._check_open()
+        self.retries.append(retried(job, delay, error, place, charge))
+
+    def refuse_settles(self) -> None:
+        """Raises ConfigError where there is no consumer."""
+        if not self._settles:
+            raise ConfigError(
+                "transaction",
+                "it settles nothing without a consumer: queue.transaction(consumer)",
+            )
+
+    def call(
+        self,
+        keys: QueueKeys,
+        puts: Sequence[Put],
+        consumer: str = "",
+        term: str = "",
+        settling: Settling | None = None,
+    ) -> commands.ScriptCall[Committed]:
+        """The call that does it. puts: signed, where jobs are."""
+        if settling is None:
+            return commands.commit(keys, puts=puts)
+        return commands.commit(
+            keys,
+            consumer,
+            term,
+            puts,
+            ack=settling.ack,
+            done=settling.done,
+            retry=settling.retry,
+            reject=settling.reject,
+            release=settling.release,
+            freed=settling.freed,
+            batch=settling.batch,
+            rows=settling.rows,
+        )
+
+    def twins(self, committed: Committed) -> list[int]:
+        """Which jobs were not stored because another process made the same id; each has another one
+        now."""
+        if committed.again or committed.stale:
+            return []
+        twins = [index for index in committed.known if self.own[index]]
+        for index in twins:
+            put = self.puts[index]
+            self.puts[index] = put._replace(id=another_id(put.id, self._queue))
+        return twins
+
+    def close(self) -> None:
+        """It is over. Raises LifecycleError where it was."""
+        self._check_open()
+        self.closed = True
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise LifecycleError("this transaction was committed, or rolled back")
+
+    def __repr__(self) -> str:
+        return f"{len(self.puts)} enqueues and {self.settled} settles"

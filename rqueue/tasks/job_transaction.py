@@ -1,0 +1,76 @@
+"""What a job enqueues by the same step that acks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, ParamSpec, Self
+
+from rqueue.errors import ConfigError, LifecycleError
+from rqueue.model.names import check_task
+from rqueue.tasks.bound_task import BoundTask
+from rqueue.tasks.options import NO_OPTIONS, Options
+from rqueue.tasks.request import JobRequest
+
+__all__ = ["JobTransaction"]
+
+P = ParamSpec("P")
+
+
+class JobTransaction:
+    """Jobs that follow the one that runs: they are enqueued in its queue by the step that says that
+    it is done, all of them, and by no other (Q-73). Where the block raises, or the job fails later,
+    or its worker dies, nothing is enqueued; the next attempt begins anew.
+
+    Made by `current_job().transaction()`. pack: of the worker: the job's id, and what is kept of
+    it until then. keep: called with what was gathered where the block ends well.
+    """
+
+    def __init__(
+        self, pack: Callable[[JobRequest], tuple[str, Any]], keep: Callable[[list[Any]], None]
+    ) -> None:
+        self._pack = pack
+        self._keep = keep
+        self._kept: list[Any] | None = []
+
+    def enqueue(self, task: BoundTask[P, Any] | str, /, *args: Any, **kwargs: Any) -> str:
+        """Enqueue one call of a task, given as the task or by name; its id. Raises BadArguments,
+        NotEncodable, ConfigError."""
+        if not isinstance(task, BoundTask):
+            return self.send(task, args, kwargs)
+        check = task.check
+        check(args, kwargs)
+        return self._add(JobRequest(task.name, args, kwargs, task.defaults, check.positional))
+
+    def send(
+        self,
+        task: str,
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        options: Options = NO_OPTIONS,
+    ) -> str:
+        """Enqueue one call of a task by name, with options; its id."""
+        check_task(task)
+        return self._add(JobRequest(task, args, kwargs or {}, options))
+
+    def _add(self, request: JobRequest) -> str:
+        if self._kept is None:
+            raise LifecycleError("this transaction is over")
+        if request.options.immediate:
+            raise ConfigError("immediate", "a job of a transaction may have to wait")
+        id_, packed = self._pack(request)
+        self._kept.append(packed)
+        return id_
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        kept, self._kept = self._kept, None
+        if error is None and kept:
+            self._keep(kept)

@@ -1,0 +1,261 @@
+"""Transactions: several enqueues and settles of one queue as one step, or not at all."""
+
+import pytest
+import redis
+
+from rqueue.client._async.consumer import AsyncConsumer
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.errors import (
+    ConfigError,
+    LifecycleError,
+    NotEncodable,
+    RegistrationLost,
+    TransactionRolledBack,
+)
+from rqueue.model.job import JobState
+from rqueue.settings import Settings
+from rqueue.tasks.options import Options
+from tests.support import invariants
+from tests.support.both import aend_lease, amove_time
+from tests.support.proxy import Proxy
+from tests.support.pulling import apull, apull_one
+from tests.support.snapshot import Snapshot, take_snapshot
+
+
+def look(queue: AsyncQueue) -> Snapshot:
+    with redis.Redis.from_url(queue.settings.url or "") as client:
+        return take_snapshot(client, queue.keys)
+
+
+async def ready(queue: AsyncQueue) -> list[str]:
+    """The ids of all jobs that wait, in order."""
+    async with queue.consumer(mode="browse", jobs=500, renew=False) as browser:
+        return [job.id for job in await browser.pull()]
+
+
+async def test_nothing_is_sent_before_the_end(queue: AsyncQueue) -> None:
+    """Q-73, A-12."""
+    async with queue.transaction() as tx:
+        first = tx.enqueue("t", 1)
+        second = tx.send("t", [2], None, Options(id="second", priority=9))
+        tx.send("t", [3], None, Options(id="third", delay_ms=60_000))
+        assert (await queue.counts()).ready == 0
+        assert "3 enqueues and 0 settles" in repr(tx)
+    assert await ready(queue) == ["second", first.id]
+    assert await first.state() is JobState.READY
+    assert (await queue.counts()).scheduled == 1
+    assert first.created and second.created
+
+
+async def test_what_raises_in_it_rolls_it_back(queue: AsyncQueue, consumer: AsyncConsumer) -> None:
+    await queue.send("t", [], None, Options(id="a"))
+    job = await apull_one(consumer)
+    with pytest.raises(ZeroDivisionError):
+        async with queue.transaction(consumer) as tx:
+            tx.ack(job)
+            tx.enqueue("t", 1 / 0)
+    assert await ready(queue) == []
+    assert consumer.held == 1 and await consumer.ack(job)
+    with pytest.raises(LifecycleError):
+        tx.enqueue("t")
+    with pytest.raises(LifecycleError):
+        await tx.commit()
+
+
+async def test_an_ack_and_what_follows_it_are_one_step(
+    queue: AsyncQueue, consumer: AsyncConsumer
+) -> None:
+    await queue.send("t", [], None, Options(id="a"))
+    job = await apull_one(consumer)
+    async with queue.transaction(consumer) as tx:
+        follower = tx.enqueue("t", 2)
+        tx.done(job, {"x": 1})
+    assert consumer.held == 0 and consumer.refused == []
+    assert await queue.job("a").result(0) == {"x": 1}
+    assert (await apull_one(consumer)).id == follower.id
+    assert invariants.of_state(look(queue)) == []
+    assert [(row["id"], row["outcome"]) for row in (look(queue)).history] == [("a", "ack")]
+
+
+async def test_all_outcomes_in_one_step(queue: AsyncQueue, consumer: AsyncConsumer) -> None:
+    names = ["ack", "done", "retry", "later", "tail", "reject", "release"]
+    for name in [*names, "kept"]:
+        await queue.send("t", [], None, Options(id=name))
+    await apull(consumer, 8)
+    await consumer.interest(0)
+    async with queue.transaction(consumer) as tx:
+        tx.release("release")
+        tx.reject("reject", "no")
+        tx.retry("retry", error={"kind": "exception"})
+        tx.retry("later", 60)
+        tx.retry("tail", place="tail", charge=False)
+        tx.done("done", 7)
+        tx.ack("ack")
+        new = tx.enqueue("t")
+    assert consumer.held == 1
+    assert await ready(queue) == ["retry", "release", new.id, "tail"]
+    for id, state in (
+        ("ack", JobState.DONE),
+        ("done", JobState.DONE),
+        ("reject", JobState.DEAD),
+        ("later", JobState.SCHEDULED),
+        ("kept", JobState.HELD),
+    ):
+        assert await queue.job(id).state() is state
+    assert invariants.of_state(look(queue)) == []
+
+
+async def test_a_job_that_others_have_refuses_all_of_it(
+    queue: AsyncQueue, consumer: AsyncConsumer
+) -> None:
+    """H-08."""
+    for name in ("a", "b"):
+        await queue.send("t", [], None, Options(id=name))
+    await apull(consumer, 2)
+    await consumer.interest(0)
+    await queue.cancel("b")
+    before = look(queue)
+    with pytest.raises(TransactionRolledBack, match="does not hold b any more") as caught:
+        async with queue.transaction(consumer) as tx:
+            tx.ack("a", "b")
+            tx.enqueue("t")
+    assert caught.value.stale == ("b",)
+    assert invariants.unchanged(before, look(queue)) == []
+    assert consumer.held == 1
+    async with queue.transaction(consumer) as tx:
+        tx.ack("a")
+        tx.enqueue("t")
+    assert len(await ready(queue)) == 1
+
+
+async def test_a_consumer_whose_lease_ended_changes_nothing(
+    queue: AsyncQueue, consumer: AsyncConsumer
+) -> None:
+    await queue.send("t", [], None, Options(id="a"))
+    job = await apull_one(consumer)
+    await aend_lease(queue)
+    with pytest.raises(RegistrationLost):
+        async with queue.transaction(consumer) as tx:
+            tx.ack(job)
+            tx.enqueue("t")
+    assert await ready(queue) == ["a"]
+
+
+async def test_known_ids_are_stored_once(queue: AsyncQueue) -> None:
+    """A-39."""
+    await queue.send("t", [1], None, Options(id="a"))
+    async with queue.transaction() as tx:
+        known = tx.send("t", [2], None, Options(id="a"))
+        new = tx.send("t", [3], None, Options(id="b"))
+        twice = tx.send("t", [3], None, Options(id="b"))
+    assert (known.created, new.created, twice.created) == (False, True, False)
+    assert await ready(queue) == ["a", "b"]
+
+
+async def test_what_it_does_not_take(queue: AsyncQueue, consumer: AsyncConsumer) -> None:
+    async with queue.transaction() as tx:
+        for settle in (
+            lambda: tx.ack("a"),
+            lambda: tx.done("a", 1),
+            lambda: tx.retry("a"),
+            lambda: tx.release("a"),
+            lambda: tx.reject("a", "no"),
+        ):
+            with pytest.raises(ConfigError, match="without a consumer"):
+                settle()
+        with pytest.raises(ConfigError, match="may have to wait"):
+            tx.send("t", [], None, Options(immediate=True))
+        with pytest.raises(NotEncodable):
+            tx.send("t", [{1}])
+    with pytest.raises(ConfigError, match="another queue"):
+        queue.at("other").transaction(consumer)
+    tx = queue.transaction(consumer)
+    tx.ack(*[f"j{n}" for n in range(1000)])
+    with pytest.raises(ConfigError, match="more than 1000"):
+        tx.ack("more")
+    for _ in range(1000):
+        tx.enqueue("t")
+    with pytest.raises(ConfigError, match="1000 jobs already"):
+        tx.enqueue("t")
+    tx.rollback()
+
+
+async def test_a_thousand_jobs_in_one_step(queue: AsyncQueue, consumer: AsyncConsumer) -> None:
+    await queue.send("t", [], None, Options(id="a"))
+    await apull_one(consumer)
+    async with queue.transaction(consumer) as tx:
+        tx.ack("a")
+        handles = [tx.enqueue("t", n) for n in range(1000)]
+    assert (await queue.counts()).ready == 1000
+    assert await ready(queue) == [handle.id for handle in handles[:500]]
+
+
+async def test_jobs_with_terms_take_policies_on(queue: AsyncQueue, consumer: AsyncConsumer) -> None:
+    """A queue takes on what a job of a transaction needs, as with any enqueue."""
+    await queue.send("t", [], None, Options(id="a"))
+    job = await apull_one(consumer)
+    async with queue.transaction(consumer) as tx:
+        tx.ack(job)
+        tx.send("t", [], None, Options(id="g1", group="g"))
+        tx.send("t", [], None, Options(id="g2", group="g"))
+    job = await apull_one(consumer)
+    assert job.id == "g1"
+    async with queue.transaction(consumer) as tx:
+        tx.ack(job)
+        tx.send("t", [], None, Options(id="g3", group="g"))
+    assert invariants.of_state(look(queue)) == []
+    job = await apull_one(consumer)
+    assert job.id == "g2"
+
+
+async def test_a_job_of_it_expires(queue: AsyncQueue) -> None:
+    async with queue.transaction() as tx:
+        tx.send("t", [], None, Options(id="a", ttl=5))
+    await amove_time(queue, 5001)
+    async with queue.consumer(renew=False) as c:
+        assert await c.pull() == []
+
+
+async def test_signed_jobs(queue: AsyncQueue) -> None:
+    settings = Settings(url=queue.settings.url, signing_keys={"k1": "a secret of some length"})
+    async with AsyncQueue(queue.name, settings=settings) as signing:
+        async with signing.transaction() as tx:
+            tx.enqueue("t", 1)
+        async with signing.consumer(renew=False) as c:
+            (job,) = await c.pull()
+            assert signing.envelope(job).args == [1]
+
+
+async def test_a_reply_that_is_lost_does_it_once(
+    far: AsyncQueue, near: AsyncQueue, proxy: Proxy
+) -> None:
+    """It is sent again: what was done then is known by its ids."""
+    await near.send("t", [], None, Options(id="a"))
+    async with far.consumer(jobs=10, renew=False) as consumer:
+        (job,) = await consumer.pull()
+        async with far.transaction() as tx:
+            tx.send("t", [], None, Options(id="a"))  # the script is known now
+        tx = far.transaction(consumer)
+        tx.ack(job)
+        new = tx.enqueue("t")
+        proxy.swallow_reply()
+        await tx.commit()
+        assert new.created and consumer.held == 0
+    assert await ready(near) == [new.id]
+    assert invariants.of_state(look(near)) == []
+
+
+async def test_in_a_queue_of_selectors(queue: AsyncQueue) -> None:
+    """What is enqueued goes to who selects it."""
+    await queue.configure(kind="selectors")
+    consumer = queue.consumer(jobs=9, renew=False, select="gpu = 'yes'")
+    async with consumer:
+        await queue.send("t", [], None, Options(id="a", labels={"gpu": "yes"}))
+        job = await apull_one(consumer)
+        async with queue.transaction(consumer) as tx:
+            tx.ack(job)
+            tx.send("t", [], None, Options(id="b"))
+            tx.send("t", [], None, Options(id="c", labels={"gpu": "yes"}))
+        assert (await apull_one(consumer)).id == "c"
+    assert await ready(queue) == ["b", "c"]
+    assert invariants.of_state(look(queue)) == []

@@ -12,12 +12,15 @@ TERMS: dict[str, dict[str, Any]] = {
     "level": {"priority": 9},
     "ttl": {"ttl": 60},
     "group": {"group": "a"},
+    "class": {"labels": {"x": 1}},
 }
 
 
 @pytest.fixture(params=TERMS)
-def terms(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Options that make the queue one of another kind."""
+def terms(q: QueueFixture, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Options of the jobs of a queue of another kind."""
+    if "labels" in TERMS[request.param]:
+        q.queue.configure(kind="selectors")
     return TERMS[request.param]
 
 

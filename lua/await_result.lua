@@ -34,6 +34,10 @@ if over then
   --- @include "queue/sound"
   local queue = queue_open(base)
   fault = sound_fault(base, queue.levels)
+  --- @if meets
+  --- @include "queue/sound_swept"
+  fault = fault or sound_swept(base, queue.now, {})
+  --- @end
   if fault then return fault end
   --- @each upkeep(base, queue)
   value = redis.call('HGET', base .. 'jobs', id)

@@ -157,6 +157,10 @@ end
 if overdue then
   --- @include "queue/sound"
   fault = sound_fault(base, levels)
+  --- @if meets
+  --- @include "queue/sound_swept"
+  fault = fault or sound_swept(base, now, {})
+  --- @end
   if fault then return fault end
 end
 --- @end

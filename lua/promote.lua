@@ -64,4 +64,8 @@ end
 if queue.paused then return { queue.now, count } end
 local promoted, gone = promote_due(base, queue, promote_members(base, queue.now, PROMOTE_MAX))
 if promoted > 0 then consumer_notify(base, queue.now, promoted, queue.timer, queue.ranked) end
+--- @if pass
+--- @include "consumer/notify_opened"
+notify_opened(base, queue)
+--- @end
 return { queue.now, math.max(count - gone, promoted) }

@@ -27,6 +27,12 @@ if not lease or lease <= 0 or #ARGV - FIRST + 1 > 1000 then
 end
 
 failure = sound_fault(base, queue.levels)
+--- @if upkeep
+--- @if meets
+--- @include "queue/sound_swept"
+failure = failure or sound_swept(base, queue.now, {})
+--- @end
+--- @end
 if failure then return failure end
 local gone, ended = {}, {}
 for i = FIRST, #ARGV do

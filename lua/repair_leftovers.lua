@@ -52,7 +52,17 @@ for i = FIRST, #ARGV do
     local job = alive and not dead and value_parse(value)
     local key = job and rank(base, job)
     --- @each left(base, { id })
-    if key and redis.call('LINDEX', key, (order_search(base, key, job))) == id then
+    local there = key and redis.call('LINDEX', key, (order_search(base, key, job))) == id
+    --- @if found
+    local places = {}
+    if job then
+      job.id = id
+      --- @each places = found(base, job, places)
+    end
+    -- a turn is no place: who holds a job may have it
+    for at = 1, #places, 2 do there = there or places[at] ~= 'turn' end
+    --- @end
+    if there then
       --- @each entered(base, queue.now, { id, value })
     end
     count = count + 1

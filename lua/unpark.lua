@@ -50,6 +50,10 @@ if #ids > 0 then
   --- @each dropped(base, queue, dropped, {})
   --- @each entered(base, queue.now, stored)
 end
+--- @if pass
+--- @include "consumer/notify_opened"
+notify_opened(base, queue)
+--- @end
 if #back > 0 then
   reinsert_jobs(base, queue, back)
   if not queue.paused then consumer_notify(base, queue.now, #back, queue.timer, queue.ranked) end

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rqueue.protocol.script_header import HOOKS
 from rqueue.protocol.scripts import SCRIPTS
+from tools.kinds import asking
 
 README = Path(__file__).resolve().parent.parent / "lua" / "README.md"
 PLACE = re.compile(
@@ -20,16 +21,14 @@ PLACE = re.compile(
 def table() -> str:
     """The hooks that some script asks: the policies that answer, and the scripts."""
     policies = sorted(map(SCRIPTS.policy, SCRIPTS.policies()), key=lambda policy: policy.order)
-    scripts = [SCRIPTS.script(name) for name in SCRIPTS.names()]
     lines = [
         f"| hook | {' | '.join(policy.name for policy in policies)} | asked by |",
         f"| --- |{' --- |' * len(policies)} --- |",
     ]
     for hook in HOOKS:
-        asking = [script.name for script in scripts if hook in script.asks]
-        if asking:
+        if asked_by := asking(hook):
             answers = " | ".join("yes" if hook in its.hooks else "" for its in policies)
-            lines.append(f"| `{hook}` | {answers} | {' '.join(asking)} |")
+            lines.append(f"| `{hook}` | {answers} | {' '.join(asked_by)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -11,7 +11,7 @@
 --- ORDER: 50
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, selectors, last_value
+--- EXCLUDES: selectors, last_value
 --- @include "job/value"
 --- @include "order/score"
 --- @include "queue/count"

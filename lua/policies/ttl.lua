@@ -1,7 +1,7 @@
 --- A job that waits for longer than its time to live is not delivered any more: it ends as expired, or becomes a dead
 --- letter. The time counts from the enqueue. While a consumer holds the job it costs nothing, and what is scheduled does
 --- not expire before it is due (Q-62, Q-63).
---- HOOKS: defaults, admit, entered, eligible, taken, dropped, left, overdue, upkeep, ended, revived, options, places
+--- HOOKS: defaults, admit, entered, eligible, taken, dropped, left, overdue, swept, upkeep, ended, revived, options, places
 --- META: ttl_ms, ttl_min_ms, ttl_max_ms, ttl_dead
 --- JOB: expires
 --- KEYS: expiring
@@ -9,13 +9,13 @@
 --- ORDER: 10
 --- FAST: yes
 --- STRUCTURE: none
---- EXCLUDES: groups, selectors, last_value
+--- EXCLUDES: selectors, last_value
 
 --- The longest time to live, ms: ten years.
 local TTL_MOST = 315360000000
 
 --- Due time and expiry in a value's header; other headers are shorter.
-local TTL_HEADER = '^%d+,%-?%d+,%d+,%d+,%d+,%d+,(%d+),%d+,%d+,(%d+);'
+local TTL_HEADER = '^%d+,%-?%d+,%d+,%d+,%d+,%d+,(%d+),%d+,%d+,(%d+)[|;]'
 
 --- When a job expires that is enqueued now, 0 = never: `own` ms or, where that is 0, the queue's; within the queue's
 --- bounds, of which the greatest also holds for jobs that would live for ever. `queue` = {base=, now=}.

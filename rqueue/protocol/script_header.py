@@ -62,6 +62,7 @@ HOOKS = {
     "gone": "each",
     "ended": "each",
     "overdue": "each",
+    "swept": "each",
     "upkeep": "each",
     "options": "each",
     "places": "each",

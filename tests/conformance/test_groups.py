@@ -307,18 +307,16 @@ def test_a_queue_takes_groups_on_with_the_first_job_that_has_one(q: QueueFixture
 
 
 @pytest.mark.parametrize("first", ["ttl", "groups"])
-def test_groups_and_a_time_to_live_are_not_of_one_queue(q: QueueFixture, first: str) -> None:
-    timed = [commands.Put("t", b'["t"]', ttl_ms=1000)]
+def test_a_queue_takes_on_groups_and_a_time_to_live(q: QueueFixture, first: str) -> None:
+    timed = [commands.Put("t", b'["t"]', ttl_ms=60_000)]
     if first == "ttl":
         q.queue.enqueue_puts(timed)
-        with pytest.raises(ConfigError, match="not both"):
-            q.put("a1", group="a")
-    else:
-        q.put("a1", group="a")
-        with pytest.raises(ConfigError, match="not both"):
-            q.queue.enqueue_puts(timed)
-    assert len(q.look().jobs) == 1
-    q.purge()
+    q.put("a1", "a2", group="a")
+    if first == "groups":
+        q.queue.enqueue_puts(timed)
+    c = q.join()
+    assert sorted(ids(c.pull())) == ["a1", "t"]
+    assert settle(c, "a1", "t") == ["a2"]
 
 
 def test_a_queue_becomes_one_of_the_kind_while_it_is_in_use(q: QueueFixture) -> None:
@@ -368,4 +366,22 @@ def test_many_of_many_groups_come_in_order(g: QueueFixture) -> None:
     for group in "abcdefg":
         mine = [id for id in done if id[0] == group]
         assert mine == sorted(mine)
+    empty(g)
+
+
+@pytest.mark.parametrize("expired", ["end", "dead"])
+def test_a_job_that_expires_gives_the_turn_to_the_next_one(g: QueueFixture, expired: str) -> None:
+    """Q-62, Q-65: whether a consumer meets it or it is swept; behind others, in its place."""
+    g.queue.configure(expired=expired)
+    put(g, "a1", "b1", ttl=1)
+    put(g, "a2")
+    put(g, "a3", ttl=1)
+    put(g, "a4", "b2")
+    move_time(g.queue, 2_000)
+    c = g.join()
+    assert ids(c.pull()) == ["a2", "b2"]
+    assert settle(c, "a2", "b2") == ["a4"]
+    is_now = "dead" if expired == "dead" else "ended"
+    assert [state(g, name) for name in ("a1", "a3", "b1")] == [is_now] * 3
+    assert settle(c, "a4") == []
     empty(g)

@@ -125,3 +125,47 @@ def settle_of_a_release_of_a_group_while_others_wait(world: World) -> Any:
     worked(world, "c3")
     put(world, "r0", "r1", group="g")
     return settle(world, "c2", None, 0, release=["r0"])
+
+
+def expired_heads(world: World) -> None:
+    """The first ones of two groups, and one behind them, have waited for too long."""
+    world.put("r0", "r1", ttl_ms=1000, group="g")
+    world.put("r2", group="g")
+    world.put("r3", ttl_ms=1000, group="h")
+    world.put("r4", "r5", group="h")
+    world.move(2000)
+
+
+@situation
+def pull_of_groups_whose_heads_are_expired(world: World) -> Any:
+    world.join("c2", 2)
+    expired_heads(world)
+    return pull(world, "c2", Window(2))
+
+
+@situation
+def pull_of_groups_and_others_with_expired_heads(world: World) -> Any:
+    world.join("c2", 9)
+    world.put("a0", "a1", ttl_ms=1000)
+    expired_heads(world)
+    world.put("a2")
+    return pull(world, "c2", Window(9))
+
+
+@situation
+def enqueue_that_sweeps_groups_for_who_waits(world: World) -> Any:
+    worked(world, "c2", 1)
+    world.join("c3", 5)
+    world.pull("c3", 5)
+    expired_heads(world)
+    return lambda: commands.enqueue(KEYS, [Put("n0", BODY, ttl_ms=5000)])
+
+
+@situation
+def settle_of_one_of_a_group_whose_next_is_expired(world: World) -> Any:
+    worked(world)
+    put(world, "r0", group="g")
+    world.put("r1", ttl_ms=1000, group="g")
+    world.put("r2", group="g")
+    world.move(2000)
+    return settle(world, "c2", Window(1), ack=["r0"])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
-from rqueue.protocol.policies import PLAIN
 from rqueue.protocol.scripts import SCRIPTS
 from tests.damage.damages import IDS, NAMES
 from tests.damage.world import BODY, ERROR, KEYS, World
@@ -104,8 +103,8 @@ def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
             "run", draw(st.sampled_from([0, 1, 2])), 0, draw(st.sampled_from([0, 8])), 5, b"x" * 8
         )
         return commands.enqueue_alike(KEYS, ["new", BODY], note=note)
-    # a queue has groups, or keys, or times to live
-    some = draw(st.sampled_from([grouped, keyed, puts])) if world.kind == PLAIN else puts
+    # a queue has keys, or groups and times to live
+    some = draw(st.sampled_from([grouped, keyed, puts] if world.kind == PLAIN else [grouped, puts]))
     some = keyed if "last_value" in world.kind.policies else some
     return commands.enqueue(KEYS, draw(st.lists(some, min_size=1, max_size=4)))
 

@@ -182,9 +182,22 @@ def last_values(client: redis.Redis) -> World:
     return world.keep()
 
 
+def turns(client: redis.Redis) -> World:
+    """As `timed`, with groups whose first jobs, or later ones, have waited too long."""
+    world = timed(client)
+    world.put("v6", ttl_ms=1000, group="g")
+    world.put("l2", group="g")
+    world.put("v7", ttl_ms=1000, group="g")
+    world.put("l3", group="h")
+    world.put("v8", ttl_ms=1000, group="h")
+    world.move(2000)
+    world._dumps = []
+    return world.keep()
+
+
 WORLDS = {
     **{"busy": busy, "idle": idle, "late": late, "lapsed": lapsed},
-    **{"timed": timed, "expired": expired, "last_values": last_values},
+    **{"timed": timed, "expired": expired, "turns": turns, "last_values": last_values},
 }
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import SCRIPTS, Script, find_lua, script
+from tools.kinds import KINDS
 
 ROOT = find_lua()
 NAMES = SCRIPTS.names()
@@ -190,6 +190,5 @@ def test_a_function_begins_with_its_file_s_name(include: str) -> None:
 @pytest.mark.parametrize("include", INCLUDES)
 def test_every_include_is_used(include: str) -> None:
     file = f"lua/include/{include}"
-    kinds = [Kind.of([name]) for name in SCRIPTS.policies()]
-    expanded = [script(name, kind) for name in NAMES for kind in kinds]
+    expanded = [script(name, kind) for name in NAMES for kind in KINDS]
     assert any(file in {origin for origin, _ in one.origins} for one in expanded)

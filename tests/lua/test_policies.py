@@ -15,7 +15,7 @@ from tests.lua import plain_commands
 from tests.lua.test_contract import without_comments
 from tests.property.sources import frozen
 from tests.support.run_script import run
-from tools import hook_table
+from tools import hook_table, kinds
 
 NAMES = SCRIPTS.names()
 POLICY_NAMES = SCRIPTS.policies()
@@ -66,12 +66,12 @@ def test_a_policy_excludes_what_excludes_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", POLICY_NAMES)
 def test_each_hook_of_a_policy_is_asked(name: str) -> None:
-    asked = frozenset[str]().union(*(script(its).asks for its in NAMES))
+    asked = {hook for hook in HOOKS if kinds.asking(hook)}
     assert set(SCRIPTS.policy(name).hooks) - asked == set()
 
 
 def test_what_is_asked_is_answered_by_some_policy() -> None:
-    asked = frozenset[str]().union(*(script(its).asks for its in NAMES))
+    asked = {hook for hook in HOOKS if kinds.asking(hook)}
     answered = {hook for name in POLICY_NAMES for hook in SCRIPTS.policy(name).hooks}
     assert asked - answered == set()
 
@@ -90,9 +90,9 @@ def test_a_plain_queue_s_script_has_no_other_policy_s_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_script_that_asks_nobody_is_the_same_for_all_kinds(name: str) -> None:
-    kinds = [Kind.of([policy]) for policy in POLICY_NAMES if policy not in PLAIN.policies]
-    same = [script(name) == script(name, kind) for kind in kinds]
-    assert same == [not script(name).composed] * len(kinds)
+    others = [kind for kind in kinds.KINDS if kind != PLAIN]
+    same = [script(name) == script(name, kind) for kind in others]
+    assert same == [not script(name).composed] * len(others)
 
 
 def test_policies_that_exclude_each_other_make_no_kind() -> None:

@@ -129,6 +129,7 @@ class Arriving(Driver):
         kind = kind if kind in self.kinds else self.kinds[0]
         self.run(commands.configure(self.keys, {"keep_ms": KEEP_MS, "v": kind.stamp}))
         self.kind = kind
+        self.model.grouped = self.grouped
         jobs = [(4, 0, 0, 1 + i % 2, 1) for i in range(ready)] + [(4, 800, 0, 0, 1)] * later
         self.before = take_snapshot(self.client, self.keys)
         if first and jobs:

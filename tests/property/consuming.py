@@ -46,8 +46,9 @@ class Consuming(Waiting):
         waiting = [o for o in others if o.state in ("interested", "notified")]
         return self.ranked and any(o.priority > c.priority for o in waiting)
 
-    def take(self, c: Consumer) -> tuple[list[str], str]:
-        """The heads that fit, best first, and the id of the first one that does not."""
+    def take(self, c: Consumer) -> tuple[list[str], str, bool]:
+        """The heads that fit, best first, the id of the first one that does not, and whether there
+        may be more."""
         taken: list[str] = []
         room, empty = c.room - self.size(c.held), not c.held
         for key in sorted(self.lists) if not self.open else ():
@@ -62,30 +63,36 @@ class Consuming(Waiting):
                     if id not in self.marks:
                         room -= len(self.jobs[id].value)
                         if c.room and room < 0 and not (empty and not taken):
-                            return taken, id
+                            return taken, id, False
                         taken.append(id)
                     self.marks.pop(id, None)
                     del ids[0]
-        return self.take_merged(c, taken, room, empty) if self.open else (taken, "")
+        return self.take_merged(c, taken, room, empty) if self.open else (taken, "", False)
 
     def take_merged(
         self, c: Consumer, taken: list[str], room: int, empty: bool
-    ) -> tuple[list[str], str]:
-        """The same of a queue with groups: of the lists and the heads of groups."""
+    ) -> tuple[list[str], str, bool]:
+        """The same of a queue with groups: of the lists and the heads of groups, of which as many
+        are looked at as are wanted."""
+        page = self.open[: c.free]
         waiting = [(self.rank(id), self.open, id) for id in self.open]
         for key, ids in self.lists.items():
             waiting += [((*key, *self.order(id)), ids, id) for id in ids]
         for _, ids, id in sorted(waiting, key=lambda one: one[0]):
-            if len(taken) == c.free:
+            if len(taken) == c.free or (len(page) == c.free and not {*page} & {*self.open}):
                 break
-            if id not in self.marks:
+            if self.late(id):
+                self.over.append(id)
+            elif id not in self.marks:
                 room -= len(self.jobs[id].value)
                 if c.room and room < 0 and not (empty and not taken):
-                    return taken, id
+                    return taken, id, False
                 taken.append(id)
             self.marks.pop(id, None)
             ids.remove(id)
-        return taken, ""
+        # some of them ended instead: who comes next has not been looked at
+        cut = len(page) == c.free and not {*page} & {*self.open}
+        return taken, "", cut and len(taken) < c.free
 
     def watches(self, c: Consumer) -> int:
         """When this consumer is to pull by itself, ms; -1: somebody else watches the schedule."""
@@ -114,7 +121,9 @@ class Consuming(Waiting):
                 self.pass_on()
                 return [], self.watches(c) if c.state == "interested" else -1
             free = c.free
-            taken, tight = self.take(c)
+            if self.grouped:
+                self.sweep(c)
+            taken, tight, more = self.take(c)
             self.behind = c.held[-1] if taken and c.held else ""
             c.held += taken
             self.gone(taken, c)
@@ -123,11 +132,13 @@ class Consuming(Waiting):
                 waiting += [c.name] if c.name not in waiting else []
             self.drop(self.over, c)
             self.over = []
-            self.sweep(c)
-            if not tight and len(taken) < free:
+            if not self.grouped:
+                self.sweep(c)
+            full = tight or len(taken) == free
+            if not full and not more and not self.open:
                 self.settle_state(c, "interested")
                 return taken, self.watches(c)
-            self.settle_state(c, "not_interested")
+            self.settle_state(c, "not_interested" if full else "notified")
         self.drop_timer(c)
         self.pass_on()
         return taken, -1

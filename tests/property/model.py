@@ -112,9 +112,10 @@ class Model(Consuming):
         count = len(chosen)
         if self.paused:
             return count
-        promoted, late = self.promote_due()
+        promoted, late, opened = self.promote_due()
         if promoted:
             self.notify(promoted)
+        self.notify_of(opened)
         return max(count - late, promoted)
 
     def reorder(self, ids: list[str], level: int | None) -> list[str]:
@@ -179,7 +180,7 @@ class Model(Consuming):
             del self.returns_to[entry[-1]]
         late = [entry[-1] for entry in back if self.late(entry[-1])]
         back = [entry for entry in back if entry[-1] not in late]
-        self.drop(late)
+        self.notify_of(self.drop(late))
         for entry in back:
             self.place(self.jobs[entry[-1]])
         if back and not self.paused:
@@ -205,14 +206,9 @@ class Model(Consuming):
             self.returns_to.pop(id, None)
         del self.jobs[id]
         if was == "ready":
-            if id in self.open:
-                self.open.remove(id)
-            elif id in self.blocked.get(job.group, ()):
-                was = "blocked"
-                self.blocked[job.group].remove(id)
-                if not self.blocked[job.group]:
-                    del self.blocked[job.group]
-            else:
+            placed = self.leave_group_place(job)
+            was = placed or was
+            if not placed:
                 self.marks[id] = job.order
             self.gone([id])
         self.record([id], "C")

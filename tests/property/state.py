@@ -27,6 +27,9 @@ class State:
     lists: dict[tuple[int, int], list[str]] = field(default_factory=dict)
     """(-level, 0 for due and 1 for ready) -> ids by due time and position: sorted keys are the
     queue's order."""
+    grouped: bool = False
+    """Whether jobs may have groups: what has to end does so before a pull, which takes what was
+    behind it."""
     group_turns: dict[str, str] = field(default_factory=dict)
     """group -> id of the job that has its turn."""
     latest: dict[str, str] = field(default_factory=dict)

@@ -111,6 +111,36 @@ FAULTS = [
         ),
     ),
     Fault(
+        "an expired job keeps the turn of its group",
+        "policies/ttl/dropped.lua",
+        "--- @each pass(base, queue, gone)",
+        "",
+    ),
+    Fault(
+        "the head of a group is delivered although it is expired",
+        "include/pull/merge.lua",
+        "  if not outcome then return value end",
+        "  if true then return value end",
+    ),
+    Fault(
+        "others overtake who stands behind expired heads",
+        "include/pull/merge.lua",
+        "if not stop and at > last and last == want then stop, cut = true, true end",
+        "",
+    ),
+    Fault(
+        "who waits is not told what a swept job made way for",
+        "policies/ttl/upkeep.lua",
+        "if not taker then notify_opened(base, queue) end",
+        "",
+    ),
+    Fault(
+        "a consumer waits although what it found expired made way for others",
+        "include/pull/pull.lua",
+        "if others and to == 'interested' and redis.call(",
+        "if false and redis.call(",
+    ),
+    Fault(
         "a dead letter lives again and expires at once",
         "requeue.lua",
         "--- @each revived(base, queue.now, job)",

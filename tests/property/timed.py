@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from rqueue.protocol import commands
-from rqueue.protocol.policies import PLAIN
-from tests.property.choices import delays, limits, paddings, priorities, some
+from tests.property.choices import NO_GROUPS, delays, groups, limits, paddings, priorities, some
 from tests.property.machine import Machine
 
 ttls = st.sampled_from([0, 300, 800, 800, 3000])
@@ -19,8 +20,6 @@ bounds = st.sampled_from(
 class TimedMachine(Machine):
     """A queue takes the policy on with the first job that has a time to live, or with an option."""
 
-    kinds = (PLAIN,)
-
     @rule(
         jobs=st.lists(
             st.tuples(st.tuples(priorities, delays, paddings, limits, some), ttls),
@@ -28,13 +27,18 @@ class TimedMachine(Machine):
             max_size=4,
         ),
         immediate=st.booleans(),
+        names=st.lists(groups, min_size=4, max_size=4),
     )
     def enqueue_timed(
-        self, jobs: list[tuple[tuple[int, int, int, int, int], int]], immediate: bool
+        self,
+        jobs: list[tuple[tuple[int, int, int, int, int], int]],
+        immediate: bool,
+        names: Sequence[str] = NO_GROUPS,
     ) -> None:
         if self.everyday:
             jobs = [((4, 0, job[2], 0, job[4]), ttl) for job, ttl in jobs[:1]]
-        self.enqueue_all([job for job, _ in jobs], immediate, [ttl for _, ttl in jobs])
+        names = names if self.grouped else NO_GROUPS
+        self.enqueue_all([job for job, _ in jobs], immediate, [ttl for _, ttl in jobs], names)
 
     @rule(ttl=bounds, kept_dead=st.booleans())
     def set_ttl(self, ttl: tuple[int, int, int], kept_dead: bool) -> None:

@@ -118,13 +118,15 @@ class Waiting(WakeUps):
 
     def timed(self) -> dict[str, int]:
         """The jobs that wait with a time to live, and when it ends."""
-        waiting = [id for ids in self.lists.values() for id in ids if id in self.jobs]
+        places = [*self.lists.values(), self.open, *self.blocked.values()]
+        waiting = [id for ids in places for id in ids if id in self.jobs]
         return {id: self.jobs[id].expires for id in waiting if self.jobs[id].expires}
 
-    def drop(self, ids: list[str], by: Consumer | None = None) -> None:
-        """They are off their lists, and expired."""
+    def drop(self, ids: list[str], by: Consumer | None = None) -> int:
+        """They are off their lists, and expired. Returns how many are ready by that."""
         if not ids:
-            return
+            return 0
+        jobs = [self.jobs[id] for id in ids]
         for id in ids:
             self.returns_to.pop(id, None)
             if self.kept_dead:
@@ -135,25 +137,45 @@ class Waiting(WakeUps):
         self.record(ids, "F" if self.kept_dead else "E")
         self.history += [(id, "expired") for id in ids]
         self.gone(ids, by)
+        return self.leave_groups(jobs)
 
     def sweep(self, by: Consumer | None = None) -> None:
-        """What waits and is expired goes, the earliest first; a mark stays in each one's place."""
+        """What waits and is expired goes, the earliest first; in lists a mark stays in each one's
+        place. Who looks for work sees what others made way for; else it is told."""
         late = sorted((ms, id) for id, ms in self.timed().items() if ms < self.now)
         ids = [id for _, id in late[: 16 if self.kept_dead else 64]]
         for id in ids:
             job = self.jobs[id]
+            if self.leave_group_place(job):
+                continue
             mark = f"\x01{job.position},{job.due}" if self.kept_dead else id
             self.marks[mark] = job.order
             there = self.lists[-job.level, int(not job.due)]
             there[there.index(id)] = mark
-        self.drop(ids, by)
+        opened = self.drop(ids, by)
+        if not by:
+            self.notify_of(opened)
 
-    def promote_due(self, by: Consumer | None = None) -> tuple[int, int]:
-        """Returns how many became ready, and how many were expired instead."""
+    def leave_group_place(self, job: Job) -> str:
+        """Out of its place among the ready heads of groups, or behind one; else ""."""
+        if job.id in self.open:
+            self.open.remove(job.id)
+            return "ready"
+        others = self.blocked.get(job.group, [])
+        if job.id not in others:
+            return ""
+        others.remove(job.id)
+        if not others:
+            del self.blocked[job.group]
+        return "blocked"
+
+    def promote_due(self, by: Consumer | None = None) -> tuple[int, int, int]:
+        """Returns how many became ready, how many were expired instead, and how many others were
+        ready by that."""
         due = [entry for entry in self.scheduled if entry[0] <= self.now]
         del self.scheduled[: len(due)]
         late = [entry[-1] for entry in due if self.late(entry[-1])]
-        self.drop(late, by)
+        opened = self.drop(late, by)
         due = [entry for entry in due if entry[-1] not in late]
         back, others, ready = [], [], 0
         for *_, id in due:
@@ -171,7 +193,7 @@ class Waiting(WakeUps):
             ready += self.place(job)
         if due:
             self.tell_browsers()
-        return ready, len(late)
+        return ready, len(late), opened
 
     def record(self, ids: list[str], letter: str) -> None:
         if ids:
@@ -243,7 +265,7 @@ class Waiting(WakeUps):
             self.watch(self.crashed_until, min(later))
         self.record(dead, "F")
         self.record(ended, "R")
-        self.drop(self.over, c)
+        back += self.drop(self.over, c)
         self.over = []
         self.forget([self.jobs[id] for id in dead])
         return back + self.leave_groups([self.jobs[id] for id in dead])

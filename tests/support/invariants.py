@@ -108,7 +108,9 @@ def conservation(snapshot: Snapshot, accepted: Collection[str] | None = None) ->
 
 def expiring(snapshot: Snapshot) -> list[str]:
     """Jobs that wait with a time to live are noted where it ends, and no others."""
-    waiting = [(id, header(snapshot, id)) for ids in snapshot.lists.values() for id in ids]
+    grouped = [snapshot.ready_heads, *snapshot.behind.values()]
+    places = [*snapshot.lists.values(), *([id for id, *_ in some] for some in grouped)]
+    waiting = [(id, header(snapshot, id)) for ids in places for id in ids]
     timed = {id: float(head.expires_ms) for id, head in waiting if head and head.expires_ms}
     noted = snapshot.scores("expiring")
     return [

@@ -189,7 +189,15 @@ local function unfinished_close(batch)
   records_write(base, queue, batch.records)
   --- @if dropped
   if #batch.dropped > 0 then
+    --- @if pass
+    local opened = queue.opened
+    queue.opened = 0
+    --- @end
     --- @each dropped(base, queue, batch.dropped, { lines = batch.lines, taker = batch.consumer })
+    --- @if pass
+    batch.ready = batch.ready + queue.opened
+    queue.opened = opened
+    --- @end
   end
   --- @end
   --- @if returned

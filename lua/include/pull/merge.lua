@@ -4,7 +4,20 @@
 --- @include "pull/dequeue"
 --- @include "schedule/member"
 
+--- @hooks eligible
+
 --- Where ready jobs stand in the lists and in sorted sets beside them: what is taken is the oldest of all.
+
+--- @if eligible
+--- The value, or nil where the job must not be delivered any more: it is one of those that are `dropped`.
+local function merge_eligible(taken, id, value)
+  local outcome
+  --- @each outcome = eligible(value, taken.now)
+  if not outcome then return value end
+  taken.dropped[#taken.dropped + 1] = id
+  taken.dropped[#taken.dropped + 1] = value
+end
+--- @end
 
 local function merge_lists_empty(base, levels, promoted)
   local keys = {}
@@ -79,6 +92,9 @@ local function merge_set(heads, base, want, room, empty, taken)
   local values = redis.call('HMGET', base .. 'jobs', unpack(names))
   for i = 1, passed do
     local id, value = names[i], values[i]
+    --- @if eligible
+    value = value and merge_eligible(taken, id, value)
+    --- @end
     if value then
       bytes = bytes + #value
       if room and bytes > room and not (empty and count == 0) then
@@ -92,7 +108,8 @@ local function merge_set(heads, base, want, room, empty, taken)
     end
   end
   merge_set_take(heads, members, owners, passed, taken)
-  return jobs, ids, bytes, tight, false
+  -- some of them ended instead: who comes next has not been looked at
+  return jobs, ids, bytes, tight, passed == want and count < want
 end
 
 --- Take up to `want` jobs; arguments and answers as of `dequeue_heads`, and `taken` also gets the first `passed` of the
@@ -118,7 +135,7 @@ local function merge_heads(heads, base, levels, promoted, want, room, empty, tak
     return true
   end
 
-  local names, at, last = {}, 1, #members / 2
+  local names, at, last, cut = {}, 1, #members / 2, false
   for i = 1, last do names[i] = string.sub(members[2 * i - 1], MEMBER_PREFIX + 1) end
   local values = redis.call('HMGET', base .. 'jobs', unpack(names))
   --- Those of the set that stand before this place.
@@ -126,9 +143,15 @@ local function merge_heads(heads, base, levels, promoted, want, room, empty, tak
     while not stop and at <= last do
       local its = tonumber(members[2 * at])
       if its > score or its == score and tonumber(string.sub(members[2 * at - 1], 3, MEMBER_PREFIX)) > position then return end
-      if values[at] and not take(names[at], values[at]) then return end
+      local value = values[at]
+      --- @if eligible
+      value = value and merge_eligible(taken, names[at], value)
+      --- @end
+      if value and not take(names[at], value) then return end
       at = at + 1
     end
+    -- some of them ended instead: who comes next has not been looked at, and nobody overtakes him
+    if not stop and at > last and last == want then stop, cut = true, true end
   end
 
   local rounds = 0
@@ -137,6 +160,9 @@ local function merge_heads(heads, base, levels, promoted, want, room, empty, tak
       local page = redis.call('LRANGE', key, '0', string.format('%d', want - count - 1))
       if #page == 0 then return end
       rounds = rounds + 1
+      --- @if eligible
+      if #taken.dropped >= 2 * DEQUEUE_DROPPED then rounds = DEQUEUE_ROUNDS end
+      --- @end
       local passed, marked = 0, nil
       for i, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(page))) do
         local place = sort_key_read(value)
@@ -147,8 +173,11 @@ local function merge_heads(heads, base, levels, promoted, want, room, empty, tak
           marked[#marked + 1] = page[i]
           taken.marks[#taken.marks + 1] = page[i]
           taken.marks[#taken.marks + 1] = value
-        elseif value and not take(page[i], value) then
-          break
+        else
+          --- @if eligible
+          value = value and merge_eligible(taken, page[i], value)
+          --- @end
+          if value and not take(page[i], value) then break end
         end
         passed = i
         if stop then break end
@@ -171,6 +200,7 @@ local function merge_heads(heads, base, levels, promoted, want, room, empty, tak
   end
   local more = rounds >= DEQUEUE_ROUNDS and not stop
   if not more then take_heads(math.huge, 0) end
+  more = more or cut
   merge_set_take(heads, members, owners, at - 1, taken)
   return jobs, ids, bytes, tight, more
 end

@@ -99,6 +99,19 @@ local function pull_take(base, queue, consumer, taken)
     consumer.state = redis.call('HGET', base .. 'consumer:' .. consumer.name, 'state')
     return {}, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1, ''
   end
+  --- @if overdue
+  --- @if pass
+  -- what ends first makes way for what is taken then
+  if overdue then
+    --- @include "queue/sound"
+    --- @include "queue/sound_swept"
+    local fault = sound_fault(base, queue.levels, { consumer.name }) or sound_swept(base, queue.now, {})
+    if fault then error(fault) end
+    --- @each upkeep(base, queue, consumer.name)
+    overdue = nil
+  end
+  --- @end
+  --- @end
   local room = consumer.bytes > 0 and consumer.bytes - consumer.held_bytes or nil
   local dequeue = dequeue_heads
   --- @if heads
@@ -127,6 +140,14 @@ local function pull_take(base, queue, consumer, taken)
     --- @include "consumer/wait_for_bytes"
     --- @include "queue/sound"
     local fault = sound_fault(base, queue.levels, { consumer.name })
+    --- @if dropped
+    --- @if meets
+    --- @include "queue/sound_jobs"
+    local values = {}
+    for i = 2, #taken.dropped, 2 do values[#values + 1] = taken.dropped[i] end
+    fault = fault or sound_jobs(base, values)
+    --- @end
+    --- @end
     if fault then error(fault) end
     wait_for_bytes_over(base, queue.now, ids, consumer.name)
   end
@@ -139,6 +160,12 @@ local function pull_take(base, queue, consumer, taken)
   if overdue then
     --- @each upkeep(base, queue, consumer.name)
   end
+  --- @end
+  --- @if dropped
+  --- @if pass
+  -- what made way for others has to be followed by another pull
+  if others and to == 'interested' and redis.call('EXISTS', unpack(heads)) > 0 then to = 'notified' end
+  --- @end
   --- @end
   --- @if audience
   if to == 'interested' and heads.outranked then

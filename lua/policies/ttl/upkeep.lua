@@ -1,15 +1,14 @@
 --- @hooks eligible
+--- @hooks swept
 --- @hooks dropped
-
---- Jobs that one call looks at: fewer where each has to be found in its list.
-local TTL_SWEPT, TTL_SWEPT_DEAD = '64', '16'
+--- @if pass
+--- @include "consumer/notify_opened"
+--- @end
 
 --- Jobs that wait and whose time to live is over go, a few in each call, also while nobody pulls. True where there are
---- more. `taker`: the consumer that looks for work now.
+--- more. `taker`: the consumer that looks for work now, which looks itself for what others made way for.
 local function ttl_upkeep(base, queue, taker)
-  local most = redis.call('HGET', base .. 'meta', 'ttl_dead') == '1' and TTL_SWEPT_DEAD or TTL_SWEPT
-  local before = string.format('(%d', queue.now)
-  local ids = redis.call('ZRANGEBYSCORE', base .. 'expiring', '-inf', before, 'LIMIT', '0', most)
+  local ids, most = ttl_swept_ids(base, queue.now)
   if #ids == 0 then return false end
   local late, strays = {}, {}
   for i, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(ids))) do
@@ -21,6 +20,14 @@ local function ttl_upkeep(base, queue, taker)
     end
   end
   if #strays > 0 then redis.call('ZREM', base .. 'expiring', unpack(strays)) end
+  --- @if pass
+  local opened = queue.opened
+  queue.opened = 0
+  --- @end
   ttl_dropped(base, queue, late, { waiting = true, taker = taker })
+  --- @if pass
+  if not taker then notify_opened(base, queue) end
+  queue.opened = opened
+  --- @end
   return #ids == tonumber(most)
 end

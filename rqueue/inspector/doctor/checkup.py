@@ -106,7 +106,7 @@ class Checkup:
         miscounted = int(before[0] or 0) != self._marks
         self._walk("scheduled", self._suspect_scheduled)
         self._walk("dead", self._suspect_dead)
-        for which in self._group_places():
+        for which in self.walk.group_places():
             self._walk(which, partial(self._suspect_group, which))
         for id_ in without_turn(self.walk, self._turns):
             self._glance(id_)
@@ -211,9 +211,6 @@ class Checkup:
             return False
         return list_of(element.head) == f"{kind}:{level}" and not places_beside(element.head)
 
-    def _group_places(self) -> list[str]:
-        return ["heads", *(f"group:{group}" for group in sorted(self.walk.groups))]
-
     def _suspect_group(self, which: str, element: Checked) -> None:
         id_ = element.member[MEMBER_PREFIX:]
         if not fits_group(which, element):
@@ -277,7 +274,7 @@ class Checkup:
         lists = [f"{kind}:{n}" for n in sorted(self.walk.levels) for kind in ("due", "ready")]
         return [
             "scheduled",
-            *self._group_places()[::-1],
+            *self.walk.group_places()[::-1],
             *lists,
             *(f"held:{name}" for name in self.walk.names),
             "dead",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.doctor.job_checks import MEMBER_PREFIX, TURN
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.model.job import parse_header
 from rqueue.protocol import commands
@@ -30,15 +31,17 @@ def _stamp(walk: Walk) -> list[str]:
 
 def _suspects(walk: Walk) -> Iterator[str]:
     waiting: set[str] = set()
-    for level in sorted(walk.levels):
-        for kind in ("due", "ready"):
-            for page in walk.pages(f"{kind}:{level}"):
-                timed = {raw_text(element.member): _expires(element.head) for element in page}
-                timed = {member: at for member, at in timed.items() if at}
-                waiting.update(timed)
-                for member, noted in _noted(walk, list(timed)).items():
-                    if noted != timed[member]:
-                        yield member
+    lists = [f"{kind}:{level}" for level in sorted(walk.levels) for kind in ("due", "ready")]
+    groups = walk.group_places()
+    for place in [*lists, *groups]:
+        prefix = MEMBER_PREFIX if place in groups else 0
+        for page in walk.pages(place):
+            timed = {raw_text(its.member[prefix:]): _expires(its.head) for its in page}
+            timed = {id_: at for id_, at in timed.items() if at}
+            waiting.update(timed)
+            for id_, noted in _noted(walk, list(timed)).items():
+                if noted != timed[id_]:
+                    yield id_
     cursor = 0
     while True:
         cursor, found = walk.execute(expiry_page(walk.keys, cursor, count=500))
@@ -60,7 +63,7 @@ def diagnose_expiring(walk: Walk, id: str) -> list[Finding]:
     """Whether what is noted of one job's time to live is so."""
     places = walk.execute(commands.check_job(walk.keys, id, deep=False))
     noted = _noted(walk, [id])[id]
-    waits = places.lists and places.head[:1] == "h"
+    waits = places.lists.keys() - {TURN} and places.head[:1] == "h"
     meant = (_expires(places.head[1:]) if waits else 0) or None
     if noted == meant:
         return []

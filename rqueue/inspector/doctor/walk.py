@@ -67,6 +67,10 @@ class Walk:
         (levels,) = self.meta("levels")
         return {int(level) for level in (levels or b"").decode().split(",") if level.isdigit()}
 
+    def group_places(self) -> list[str]:
+        """Where jobs with groups wait: sorted sets, whose members are those of the schedule."""
+        return ["heads", *(f"group:{group}" for group in sorted(self.groups))]
+
     def pages(self, which: str) -> Iterator[list[Checked]]:
         """Pages from the end: jobs leave at the front and come at the end, so what is counted from
         the end is seen twice, never passed over."""

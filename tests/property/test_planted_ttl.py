@@ -4,6 +4,7 @@ from pathlib import Path
 
 import redis
 
+from rqueue.protocol.policies import Kind
 from tests.property.planted import (
     HEAR,
     NEXT,
@@ -22,6 +23,20 @@ from tests.property.timed import TimedMachine
 
 def enqueue_timed(padding: int = 0, ttl: int = 0) -> Step:
     return "enqueue_timed", {"jobs": [((4, 0, padding, 0, 1), ttl)], "immediate": False}
+
+
+def expired_heads(number: int, *names: str) -> tuple[Step, ...]:
+    """So many groups whose first jobs are expired, more than one sweep takes (of one ms it takes
+    those first whose ids are less: the last one is j9, of g9); then jobs of these groups."""
+    jobs = [((4, 0, 0, 0, 1), 300)] * number + [((4, 0, 0, 0, 1), 0)] * len(names)
+    groups = [*(f"g{n}" for n in range(number)), *names]
+    start = begin((3, 0))[1] | {"kind": Kind.of(["groups"])}
+    return (
+        ("begin", start),
+        ("set_ttl", {"ttl": (0, 0, 0), "kept_dead": True}),
+        ("enqueue_timed", {"jobs": jobs, "immediate": False, "names": groups}),
+        pass_time(900),
+    )
 
 
 FAULTS = [
@@ -121,12 +136,14 @@ FAULTS = [
         "include/pull/merge.lua",
         "  if not outcome then return value end",
         "  if true then return value end",
+        (*expired_heads(17), PULL),
     ),
     Fault(
         "others overtake who stands behind expired heads",
         "include/pull/merge.lua",
         "if not stop and at > last and last == want then stop, cut = true, true end",
         "",
+        (*expired_heads(20, *("g20", "")), PULL),
     ),
     Fault(
         "who waits is not told what a swept job made way for",
@@ -139,6 +156,7 @@ FAULTS = [
         "include/pull/pull.lua",
         "if others and to == 'interested' and redis.call(",
         "if false and redis.call(",
+        (*expired_heads(17, "g9"), PULL),
     ),
     Fault(
         "a dead letter lives again and expires at once",

@@ -106,9 +106,14 @@ FAULTS = [
     ),
     Fault(
         "a dead letter keeps its place among those that wait",
-        "policies/ttl/dropped.lua",
+        "include/order/replace.lua",
         "redis.call('LSET', key, index, stand_in)",
         "",
+        (
+            *(begin((1, 0)), enqueue(), HEAR),
+            ("set_ttl", {"ttl": (0, 0, 0), "kept_dead": True}),
+            *(enqueue_timed(ttl=300), pass_time(900), renew()),
+        ),
     ),
     Fault(
         "who waits for the bytes of an expired job is not told",
@@ -150,6 +155,18 @@ FAULTS = [
         "policies/ttl/upkeep.lua",
         "if not taker then notify_opened(base, queue) end",
         "",
+        (
+            ("begin", begin((1, 0), (1, 0))[1] | {"kind": Kind.of(["groups"])}),
+            (
+                "enqueue_timed",
+                {
+                    "jobs": [((4, 0, 0, 0, 1), 300), ((4, 0, 0, 0, 1), 0)],
+                    "immediate": False,
+                    "names": ["a", "a"],
+                },
+            ),
+            *(pass_time(900), renew()),
+        ),
     ),
     Fault(
         "a consumer waits although what it found expired made way for others",

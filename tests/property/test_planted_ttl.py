@@ -17,6 +17,7 @@ from tests.property.planted import (
     is_found,
     pass_time,
     renew,
+    settle,
 )
 from tests.property.timed import TimedMachine
 
@@ -61,6 +62,7 @@ FAULTS = [
         "include/finish/unfinished.lua",
         "--- @each over = eligible(value_header(job), queue.now)",
         "",
+        (begin((1, 0)), enqueue_timed(ttl=300), HEAR, pass_time(900), settle("release")),
     ),
     Fault(
         "what is taken is expected to expire",

@@ -104,7 +104,8 @@ def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
         )
         return commands.enqueue_alike(KEYS, ["new", BODY], note=note)
     # a queue has keys, or groups and times to live
-    some = draw(st.sampled_from([grouped, keyed, puts] if world.kind == PLAIN else [grouped, puts]))
+    kinds = [grouped, keyed, puts] if world.kind == PLAIN else [grouped, puts]
+    some = draw(st.sampled_from(kinds))
     some = keyed if "last_value" in world.kind.policies else some
     return commands.enqueue(KEYS, draw(st.lists(some, min_size=1, max_size=4)))
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
+from rqueue.protocol.policies import PLAIN
 from rqueue.protocol.scripts import SCRIPTS
 from tests.damage.damages import IDS, NAMES
 from tests.damage.world import BODY, ERROR, KEYS, World

@@ -1,10 +1,13 @@
---- Several enqueues, and settles of jobs that one consumer holds, as one step (Q-73): all of them, or none. A job that the
+--- Several enqueues, also into other queues, and settles of jobs that one consumer holds, as one step (Q-73): all of
+--- them, or none. A job that the
 --- consumer does not hold any more refuses the whole step, since others have its work.
 --- KEYS: meta, guard
---- ARGV: consumer, term, freed, batch, rows, groups, count, runs, items...
+--- ARGV: consumer, term, freed, batch, rows, groups, count, runs, others, items...
 ---   consumer: "" = nothing is settled; freed, batch, rows, groups: as of settle
 ---   count: how many jobs are enqueued, 0 to 1000; runs: as of enqueue
----   items: id, envelope, ... of the jobs to be enqueued; then what is settled, as of settle
+---   others: how many jobs go to other queues, 0 to 1000: by way of the outbox
+---   items: id, envelope, ... of the jobs to be enqueued; queue, id, terms, envelope, ... of those that go elsewhere; then
+---   what is settled, as of settle
 --- REPLY: {now, state of the consumer or "", {0-based index of each job refused because its id is known}, consumer that
 ---   the one new job was delivered to or "", {ids that are not held}, how many of those have ended}; where some are not
 ---   held, nothing was done, and the indices say which jobs are known already
@@ -31,28 +34,37 @@ local rows = ARGV[5]
 local groups = ARGV[6]
 local count = ARGV[7]
 local runs = ARGV[8]
-local FIRST = 9
+local others = ARGV[9]
+local FIRST = 10
 
 local base = string.sub(meta, 1, -5)
 local row, failure = queue_row(base), nil
 local queue
-local fault = schema_fault(row[1])
+local fault, joins = schema_fault(row[1]), false
 if fault then
   --- @include "queue/join"
-  local joins = string.find(runs, '[~|]') and join_may(row[1])
+  local policies = string.find(runs, '[~|]')
   --- @if able
-  joins = joins and string.find(runs, '|[^c]')
+  policies = string.find(runs, '|[^c]')
   --- @end
+  joins = (policies or others ~= '0') and join_may(row[1])
   if not joins then return fault end
   queue = { now = clock(row[2]), levels = row[3] or '', max = tonumber(row[13]) or 10 }
 else
   queue, failure = queue_open(base, row)
   if failure then return failure end
 end
-count = tonumber(count)
-if not count or count < 0 or count > 1000 or count ~= math.floor(count) or #ARGV < FIRST - 1 + 2 * count then
-  return redis.error_reply('BADARGS commit: from 0 to 1000 pairs of id and envelope')
+count, others = tonumber(count), tonumber(others)
+if not count or count < 0 or count > 1000 or count ~= math.floor(count) or not others or others < 0 or others > 1000
+  or others ~= math.floor(others) or #ARGV < FIRST - 1 + 2 * count + 4 * others then
+  return redis.error_reply('BADARGS commit: from 0 to 1000 jobs here, and as many elsewhere')
 end
+local sends = false
+--- @if sends
+sends = true
+--- @end
+if others > 0 and not sends then return redis.error_reply('BADARGS commit: without an outbox no job goes elsewhere') end
+local SETTLED = FIRST + 2 * count + 4 * others
 if not (tonumber(freed) and tonumber(rows)) then
   return redis.error_reply('BADARGS commit: bytes and rows are numbers')
 end
@@ -78,13 +90,13 @@ if failure then return failure end
 
 local stale, over, state = {}, 0, ''
 if consumer == '' then
-  if #ARGV > FIRST - 1 + 2 * count then return redis.error_reply('BADARGS commit: nobody settles these') end
+  if #ARGV >= SETTLED then return redis.error_reply('BADARGS commit: nobody settles these') end
 else
   local me, said
   me, failure = consumer_open(base, consumer, term)
   if not me then return failure end
   if me.browses then return redis.error_reply('BADARGS commit: a browser holds nothing') end
-  said, failure = outcomes_read(base, queue, me, groups, ARGV, FIRST + 2 * count)
+  said, failure = outcomes_read(base, queue, me, groups, ARGV, SETTLED)
   if not said then return failure end
   local mine = said.total > 0 and held_remove_find(base, consumer, said.ids) or {}
   for i = 1, said.total do
@@ -109,16 +121,31 @@ end
 
 -- an enqueue that is refused has changed nothing, and nothing refuses the settle any more
 local taker = ''
+if joins then schema_stamp(meta) end
 if count > 0 then
   local arguments = { '0', runs }
   for i = FIRST, FIRST - 1 + 2 * count do arguments[#arguments + 1] = ARGV[i] end
   local stored = enqueue_step(KEYS, arguments)
-  if stored.err then return stored end
+  if stored.err then
+    -- a queue that takes on a policy with this step does not, then
+    if joins and row[1] then redis.call('HSET', meta, 'v', row[1]) elseif joins then redis.call('HDEL', meta, 'v', 'about') end
+    return stored
+  end
   known, taker = stored[3], stored[4]
 end
+--- @if sends
+if others > 0 then
+  --- @include "outgoing/add"
+  local entries = {}
+  for at = FIRST + 2 * count, SETTLED - 1, 4 do
+    entries[#entries + 1] = { target = ARGV[at], id = ARGV[at + 1], terms = ARGV[at + 2], envelope = ARGV[at + 3] }
+  end
+  outgoing_add(base, entries)
+end
+--- @end
 if consumer ~= '' then
   local arguments = { consumer, term, '-1', '0', freed, batch, rows, groups }
-  for i = FIRST + 2 * count, #ARGV do arguments[#arguments + 1] = ARGV[i] end
+  for i = SETTLED, #ARGV do arguments[#arguments + 1] = ARGV[i] end
   local settled = settle_step(KEYS, arguments)
   if settled.err then return settled end
   state = settled[2]

@@ -26,6 +26,8 @@ class TransactionParts:
     def __init__(self, queue: str, *, settles: bool = False) -> None:
         self.puts: list[Put] = []
         self.own: list[bool] = []
+        self.others: list[tuple[str, Put]] = []
+        """Jobs for other queues, with the queues' names."""
         self.ack: list[Delivery | str] = []
         self.done: list[tuple[Delivery | str, Any]] = []
         self.retries: list[Retried] = []
@@ -42,22 +44,22 @@ class TransactionParts:
         return sum(map(len, outcomes)) + len(self.release)
 
     def __bool__(self) -> bool:
-        return bool(self.puts) or self.settled > 0
+        return bool(self.puts or self.others) or self.settled > 0
 
     def enqueue(self, packer: JobPacker, request: JobRequest) -> Put:
         """Add a job. Raises NotEncodable, InvalidName, ConfigError."""
         self._check_open()
-        if request.queue and request.queue != self._queue:
-            raise ConfigError(
-                "queue",
-                f"a transaction of queue '{self._queue}' enqueues there, not in '{request.queue}'",
-            )
         if request.options.immediate:
             raise ConfigError("immediate", "a job of a transaction may have to wait")
-        if len(self.puts) == BATCH_MAX:
+        elsewhere = request.queue not in ("", self._queue)
+        if len(self.others if elsewhere else self.puts) == BATCH_MAX:
             raise ConfigError("transaction", f"it has {BATCH_MAX} jobs already: no more fit")
         id_, body, own = packer.pack(request)
         put = as_put(id_, body, request.options)
+        if elsewhere:
+            signed = packer.signed_puts([put])[0]
+            self.others.append((request.queue, signed))
+            return put
         self.puts.append(put)
         self.own.append(own)
         return put
@@ -103,12 +105,13 @@ class TransactionParts:
     ) -> commands.ScriptCall[Committed]:
         """The call that does it. puts: signed, where jobs are."""
         if settling is None:
-            return commands.commit(keys, puts=puts)
+            return commands.commit(keys, puts=puts, others=self.others)
         return commands.commit(
             keys,
             consumer,
             term,
             puts,
+            others=self.others,
             ack=settling.ack,
             done=settling.done,
             retry=settling.retry,
@@ -140,4 +143,4 @@ class TransactionParts:
             raise LifecycleError("this transaction was committed, or rolled back")
 
     def __repr__(self) -> str:
-        return f"{len(self.puts)} enqueues and {self.settled} settles"
+        return f"{len(self.puts) + len(self.others)} enqueues and {self.settled} settles"

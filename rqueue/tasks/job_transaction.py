@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, Self
 
 from rqueue.errors import ConfigError, LifecycleError
-from rqueue.model.names import check_task
+from rqueue.model.names import check_queue, check_task
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.request import JobRequest
@@ -32,6 +32,14 @@ class JobTransaction:
         self._pack = pack
         self._keep = keep
         self._kept: list[Any] | None = []
+        self._queue = ""
+
+    def at(self, queue: str) -> JobTransaction:
+        """Another queue to enqueue in: what goes there leaves the job's queue by the same step,
+        through its outbox, and is enqueued there once, a moment later. Raises InvalidName."""
+        other = JobTransaction(self._pack, self._keep)
+        other._kept, other._queue = self._kept, check_queue(queue)
+        return other
 
     def enqueue(self, task: BoundTask[P, Any] | str, /, *args: Any, **kwargs: Any) -> str:
         """Enqueue one call of a task, given as the task or by name; its id. Raises BadArguments,
@@ -58,7 +66,7 @@ class JobTransaction:
             raise LifecycleError("this transaction is over")
         if request.options.immediate:
             raise ConfigError("immediate", "a job of a transaction may have to wait")
-        id_, packed = self._pack(request)
+        id_, packed = self._pack(request._replace(queue=self._queue))
         self._kept.append(packed)
         return id_
 

@@ -79,18 +79,19 @@ SAMPLES: dict[str, list[Sample]] = {
                 [Put("n1", b"e1"), Put("n2", b"e2", priority=9)],
                 ack=["i1"],
                 done=[("i2", None, b"r")],
+                others=[("q2", Put("n3", b"e3"))],
                 freed="freed",  # type: ignore[arg-type]
                 batch="batch",  # type: ignore[arg-type]
                 rows="rows",  # type: ignore[arg-type]
             ),
-            {"groups": "1,1,0,0,0", "count": 2, "runs": "4,,0,1;9,,0,1"},
-            rest=["n1", b"e1", "n2", b"e2", "i1", "i2", "", b"r"],
+            {"groups": "1,1,0,0,0", "count": 2, "runs": "4,,0,1;9,,0,1", "others": 1},
+            rest=["n1", b"e1", "n2", b"e2", "q2", "n3", "4,,0,", b"e3", "i1", "i2", "", b"r"],
         ),
         Sample(
             commands.commit(K, puts=[Put("n1", b"e1")]),
             {
                 **{"consumer": "", "term": "", "freed": 0, "batch": b"", "rows": 0, "groups": 0},
-                **{"count": 1, "runs": "4,,0,1"},
+                **{"count": 1, "runs": "4,,0,1", "others": 0},
             },
             rest=["n1", b"e1"],
         ),

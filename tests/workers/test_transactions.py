@@ -67,6 +67,40 @@ def test_each_link_of_a_chain_is_enqueued_once(
     assert seen.total() > CHAINS * LINKS
 
 
+def kill_some(client: redis.Redis, pool: Pool, key: str, over: Callable[[], bool]) -> None:
+    """Kill workers while they tell in a list what they do."""
+    chance = random.Random(7)
+    for _ in range(5):
+        for _ in range(chance.randint(1, 4)):
+            pop(client, key)
+        workers = psutil.Process(pool.pid).children()
+        if workers and not over():
+            with suppress(psutil.NoSuchProcess):
+                chance.choice(workers).kill()
+
+
+@pytest.mark.timeout(120)
+def test_followers_in_another_queue_are_enqueued_once(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    """Q-73: through the outbox, whatever dies when."""
+    key, other = f"{queue_name}-hops", queue.at(f"{queue_name}-other")
+    both = queue, other
+    for one in both:
+        one.configure(max_crashes=0, max_deliveries=0)
+    for _ in range(CHAINS):
+        queue.send("hop", [key, queue.name, other.name, LINKS - 1])
+    pool = make_pool(app=[APP], processes=2, queues=[queue.name, other.name], lease="3s")
+
+    def over() -> bool:
+        return all(ended(one) and not one.counts().outgoing for one in both)
+
+    kill_some(client, pool, key, over)
+    eventually(over, lambda: f"{queue.counts()}\n{other.counts()}\n{pool.log}")
+    assert [accepted(one) for one in both] == [CHAINS * LINKS // 2] * 2
+    assert sum(map(acked, both)) == CHAINS * LINKS
+
+
 @pytest.mark.timeout(120)
 def test_workers_killed_at_any_moment_enqueue_both_or_neither(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
@@ -75,14 +109,7 @@ def test_workers_killed_at_any_moment_enqueue_both_or_neither(
     key = f"{queue_name}-links"
     start(queue, "link", key)
     pool = make_pool(app=[APP], processes=2)
-    chance = random.Random(7)
-    for _ in range(5):
-        for _ in range(chance.randint(1, 4)):
-            pop(client, key)
-        workers = psutil.Process(pool.pid).children()
-        if workers and not ended(queue):
-            with suppress(psutil.NoSuchProcess):
-                chance.choice(workers).kill()
+    kill_some(client, pool, key, lambda: ended(queue))
     eventually(lambda: ended(queue), lambda: f"{queue.counts()}\n{pool.log}")
     assert accepted(queue) == acked(queue) == CHAINS * LINKS
 

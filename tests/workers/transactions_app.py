@@ -81,3 +81,12 @@ def refused() -> None:
 
     with _job().transaction() as tx:
         tx.send("link", ["", 0, 0, ""], None, Options(ttl=5))
+
+
+@task(name="hop")
+def hop(key: str, here: str, there: str, left: int) -> None:
+    """Followed by the next one in the other queue."""
+    with _job().transaction() as tx:
+        if left:
+            tx.at(there).send("hop", [key, there, here, left - 1])
+    _server().rpush(key, left)

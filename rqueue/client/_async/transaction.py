@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
 from rqueue.client._async.consumer_commit import AsyncConsumerCommit
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.queue_calls import AsyncQueueCalls
-from rqueue.errors import TransactionRolledBack
+from rqueue.errors import ConfigError, TransactionRolledBack
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands
+from rqueue.protocol.forwarding import aforward_soon
 from rqueue.protocol.job_packer import Call
 from rqueue.protocol.transaction_parts import TransactionParts
 from rqueue.tasks.bound_task import BoundTask
@@ -64,10 +66,21 @@ class AsyncTransaction:
         """Enqueue one call of a task by name, with options, when this is committed."""
         return self._add(Call(task, args, kwargs, options).resolve())
 
-    def _add(self, request: JobRequest) -> AsyncJobHandle[Any]:
-        put = self._parts.enqueue(self._queue._packer, request)
-        handle: AsyncJobHandle[Any] = AsyncJobHandle(self._queue, put.id)
-        self._handles.append(handle)
+    def at(self, queue: AsyncQueueCalls) -> AsyncElsewhere:
+        """Another queue, `queue.at(name)`, to enqueue in: what goes there leaves this one with the
+        same step, through its outbox, and is enqueued there once, a moment later."""
+        if queue.keys.namespace != self._queue.keys.namespace:
+            raise ConfigError("queue", f"'{queue.name}' is one of another namespace")
+        return AsyncElsewhere(self, queue)
+
+    def _add(
+        self, request: JobRequest, queue: AsyncQueueCalls | None = None
+    ) -> AsyncJobHandle[Any]:
+        target = queue or self._queue
+        put = self._parts.enqueue(target._packer, request._replace(queue=target.name))
+        handle: AsyncJobHandle[Any] = AsyncJobHandle(target, put.id)
+        if target.name == self._queue.name:
+            self._handles.append(handle)
         return handle
 
     def ack(self, *jobs: Delivery | str) -> None:
@@ -125,6 +138,9 @@ class AsyncTransaction:
                 self._handles[index].id = parts.puts[index].id
         for handle in self._handles[:1]:
             handle.handed_to = committed.handed_to
+        if parts.others:
+            run = partial(self._queue._transport.run, queue=self._queue.name)
+            await aforward_soon(run, self._queue.keys)
         if committed.stale and not committed.done_before(len(puts)):
             raise TransactionRolledBack(committed.stale, queue=self._queue.name)
 
@@ -148,3 +164,33 @@ class AsyncTransaction:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._parts!r} in queue {self._queue.name!r}>"
+
+
+class AsyncElsewhere:
+    """Enqueues of a transaction in another queue than its own."""
+
+    def __init__(self, transaction: AsyncTransaction, queue: AsyncQueueCalls) -> None:
+        self._transaction = transaction
+        self._queue = queue
+
+    @overload
+    def enqueue(
+        self, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncJobHandle[R]: ...
+    @overload
+    def enqueue(self, task: str, /, *args: Any, **kwargs: Any) -> AsyncJobHandle[Any]: ...
+    def enqueue(
+        self, task: BoundTask[..., Any] | str, /, *args: Any, **kwargs: Any
+    ) -> AsyncJobHandle[Any]:
+        """As `AsyncTransaction.enqueue`."""
+        return self._transaction._add(Call(task, args, kwargs).resolve(), self._queue)
+
+    def send(
+        self,
+        task: str,
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        options: Options = NO_OPTIONS,
+    ) -> AsyncJobHandle[Any]:
+        """As `AsyncTransaction.send`."""
+        return self._transaction._add(Call(task, args, kwargs, options).resolve(), self._queue)

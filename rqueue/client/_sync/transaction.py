@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
 from rqueue.client._sync.consumer_commit import ConsumerCommit
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue_calls import QueueCalls
-from rqueue.errors import TransactionRolledBack
+from rqueue.errors import ConfigError, TransactionRolledBack
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands
+from rqueue.protocol.forwarding import forward_soon
 from rqueue.protocol.job_packer import Call
 from rqueue.protocol.transaction_parts import TransactionParts
 from rqueue.tasks.bound_task import BoundTask
@@ -65,10 +67,19 @@ class Transaction:
         """Enqueue one call of a task by name, with options, when this is committed."""
         return self._add(Call(task, args, kwargs, options).resolve())
 
-    def _add(self, request: JobRequest) -> JobHandle[Any]:
-        put = self._parts.enqueue(self._queue._packer, request)
-        handle: JobHandle[Any] = JobHandle(self._queue, put.id)
-        self._handles.append(handle)
+    def at(self, queue: QueueCalls) -> Elsewhere:
+        """Another queue, `queue.at(name)`, to enqueue in: what goes there leaves this one with the
+        same step, through its outbox, and is enqueued there once, a moment later."""
+        if queue.keys.namespace != self._queue.keys.namespace:
+            raise ConfigError("queue", f"'{queue.name}' is one of another namespace")
+        return Elsewhere(self, queue)
+
+    def _add(self, request: JobRequest, queue: QueueCalls | None = None) -> JobHandle[Any]:
+        target = queue or self._queue
+        put = self._parts.enqueue(target._packer, request._replace(queue=target.name))
+        handle: JobHandle[Any] = JobHandle(target, put.id)
+        if target.name == self._queue.name:
+            self._handles.append(handle)
         return handle
 
     def ack(self, *jobs: Delivery | str) -> None:
@@ -126,6 +137,9 @@ class Transaction:
                 self._handles[index].id = parts.puts[index].id
         for handle in self._handles[:1]:
             handle.handed_to = committed.handed_to
+        if parts.others:
+            run = partial(self._queue._transport.run, queue=self._queue.name)
+            forward_soon(run, self._queue.keys)
         if committed.stale and not committed.done_before(len(puts)):
             raise TransactionRolledBack(committed.stale, queue=self._queue.name)
 
@@ -149,3 +163,33 @@ class Transaction:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._parts!r} in queue {self._queue.name!r}>"
+
+
+class Elsewhere:
+    """Enqueues of a transaction in another queue than its own."""
+
+    def __init__(self, transaction: Transaction, queue: QueueCalls) -> None:
+        self._transaction = transaction
+        self._queue = queue
+
+    @overload
+    def enqueue(
+        self, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> JobHandle[R]: ...
+    @overload
+    def enqueue(self, task: str, /, *args: Any, **kwargs: Any) -> JobHandle[Any]: ...
+    def enqueue(
+        self, task: BoundTask[..., Any] | str, /, *args: Any, **kwargs: Any
+    ) -> JobHandle[Any]:
+        """As `Transaction.enqueue`."""
+        return self._transaction._add(Call(task, args, kwargs).resolve(), self._queue)
+
+    def send(
+        self,
+        task: str,
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        options: Options = NO_OPTIONS,
+    ) -> JobHandle[Any]:
+        """As `Transaction.send`."""
+        return self._transaction._add(Call(task, args, kwargs, options).resolve(), self._queue)

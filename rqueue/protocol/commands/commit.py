@@ -10,7 +10,7 @@ from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.commands.enqueue import BATCH_MAX, Accepted, Put, policies_of
 from rqueue.protocol.commands.settle import Retried, outcome_args
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import selectors
+from rqueue.protocol.policies import outbox, selectors
 
 __all__ = ["BATCH_MAX", "Committed", "after_repeat", "commit"]
 
@@ -60,6 +60,7 @@ def commit(
     term: str = "",
     puts: Sequence[Put] = (),
     *,
+    others: Sequence[tuple[str, Put]] = (),
     ack: Sequence[str | bytes] = (),
     done: Sequence[tuple[str | bytes, int | None, bytes]] = (),
     retry: Sequence[Retried] = (),
@@ -70,16 +71,20 @@ def commit(
     rows: int = 0,
 ) -> ScriptCall[Committed]:
     """Enqueue `puts`, at most `BATCH_MAX`, and settle jobs that a consumer holds (as `settle` does;
-    consumer "": none), in one step: all of it, or nothing."""
+    consumer "": none), in one step: all of it, or nothing. others: (queue, job) of as many jobs for
+    other queues, which the outbox of this one gets."""
     runs = ";".join(f"{its}{len(list(jobs))}" for its, jobs in groupby(put.terms for put in puts))
     groups, items = outcome_args(ack, done, retry, reject, release)
-    args: list[Arg] = [consumer, term, freed, batch, rows, groups, len(puts), runs]
+    args: list[Arg] = [consumer, term, freed, batch, rows, groups, len(puts), runs, len(others)]
     for put in puts:
         args += (put.id, put.envelope)
-    return ScriptCall("commit", keys.meta, [*args, *items], _read, policies_of(runs), _classed)
+    for queue, put in others:
+        args += (queue, put.id, put.terms, put.envelope)
+    needs = policies_of(runs) + ((outbox.POLICY.name,) if others else ())
+    return ScriptCall("commit", keys.meta, [*args, *items], _read, needs, _classed)
 
 
-_COUNT, _RUNS, _ITEMS = 6, 7, 8
+_COUNT, _RUNS, _ITEMS = 6, 7, 9
 """Places among the arguments."""
 
 
@@ -90,4 +95,4 @@ def _classed(policies: Sequence[str], args: Sequence[Arg]) -> Sequence[Arg]:
     count = int(args[_COUNT])
     enqueued = ["0", args[_RUNS], *args[_ITEMS : _ITEMS + 2 * count]]
     _, runs, *_ = selectors.classed(policies, enqueued)
-    return [*args[:_RUNS], runs, *args[_ITEMS:]]
+    return [*args[:_RUNS], runs, *args[_RUNS + 1 :]]

@@ -13,6 +13,7 @@ from rqueue.errors import (
     TransactionRolledBack,
 )
 from rqueue.model.job import JobState
+from rqueue.protocol import commands
 from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from tests.support import invariants
@@ -259,3 +260,59 @@ async def test_in_a_queue_of_selectors(queue: AsyncQueue) -> None:
         assert (await apull_one(consumer)).id == "c"
     assert await ready(queue) == ["b", "c"]
     assert invariants.of_state(look(queue)) == []
+
+
+# -- other queues ----------------------------------------------------------------------------------
+
+
+async def test_jobs_of_other_queues_leave_with_the_same_step(
+    queue: AsyncQueue, consumer: AsyncConsumer
+) -> None:
+    """Q-73: once, in their order, by way of the outbox."""
+    other = queue.at(f"{queue.name}-other")
+    await queue.send("t", [], None, Options(id="a"))
+    job = await apull_one(consumer)
+    async with queue.transaction(consumer) as tx:
+        tx.ack(job)
+        here = tx.enqueue("t", 1)
+        first = tx.at(other).enqueue("t", 2)
+        second = tx.at(other).send("t", [3], None, Options(id="second", priority=9))
+        assert "3 enqueues and 1 settles" in repr(tx)
+    assert (first.queue, second.queue) == (other.name, other.name)
+    assert await ready(other) == ["second", first.id]
+    assert (await apull_one(consumer)).id == here.id
+    assert await queue.forward() == 0
+    assert invariants.of_state(look(queue)) == []
+
+
+async def test_what_goes_elsewhere_is_not_lost_with_its_client(queue: AsyncQueue) -> None:
+    """It is in the outbox with the step; any other client sends it, and none twice."""
+    other = queue.at(f"{queue.name}-other")
+    put = commands.Put("x", b'["t",[]]')
+    call = commands.commit(queue.keys, others=[(other.name, put)])
+    await queue._run(call)  # and its client ends
+    assert (await queue.counts()).outgoing == 1
+    assert await ready(other) == []
+    await queue._run(call)  # it had sent it twice
+    assert await queue.forward() == 2
+    assert await ready(other) == ["x"]
+    async with other.consumer(renew=False) as c:
+        assert await c.ack((await c.pull())[0])
+    assert await queue.forward() == 0
+    assert (await queue.counts()).outgoing == 0
+
+
+async def test_what_raises_or_is_refused_sends_nothing_elsewhere(
+    queue: AsyncQueue, consumer: AsyncConsumer
+) -> None:
+    other = queue.at(f"{queue.name}-other")
+    with pytest.raises(ZeroDivisionError):
+        async with queue.transaction() as tx:
+            tx.at(other).enqueue("t", 1 / 0)
+    before = look(queue)
+    with pytest.raises(TransactionRolledBack):
+        async with queue.transaction(consumer) as tx:
+            tx.ack("never")
+            tx.at(other).enqueue("t")
+    assert invariants.unchanged(before, look(queue)) == []
+    assert await ready(other) == []

@@ -14,6 +14,7 @@ from rqueue.errors import (
     TransactionRolledBack,
 )
 from rqueue.model.job import JobState
+from rqueue.protocol import commands
 from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from tests.support import invariants
@@ -252,3 +253,57 @@ def test_in_a_queue_of_selectors(queue: Queue) -> None:
         assert (pull_one(consumer)).id == "c"
     assert ready(queue) == ["b", "c"]
     assert invariants.of_state(look(queue)) == []
+
+
+# -- other queues ----------------------------------------------------------------------------------
+
+
+def test_jobs_of_other_queues_leave_with_the_same_step(queue: Queue, consumer: Consumer) -> None:
+    """Q-73: once, in their order, by way of the outbox."""
+    other = queue.at(f"{queue.name}-other")
+    queue.send("t", [], None, Options(id="a"))
+    job = pull_one(consumer)
+    with queue.transaction(consumer) as tx:
+        tx.ack(job)
+        here = tx.enqueue("t", 1)
+        first = tx.at(other).enqueue("t", 2)
+        second = tx.at(other).send("t", [3], None, Options(id="second", priority=9))
+        assert "3 enqueues and 1 settles" in repr(tx)
+    assert (first.queue, second.queue) == (other.name, other.name)
+    assert ready(other) == ["second", first.id]
+    assert (pull_one(consumer)).id == here.id
+    assert queue.forward() == 0
+    assert invariants.of_state(look(queue)) == []
+
+
+def test_what_goes_elsewhere_is_not_lost_with_its_client(queue: Queue) -> None:
+    """It is in the outbox with the step; any other client sends it, and none twice."""
+    other = queue.at(f"{queue.name}-other")
+    put = commands.Put("x", b'["t",[]]')
+    call = commands.commit(queue.keys, others=[(other.name, put)])
+    queue._run(call)  # and its client ends
+    assert (queue.counts()).outgoing == 1
+    assert ready(other) == []
+    queue._run(call)  # it had sent it twice
+    assert queue.forward() == 2
+    assert ready(other) == ["x"]
+    with other.consumer(renew=False) as c:
+        assert c.ack((c.pull())[0])
+    assert queue.forward() == 0
+    assert (queue.counts()).outgoing == 0
+
+
+def test_what_raises_or_is_refused_sends_nothing_elsewhere(
+    queue: Queue, consumer: Consumer
+) -> None:
+    other = queue.at(f"{queue.name}-other")
+    with pytest.raises(ZeroDivisionError):
+        with queue.transaction() as tx:
+            tx.at(other).enqueue("t", 1 / 0)
+    before = look(queue)
+    with pytest.raises(TransactionRolledBack):
+        with queue.transaction(consumer) as tx:
+            tx.ack("never")
+            tx.at(other).enqueue("t")
+    assert invariants.unchanged(before, look(queue)) == []
+    assert ready(other) == []

@@ -7,20 +7,26 @@ from functools import partial
 from rqueue.errors import ConfigError
 from rqueue.protocol.commands.enqueue import BATCH_MAX, Put
 from rqueue.protocol.job_packer import JobPacker, as_put
+from rqueue.protocol.keys import QueueKeys
+from rqueue.settings import Settings
 from rqueue.tasks.job_transaction import JobTransaction
 from rqueue.tasks.request import JobRequest
 
-__all__ = ["FollowUps"]
+__all__ = ["FollowUps", "Follower"]
+
+Follower = tuple[str, Put]
+"""A queue, "" for that of the job which it follows, and a job."""
 
 
 class FollowUps:
     """Of one subscription: jobs to be enqueued, by the id of the job that they follow. Jobs add to
     it in their own threads, each for itself."""
 
-    def __init__(self, queue: str, packer: JobPacker) -> None:
-        self._queue = queue
-        self._packer = packer
-        self._jobs: dict[bytes, list[Put]] = {}
+    def __init__(self, keys: QueueKeys, settings: Settings) -> None:
+        self._keys = keys
+        self._settings = settings
+        self._packer = JobPacker(keys, settings)
+        self._jobs: dict[bytes, list[Follower]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._jobs)
@@ -32,33 +38,34 @@ class FollowUps:
         """For the job with this id, which runs."""
         return JobTransaction(self._pack, partial(self._keep, id))
 
-    def _pack(self, request: JobRequest) -> tuple[str, Put]:
-        if request.queue and request.queue != self._queue:
-            raise ConfigError(
-                "queue",
-                f"a job of queue '{self._queue}' is followed by others of it, not of"
-                f" '{request.queue}'",
-            )
+    def _pack(self, request: JobRequest) -> tuple[str, Follower]:
         id_, body, _ = self._packer.pack(request)
-        return id_, as_put(id_, body, request.options)
+        queue = "" if request.queue == self._keys.queue else request.queue
+        return id_, (queue, as_put(id_, body, request.options))
 
-    def _keep(self, id: bytes, puts: list[Put]) -> None:
+    def _keep(self, id: bytes, jobs: list[Follower]) -> None:
         known = self._jobs.get(id, [])
-        if len(known) + len(puts) > BATCH_MAX:
+        if len(known) + len(jobs) > BATCH_MAX:
             raise ConfigError("transaction", f"more than {BATCH_MAX} jobs follow one")
-        self._jobs[id] = [*known, *puts]
+        self._jobs[id] = [*known, *jobs]
 
-    def take(self, id: bytes) -> list[Put]:
+    def take(self, id: bytes) -> list[Follower]:
         """The jobs that follow this one, which are forgotten."""
         return self._jobs.pop(id, [])
 
-    def restore(self, id: bytes, puts: list[Put]) -> None:
+    def restore(self, id: bytes, jobs: list[Follower]) -> None:
         """They are to be enqueued still."""
-        self._jobs[id] = puts
+        self._jobs[id] = jobs
 
-    def signed(self, puts: list[Put]) -> list[Put]:
-        """As they are to be sent now."""
-        return list(self._packer.signed_puts(puts))
+    def signed(self, jobs: list[Follower]) -> tuple[list[Put], list[Follower]]:
+        """As they are to be sent now: those of this queue, and those of others."""
+        here = self._packer.signed_puts([put for queue, put in jobs if not queue])
+        elsewhere = []
+        for queue, put in jobs:
+            if queue:
+                packer = JobPacker(QueueKeys(queue, self._keys.namespace), self._settings)
+                elsewhere.append((queue, packer.signed_puts([put])[0]))
+        return list(here), elsewhere
 
     def clear(self) -> None:
         """Nothing is enqueued: the jobs that they follow are others' now."""

@@ -15,16 +15,14 @@ from rqueue.logs import logger
 from rqueue.model.job import parse_value
 from rqueue.model.labels import ALL
 from rqueue.protocol import commands
-from rqueue.protocol.commands.enqueue import Put
 from rqueue.protocol.commands.settle import Pulled, Retried, Window
 from rqueue.protocol.consumer_state import ConsumerState
 from rqueue.protocol.forwarding import forward_soon, sends_on
-from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
-from rqueue_workers.worker.follow_ups import FollowUps
+from rqueue_workers.worker.follow_ups import Follower, FollowUps
 from rqueue_workers.worker.history_rows import Row, pack_rows
 
 T = TypeVar("T")
@@ -74,10 +72,10 @@ class SettleCalls(ConsumerState):
         bodies: str = "none",
         labels: Sequence[str] = ALL,
         bytes_window: int = BYTES_WINDOW,
-        packer: JobPacker | None = None,
+        settings: Settings | None = None,
     ) -> None:
         super().__init__(keys, worker=worker)
-        self.follow_ups = FollowUps(keys.queue, packer or JobPacker(keys, Settings()))
+        self.follow_ups = FollowUps(keys, settings or Settings())
         """What jobs enqueue by the step that acks them."""
         self.queue = keys.queue
         self.bodies = bodies
@@ -276,10 +274,10 @@ class SettleCalls(ConsumerState):
         it is refused, that is no other job's loss. Raises as `settle` does."""
         for rows in (self.acks, self.dones):
             for row in [row for row in list(rows) if row[0] in self.follow_ups]:
-                puts = self.follow_ups.take(row[0])
+                jobs = self.follow_ups.take(row[0])
                 if row[0] not in self.doomed:
                     rows.remove(row)
-                    self._commit(row, rows, puts)
+                    self._commit(row, rows, jobs)
 
     def _take_ended(self, rows: deque[Row], most: int) -> list[Row]:
         """Rows of jobs that nothing follows; the others, which may have ended just now, stay."""
@@ -290,17 +288,19 @@ class SettleCalls(ConsumerState):
         rows.extendleft(reversed(followed))
         return [row for row in taken if row not in followed] if followed else taken
 
-    def _commit(self, row: Row, rows: deque[Row], puts: list[Put]) -> None:
+    def _commit(self, row: Row, rows: deque[Row], jobs: list[Follower]) -> None:
         id_, value = row[0], row[1]
         done = rows is self.dones
         acks, dones = ([], [row]) if done else ([row], [])
         clock = self.clock.offset
         batch = pack_rows(self.queue, self.worker, clock, acks, dones, (), self.bodies, self.labels)
+        puts, others = self.follow_ups.signed(jobs)
         call = commands.commit(
             self.keys,
             self.name,
             self.term,
-            self.follow_ups.signed(puts),
+            puts,
+            others=others,
             ack=() if done else [id_],
             done=[(id_, row[7], row[8])] if done else (),
             freed=len(value),
@@ -312,7 +312,7 @@ class SettleCalls(ConsumerState):
             committed = self._connection.run(call, queue=self.queue, consumer=self.name)
         except (ServerError, QueueDamaged, RegistrationLost):
             rows.appendleft(row)
-            self.follow_ups.restore(id_, puts)
+            self.follow_ups.restore(id_, jobs)
             self.unsettle([(id_, value)])
             raise
         except RQueueError as error:
@@ -320,6 +320,8 @@ class SettleCalls(ConsumerState):
             self.others.append(failed_commit(row, error))
             return
         self._ended(1)
+        if others:
+            forward_soon(self._connection.run, self.keys)
         self.took(
             Pulled(committed.now, committed.state or self.state, -1, [], b"", []), asked=False
         )

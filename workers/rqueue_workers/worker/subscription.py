@@ -14,9 +14,9 @@ from rqueue.model.selector import selector
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Retried, Window
 from rqueue.protocol.error_mapping import damaged
-from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
+from rqueue.settings import Settings
 from rqueue.transport.connection import Connection
 from rqueue_workers.worker.damage import Damage
 from rqueue_workers.worker.history_rows import Row
@@ -44,9 +44,9 @@ class Subscription(SettleCalls):
         bodies: str = "none",
         labels: Sequence[str] = ALL,
         bytes_window: int = BYTES_WINDOW,
-        packer: JobPacker | None = None,
+        settings: Settings | None = None,
     ) -> None:
-        super().__init__(keys, connection, worker, ended, bodies, labels, bytes_window, packer)
+        super().__init__(keys, connection, worker, ended, bodies, labels, bytes_window, settings)
         self.index = index
         self.ms = self.clock.ms
         self.todo: deque[Unstarted] = deque()

@@ -19,7 +19,6 @@ from rqueue.errors import (
 )
 from rqueue.logs import logger
 from rqueue.protocol import commands
-from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.registry import registry
 from rqueue.text.numbers import many
@@ -120,7 +119,7 @@ class Worker:
                 spec.prefetch,
                 spec.history_bodies,
                 spec.history_labels,
-                packer=JobPacker(QueueKeys(queue, settings.namespace), settings),
+                settings=settings,
             )
             for i, queue in enumerate(spec.queues)
         ]

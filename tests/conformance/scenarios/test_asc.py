@@ -159,6 +159,28 @@ def test_ASC_11_scheduled_and_ordinary_jobs_mix(q: QueueFixture, kind: str) -> N
     assert ids(consumer.pull()) == ["m1", "m3", "m5"]
 
 
+def test_ASC_12_what_a_transaction_schedules_comes_once_when_it_is_due(
+    private_server: EmbeddedRedis, make_q: MakeQueue
+) -> None:
+    """A-12: not before it is committed, and over a restart."""
+    q = make_q(private_server)
+    with q.queue.transaction() as transaction:
+        transaction.send("t", [1], None, Options(id="later", delay_ms=400))
+        transaction.send("t", [2], None, Options(id="now"))
+        counts = q.queue.counts()
+        assert (counts.ready, counts.scheduled) == (0, 0)
+    counts = q.queue.counts()
+    assert (counts.ready, counts.scheduled) == (1, 1)
+    private_server.kill()
+    private_server.start()
+    consumer = q.join()
+    taken = take(consumer, 2)
+    assert sorted(job.id for job, _ in taken) == ["later", "now"]
+    assert [job.id for job, now in taken if now < job.due_ms] == []
+    assert consumer.pull() == []
+    q.close()
+
+
 @every_kind
 def test_ASC_13_equal_due_times_keep_the_order_of_enqueue(q: QueueFixture, kind: str) -> None:
     """A-06."""

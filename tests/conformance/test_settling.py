@@ -247,19 +247,6 @@ def test_browsing_takes_nothing_and_ends_at_the_tail(q: QueueFixture) -> None:
     assert {job.deliveries for job in got} == {0}
 
 
-def test_a_browser_is_not_sent_back_by_a_release(q: QueueFixture) -> None:
-    """Q-04."""
-    q.put(*"12345")
-    consumer = q.join(2)
-    consumer.pull()
-    browser = q.join(100, mode="browse")
-    assert ids(browser.pull()) == list("345")
-    consumer.settle(release=["1", "2"])
-    q.put("6")
-    assert ids(browser.pull()) == ["6"]
-    assert ids(q.join(100, mode="browse").pull()) == list("123456")
-
-
 def test_a_browser_pages_through_all_levels_in_order(q: QueueFixture) -> None:
     """Q-69, Q-10."""
     for i in range(50):

@@ -165,21 +165,6 @@ def test_many_expired_jobs_at_the_head_are_passed_in_several_calls(q: QueueFixtu
     assert q.queue.counts().meta["expired"] == "1000"
 
 
-def test_a_consumer_blocked_by_bytes_resumes_when_the_job_expires(q: QueueFixture) -> None:
-    """Q-52."""
-    consumer = q.join(jobs=5, bytes=300)
-    q.put("held")
-    assert ids(consumer.pull()) == ["held"]
-    q.put("big", padding=400, ttl=10)
-    q.put("small")
-    assert consumer.pull() == []
-    assert q.state(consumer) == "not_interested"
-    move_time(q.queue, 10_001)
-    q.renew(consumer)
-    assert q.state(consumer) == "notified"
-    assert ids(consumer.pull()) == ["small"]
-
-
 def test_expired_jobs_become_dead_letters_where_the_queue_wants_it(q: QueueFixture) -> None:
     """Q-62, A-23: whatever way they are found, in the middle of a list too; they live again."""
     q.queue.configure(expired="dead", ttl_max=50)

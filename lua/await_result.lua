@@ -50,6 +50,7 @@ if live and wait == '1' then
   -- a list that an earlier job of this id left behind is no answer
   redis.call('DEL', list)
   redis.call('HSET', base .. 'awaited', id, '1')
+  --- @each stays(base)
   return { now, 'live', '' }
 end
 if not live then

@@ -5,7 +5,7 @@
 --- REPLY: {now, word}: deleted, left (there are jobs or consumers still), or other (it is not being deleted)
 --- ERRORS: SCHEMA
 --- @include "queue/open"
---- @include "queue/key_types"
+--- @include "queue/all_keys"
 
 local meta = KEYS[1]
 
@@ -17,11 +17,7 @@ local word = 'other'
 word = 'left'
 if redis.call('EXISTS', base .. 'jobs', base .. 'consumers', base .. 'outgoing') == 0 then
   word = 'deleted'
-  local keys, places = {}, {}
-  --- @each places = places(queue.levels, places)
-  for _, place in ipairs(places) do keys[#keys + 1] = base .. place[1] end
-  for key in pairs(KEY_TYPES) do keys[#keys + 1] = base .. key end
-  for key in pairs(KEY_TYPES_OF_POLICIES) do keys[#keys + 1] = base .. key end
+  local keys = all_keys(base, queue.levels)
   local term = tonumber(redis.call('HGET', meta, 'term')) or 0
   local clock_ = redis.call('HGET', meta, 'clock')
   redis.call('UNLINK', unpack(keys))

@@ -209,6 +209,7 @@ if fault then
 end
 
 redis.call('HSET', base .. 'jobs', unpack(stored))
+--- @each stays(base)
 if not row[1] or joins then schema_stamp(meta) end
 if ready > 0 and (plan or levels ~= '4') then
   --- @include "order/levels"

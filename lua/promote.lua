@@ -61,6 +61,7 @@ for i = count, 1, -1 do
     redis.call('HSET', base .. 'jobs', job.id, value_header(job) .. job.envelope)
   end
 end
+--- @each stays(base)
 if queue.paused then return { queue.now, count } end
 local promoted, gone = promote_due(base, queue, promote_members(base, queue.now, PROMOTE_MAX))
 if promoted > 0 then consumer_notify(base, queue.now, promoted, queue.timer, queue.ranked) end

@@ -124,7 +124,8 @@ for i = from, till, step do
   end
 end
 if marks > 0 then count_up(meta, 'marked', marks) end
-if #lines == 0 then return { queue.now, answers } end
+if #lines == 0 then --- @each stays(base)
+return { queue.now, answers } end
 queue.levels = levels_use(meta, queue.levels, used)
 if fronted then redis.call('HSET', meta, 'promoted', '1') end
 history_lines_write(base, queue.history_max, lines)

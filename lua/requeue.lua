@@ -60,4 +60,5 @@ if count > 0 then
   local ready = count - (queue.kept_back or 0)
   if not queue.paused and ready > 0 then consumer_notify(base, queue.now, ready, queue.timer, queue.ranked) end
 end
+--- @each stays(base)
 return { queue.now, count }

@@ -58,4 +58,5 @@ if #back > 0 then
   reinsert_jobs(base, queue, back)
   if not queue.paused then consumer_notify(base, queue.now, #back, queue.timer, queue.ranked) end
 end
+--- @each stays(base)
 return { queue.now, scanned[1], #back }

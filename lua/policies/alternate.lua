@@ -3,7 +3,7 @@
 --- HOOKS: route, named, keeps
 --- META: dead_to, expired_to
 --- JOB: none
---- KEYS: sources
+--- KEYS: none
 --- STORE: list
 --- ORDER: 80
 --- FAST: yes

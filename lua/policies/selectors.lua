@@ -10,7 +10,7 @@
 --- ORDER: 60
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, groups, exclusive, last_value
+--- EXCLUDES: ttl, groups, exclusive, last_value, lifetime
 --- @include "order/score"
 --- @include "schedule/member"
 

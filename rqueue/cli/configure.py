@@ -10,9 +10,12 @@ from rqueue.cli.output import json_option, print_facts, print_json, span
 from rqueue.cli.target import Target, connection_options, pass_target
 
 if TYPE_CHECKING:
-    from rqueue.protocol.job_packer import Expired
+    from rqueue.protocol.job_packer import DeleteIf, Expired
 
 DEFAULT = "not set: the default"
+
+DELETE_IF = ("never", "empty", "always")
+"""When a queue goes whose last consumer has left, by `delete_if`."""
 
 EXPIRED = ("end", "dead")
 """What becomes of expired jobs, by `ttl_dead`."""
@@ -22,6 +25,8 @@ def setting_in_words(name: str, value: int) -> str:
     """A setting of a queue for people, under the name that its option has."""
     if name == "ttl_dead":
         return f"expired {EXPIRED[value]}"
+    if name == "delete_if":
+        return f"delete if {DELETE_IF[value]}"
     if name.endswith("_ms"):
         return f"{name.removesuffix('_ms').replace('_', ' ')} {span(value)}"
     return f"{name.removesuffix('_max').replace('_', ' ')} {value}"
@@ -85,6 +90,12 @@ def setting_in_words(name: str, value: int) -> str:
 @click.option(
     "--max-consumers", type=int, metavar="N", help="Consumers that the queue takes; 0: any number."
 )
+@click.option(
+    "--delete-if",
+    type=click.Choice(("never", "empty", "always")),
+    help="Whether it goes when its last consumer has left.",
+)
+@click.option("--delete-after", metavar="DURATION", help="How long after that; default at once.")
 @json_option
 @connection_options
 @pass_target
@@ -107,6 +118,8 @@ def configure(
     live_consumers: int | None,
     strict: bool | None,
     max_consumers: int | None,
+    delete_if: DeleteIf | None,
+    delete_after: str | None,
     as_json: bool,
 ) -> None:
     """Set a queue's own options, and show them.
@@ -139,6 +152,8 @@ def configure(
         "live_consumers": live_consumers,
         "strict": strict,
         "max_consumers": max_consumers,
+        "delete_if": delete_if,
+        "delete_after": delete_after,
     }
     nothing = all(one is None for one in given.values())
     with target.queue(queue) as (client, inspector):
@@ -169,6 +184,8 @@ def configure(
             "expired": EXPIRED[settings["ttl_dead"]] if "ttl_dead" in settings else DEFAULT,
             "live consumers": settings.get("live_consumers", DEFAULT),
             "strict": ("no", "yes")[settings["strict"]] if "strict" in settings else DEFAULT,
+            "delete if": DELETE_IF[settings["delete_if"]] if "delete_if" in settings else DEFAULT,
+            "delete after": lasts("delete_after_ms"),
             "max consumers": settings.get("max_consumers", DEFAULT),
             "dead to": targets.get("dead_to", DEFAULT),
             "expired to": targets.get("expired_to", DEFAULT),

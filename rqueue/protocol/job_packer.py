@@ -24,6 +24,7 @@ from rqueue.protocol.policies import (
     Kind,
     UnknownPolicy,
     exclusive,
+    lifetime,
 )
 from rqueue.protocol.policies import ttl as ttl_policy
 from rqueue.settings import Settings
@@ -33,6 +34,7 @@ from rqueue.tasks.request import JobRequest
 
 __all__ = [
     "Call",
+    "DeleteIf",
     "Expired",
     "JobPacker",
     "Packed",
@@ -57,11 +59,15 @@ LIMITS = {
     "history_rows_max": (0, 1_000_000_000),
     **{name: (least, most) for name, least, most in ttl_policy.POLICY.options},
     **{name: (least, most) for name, least, most in exclusive.POLICY.options},
+    **{name: (least, most) for name, least, most in lifetime.POLICY.options},
 }
 """What a queue's own options may be; the script knows the same."""
 
 NO_LIMIT = ("max_deliveries", "max_crashes", "live_consumers", "max_consumers")
 """Those of them in which 0 is no limit."""
+
+DeleteIf = Literal["never", "empty", "always"]
+"""When a queue goes whose last consumer has left."""
 
 Expired = Literal["end", "dead"]
 """What becomes of expired jobs: they end, or become dead letters."""
@@ -290,6 +296,8 @@ def configuration(
     live_consumers: int | None = None,
     strict: bool | None = None,
     max_consumers: int | None = None,
+    delete_if: DeleteIf | None = None,
+    delete_after: float | str | timedelta | None = None,
 ) -> Mapping[str, int | str]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
@@ -316,6 +324,13 @@ def configuration(
     if strict is not None:
         expect("strict", strict, bool, "True or False")
         options["strict"] = int(strict)
+    if delete_if is not None:
+        if delete_if not in lifetime.WHEN:
+            known = ", ".join(lifetime.WHEN)
+            raise ConfigError("delete_if", f"{shown(delete_if)} is none of {known}")
+        options["delete_if"] = lifetime.WHEN.index(delete_if)
+    if delete_after is not None:
+        options["delete_after_ms"] = round(parse_duration(delete_after, "delete_after") * 1000)
     for name, limit in (("live_consumers", live_consumers), ("max_consumers", max_consumers)):
         if limit is not None:
             options[name] = limit

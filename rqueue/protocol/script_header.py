@@ -51,6 +51,7 @@ HOOKS = {
     "revived": "each",
     "route": "each",
     "named": "each",
+    "stays": "each",
     "closed": "each",
     "discard": "each",
     "admits": "each",

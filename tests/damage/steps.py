@@ -167,6 +167,7 @@ MAKERS: dict[str, Maker] = {
                 [
                     {"keep_ms": 2000},
                     {"keep_ms": 900} if "last_value" in w.kind.policies else {"live_consumers": 1},
+                    {"delete_if": 2},
                     {"dead_to": "other"},
                     {"max_deliveries": 3},
                     {"priorities": 10},

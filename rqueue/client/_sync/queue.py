@@ -27,6 +27,7 @@ from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.forwarding import forward
 from rqueue.protocol.job_packer import (
     Call,
+    DeleteIf,
     Expired,
     another_id,
     by_name,
@@ -272,6 +273,8 @@ class Queue(QueueSteering):
         live_consumers: int | None = None,
         strict: bool | None = None,
         max_consumers: int | None = None,
+        delete_if: DeleteIf | None = None,
+        delete_after: float | str | timedelta | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers.
 
@@ -290,8 +293,10 @@ class Queue(QueueSteering):
         expired jobs go from now on (Q-66, A-22, A-23); "" takes that back. live_consumers: so many
         take jobs, the others stand by and take over in the order of their priorities and
         registrations (Q-68, A-28). strict: one consumer, a second one is refused (Q-18).
-        max_consumers: how many the queue takes (A-36). 0 and False are no limit. Raises
-        ConfigError.
+        max_consumers: how many the queue takes (A-36). 0 and False are no limit.
+        delete_if: "empty" or "always": the queue goes when its last consumer has left,
+        delete_after later (Q-60, A-37), unless a job or a consumer comes; "never" takes that back.
+        Raises ConfigError.
         """
         options = configuration(
             priorities,
@@ -309,6 +314,8 @@ class Queue(QueueSteering):
             live_consumers,
             strict,
             max_consumers,
+            delete_if,
+            delete_after,
         )
         if options.keys() & {"dead_to", "expired_to"}:
             configure_with_targets(self, options)

@@ -18,6 +18,7 @@ from rqueue.protocol.policies import (
     groups,
     last_value,
     levels,
+    lifetime,
     outbox,
     selectors,
     ttl,
@@ -40,6 +41,7 @@ POLICIES: dict[str, Policy] = {
         levels.POLICY,
         outbox.POLICY,
         alternate.POLICY,
+        lifetime.POLICY,
         deleting.POLICY,
     )
 }

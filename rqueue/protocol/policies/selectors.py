@@ -12,7 +12,7 @@ from rqueue.protocol.policies.policy import Policy
 
 __all__ = ["POLICY", "classed", "labels_in"]
 
-POLICY = Policy("selectors", excludes=("ttl", "groups", "exclusive", "last_value"))
+POLICY = Policy("selectors", excludes=("ttl", "groups", "exclusive", "last_value", "lifetime"))
 
 Arg = str | bytes | int | float
 

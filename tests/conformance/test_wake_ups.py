@@ -1,7 +1,7 @@
 """Who is told of work: one able consumer per arrival, and every browser."""
 
 from rqueue.testing import move_time
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture
 
 
 def test_many_arrivals_wake_as_many_as_they_need(q: QueueFixture) -> None:
@@ -20,16 +20,6 @@ def test_browsers_are_told_after_other_browsers_have_left(q: QueueFixture) -> No
     quiet.interest(5)
     q.put("A")
     assert q.told(quiet) == [b"w"]
-
-
-def test_higher_consumers_come_first_while_they_have_credit(q: QueueFixture) -> None:
-    """Q-45, A-27."""
-    low, high = q.join(10), q.join(2, priority=3)
-    handles = [q.put(f"j{i}") for i in range(4)]
-    assert [handle.handed_to for handle in handles[:1]] == [high.name]
-    assert ids(low.pull()) == []
-    assert ids(high.pull()) == ["j0", "j1"]
-    assert ids(low.pull()) == ["j2", "j3"]
 
 
 def test_unanswered_wake_ups_do_not_pile_up(q: QueueFixture) -> None:

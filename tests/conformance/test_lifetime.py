@@ -30,7 +30,7 @@ def goes(q: QueueFixture) -> None:
         assert monotonic() < until
 
 
-def test_it_goes_with_its_last_consumer(q: QueueFixture) -> None:
+def test_QSQ_01_a_queue_goes_with_its_last_consumer(q: QueueFixture) -> None:
     """Q-60: jobs and all, where that is asked for; a browser is none."""
     q.queue.configure(delete_if="always", delete_after=3600)
     q.put("A", "B", "C", priority=9)

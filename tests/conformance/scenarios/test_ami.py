@@ -3,7 +3,8 @@
 import pytest
 
 from rqueue.errors import ConfigError
-from tests.support.queue_fixture import QueueFixture
+from tests.support.queue_fixture import QueueFixture, ids
+from tests.workers.pools import eventually
 
 
 def test_AMI_01_a_priority_is_changed_and_an_invalid_one_changes_nothing(q: QueueFixture) -> None:
@@ -17,3 +18,20 @@ def test_AMI_01_a_priority_is_changed_and_an_invalid_one_changes_nothing(q: Queu
     (first, second) = q.join().pull()
     assert (first.id, first.level, second.id, second.level) == ("other", 9, "low", 4)
     assert [row["id"] for row in q.look().history if row["outcome"] == "changed"] == ["other"]
+
+
+@pytest.mark.parametrize("delete_if", ["always", "never"])
+def test_AMI_04_what_is_left_goes_with_the_last_consumer(q: QueueFixture, delete_if: str) -> None:
+    """Q-60: where the queue is configured so; until then jobs wait, also where nobody consumes."""
+    q.queue.configure(delete_if=delete_if)
+    q.put("A")
+    consumer = q.join(1)
+    assert ids(consumer.pull()) == ["A"]
+    consumer.ack("A")
+    consumer.interest(0)
+    q.put("B")
+    assert q.queue.counts().ready == 1
+    consumer.close()
+    if delete_if == "always":
+        eventually(lambda: not q.queue.redis.exists(q.queue.keys.meta))
+    assert q.queue.counts().ready == (0 if delete_if == "always" else 1)

@@ -76,11 +76,11 @@ def fails(key: str) -> None:
 
 @task(name="refused", max_deliveries=1)
 def refused() -> None:
-    """What is to follow has a time to live, in a queue of groups."""
+    """What is to follow has a key, in a queue of groups."""
     from rqueue.tasks.options import Options
 
     with _job().transaction() as tx:
-        tx.send("link", ["", 0, 0, ""], None, Options(ttl=5))
+        tx.send("link", ["", 0, 0, ""], None, Options(key="k"))
 
 
 @task(name="hop")

@@ -58,21 +58,25 @@ if TYPE_CHECKING:
     from rqueue.client._async.put_handle import AsyncPutHandle
     from rqueue.client._async.putter import AsyncBackgroundPuts
     from rqueue.client._async.queue import AsyncQueue
+    from rqueue.client._async.simple_queue import AsyncSimpleQueue
     from rqueue.client._async.transaction import AsyncTransaction
     from rqueue.client._sync.consumer import Consumer
     from rqueue.client._sync.job_handle import JobHandle
     from rqueue.client._sync.put_handle import PutHandle
     from rqueue.client._sync.putter import BackgroundPuts
     from rqueue.client._sync.queue import Queue
+    from rqueue.client._sync.simple_queue import SimpleQueue
     from rqueue.client._sync.transaction import Transaction
     from rqueue.client.default_queues import aqueue, configure, connect, disconnect, queue
     from rqueue.inspector import Inspector
+    from rqueue.model.connection_state import ConnectionState
     from rqueue.model.envelope import Envelope
     from rqueue.model.job_filter import JobFilter
     from rqueue.protocol.commands import Put, Retried, Window
     from rqueue.protocol.credit import UNLIMITED, GrantCredit, SharedCredit, WindowCredit
     from rqueue.protocol.job_packer import Call
     from rqueue.protocol.wake import Wake
+    from rqueue.tasks.worker_connection import worker_connection
 
 __version__ = "0.1.0"
 
@@ -83,12 +87,14 @@ __all__ = [
     "AsyncJobHandle",
     "AsyncPutHandle",
     "AsyncQueue",
+    "AsyncSimpleQueue",
     "AsyncTransaction",
     "BackgroundPuts",
     "BufferClosed",
     "BufferFull",
     "Call",
     "ConfigError",
+    "ConnectionState",
     "Consumer",
     "Delivery",
     "Envelope",
@@ -126,6 +132,7 @@ __all__ = [
     "ServerError",
     "Settings",
     "SharedCredit",
+    "SimpleQueue",
     "Snooze",
     "SoftTimeLimit",
     "Task",
@@ -143,6 +150,7 @@ __all__ = [
     "disconnect",
     "queue",
     "task",
+    "worker_connection",
 ]
 
 _LAZY = {
@@ -151,9 +159,11 @@ _LAZY = {
     "AsyncJobHandle": "rqueue.client._async.job_handle",
     "AsyncPutHandle": "rqueue.client._async.put_handle",
     "AsyncQueue": "rqueue.client._async.queue",
+    "AsyncSimpleQueue": "rqueue.client._async.simple_queue",
     "AsyncTransaction": "rqueue.client._async.transaction",
     "BackgroundPuts": "rqueue.client._sync.putter",
     "Call": "rqueue.protocol.job_packer",
+    "ConnectionState": "rqueue.model.connection_state",
     "Consumer": "rqueue.client._sync.consumer",
     "Envelope": "rqueue.model.envelope",
     "GrantCredit": "rqueue.protocol.credit",
@@ -165,6 +175,7 @@ _LAZY = {
     "Queue": "rqueue.client._sync.queue",
     "Retried": "rqueue.protocol.commands",
     "SharedCredit": "rqueue.protocol.credit",
+    "SimpleQueue": "rqueue.client._sync.simple_queue",
     "Transaction": "rqueue.client._sync.transaction",
     "UNLIMITED": "rqueue.protocol.credit",
     "Wake": "rqueue.protocol.wake",
@@ -175,6 +186,7 @@ _LAZY = {
     "connect": "rqueue.client.default_queues",
     "disconnect": "rqueue.client.default_queues",
     "queue": "rqueue.client.default_queues",
+    "worker_connection": "rqueue.tasks.worker_connection",
 }
 
 

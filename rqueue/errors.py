@@ -31,6 +31,7 @@
     │   ├── QueueDamaged         a key of it was overwritten by something else
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
     │   ├── QueueInUse               not deleted: it has jobs, consumers, or feeds from others
+    │   ├── QueueEmpty               a simple queue has no value (also a LookupError)
     │   ├── BufferFull               background put: the bounded buffer stayed full
     │   └── BufferClosed             background put after close
     ├── ConsumerError
@@ -103,6 +104,7 @@ __all__ = [
     "NotEncodable",
     "NotRegistered",
     "QueueDamaged",
+    "QueueEmpty",
     "QueueError",
     "QueueInUse",
     "RQueueError",
@@ -412,6 +414,13 @@ class QueueInUse(QueueError):
     def __init__(self, queue: str, what: str) -> None:
         super().__init__(f"queue '{queue}' is not deleted: it has {what}", queue=queue)
         self.what = what
+
+
+class QueueEmpty(QueueError, LookupError):
+    """There is no item to return."""
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"queue '{queue}' has no item", queue=queue)
 
 
 class BufferFull(QueueError):

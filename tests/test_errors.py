@@ -33,6 +33,7 @@ EXAMPLES: list[RQueueError] = [
     errors.TransactionRolledBack(("j",), queue="q"),
     errors.QueueDamaged("q", "rqueue:{q}:dead", "string", "zset"),
     errors.NoConsumer("q", "j"),
+    errors.QueueEmpty("q"),
     errors.BufferFull("q", 10, 1.5),
     errors.BufferClosed("q"),
     errors.ConsumerError("no", consumer="c", queue="q"),

@@ -29,7 +29,6 @@ __all__ = [
     "JobState",
     "Outcome",
     "Record",
-    "Recovered",
     "is_mark",
     "parse_header",
     "parse_record",
@@ -320,17 +319,6 @@ class Delivery:
 
     def __hash__(self) -> int:
         return hash(self.id)
-
-
-class Recovered(Delivery):
-    """A job that its consumer was given before, and had not settled when it recovered (Q-57)."""
-
-    __slots__ = ()
-
-    @property
-    def redelivered(self) -> bool:
-        """It was: nobody but the consumer knows what became of it."""
-        return True
 
 
 class Record(NamedTuple):

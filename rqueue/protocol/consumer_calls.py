@@ -17,6 +17,7 @@ from typing import Any, Literal
 import orjson
 
 from rqueue.errors import ConfigError, LifecycleError
+from rqueue.model.connection_state import ConnectionStates
 from rqueue.model.envelope import encode_result
 from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.job import GAVE_UP, Delivery
@@ -100,6 +101,8 @@ class ConsumerCalls:
         self.slots = slots
         self.select = selector(select) if select else None
         """What it selects; None: all."""
+        self.connection = ConnectionStates(lease_ms / 1000)
+        """Whether Redis is reached, and listeners that are called when that changes (C-29)."""
         self.rejoined = 0
         """How often its lease had ended and it joined again."""
         self._rows = (
@@ -254,6 +257,7 @@ class ConsumerCalls:
                 self._unread = deque(job for job in self._unread if job.id != wake.id)
         elif wake.kind == "reconnected":
             self._state.reconnected()
+            self.connection.breaks()
         elif self.mode == "browse":
             self._view.more = True
         else:

@@ -6,6 +6,7 @@ the pull itself: what that takes follows.
 
 from __future__ import annotations
 
+from rqueue.model.job import Delivery
 from rqueue.protocol.commands.settle import Pulled
 
 
@@ -37,3 +38,14 @@ class Recall:
     def jobs(self) -> list[bytes]:
         """[id, value, ...] of all that is held, in the order in which it was taken."""
         return [part for job in self._named.items() if job[1] for part in job]
+
+
+class Recovered(Delivery):
+    """A job that its consumer was given before, and had not settled when it recovered (Q-57)."""
+
+    __slots__ = ()
+
+    @property
+    def redelivered(self) -> bool:
+        """It was: nobody but the consumer knows what became of it."""
+        return True

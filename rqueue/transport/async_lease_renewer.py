@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rqueue.errors import RQueueError
 from rqueue.logs import logger
+from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol import commands
 from rqueue.protocol.crash_report import log_died
 from rqueue.protocol.forwarding import aforward_soon
@@ -29,13 +30,19 @@ class AsyncLeaseRenewer:
     """
 
     def __init__(
-        self, client: redis.asyncio.Redis, keys: QueueKeys, consumers: Sequence[str], lease_ms: int
+        self,
+        client: redis.asyncio.Redis,
+        keys: QueueKeys,
+        consumers: Sequence[str],
+        lease_ms: int,
+        states: ConnectionStates,
     ) -> None:
         self._pace = RenewalPace(lease_ms)
         self._connection = AsyncConnection(client, self._pace.answer_within)
         self._keys = keys
         self._consumers = list(consumers)
         self._lease_ms = lease_ms
+        self._states = states
         self.ended = False
         self.task: asyncio.Task[None] | None = None
 
@@ -58,6 +65,7 @@ class AsyncLeaseRenewer:
                         commands.renew(self._keys, self._lease_ms, self._consumers)
                     )
                 except RQueueError as error:  # a damaged queue too may be repaired
+                    self._states.fails(error)
                     if not self._pace.failing:
                         log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
                     pause = self._pace.failed()
@@ -73,6 +81,8 @@ class AsyncLeaseRenewer:
                     )
                 if not self._consumers:
                     self.ended = True
+                    self._states.loses()
                     return
+                self._states.works()
         finally:
             await self._connection.close()

@@ -11,6 +11,7 @@ import redis
 
 from rqueue.errors import RQueueError
 from rqueue.logs import logger
+from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Renewed
 from rqueue.protocol.crash_report import log_died
@@ -75,13 +76,19 @@ class LeaseRenewer:
     """
 
     def __init__(
-        self, client: redis.Redis, keys: QueueKeys, consumers: Sequence[str], lease_ms: int
+        self,
+        client: redis.Redis,
+        keys: QueueKeys,
+        consumers: Sequence[str],
+        lease_ms: int,
+        states: ConnectionStates,
     ) -> None:
         self._pace = RenewalPace(lease_ms)
         self._connection = Connection(client, self._pace.answer_within)
         self._keys = keys
         self._consumers = list(consumers)
         self._lease_ms = lease_ms
+        self._states = states
         self.ended = False
         self._stopping = threading.Event()
         self._told, self._tell = socket.socketpair()
@@ -115,6 +122,7 @@ class LeaseRenewer:
                     commands.renew(self._keys, self._lease_ms, self._consumers)
                 )
             except RQueueError as error:  # a damaged queue too may be repaired
+                self._states.fails(error)
                 if not self._pace.failing:
                     log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
                 pause = self._pace.failed()
@@ -128,4 +136,6 @@ class LeaseRenewer:
                 log.warning("the lease of consumer %s in queue %s ended", name, self._keys.queue)
             if not self._consumers:
                 self.ended = True
+                self._states.loses()
                 return
+            self._states.works()

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from rqueue.errors import ServerError
+from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.commands.commit import after_repeat
 from rqueue.protocol.repeats import Repeats
@@ -53,6 +54,7 @@ class TaskConnections:
     """
 
     def __init__(self, client: redis.asyncio.Redis, timeout: float | None) -> None:
+        self.states = ConnectionStates()
         self._client = client
         self._timeout = timeout
         self._free: list[AsyncConnection] = []
@@ -102,6 +104,7 @@ class TaskConnections:
             try:
                 return await connection.finish(call, queue=queue)
             except ServerError as error:
+                self.states.fails(error)
                 Repeats().pause(error)  # raises what is not to be sent again
                 lost = error
             finally:
@@ -119,9 +122,11 @@ class TaskConnections:
                 async with self._turn():
                     answer = await self._alone(action)
             except ServerError as error:
+                self.states.fails(error)
                 repeats = repeats or Repeats(lost)
                 pause = repeats.pause(error)
             else:
+                self.states.works()
                 return answer if repeats is None and lost is None else after_repeat(answer)
             if pause:
                 await asyncio.sleep(pause)

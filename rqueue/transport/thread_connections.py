@@ -18,6 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import redis
 
 from rqueue.errors import RQueueError, ServerError
+from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.commands.commit import after_repeat
 from rqueue.protocol.repeats import Repeats
@@ -45,6 +46,7 @@ class ThreadConnections:
     def __init__(self, client: redis.Redis, timeout: float | None) -> None:
         self._client = client
         self._timeout = timeout
+        self.states = ConnectionStates()
         self._mine = threading.local()
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
 
@@ -87,6 +89,7 @@ class ThreadConnections:
             try:
                 answer = action(connection, *arguments, queue=queue)
             except ServerError as error:
+                self.states.fails(error)
                 repeats = repeats or Repeats(lost)
                 if pause := repeats.pause(error):
                     time.sleep(pause)
@@ -97,6 +100,7 @@ class ThreadConnections:
                 connection.close()
                 raise
             else:
+                self.states.works()
                 return answer if repeats is None and lost is None else after_repeat(answer)
 
     def begin(self, call: ScriptCall[R]) -> Flight[R]:
@@ -118,6 +122,7 @@ class ThreadConnections:
             try:
                 reply = connection.finish(call, queue=queue)
             except ServerError as error:
+                self.states.fails(error)
                 self._keep(connection)
                 Repeats().pause(error)  # raises what is not to be sent again
                 lost = error

@@ -16,12 +16,14 @@ PUBLIC = [
     "AsyncJobHandle",
     "AsyncPutHandle",
     "AsyncQueue",
+    "AsyncSimpleQueue",
     "AsyncTransaction",
     "BackgroundPuts",
     "BufferClosed",
     "BufferFull",
     "Call",
     "ConfigError",
+    "ConnectionState",
     "Consumer",
     "Delivery",
     "Envelope",
@@ -59,6 +61,7 @@ PUBLIC = [
     "ServerError",
     "Settings",
     "SharedCredit",
+    "SimpleQueue",
     "Snooze",
     "SoftTimeLimit",
     "Task",
@@ -76,6 +79,7 @@ PUBLIC = [
     "disconnect",
     "queue",
     "task",
+    "worker_connection",
 ]
 
 

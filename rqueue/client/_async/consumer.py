@@ -13,10 +13,11 @@ from typing import Any
 from rqueue.client._async.consumer_commit import AsyncConsumerCommit
 from rqueue.errors import RegistrationLost, ServerError
 from rqueue.logs import logger
-from rqueue.model.job import Delivery, Recovered
+from rqueue.model.job import Delivery
 from rqueue.model.job_order import in_order
 from rqueue.protocol.commands.settle import SETTLE_MAX
 from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, consumer_name
+from rqueue.protocol.recall import Recovered
 from rqueue.protocol.settling import id_of, retried
 
 __all__ = ["DEFAULT_LEASE_MS", "AsyncConsumer", "consumer_name"]

@@ -3,173 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
+from rqueue.client._async.consumer_life import AsyncConsumerLife
 from rqueue.errors import (
-    ConnectionLost,
     ConsumerGone,
     LifecycleError,
     RegistrationLost,
     RQueueError,
 )
 from rqueue.logs import logger
-from rqueue.model.expect import expect
 from rqueue.model.job import Delivery
 from rqueue.model.job_order import in_order, in_turn
 from rqueue.protocol import commands
-from rqueue.protocol.browsing import Start
 from rqueue.protocol.commands.settle import SETTLE_MAX, Pulled, Retried, Window
-from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, Mode, consumer_name
-from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.credit_window import NO_CREDIT
 from rqueue.protocol.forwarding import aforward_soon, sends_on
-from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.protocol.settling import Settling
 from rqueue.protocol.wake import Wake
-from rqueue.transport.async_connection import AsyncConnection
-from rqueue.transport.async_lease_renewer import AsyncLeaseRenewer
-from rqueue.transport.async_wake_listener import AsyncWakeListener
-
-if TYPE_CHECKING:
-    import redis.asyncio
 
 log = logger("rqueue")
 
 
-class AsyncConsumerSteps(ConsumerCalls):
+class AsyncConsumerSteps(AsyncConsumerLife):
     """The steps, one script call each; see `AsyncConsumer`."""
-
-    def __init__(
-        self,
-        client: redis.asyncio.Redis,
-        keys: QueueKeys,
-        *,
-        name: str = "",
-        jobs: int = 1,
-        bytes: int = 0,
-        credit: Credit | SharedCredit | None = None,
-        priority: int = 0,
-        mode: Mode = "acquire",
-        lease_ms: int = DEFAULT_LEASE_MS,
-        slots: int = 1,
-        worker: str = "",
-        history: bool = True,
-        start: Start = "head",
-        auto_close: bool = False,
-        renew: bool = True,
-        select: str = "",
-        connection: AsyncConnection | None = None,
-        listener: AsyncWakeListener | None = None,
-    ) -> None:
-        super().__init__(
-            keys,
-            name=name,
-            jobs=jobs,
-            bytes=bytes,
-            credit=credit,
-            priority=priority,
-            mode=mode,
-            lease_ms=lease_ms,
-            slots=slots,
-            worker=worker,
-            history=history,
-            start=start,
-            auto_close=auto_close,
-            select=select,
-        )
-        self._client = client
-        expect("renew", renew, bool, "True or False")
-        expect("history", history, bool, "True or False")
-        self._renews = renew
-        self._renewer: AsyncLeaseRenewer | None = None
-        self._own_connection = connection is None
-        self._connection = connection or AsyncConnection(client)
-        self._own_listener = listener is None
-        self._data_lost = False
-        self._listener = listener
-
-    # -- life --------------------------------------------------------------------------------------
-
-    async def register(self) -> Self:
-        """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
-        call = self._register_call()
-        queue = self._state.keys.queue
-        reply = await self._connection.run(call, queue=queue, consumer=self._state.name)
-        self._data_lost = not self._state.registered(reply)
-        self._lost = False
-        if self._listener is None:
-            self._listener = AsyncWakeListener(AsyncConnection(self._client, timeout=None))
-        self._listener.add(self._state.name, self._state.keys.wake(self._state.name))
-        if self._renews:
-            names = [self._state.name]
-            self._renewer = AsyncLeaseRenewer(self._client, self.keys, names, self.lease_ms)
-            self._renewer.start()
-        if self.mode == "browse" and self._view.begin(self._state.now):
-            self._browsed(await self._run(self._browse_call(1)))
-            self._view.more = True
-        return self
-
-    async def rejoin(self) -> None:
-        """After the registration was lost: join again, under a new name, holding nothing."""
-        await self._leave()
-        self._state.name = consumer_name(self._state.name.rsplit(":", 2)[0])
-        await self.register()
-
-    async def close(self) -> None:
-        """Leave the queue: what is held is released, uncounted, to its place (X-21). A second
-        close, or one after the lease ended, does nothing."""
-        self._lost = False
-        try:
-            if self._state.term:
-                await self._part()
-        finally:
-            if self._state.credit is not None:
-                self._state.credit.leave()
-            if self._own_listener and self._listener is not None:
-                await self._listener.close()
-            if self._own_connection:
-                await self._connection.close()
-
-    async def _part(self) -> None:
-        try:
-            try:
-                await self._unregister()
-            except ConnectionLost:
-                await self._unregister()  # over a new connection: it may be sent twice
-        except RegistrationLost:
-            pass  # everything went back already
-        finally:
-            await self._leave()
-
-    async def _unregister(self) -> None:
-        call = self._state.unregister_call()
-        while (
-            await self._connection.run(
-                call, queue=self._state.keys.queue, consumer=self._state.name
-            )
-        ).held:
-            pass
-
-    async def _leave(self) -> None:
-        self._forget()
-        renewer, self._renewer = self._renewer, None
-        if renewer is not None:
-            await renewer.stop()
-        if self._listener is not None:
-            self._listener.remove(self._state.keys.wake(self._state.name))
-
-    async def __aenter__(self) -> Self:
-        return self if self._state.term else await self.register()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     # -- protocol ----------------------------------------------------------------------------------
 
@@ -260,10 +118,13 @@ class AsyncConsumerSteps(ConsumerCalls):
     async def _wait(self, timeout: float | None) -> list[Wake]:
         self._state.joined()
         assert self._listener is not None
-        wakes = await self._listener.wait(self._wait_s(timeout), self._renewer)
+        try:
+            wakes = await self._listener.wait(self._wait_s(timeout), self._renewer)
+        except RQueueError as error:
+            self.connection.fails(error)
+            raise
         if self._renewer is not None and self._renewer.ended:
-            self._lost = True
-            await self._leave()
+            await self._lose()
             raise ConsumerGone(self._state.name, queue=self._state.keys.queue)
         return [wake for wake in wakes if self.hear(wake)]
 
@@ -388,13 +249,3 @@ class AsyncConsumerSteps(ConsumerCalls):
         if sends_on(self._state.keys):
             await aforward_soon(self._connection.run, self._state.keys)
         return pulled
-
-    async def _run(self, call: commands.ScriptCall[Any]) -> Any:
-        try:
-            return await self._connection.run(
-                call, queue=self._state.keys.queue, consumer=self._state.name
-            )
-        except RegistrationLost:
-            self._lost = True
-            await self._leave()
-            raise

@@ -341,10 +341,8 @@ class AsyncQueue(AsyncQueueSteering):
 
     async def get(self, timeout: float | None = 0) -> Delivery | None:
         """Take the next job out of the queue: it has ended, as acked, when it is returned (Q-25).
-        None where none came in `timeout` seconds (None: for ever). `envelope` says what it carries.
-
-        Who dies behind this call has lost the job; to ack it later, receive it with a consumer.
-        """
+        None where none came in `timeout` seconds (None: for ever). Who dies behind this call has
+        lost the job; to ack it later, receive it with a consumer."""
         async with self.consumer(mode="no_ack", renew=timeout != 0) as consumer:
             return await consumer.receive(timeout)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from rqueue.model.connection_state import ConnectionStates
 from rqueue.model.expect import expect
 from rqueue.model.names import check_queue
 from rqueue.protocol import commands
@@ -57,6 +58,12 @@ class AsyncQueueCalls:
             )
             patience = given.command_timeout
         self._transport = TaskConnections(self.redis, patience)
+
+    @property
+    def connection(self) -> ConnectionStates:
+        """Whether Redis is reached, as this queue's calls saw it last, and listeners that are
+        called when that changes (C-29)."""
+        return self._transport.states
 
     async def _run(self, call: commands.ScriptCall[T]) -> T:
         answer = await self._transport.run(call, queue=self.name)

@@ -251,6 +251,20 @@ def test_QAK_07_the_tail_of_a_queue_with_groups(own_q: QueueFixture) -> None:
     assert sorted(ids([job for _ in range(3) for job in tail.pull()])) == ["E", "F", "G"]
 
 
+def test_QAK_07_the_tail_of_a_queue_with_classes(own_q: QueueFixture) -> None:
+    """g) Q-27, Q-22."""
+    own_q.queue.configure(kind="selectors")
+    own_q.put("A", "B", labels={"x": 1})
+    own_q.put("C", labels={"x": 2})
+    own_q.put("D")
+    tail = own_q.consumer(mode="browse", jobs=10, start="tail").register()
+    assert ids(tail.pull()) == []
+    own_q.put("E", labels={"x": 2})
+    own_q.put("F", labels={"x": 1})
+    own_q.put("G")
+    assert ids([job for _ in range(3) for job in tail.pull()]) == ["E", "F", "G"]
+
+
 def test_QAK_09_a_browser_is_not_rewound_by_a_release(own_q: QueueFixture) -> None:
     """Q-04; and its cursor stands while others consume."""
     own_q.put("1", "2", "3", "4", "5")

@@ -9,6 +9,7 @@ from time import monotonic
 
 from rqueue.errors import AuthenticationFailed, ServerError, UnusableServer
 from rqueue.logs import logger
+from rqueue.tasks.worker_connection import worker_connection
 
 log = logger("rqueue.worker")
 
@@ -43,6 +44,7 @@ class Outage:
         patient = self._proven and isinstance(error, AuthenticationFailed)
         if isinstance(error, UnusableServer) and not patient:
             raise error
+        worker_connection.fails(error)
         now = monotonic()
         if not self.since:
             self.since = now
@@ -59,6 +61,7 @@ class Outage:
     def over(self) -> None:
         """A call succeeded."""
         self._proven = True
+        worker_connection.works()
         if self.since:
             self._over_at = monotonic()
             if not self._quiet:

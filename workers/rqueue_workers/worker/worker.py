@@ -21,6 +21,7 @@ from rqueue.logs import logger
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.registry import registry
+from rqueue.tasks.worker_connection import worker_connection
 from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import open_client
@@ -324,9 +325,11 @@ class Worker:
         supervisor knows one name for all of them. Where that was under way when a reply was lost,
         it goes on under the same name: a consumer that is registered already learns so."""
         if all(subscription.term for subscription in self.subscriptions):
+            worker_connection.loses()
             self._drop_all()
             self.page.rejoined()
         self._register()
+        worker_connection.works()
 
     def _drop_all(self) -> None:
         stale = 0

@@ -1,0 +1,76 @@
+# Generated from rqueue/client/_async/simple_queue.py (`make generate`): do not edit.
+"""A queue of values, as Curator's SimpleDistributedQueue and Java's Queue have it (C-27)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rqueue.client._sync.queue import Queue
+from rqueue.errors import ConfigError, QueueEmpty
+from rqueue.model.job import Delivery
+from rqueue.protocol import commands
+
+__all__ = ["SimpleQueue"]
+
+ITEM = "rqueue.item"
+"""The task of an item: no worker knows it."""
+
+
+class SimpleQueue:
+    """Values in, in order; each out once. Any number of processes may use it.
+
+    queue: where the values are; the caller closes it. An item is a job that nobody runs, and it is
+    gone when it is returned: who dies then has lost it (at most once). Values are those that JSON
+    has, but for None. What was enqueued in another way comes as its `Envelope`. Workers do not
+    serve such a queue.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+
+    def offer(self, value: Any) -> bool:
+        """Put a value at the tail; True. Raises NotEncodable and the server errors."""
+        if value is None:
+            raise ConfigError("value", "None is no value: poll returns it where there is none")
+        self.queue.send(ITEM, [value])
+        return True
+
+    def poll(self, timeout: float | None = 0) -> Any:
+        """Take the value at the head; None where none came in `timeout` seconds."""
+        job = self.queue.get(timeout)
+        return None if job is None else self._value(job)
+
+    def take(self) -> Any:
+        """Take the value at the head; where there is none, wait for it."""
+        return self.poll(None)
+
+    def remove(self) -> Any:
+        """Take the value at the head. Raises QueueEmpty."""
+        job = self.queue.get()
+        if job is None:
+            raise QueueEmpty(self.queue.name)
+        return self._value(job)
+
+    def peek(self) -> Any:
+        """The value at the head, which stays there; None where there is none."""
+        job = self._head()
+        return None if job is None else self._value(job)
+
+    def element(self) -> Any:
+        """The value at the head, which stays there. Raises QueueEmpty."""
+        job = self._head()
+        if job is None:
+            raise QueueEmpty(self.queue.name)
+        return self._value(job)
+
+    def _head(self) -> Delivery | None:
+        cursor = ""
+        while True:
+            page = self.queue._run(commands.browse(self.queue.keys, cursor, 1))
+            if page.jobs or page.cursor == cursor:
+                return page.jobs[0] if page.jobs else None
+            cursor = page.cursor  # all that it met were cancelled
+
+    def _value(self, job: Delivery) -> Any:
+        envelope = self.queue.envelope(job)
+        return envelope.args[0] if envelope.task == ITEM else envelope

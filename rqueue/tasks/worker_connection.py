@@ -1,0 +1,11 @@
+"""The state of a worker process's connection, for the application's code in it."""
+
+from __future__ import annotations
+
+from rqueue.model.connection_state import ConnectionStates
+
+__all__ = ["worker_connection"]
+
+worker_connection = ConnectionStates()
+"""Of this process, if it is a worker: its dispatcher says what becomes of it. lost: its consumers'
+lease ended, its jobs may run elsewhere, and what it settles of them is refused (C-29)."""

@@ -1,0 +1,109 @@
+# Generated from tests/client/_async/test_connection_states.py (`make generate`): do not edit.
+"""Listeners hear that Redis cannot be reached, that a lease ended, and that all is well again."""
+
+from queue import SimpleQueue
+
+import pytest
+
+from rqueue.client._sync.queue import Queue
+from rqueue.errors import ConnectionLost, RedisUnavailable, RegistrationLost
+from rqueue.model.connection_state import ConnectionState, ConnectionStates
+from tests.support.both import end_lease, outside
+from tests.support.patience import PATIENCE
+from tests.support.proxy import Proxy
+
+
+def test_a_consumer_s_connection_is_suspended_and_reconnected(
+    far: Queue, near: Queue, proxy: Proxy
+) -> None:
+    """C-29: what is held stays held, and what was put meanwhile is seen."""
+    heard: list[str] = []
+    near.send("t", [1])
+    with far.consumer(jobs=5, renew=False) as consumer:
+        consumer.connection.add_listener(heard.append)
+        job = consumer.receive(5)
+        assert job is not None
+        proxy.refuse()
+        with pytest.raises(ConnectionLost):
+            consumer.ack(job)
+        sent = near.send("t", [2])
+        proxy.accept()
+        again = [consumer.receive(5)]
+        assert consumer.ack(job)
+        if again[0] is not None and again[0].id == job.id:
+            again = [consumer.receive(5)]
+        assert [other.id for other in again if other] == [sent.id]
+        assert consumer.connection.state == "reconnected"
+    assert heard == ["suspended", "reconnected"]
+
+
+def test_a_consumer_whose_lease_ended_has_lost_its_connection(
+    far: Queue, near: Queue, proxy: Proxy
+) -> None:
+    """C-29, C-38: another one has the job; the late ack changes nothing; it goes on."""
+    heard: list[str] = []
+    sent = near.send("t", [1])
+    with far.consumer(jobs=5, renew=False) as consumer:
+        consumer.connection.add_listener(heard.append)
+        job = consumer.receive(5)
+        assert job is not None and job.id == sent.id
+        proxy.refuse()
+        end_lease(near)
+        with near.consumer(jobs=5, renew=False) as other:
+            taken = other.receive(5)
+            assert taken is not None and taken.id == sent.id
+            proxy.accept()
+            with pytest.raises(ConnectionLost):
+                consumer.ack(job)
+            with pytest.raises(RegistrationLost):
+                consumer.ack(job)
+            assert other.ack(taken)
+        later = near.send("t", [2])
+        received = consumer.receive(5)
+        assert received is not None and received.id == later.id
+    assert heard == ["suspended", "lost", "reconnected"]
+
+
+def test_a_queue_s_connection(far: Queue, proxy: Proxy) -> None:
+    """C-29: of a client; its siblings have the same one."""
+    heard: list[str] = []
+    far.at("other").connection.add_listener(heard.append)
+    assert far.connection.state is None
+    far.send("t", [1])
+    proxy.refuse()
+    with pytest.raises(RedisUnavailable):
+        far.send("t", [2])
+    proxy.accept()
+    far.send("t", [3])
+    assert heard == ["connected", "suspended", "reconnected"]
+
+
+def test_what_is_not_heard_for_longer_than_a_lease_is_lost(far: Queue, proxy: Proxy) -> None:
+    """C-29: nothing but the clock says so."""
+    heard: SimpleQueue[str] = SimpleQueue()
+    with far.consumer(lease=0.2, renew=True) as consumer:
+        consumer.connection.add_listener(heard.put)
+        proxy.refuse()
+        assert outside(heard.get, True, PATIENCE) == "suspended"
+        assert outside(heard.get, True, PATIENCE) == "lost"
+        proxy.accept()
+        assert outside(heard.get, True, PATIENCE) == "reconnected"
+
+
+def test_a_listener_that_fails_holds_up_no_other() -> None:
+    heard: list[str] = []
+    states = ConnectionStates()
+
+    def broken(state: ConnectionState) -> None:
+        raise ValueError(state)
+
+    states.add_listener(broken)
+    states.add_listener(heard.append)
+    states.works()
+    states.works()
+    states.remove_listener(broken)
+    states.fails(ConnectionLost("gone"))
+    states.fails(ValueError("no matter"))
+    states.loses()
+    states.fails(ConnectionLost("gone"))
+    assert heard == ["connected", "suspended", "lost"]

@@ -199,3 +199,13 @@ def test_a_put_that_waited_is_signed_when_it_is_sent(monkeypatch: pytest.MonkeyP
         verified = SIGNER.verify("q", id_, envelope)
         assert verified.signed_ms == later // 10**6
         assert verified.json == b'["t",[1]]'
+
+
+@pytest.mark.parametrize("tag", ["group", "key"])
+def test_what_a_policy_knows_of_a_job_is_signed(tag: str) -> None:
+    terms = Terms(**{tag: "a b"})  # type: ignore[arg-type]
+    signed = SIGNER.sign("q", "i", b'["t"]', terms.text)
+    head = Header(1, SIGNER.verify("q", "i", signed).signed_ms)
+    assert SIGNER.verify("q", "i", signed, head._replace(**{tag: "a b"})).terms == terms
+    with pytest.raises(Forged, match=f"it is for {tag} 'a b', the job has 'c'"):
+        SIGNER.verify("q", "i", signed, head._replace(**{tag: "c"}))

@@ -24,6 +24,35 @@ KINDS: Final = (PLAIN, *_pairs())
 """The plain one, that of each policy, and that of each two that go together."""
 
 
+def _greatest() -> list[Kind]:
+    """Those to which no policy can be added."""
+    found: list[Kind] = []
+    growing = [PLAIN]
+    seen = {PLAIN}
+    while growing:
+        kind = growing.pop()
+        more = [grown for name in POLICIES if (grown := _with(kind, name)) is not None]
+        if not more:
+            found.append(kind)
+        growing += [grown for grown in more if grown not in seen]
+        seen |= {*more}
+    return found
+
+
+def _with(kind: Kind, name: str) -> Kind | None:
+    """The kind with one policy more; None where it has it, or they exclude each other."""
+    if name in kind.policies:
+        return None
+    try:
+        return Kind.of((*kind.policies, name))
+    except ExcludedPolicies:
+        return None
+
+
+GREATEST: Final = tuple(_greatest())
+"""The kinds to which no policy can be added: their scripts are the longest."""
+
+
 def asking(hook: str) -> list[str]:
     """The scripts that ask this hook in some kind."""
     return [

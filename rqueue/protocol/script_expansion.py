@@ -87,8 +87,9 @@ class Expansion:
 
     def _expand(self, text: str, file: str, stack: Stack, done: set[str]) -> None:
         # Depth first and in place: what an include needs stands before it, whichever file asked
-        # first. What indented ones define is known to the block they open, and not outside.
-        block: set[str] | None = None
+        # first. What indented ones define is known to the rest of their block, and not outside:
+        # the indentation says where that ends.
+        blocks: list[tuple[int, set[str]]] = []
         kept: list[bool] = []  # of the conditions that this line stands in
         opened: list[int] = []
         for number, line in enumerate(text.splitlines(), 1):
@@ -114,10 +115,13 @@ class Expansion:
                     if found := asking.fullmatch(line):
                         self.asked.add(found[3] if asking is _EACH else found[2])
                 continue
+            if line.strip():
+                within = len(line) - len(line.lstrip())
+                while blocks and blocks[-1][0] > within:
+                    blocks.pop()
             if not directive:
                 # Redis need not keep what only people read; a script's own header stays
                 if not stack or (line.strip() and not line.lstrip().startswith("--")):
-                    block = None
                     self._put(line, file, number)
                 continue
             if _STAMP.fullmatch(line):
@@ -127,12 +131,10 @@ class Expansion:
             if step := _STEP.fullmatch(line):
                 self._put_step(step[1], file, number, stack, done)
                 continue
-            within, targets, written = self._replacement(line, file, number, stack)
-            if not within:
-                block = None
-            elif block is None:
-                block = set(done)
-            known = done if block is None else block
+            targets, written = self._replacement(line, file, number, stack)
+            if within and (not blocks or blocks[-1][0] < within):
+                blocks.append((within, set(blocks[-1][1] if blocks else done)))
+            known = blocks[-1][1] if within else done
             for target in targets:
                 self._insert(target, file, number, stack, known)
             for made in written:
@@ -142,18 +144,18 @@ class Expansion:
 
     def _replacement(
         self, line: str, file: str, number: int, stack: Stack
-    ) -> tuple[str, list[str], list[str]]:
-        """The indentation of a directive, the files to be included for it, and its own lines."""
+    ) -> tuple[list[str], list[str]]:
+        """The files to be included for a directive, and its own lines."""
         if found := _INCLUDE.fullmatch(line):
-            return found[1], [f"include/{found[2]}.lua"], []
+            return [f"include/{found[2]}.lua"], []
         if found := _JOINS.fullmatch(line):
             self.composed = True
             words = [its.name for its in self._policies if its.structure == "none"]
             table = ", ".join(f"['{word}'] = true" for word in words)
-            return found[1], [], [f"{found[1]}local JOINS = {{ {table} }}"]
+            return [], [f"{found[1]}local JOINS = {{ {table} }}"]
         if found := _HOOKS.fullmatch(line):
             answering = self._answering(found[2], file, number, stack)
-            return found[1], [self._home(policy, found[2]) for policy in answering], []
+            return [self._home(policy, found[2]) for policy in answering], []
         if found := _ONE.fullmatch(line):
             within, hook = found.groups()
             answering = self._answering(hook, file, number, stack)
@@ -161,7 +163,7 @@ class Expansion:
                 names = ", ".join(policy.name for policy in answering) or "none"
                 raise fault(file, number, f"one policy of a kind answers {hook}: {names}", stack)
             name = f"{answering[0].name}_{hook}"
-            return within, [self._home(answering[0], hook)], [f"{within}local {hook} = {name}"]
+            return [self._home(answering[0], hook)], [f"{within}local {hook} = {name}"]
         if found := _EACH.fullmatch(line):
             within, answer, hook, arguments = found.groups()
             answering = self._answering(hook, file, number, stack)
@@ -175,7 +177,7 @@ class Expansion:
                 elif answer:
                     call = f"{answer} = {answer} or {call}"
                 made.append(within + call)
-            return within, [self._home(policy, hook) for policy in answering], made
+            return [self._home(policy, hook) for policy in answering], made
         word = re.sub(r"\s*--+\s*@(\w+).*", r"\1", line)
         raise fault(file, number, f"malformed {word}; write: {_FORMS[word]}", stack)
 

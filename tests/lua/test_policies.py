@@ -103,6 +103,16 @@ def test_policies_that_exclude_each_other_make_no_kind() -> None:
                 Kind.of([name, other])
 
 
+@pytest.mark.parametrize("kind", kinds.GREATEST, ids=str)
+def test_the_scripts_of_a_kind_with_many_policies_can_be_loaded(
+    private_server: EmbeddedRedis, kind: Kind
+) -> None:
+    """A function of Lua has 200 local variables at the most, and uses 60 of those around it."""
+    with redis.Redis.from_url(private_server.url) as client:
+        for name in NAMES:
+            client.script_load(script(name, kind).source)
+
+
 def test_the_table_in_the_readme_is_that_of_the_sources() -> None:
     """Else: `python -m tools.hook_table`."""
     text = hook_table.README.read_text(encoding="utf-8")

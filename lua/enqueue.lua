@@ -136,16 +136,15 @@ if plan then
 end
 --- @end
 --- @if displace
-local displaced
-if plan then
-  --- @include "enqueue/arrivals"
-  displaced = { victims = {}, gone = {} }
-  --- @each displace(base, arrivals_of(plan, ids), displaced)
-  if displaced.victims[1] then
-    --- @include "queue/sound"
-    fault = sound_fault(base, levels)
-    if fault then return fault end
-  end
+--- @include "enqueue/arrivals"
+local displaced = { victims = {}, gone = {}, ready = plan and arrivals_count(plan, ids) or accepted }
+--- @each displace(base, plan and arrivals_of(plan, ids) or {}, displaced)
+if displaced.victims[1] or displaced.trims then
+  --- @include "queue/sound"
+  local all = levels .. ',4'
+  for _, run in ipairs(plan or {}) do all = all .. ',' .. run.level end
+  fault = sound_fault(base, all)
+  if fault then return fault end
 end
 --- @end
 --- @if overdue
@@ -216,7 +215,7 @@ if ready > 0 and (plan or levels ~= '4') then
   levels_use(meta, levels, lists)
 end
 --- @if displace
-if displaced and displaced.victims[1] then
+if displaced.victims[1] then
   --- @include "queue/open"
   --- @include "finish/displaced"
   displaced_end(base, queue_open(base), displaced)
@@ -234,6 +233,13 @@ if plan and plan.placed then
     --- @each others = shelf(base, state, others)
     ready = ready - (state.kept_back or 0)
   end
+end
+--- @end
+--- @if trim
+if displaced.trims and not taker then
+  local left
+  --- @each left = trim(base, false)
+  ready = math.min(ready, left)
 end
 --- @end
 if waiters[1] and ready > 0 and not taker then

@@ -58,6 +58,11 @@ if count > 0 then
   queue.levels = levels_use(meta, queue.levels, used)
   browsers_tell(base)
   local ready = count - (queue.kept_back or 0)
+  --- @if trim
+  local left
+  --- @each left = trim(base, queue)
+  if left then ready = math.min(ready, left) end
+  --- @end
   if not queue.paused and ready > 0 then consumer_notify(base, queue.now, ready, queue.timer, queue.ranked) end
 end
 --- @each stays(base)

@@ -56,7 +56,13 @@ notify_opened(base, queue)
 --- @end
 if #back > 0 then
   reinsert_jobs(base, queue, back)
-  if not queue.paused then consumer_notify(base, queue.now, #back, queue.timer, queue.ranked) end
+  local ready = #back
+  --- @if trim
+  local left
+  --- @each left = trim(base, queue)
+  if left then ready = math.min(ready, left) end
+  --- @end
+  if not queue.paused then consumer_notify(base, queue.now, ready, queue.timer, queue.ranked) end
 end
 --- @each stays(base)
 return { queue.now, scanned[1], #back }

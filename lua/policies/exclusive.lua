@@ -9,7 +9,7 @@
 --- ORDER: 40
 --- FAST: yes
 --- STRUCTURE: none
---- EXCLUDES: selectors, last_value
+--- EXCLUDES: selectors, last_value, ring
 --- @include "consumer/lists"
 --- @include "queue/count"
 

@@ -2,14 +2,14 @@
 --- ends. An older one that a consumer holds ends when it comes back, also when the newer one has ended meanwhile. Jobs
 --- without a key are never displaced (Q-15, X-17).
 --- HOOKS: admit, displace, claim, shelf, unblock, returned, pass, done, heads, stands, places, meets, found, repair
---- META: displaced
+--- META: none
 --- JOB: tags (k: the key, escaped)
 --- KEYS: latest, heads
 --- STORE: list
 --- ORDER: 20
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, groups, selectors, exclusive
+--- EXCLUDES: ttl, groups, selectors, exclusive, ring, lifetime
 --- @include "job/value"
 --- @include "order/score"
 --- @include "schedule/member"

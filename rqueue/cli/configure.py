@@ -27,6 +27,8 @@ def setting_in_words(name: str, value: int) -> str:
         return f"expired {EXPIRED[value]}"
     if name == "delete_if":
         return f"delete if {DELETE_IF[value]}"
+    if name == "ring_jobs":
+        return f"ring {value}"
     if name.endswith("_ms"):
         return f"{name.removesuffix('_ms').replace('_', ' ')} {span(value)}"
     return f"{name.removesuffix('_max').replace('_', ' ')} {value}"
@@ -96,6 +98,12 @@ def setting_in_words(name: str, value: int) -> str:
     help="Whether it goes when its last consumer has left.",
 )
 @click.option("--delete-after", metavar="DURATION", help="How long after that; default at once.")
+@click.option(
+    "--ring",
+    type=int,
+    metavar="N",
+    help="Ready jobs that the queue keeps: one more displaces the oldest. 0: all.",
+)
 @json_option
 @connection_options
 @pass_target
@@ -120,6 +128,7 @@ def configure(
     max_consumers: int | None,
     delete_if: DeleteIf | None,
     delete_after: str | None,
+    ring: int | None,
     as_json: bool,
 ) -> None:
     """Set a queue's own options, and show them.
@@ -154,6 +163,7 @@ def configure(
         "max_consumers": max_consumers,
         "delete_if": delete_if,
         "delete_after": delete_after,
+        "ring": ring,
     }
     nothing = all(one is None for one in given.values())
     with target.queue(queue) as (client, inspector):
@@ -187,6 +197,7 @@ def configure(
             "delete if": DELETE_IF[settings["delete_if"]] if "delete_if" in settings else DEFAULT,
             "delete after": lasts("delete_after_ms"),
             "max consumers": settings.get("max_consumers", DEFAULT),
+            "ring": settings.get("ring_jobs", DEFAULT),
             "dead to": targets.get("dead_to", DEFAULT),
             "expired to": targets.get("expired_to", DEFAULT),
         }

@@ -65,12 +65,8 @@ class JobState(StrEnum):
         return self in _ENDED
 
 
-_ENDED = frozenset(
-    {
-        *(JobState.DEAD, JobState.DONE, JobState.CANCELLED, JobState.PURGED),
-        *(JobState.EXPIRED, JobState.DISPLACED),
-    }
-)
+_LIVE = (JobState.READY, JobState.SCHEDULED, JobState.PARKED, JobState.BLOCKED, JobState.HELD)
+_ENDED = frozenset(JobState) - {*_LIVE, JobState.UNKNOWN}
 
 
 class Outcome(StrEnum):

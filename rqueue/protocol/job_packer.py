@@ -26,6 +26,7 @@ from rqueue.protocol.policies import (
     exclusive,
     lifetime,
 )
+from rqueue.protocol.policies import ring as ring_policy
 from rqueue.protocol.policies import ttl as ttl_policy
 from rqueue.settings import Settings
 from rqueue.tasks.bound_task import BoundTask
@@ -60,10 +61,11 @@ LIMITS = {
     **{name: (least, most) for name, least, most in ttl_policy.POLICY.options},
     **{name: (least, most) for name, least, most in exclusive.POLICY.options},
     **{name: (least, most) for name, least, most in lifetime.POLICY.options},
+    **{name: (least, most) for name, least, most in ring_policy.POLICY.options},
 }
 """What a queue's own options may be; the script knows the same."""
 
-NO_LIMIT = ("max_deliveries", "max_crashes", "live_consumers", "max_consumers")
+NO_LIMIT = ("max_deliveries", "max_crashes", "live_consumers", "max_consumers", "ring_jobs")
 """Those of them in which 0 is no limit."""
 
 DeleteIf = Literal["never", "empty", "always"]
@@ -298,6 +300,7 @@ def configuration(
     max_consumers: int | None = None,
     delete_if: DeleteIf | None = None,
     delete_after: float | str | timedelta | None = None,
+    ring: int | None = None,
 ) -> Mapping[str, int | str]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
@@ -331,7 +334,11 @@ def configuration(
         options["delete_if"] = lifetime.WHEN.index(delete_if)
     if delete_after is not None:
         options["delete_after_ms"] = round(parse_duration(delete_after, "delete_after") * 1000)
-    for name, limit in (("live_consumers", live_consumers), ("max_consumers", max_consumers)):
+    for name, limit in (
+        ("live_consumers", live_consumers),
+        ("max_consumers", max_consumers),
+        ("ring_jobs", ring),
+    ):
         if limit is not None:
             options[name] = limit
     for name, value in options.items():
@@ -345,6 +352,7 @@ def configuration(
                 name.removesuffix("_ms"), f"{value / 1000:g} s is more than ten years"
             )
         start = "0, which is no limit," if name in NO_LIMIT else least
+        name = "ring" if name == "ring_jobs" else name
         raise ConfigError(name, f"{shown(value)} is not a whole number from {start} to {most:,}")
     names: dict[str, int | str] = {**options}
     for name, target in (("dead_to", dead_to), ("expired_to", expired_to)):

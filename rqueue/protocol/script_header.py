@@ -29,6 +29,7 @@ HOOKS = {
     "defaults": "each",
     "admit": "each",
     "displace": "each",
+    "trim": "each",
     "fit": "each",
     "entered": "each",
     "shelf": "each",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
-from rqueue.protocol.policies import PLAIN
+from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.protocol.scripts import SCRIPTS
 from tests.damage.damages import IDS, NAMES
 from tests.damage.world import BODY, ERROR, KEYS, World
@@ -48,6 +48,7 @@ puts = st.builds(
 grouped = st.builds(
     lambda put, group: put._replace(ttl_ms=0, group=group), puts, st.sampled_from("gh")
 )
+untimed = puts.map(lambda put: put._replace(ttl_ms=0))
 keyed = st.builds(
     lambda put, key: put._replace(ttl_ms=0, key=key), puts, st.sampled_from(["k", "l", "k5"])
 )
@@ -108,12 +109,16 @@ def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
     kinds = [grouped, keyed, puts] if world.kind == PLAIN else [grouped, puts]
     some = draw(st.sampled_from(kinds))
     some = keyed if "last_value" in world.kind.policies else some
+    some = untimed if "ring" in world.kind.policies else some
     return commands.enqueue(KEYS, draw(st.lists(some, min_size=1, max_size=4)))
 
 
 def _term(world: World, name: str) -> str:
     return world.terms.get(name, "0")
 
+
+ALONE = (Kind.of(["last_value"]), Kind.of(["ring"]))
+"""Kinds that take on neither live consumers nor times to live."""
 
 Maker = Callable[[World, Callable[[Any], Any]], ScriptCall[Any]]
 places = st.sampled_from([None, 0, 1, 3])
@@ -166,12 +171,12 @@ MAKERS: dict[str, Maker] = {
             st.sampled_from(
                 [
                     {"keep_ms": 2000},
-                    {"keep_ms": 900} if "last_value" in w.kind.policies else {"live_consumers": 1},
-                    {"delete_if": 2},
+                    {"keep_ms": 900} if w.kind in ALONE else {"live_consumers": 1},
+                    {"keep_ms": 900} if w.kind in ALONE else {"delete_if": 2},
                     {"dead_to": "other"},
                     {"max_deliveries": 3},
                     {"priorities": 10},
-                    {"keep_ms": 900} if "last_value" in w.kind.policies else {"ttl_ms": 500},
+                    {"keep_ms": 900} if w.kind in ALONE else {"ttl_ms": 500},
                 ]
             )
         ),

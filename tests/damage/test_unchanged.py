@@ -159,9 +159,7 @@ PLANTED = {
     "an enqueue does not look before it displaces": (
         "enqueue that displaces",
         "enqueue.lua",
-        """    --- @include "queue/sound"
-    fault = sound_fault(base, levels)
-""",
+        "  fault = sound_fault(base, all)\n",
         "",
     ),
     "a pull does not look before it ends what expired": (
@@ -189,6 +187,12 @@ PLANTED = {
   all = true
 """,
         "",
+    ),
+    "an enqueue does not look at the levels that it is the first of": (
+        "enqueue of levels into a full ring",
+        "enqueue.lua",
+        "do all = all .. ',' .. run.level end",
+        "do all = all .. '' end",
     ),
     "a promotion does not look before it displaces": (
         "pull of last values that are due",

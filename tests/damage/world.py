@@ -195,9 +195,19 @@ def turns(client: redis.Redis) -> World:
     return world.keep()
 
 
+def ring(client: redis.Redis) -> World:
+    """As `busy`, in a queue that keeps no more than it has."""
+    world = busy(client)
+    ready = sum(world.run(commands.counts(KEYS)).levels.values())
+    world.run(commands.configure(KEYS, {"ring_jobs": ready}))
+    world._dumps = []
+    return world.keep()
+
+
 WORLDS = {
     **{"busy": busy, "idle": idle, "late": late, "lapsed": lapsed},
     **{"timed": timed, "expired": expired, "turns": turns, "last_values": last_values},
+    "ring": ring,
 }
 
 

@@ -130,6 +130,7 @@ class Arriving(Driver):
         self.run(commands.configure(self.keys, {"keep_ms": KEEP_MS, "v": kind.stamp}))
         self.kind = kind
         self.model.grouped = self.grouped
+        self.set_ring(2)
         jobs = [(4, 0, 0, 1 + i % 2, 1) for i in range(ready)] + [(4, 800, 0, 0, 1)] * later
         self.before = take_snapshot(self.client, self.keys)
         if first and jobs:
@@ -139,6 +140,15 @@ class Arriving(Driver):
         if not first and jobs:
             self.enqueue_all(jobs, False)
         self.before, self.arrivals = take_snapshot(self.client, self.keys), 0
+
+    @precondition(lambda self: "ring" in self.kind.policies)
+    @rule(ring=st.sampled_from([0, 1, 2, 2, 4]))
+    def set_ring(self, ring: int) -> None:
+        """How many jobs are kept."""
+        if "ring" in self.kind.policies:
+            self.run(commands.configure(self.keys, {"ring_jobs": ring}))
+            self.model.ring = ring
+            self.model.trim(0)
 
     @precondition(lambda self: len(self.model.consumers) < CONSUMERS_MAX)
     @rule(

@@ -234,7 +234,7 @@ class Consuming(Waiting):
         self.history += lines
         back += self.release(c, [id for id in release if id in c.held], [])
         back += self.leave_groups([*gone, *(self.jobs[id] for id in dead), *moved])
-        back += sum([self.place(job) for job in moved])
+        back = self.trim(back + sum([self.place(job) for job in moved]), c)
         if window is None:
             if back and not self.paused:
                 self.notify(back)
@@ -248,7 +248,7 @@ class Consuming(Waiting):
 
     def leave(self, c: Consumer, charged: list[str]) -> None:
         """Unregistered, dead, or out of lease: what it held goes back."""
-        back = self.release(c, list(c.held), charged)
+        back = self.trim(self.release(c, list(c.held), charged), c)
         if back and not self.paused:
             self.notify(back)
         state = c.state

@@ -76,7 +76,7 @@ class Model(Consuming):
                 self.pass_timer()
             self.displace(jobs)
         elif ready:
-            self.notify_of(sum([self.place(job) for job in self.displace(ready)]))
+            self.notify_of(self.trim(sum([self.place(job) for job in self.displace(ready)])))
         later = [job for job in jobs if job.due]
         for job in later:
             self.schedule(job, job.due)
@@ -183,8 +183,7 @@ class Model(Consuming):
         self.notify_of(self.drop(late))
         for entry in back:
             self.place(self.jobs[entry[-1]])
-        if back and not self.paused:
-            self.notify(len(back))
+        self.notify_of(self.trim(len(back)))
         return len(back)
 
     def cancel(self, id: str, held: bool) -> str:
@@ -262,7 +261,7 @@ class Model(Consuming):
                 count += 1
         if count:
             self.tell_browsers()
-        self.notify_of(ready)
+        self.notify_of(self.trim(ready))
         return count
 
     def purge_dead(self, ids: list[str]) -> int:

@@ -58,6 +58,8 @@ class State:
     """When the jobs are due that crashed again in the call that goes on."""
     ttl: tuple[int, int, int] = 0, 0, 0
     """Default, least and greatest time to live, ms; 0: none."""
+    ring: int = 0
+    """Ready jobs that it keeps; 0: all."""
     kept_dead: bool = False
     """Whether what expires becomes a dead letter."""
     over: list[str] = field(default_factory=list)

@@ -23,6 +23,7 @@ FAULTS = [
         POLICY,
         "if before and before ~= job.id then",
         "if false then",
+        (begin((0, 0)), put("a"), put("a")),
     ),
     Fault(
         "one that waits to be tried again is not displaced",
@@ -57,12 +58,22 @@ FAULTS = [
         POLICY,
         "~= job.id and 'displaced' or nil",
         "== 0 and 'displaced' or nil",
+        (begin((1, 0)), put("a"), HEAR, put("a"), settle("release")),
     ),
     Fault(
         "an old value comes back where the newer one has ended",
         POLICY,
         "return redis.call('HGET', base .. 'latest', key) ~= job.id",
         "return (redis.call('HGET', base .. 'latest', key) or job.id) ~= job.id",
+        (
+            begin((1, 0), (1, 0)),
+            put("a"),
+            put("a"),
+            HEAR,
+            HEAR,
+            settle("ack", pick=1),
+            settle("release"),
+        ),
     ),
     Fault(
         "an old value that ends takes the note of the newer one along",
@@ -76,12 +87,14 @@ FAULTS = [
         POLICY,
         "    if key then ids[#ids + 1], keys[#keys + 1] = gone[i], key end\n",
         "",
+        (begin((1, 0)), put("a"), HEAR, settle("ack")),
     ),
     Fault(
         "of what is gone the note stays",
         POLICY,
         "    if key then ids[#ids + 1], keys[#keys + 1] = job.id, key end\n",
         "",
+        (begin((1, 0)), put("a"), HEAR, settle("reject")),
     ),
     Fault(
         "a job that was delivered directly is not the latest",
@@ -102,12 +115,14 @@ FAULTS = [
         POLICY,
         "== 1 then return 'ready' end",
         "== 2 then return 'ready' end",
+        (begin((0, 0)), put("a"), ("cancel", {"pick": 0, "held": False})),
     ),
     Fault(
         "what is displaced where it comes back leaves no record",
         "include/finish/unfinished.lua",
         "string.format('R%d:', queue.now)",
         "'D1:'",
+        (begin((1, 0)), put("a"), HEAR, put("a"), settle("release")),
     ),
 ]
 

@@ -60,6 +60,22 @@ class Waiting(WakeUps):
             self.counts["displaced"] += len(victims)
         return [job for job in jobs if job.id not in victims]
 
+    def trim(self, ready: int, by: Consumer | None = None) -> int:
+        """The oldest of the lowest level end where more jobs are ready than the ring holds. Returns
+        how many of the `ready` ones are left to be told of."""
+        left = self.elements() - len(self.marks)
+        if not self.ring:
+            return ready
+        ids: list[str] = []
+        for level in sorted({level for level, _ in self.lists}, reverse=True):
+            for key in ((level, 0), (level, 1)):
+                while left > self.ring and (there := self.lists.get(key)):
+                    ids.append(there.pop(0))
+                    left -= ids[-1] in self.jobs
+        self.counts["displaced"] += sum(id in self.jobs for id in ids)
+        self.end(ids, "R", "displaced", by)
+        return min(ready, left)
+
     def superseded(self, job: Job) -> bool:
         """Whether a newer one of its key has come: so it ends where it comes back."""
         if not job.key or self.latest.get(job.key) == job.id:
@@ -193,6 +209,7 @@ class Waiting(WakeUps):
             ready += self.place(job)
         if due:
             self.tell_browsers()
+            ready = self.trim(ready, by)
         return ready, len(late), opened
 
     def record(self, ids: list[str], letter: str) -> None:

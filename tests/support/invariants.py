@@ -34,6 +34,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *turns(snapshot),
         *class_invariants.of_classes(snapshot),
         *latest_values(snapshot),
+        *ring(snapshot),
     ]
 
 
@@ -328,6 +329,12 @@ def turns(snapshot: Snapshot) -> list[str]:
             if (level, position, score) != (head.level, head.position, said):
                 wrong.append(f"job {id} at {head} stands in {place} as {(score, level, position)}")
     return wrong
+
+
+def ring(snapshot: Snapshot) -> list[str]:
+    """No more jobs are ready than the ring holds."""
+    most, ready = int(snapshot.meta.get("ring_jobs", "0")), waiting(snapshot)
+    return [f"{ready} are ready in a ring of {most}"] if 0 < most < len(ready) else []
 
 
 def latest_values(snapshot: Snapshot) -> list[str]:

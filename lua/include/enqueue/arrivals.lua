@@ -1,6 +1,18 @@
---- What of an enqueue is to be ready now and has a place with a policy.
+--- What of an enqueue is to be ready now.
 
---- {id=, level=, tags=} of each, in their order. `ids` holds false for those that are refused.
+--- How many. `ids` holds false for those that are refused.
+local function arrivals_count(plan, ids)
+  local count, index = 0, 0
+  for _, run in ipairs(plan) do
+    for i = index + 1, index + run.count do
+      if ids[i] and run.due == 0 then count = count + 1 end
+    end
+    index = index + run.count
+  end
+  return count
+end
+
+--- {id=, level=, tags=} of those that have places with policies, in their order.
 local function arrivals_of(plan, ids)
   local arrivals, index = {}, 0
   for _, run in ipairs(plan) do

@@ -21,5 +21,11 @@ local function release_jobs(base, consumer, jobs, charged, queue)
   end
   local ready = unfinished_close(batch)
   history_lines_write(base, queue.history_max, batch.lines)
+  --- @if trim
+  queue.taker = consumer
+  local left
+  --- @each left = trim(base, queue)
+  if left then ready = math.min(ready, left) end
+  --- @end
   return ready
 end

@@ -76,6 +76,11 @@ local function promote_due(base, queue, members, taker)
     queue.promoted = '1'
   end
   browsers_tell(base)
+  --- @if trim
+  local left
+  --- @each left = trim(base, queue)
+  if left then count = math.min(count, left) end
+  --- @end
   --- @if shelf
   count = count - (queue.kept_back or 0)
   --- @end

@@ -91,6 +91,12 @@ local function settle_unfinished_sound(base, queue, said, alone)
   local fault = settle_over_sound(base, queue, said, keys)
   if fault then return fault end
   --- @end
+  --- @if trim
+  keys.over = true
+  --- @include "settle/over"
+  local fault = settle_over_sound(base, queue, said, keys)
+  if fault then return fault end
+  --- @end
   --- @if returned
   --- @include "settle/over"
   local fault = settle_over_sound(base, queue, said, keys)
@@ -150,6 +156,12 @@ local function settle_unfinished(base, queue, me, said, batch, rows)
   if rows ~= '0' then history_batch_add(base, batch, rows, said.refused) end
   history_batch_count(base, queue, rows, said)
   history_lines_write(base, queue.history_max, gathered.lines)
+  --- @if trim
+  queue.taker = me.name
+  local left
+  --- @each left = trim(base, queue)
+  if left then ready = math.min(ready, left) end
+  --- @end
   -- this consumer may be the one that was told
   if queue.watched then me.state = redis.call('HGET', base .. 'consumer:' .. me.name, 'state') end
   return ready

@@ -274,48 +274,34 @@ class AsyncQueue(AsyncQueueSteering):
         max_consumers: int | None = None,
         delete_if: DeleteIf | None = None,
         delete_after: float | str | timedelta | None = None,
+        ring: int | None = None,
     ) -> None:
-        """Set the queue's own options, for all its clients and workers.
+        """Set the queue's own options, for all its clients and workers. Raises ConfigError.
 
-        priorities: how many levels (1 to 10, the default; Q-11), not to be changed once jobs are
-        there. max_deliveries: attempts of a job that says nothing else (default 10; 0: no limit).
-        max_crashes: how many of them may cost a worker its process (default 3; 0: no limit).
-        keep: how long records and results of ended jobs last (default 10 minutes).
-        history_rows_max: rows that the history keeps (default 200,000). ttl: the time to live of
-        jobs that say nothing of it; ttl_min, ttl_max: bounds of all times to live, of which
-        ttl_max also holds for jobs that would live for ever (Q-62); 0 takes one back. They hold for
-        what is enqueued from now on. expired: whether expired jobs end ("end", the default) or
-        become dead letters ("dead"). kind: "plain", the default, or the names of its policies, of
-        which there are "groups": one job in flight for each group (Q-65), and "last_value": of the
-        jobs of a key only the latest waits (Q-15); a policy is given up only while the queue has no
-        jobs. dead_to, expired_to: another queue, which has to be there, to which dead letters or
-        expired jobs go from now on (Q-66, A-22, A-23); "" takes that back. live_consumers: so many
-        take jobs, the others stand by and take over in the order of their priorities and
-        registrations (Q-68, A-28). strict: one consumer, a second one is refused (Q-18).
-        max_consumers: how many the queue takes (A-36). 0 and False are no limit.
-        delete_if: "empty" or "always": the queue goes when its last consumer has left,
-        delete_after later (Q-60, A-37), unless a job or a consumer comes; "never" takes that back.
-        Raises ConfigError.
+        priorities: how many levels (1 to 10, the default; Q-11), fixed once jobs are there.
+        max_deliveries: attempts of a job that says nothing else (default 10; 0: no limit).
+        max_crashes: how many of them may cost a worker its process (default 3; 0: no limit). keep:
+        how long records and results of ended jobs last (default 10 minutes). history_rows_max: rows
+        that the history keeps (default 200,000). ttl: the time to live of jobs that say nothing of
+        it; ttl_min, ttl_max: bounds of all times to live, of which ttl_max also holds for jobs that
+        would live for ever (Q-62); 0 takes one back. They hold for what is enqueued from now on.
+        expired: whether expired jobs "end" (the default) or become "dead" letters. kind: "plain",
+        the default, or names of policies: "groups", one job in flight for each group (Q-65),
+        "last_value", of the jobs of a key only the latest waits (Q-15); one is given up only while
+        the queue has no jobs. dead_to, expired_to: another queue, which has to be there, to which
+        dead letters or expired jobs go from now on (Q-66, A-22, A-23); "" takes that back.
+        live_consumers: so many take jobs, the others stand by and take over in the order of their
+        priorities and registrations (Q-68, A-28). strict: one consumer, a second one is refused
+        (Q-18). max_consumers: how many the queue takes (A-36). ring: so many jobs are ready at the
+        most; one more displaces the oldest of the lowest level (Q-67). 0 and False are no limit.
+        delete_if: "empty" or "always": the queue goes when its last consumer has left, delete_after
+        later (Q-60, A-37), unless a job or a consumer comes; "never" takes that back.
         """
         options = configuration(
-            priorities,
-            max_deliveries,
-            max_crashes,
-            keep,
-            history_rows_max,
-            ttl,
-            ttl_min,
-            ttl_max,
-            expired,
-            kind,
-            dead_to,
-            expired_to,
-            live_consumers,
-            strict,
-            max_consumers,
-            delete_if,
-            delete_after,
-        )
+            priorities, max_deliveries, max_crashes, keep, history_rows_max, ttl, ttl_min,
+            ttl_max, expired, kind, dead_to, expired_to, live_consumers, strict, max_consumers,
+            delete_if, delete_after, ring,
+        )  # fmt: skip
         if options.keys() & {"dead_to", "expired_to"}:
             await configure_with_targets(self, options)
         else:

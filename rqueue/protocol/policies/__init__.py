@@ -20,6 +20,7 @@ from rqueue.protocol.policies import (
     levels,
     lifetime,
     outbox,
+    ring,
     selectors,
     ttl,
 )
@@ -35,6 +36,7 @@ POLICIES: dict[str, Policy] = {
     for policy in (
         ttl.POLICY,
         last_value.POLICY,
+        ring.POLICY,
         exclusive.POLICY,
         groups.POLICY,
         selectors.POLICY,

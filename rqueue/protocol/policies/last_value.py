@@ -2,4 +2,6 @@
 
 from rqueue.protocol.policies.policy import Policy
 
-POLICY = Policy("last_value", excludes=("ttl", "groups", "selectors", "exclusive"))
+POLICY = Policy(
+    "last_value", excludes=("ttl", "groups", "selectors", "exclusive", "ring", "lifetime")
+)

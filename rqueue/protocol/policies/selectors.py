@@ -12,7 +12,9 @@ from rqueue.protocol.policies.policy import Policy
 
 __all__ = ["POLICY", "classed", "labels_in"]
 
-POLICY = Policy("selectors", excludes=("ttl", "groups", "exclusive", "last_value", "lifetime"))
+POLICY = Policy(
+    "selectors", excludes=("ttl", "groups", "exclusive", "last_value", "lifetime", "ring")
+)
 
 Arg = str | bytes | int | float
 

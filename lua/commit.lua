@@ -59,6 +59,12 @@ if not count or count < 0 or count > 1000 or count ~= math.floor(count) or not o
   or others ~= math.floor(others) or #ARGV < FIRST - 1 + 2 * count + 4 * others then
   return redis.error_reply('BADARGS commit: from 0 to 1000 jobs here, and as many elsewhere')
 end
+--- @if closed
+if count > 0 then
+  --- @each failure = closed()
+  if failure then return failure end
+end
+--- @end
 local sends = false
 --- @if sends
 sends = true
@@ -141,6 +147,7 @@ if others > 0 then
     entries[#entries + 1] = { target = ARGV[at], id = ARGV[at + 1], terms = ARGV[at + 2], envelope = ARGV[at + 3] }
   end
   outgoing_add(base, entries)
+  --- @each stays(base)
 end
 --- @end
 if consumer ~= '' then

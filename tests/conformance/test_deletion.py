@@ -101,6 +101,22 @@ def test_while_it_is_deleted_it_takes_nothing_and_anybody_goes_on(q: QueueFixtur
     assert ids(q.join().pull()) == ["A"]
 
 
+def test_a_transaction_enqueues_nothing_either(q: QueueFixture) -> None:
+    """And settles nothing then."""
+    q.put("A")
+    consumer = q.own(jobs=1)
+    (job,) = consumer.pull()
+    execute(q.queue.redis, commands.delete(q.queue.keys, jobs=True, consumers=True))
+    with (
+        pytest.raises(RedisBusy, match="is being deleted"),
+        q.queue.transaction(consumer) as transaction,
+    ):
+        transaction.enqueue("t")
+        transaction.ack(job)
+    assert set(q.look().jobs) == {"A"}
+    assert q.queue.delete() == 1
+
+
 def test_consumers_hear_of_it_and_may_register_again(q: QueueFixture) -> None:
     q.put("A")
     consumer = q.own(jobs=5)

@@ -127,6 +127,18 @@ def test_QBA_19_a_queue_without_limits_takes_everything(q: QueueFixture) -> None
     assert q.queue.counts().ready == 3
 
 
+def test_QBA_20_a_ring_keeps_the_newest(q: QueueFixture) -> None:
+    """Q-67."""
+    q.queue.configure(ring=4)
+    for id in "12345":
+        q.put(id)
+        move_time(q.queue, 1000)
+    counts = q.queue.counts()
+    jobs = q.join().pull()
+    assert (counts.ready, ids(jobs)) == (4, list("2345"))
+    assert counts.oldest_enqueued_ms == jobs[0].enqueued_ms
+
+
 def test_QBA_28_expired_jobs_go_to_the_alternate_queue(q: QueueFixture) -> None:
     """Q-62, Q-66: which has a least time to live of its own."""
     other = QueueFixture(q.queue.at(f"{q.queue.name}-expired"))

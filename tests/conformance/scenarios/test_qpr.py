@@ -26,6 +26,17 @@ def test_QPR_02_higher_before_lower_and_earlier_before_later(
     assert q.listed() == sorted(order, key=lambda id: (-level[id], order.index(id)))
 
 
+def test_QPR_03_the_oldest_of_the_lowest_level_is_the_least(q: QueueFixture) -> None:
+    """Q-67: it goes from a full ring, also where it is the one that arrives."""
+    q.queue.configure(ring=4)
+    for id, level in (("a", 4), ("b", 5), ("c", 5), ("d", 4)):
+        q.put(id, priority=level)
+    q.put("e", priority=3)
+    assert q.listed() == list("bcad")
+    q.put("f", priority=9)
+    assert q.listed() == list("fbcd")
+
+
 @every_kind
 def test_QPR_04_higher_levels_come_first_and_each_keeps_its_order(
     q: QueueFixture, kind: str

@@ -18,9 +18,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Passed on to pytest: make test ARGS="tests/lua -x"
 ARGS ?=
 
-# The whole suite runs in a process for each core, what ARGS chooses in one: a few tests would wait
+# The whole suite runs in several processes (tests/support/parallel.py), what ARGS chooses in one: a few tests would wait
 # for the processes only. Options alone ("-x", "--durations=20") choose nothing.
-WHOLE = $(if $(filter-out -%,$(ARGS)),,-n logical --maxprocesses 8)
+MANY := -n logical --maxprocesses 8
+WHOLE = $(if $(filter-out -%,$(ARGS)),,$(MANY))
 
 # What `make check` runs between two edits: what needs no worker, no Spark and no faults.
 CHECKED := tests/text tests/model tests/tasks tests/protocol tests/lua tests/shape tests/property/test_machine.py \
@@ -41,7 +42,7 @@ demo-spark: setup ## the data pipeline at work: archive, kill the archiver, repo
 	@$(BIN)/rqueue demo --spark $(ARGS)
 
 check: lint ## lint, and the tests of a minute: for between two edits
-	@RQUEUE_TEST_PROFILE=brief $(BIN)/python -m pytest -q $(CHECKED) $(ARGS)
+	@RQUEUE_TEST_PROFILE=brief $(BIN)/python -m pytest -q $(MANY) $(CHECKED) $(ARGS)
 
 test: setup java ## run the tests: make test ARGS="tests/lua -x"
 	@$(BIN)/python -m pytest $(WHOLE) $(ARGS)

@@ -205,6 +205,7 @@ def __dir__() -> list[str]:
 def _default_queue(name: str) -> _enqueuer.Enqueuer:
     from rqueue.client.default_queues import queue
 
+    _enqueuer.set_default_enqueuer(queue)  # from now on without this step
     return queue(name)
 
 

@@ -21,6 +21,7 @@ from rqueue.transport.resp import RespSocket
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker import task_plans, worker
+from rqueue_workers.worker.departure import Departure
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.executors.main_thread import MainThreadExecutor
 from rqueue_workers.worker.subscription import Subscription
@@ -84,7 +85,7 @@ class Meter:
 
     def watch(self) -> None:
         """Follow the turns and the waits of this process."""
-        turn, leave, wait = worker.Worker._turn, worker.Worker._leave, Dispatcher.wait
+        turn, leave, wait = worker.Worker._turn, Departure.leave, Dispatcher.wait
 
         def watched_turn(worker: worker.Worker) -> None:
             if not self._begun[0]:
@@ -92,11 +93,11 @@ class Meter:
                 self._before = self._steps.taken()
             turn(worker)
 
-        def watched_leave(worker: worker.Worker) -> int:
+        def watched_leave(departure: Departure) -> int:
             if self._page.done != self.seen["jobs"]:
                 # the signal came before it began to wait
                 self._note(perf_counter_ns(), process_time_ns())
-            return leave(worker)
+            return leave(departure)
 
         def watched_wait(dispatcher: Dispatcher, *args: Any) -> bool:
             begin = perf_counter_ns(), process_time_ns()
@@ -107,7 +108,7 @@ class Meter:
             return found
 
         put(worker.Worker, "_turn", watched_turn)
-        put(worker.Worker, "_leave", watched_leave)
+        put(Departure, "leave", watched_leave)
         put(Dispatcher, "wait", watched_wait)
 
     def _note(self, wall: int, cpu: int) -> None:

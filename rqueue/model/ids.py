@@ -86,7 +86,7 @@ def _tick(ms: int) -> None:
 def _begin() -> None:
     """The first 12 characters of the ids to come."""
     global _prefix
-    _prefix = digits62(_last_ms % _TIMES, 7) + digits62(_stem, 5)
+    _prefix = digits62(_last_ms % _TIMES * _STEMS + _stem, 12)
 
 
 def new_id() -> str:

@@ -42,7 +42,7 @@ then."""
 class Exchange(Generic[R]):
     """A script call under way. queue, consumer: for the messages of errors."""
 
-    __slots__ = ("_forgotten", "_met", "_told", "call", "consumer", "queue", "teaches")
+    __slots__ = ("_forgotten", "_met", "_script", "_told", "call", "consumer", "queue", "teaches")
 
     def __init__(self, call: ScriptCall[R], queue: str = "", consumer: str = "") -> None:
         self.call = call
@@ -53,27 +53,26 @@ class Exchange(Generic[R]):
         self._forgotten: Exception | None = None
         self._told = 0
         self._met: Exception | None = None  # a key of a wrong type
+        self._script: scripts.Script | None = None  # that `command` named last
 
     def command(self) -> tuple[Arg, ...]:
         """What to send now: the script by its hash; its source first, once the server said that it
         does not know it (a restart, a flush, a new primary); that of the queue's kind, once a
         script said which it is."""
-        script = self._script()
+        call: ScriptCall[Any] = self.call
+        kind = PLAIN
+        if self._met is not None:
+            call = types_met_by(call)
+        elif KNOWN or call.needs:
+            kind = self._kind()
+        self._script = script = scripts.SCRIPTS.script(call.script, kind)
         if self.teaches:
             return ("SCRIPT", "LOAD", script.source)
-        if self._met is not None:
-            call: ScriptCall[Any] = types_met_by(self.call)
-            return ("EVALSHA", script.sha, 2, *call.keys, *call.args)
-        call = self.call
         args = call.args
-        if call.adapt is not None and (kind := self._kind()) is not PLAIN:
+        if call.adapt is not None and kind is not PLAIN:
             args = call.args_for(kind.policies)
-        return ("EVALSHA", script.sha, 2, *call.keys, *args)
-
-    def _script(self) -> scripts.Script:
-        if self._met is not None:
-            return scripts.script(types_met_by(self.call).script)
-        return scripts.script(self.call.script, self._kind())
+        key = call.key  # and the guard: `ScriptCall.keys`, written out on the way of every call
+        return ("EVALSHA", script.sha, 2, key, key[:-4] + "guard", *args)
 
     def goes_on(self, _reply: Any) -> bool:
         """Whether a reply was none to the call itself: `command` is to be sent once more."""
@@ -81,7 +80,7 @@ class Exchange(Generic[R]):
         return taught
 
     def _kind(self) -> Kind:
-        kind = KNOWN.get(self.call.key, PLAIN) if KNOWN else PLAIN
+        kind = KNOWN.get(self.call.key, PLAIN)
         if not self.call.needs:
             return kind
         try:
@@ -137,11 +136,10 @@ class Exchange(Generic[R]):
             return self._of_kind(said.removeprefix("KIND "), url)
         if error.__context__ is None and hasattr(self._forgotten, "earlier"):
             error.__context__ = self._forgotten  # a repeat, as that one was: see `translate`
-        if (
-            isinstance(error, rx.ResponseError)
-            and (place := self._script().locate(said)) is not None
-        ):
-            error.add_note(f"at {place}")
+        if isinstance(error, rx.ResponseError):
+            script = self._script or scripts.SCRIPTS.script(self.call.script, self._kind())
+            if (place := script.locate(said)) is not None:
+                error.add_note(f"at {place}")
         return translate(
             error,
             url=url,

@@ -1,7 +1,7 @@
 """What a job's record says, and how one waits for it: the part that needs no I/O.
 
 The sync and the asyncio handle do the same: ask with `ResultWait.ask`, hear the answer with
-`heard`, and where that is None the one to the command `block` with `moved`; then again. Both are
+`heard`, and where that is None the one to the blocking command with `moved`; then again. Both are
 sent at once: what was asked leaves an answer to the second. What fails meanwhile goes to `pause`,
 which says when to begin anew.
 """
@@ -94,15 +94,10 @@ def read_state(seen: commands.Awaited) -> JobState:
     return JobState(seen.state)
 
 
-def slice_for(patience: float | None) -> float:
-    """Seconds that one blocked command may last where a reply may take `patience`: well below."""
-    return WAIT_SLICE_S if patience is None else min(WAIT_SLICE_S, patience * 0.6)
-
-
 class ResultWait:
     """One caller's wait for one job's record, at most `timeout` seconds (None: for ever; 0: no
-    wait). `slice_s`: the longest that one blocked command may last. `server`: names the server that
-    is asked, for messages."""
+    wait). `patience`: seconds that a reply may take, None = for ever; a blocked command lasts well
+    below. `server`: names the server that is asked, for messages."""
 
     __slots__ = (
         "_deadline",
@@ -122,7 +117,7 @@ class ResultWait:
         keys: QueueKeys,
         id: str,
         timeout: float | None,
-        slice_s: float = WAIT_SLICE_S,
+        patience: float | None = None,
         server: Callable[[], str] = str,
     ) -> None:
         if timeout is not None:
@@ -132,8 +127,8 @@ class ResultWait:
         self._list = keys.result(id)
         self._keys = keys
         self._server = server
-        self._slice = slice_s
-        self._patience = Patience()
+        self._slice = WAIT_SLICE_S if patience is None else min(WAIT_SLICE_S, patience * 0.6)
+        self._patience: Patience | None = None
         self._told = False
         self._read_only: RedisReadOnly | None = None
         self._deadline = math.inf if timeout is None else monotonic() + timeout
@@ -143,16 +138,19 @@ class ResultWait:
         """Seconds until the deadline."""
         return self._deadline - monotonic()
 
-    def block(self) -> tuple[str | float, ...]:
-        """The command that blocks until the job ends, or for a slice of time. The list gets
-        its one element then. A waiter moves it onto itself, which leaves it for the next one, and
-        Redis wakes every waiter in turn."""
-        pause = max(SHORTEST_WAIT_S, min(self.left, self._slice))
-        return "BLMOVE", self._list, self._list, "LEFT", "LEFT", pause
+    def ask(self) -> tuple[commands.ScriptCall[commands.Awaited], tuple[str | float, ...]]:
+        """The call that looks at the job and has its record announced; and the command that blocks
+        until the job ends, or for a slice of time, () where one may not wait.
 
-    def ask(self) -> commands.ScriptCall[commands.Awaited]:
-        """The call that looks at the job and, where one may wait, has its record announced."""
-        return commands.await_result(self._keys, self.id, wait=self.left > 0)
+        The list gets its one element when the job ends. A waiter moves it onto itself, which leaves
+        it for the next one, and Redis wakes every waiter in turn.
+        """
+        left = self._deadline - monotonic()
+        call = commands.await_result(self._keys, self.id, wait=left > 0)
+        if left <= 0:
+            return call, ()
+        pause = max(SHORTEST_WAIT_S, min(left, self._slice))
+        return call, ("BLMOVE", self._list, self._list, "LEFT", "LEFT", pause)
 
     def heard(self, seen: commands.Awaited) -> Record | None:
         """The record, or None: go on waiting. Raises UnknownJob, ResultNotReady, ResultTimeout;
@@ -196,6 +194,8 @@ class ResultWait:
     def pause(self, error: ServerError) -> float:
         """Seconds until one may ask anew after a failure: an outage is waited for until the
         deadline. Raises the server error where no time is left, or waiting is of no use."""
+        if self._patience is None:
+            self._patience = Patience()
         pause = self._patience.pause(error, self.left)
         self._read_only = error if isinstance(error, RedisReadOnly) else None
         if self.timeout is None and not self._told and self._patience.tried:

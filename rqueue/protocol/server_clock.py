@@ -1,4 +1,4 @@
-"""Redis's clock, as far as a consumer learns of it from the replies that it gets."""
+"""Redis's clock, as far as a consumer or a supervisor learns of it from replies."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ __all__ = ["ServerClock"]
 
 
 class ServerClock:
-    """`offset`: ms to add to this host's monotonic ms to get Redis's clock, as well as known."""
+    """`offset`: ms to add to this host's monotonic ms to get Redis's clock, as well as known; what
+    it is taken for before the first reply."""
 
     __slots__ = ("offset",)
 
-    def __init__(self) -> None:
-        self.offset = 0.0
+    def __init__(self, offset: float = 0.0) -> None:
+        self.offset = offset
 
     def read(self, now: int) -> None:
         """A reply was made at this time."""

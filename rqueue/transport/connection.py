@@ -48,6 +48,8 @@ class Connection:
         self._timeout = timeout
         self._inner: Any = pool.connection_class(**kwargs)
         self._resp: RespSocket | None = None
+        self.socket: Any = None
+        """The connected socket, for select; None when not connected."""
 
     def connect(self) -> None:
         """Connect, log in and check what answers, if not connected. Raises the tree of
@@ -69,7 +71,7 @@ class Connection:
         except BaseException:
             self.close()
             raise
-        sock: object = inner._sock
+        self.socket = sock = inner._sock
         if type(sock) is socket.socket:  # on TLS redis-py's own framing goes on
             self._resp = RespSocket(sock, self._timeout, inner._parser.parse_error)
 
@@ -83,21 +85,13 @@ class Connection:
         """Whether there is a socket (it may be dead and not know)."""
         return self._inner._sock is not None
 
-    @property
-    def socket(self) -> Any:
-        """The connected socket, for select; None when not connected."""
-        return self._inner._sock
-
     def close(self) -> None:
         """Drop the connection; the next command opens a new one."""
-        self._resp = None
+        self._resp = self.socket = None
         self._inner.disconnect()
 
-    def send(self, *command: Arg) -> None:
-        """Send one command and do not wait. Raises the tree of `rqueue.errors`."""
-        self._send(command)
-
-    def _send(self, *commands: tuple[Arg, ...]) -> None:
+    def send(self, *commands: tuple[Arg, ...]) -> None:
+        """Send commands and do not wait. Raises the tree of `rqueue.errors`."""
         if self._resp is None:
             self.connect()
         try:
@@ -129,18 +123,18 @@ class Connection:
 
     def command(self, *command: Arg) -> Any:
         """Send one command and read its reply."""
-        self.send(*command)
+        self.send(command)
         return self.read()
 
     def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Run a script call. Raises the tree of `rqueue.errors`."""
         exchange = Exchange(call, queue, consumer)
-        self._send(exchange.command())
+        self.send(exchange.command())
         return self._finish(exchange)
 
     def begin(self, call: ScriptCall[Any]) -> None:
         """Send a script call and do not wait: `finish` reads its reply, before any other call."""
-        self._send(Exchange(call).command())
+        self.send(Exchange(call).command())
 
     def finish(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Read the reply of the call that was begun. Raises the tree of `rqueue.errors`."""
@@ -154,9 +148,9 @@ class Connection:
                 if (refusal := self.refused(exchange, error)) is not None:
                     raise refusal from error
             else:
-                if not exchange.goes_on(reply):
+                if not (exchange.teaches and exchange.goes_on(reply)):
                     return exchange.answered(reply)
-            self._send(exchange.command())
+            self.send(exchange.command())
 
     def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str = ""
@@ -167,7 +161,7 @@ class Connection:
         exchange = Exchange(call, queue)
         while True:
             together = () if exchange.teaches else (command,)
-            self._send(exchange.command(), *together)
+            self.send(exchange.command(), *together)
             try:
                 reply = self.read()
             except rx.ResponseError as error:
@@ -176,7 +170,7 @@ class Connection:
                 if (refusal := self.refused(exchange, error)) is not None:
                     raise refusal from error
             else:
-                if not exchange.goes_on(reply):
+                if not (exchange.teaches and exchange.goes_on(reply)):
                     break
         try:
             seen = exchange.answered(reply)

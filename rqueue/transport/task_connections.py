@@ -56,14 +56,10 @@ class TaskConnections:
     def __init__(self, client: redis.asyncio.Redis, timeout: float | None) -> None:
         self.states = ConnectionStates()
         self._client = client
-        self._timeout = timeout
+        self.patience = timeout
+        """Seconds that a reply may take; None: for ever."""
         self._free: list[AsyncConnection] = []
         self._turns = asyncio.Semaphore(CALLS_MAX)
-
-    @property
-    def patience(self) -> float | None:
-        """Seconds that a reply may take; None: for ever."""
-        return self._timeout
 
     async def run(self, call: ScriptCall[R], *, queue: str, consumer: str = "") -> R:
         """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
@@ -156,7 +152,7 @@ class TaskConnections:
             self._turns.release()
 
     def _take(self) -> AsyncConnection:
-        return self._free.pop() if self._free else AsyncConnection(self._client, self._timeout)
+        return self._free.pop() if self._free else AsyncConnection(self._client, self.patience)
 
     def _return(self, connection: AsyncConnection) -> None:
         if len(self._free) < FREE_MAX:

@@ -11,8 +11,6 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import redis
@@ -45,15 +43,41 @@ class ThreadConnections:
 
     def __init__(self, client: redis.Redis, timeout: float | None) -> None:
         self._client = client
-        self._timeout = timeout
         self.states = ConnectionStates()
+        self.patience = timeout
+        """Seconds that a reply may take; None: for ever."""
         self._mine = threading.local()
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
 
-    def run(self, call: ScriptCall[R], *, queue: str, consumer: str = "") -> R:
-        """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
-        answer: R = self._tried(partial(Connection.run, consumer=consumer), call, queue=queue)
-        return answer
+    def run(
+        self,
+        call: ScriptCall[R],
+        *,
+        queue: str,
+        consumer: str = "",
+        lost: ServerError | None = None,
+    ) -> R:
+        """Run a call and read its reply. lost: how an earlier try of it failed. Raises the tree of
+        `rqueue.errors`."""
+        repeats = None
+        while True:
+            connection = self._connection()
+            try:
+                answer = connection.run(call, queue=queue, consumer=consumer)
+            except ServerError as error:
+                self.states.fails(error)
+                repeats = repeats or Repeats(lost)
+                if pause := repeats.pause(error):
+                    time.sleep(pause)
+            except RQueueError:
+                raise
+            except BaseException:
+                # interrupted in the middle: the reply may still come, as that of the next call
+                connection.close()
+                raise
+            else:
+                self.states.works()
+                return answer if repeats is None and lost is None else after_repeat(answer)
 
     def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str
@@ -70,38 +94,6 @@ class ThreadConnections:
             # interrupted in the middle: the reply may still come, as that of the next call
             connection.close()
             raise
-
-    @property
-    def patience(self) -> float | None:
-        """Seconds that a reply may take; None: for ever."""
-        return self._timeout
-
-    def _tried(
-        self,
-        action: Callable[..., T],
-        *arguments: object,
-        queue: str,
-        lost: ServerError | None = None,
-    ) -> T:
-        repeats = None
-        while True:
-            connection = self._connection()
-            try:
-                answer = action(connection, *arguments, queue=queue)
-            except ServerError as error:
-                self.states.fails(error)
-                repeats = repeats or Repeats(lost)
-                if pause := repeats.pause(error):
-                    time.sleep(pause)
-            except RQueueError:
-                raise
-            except BaseException:
-                # interrupted in the middle: the reply may still come, as that of the next call
-                connection.close()
-                raise
-            else:
-                self.states.works()
-                return answer if repeats is None and lost is None else after_repeat(answer)
 
     def begin(self, call: ScriptCall[R]) -> Flight[R]:
         """Send a call and do not wait: `finish` has the reply. Where that fails, `finish` repeats
@@ -135,8 +127,7 @@ class ThreadConnections:
             else:
                 self._keep(connection)
                 return reply
-        answer: R = self._tried(Connection.run, call, queue=queue, lost=lost)
-        return answer
+        return self.run(call, queue=queue, lost=lost)
 
     def close(self) -> None:
         """Close the connections of all threads; the next call opens a new one."""
@@ -147,7 +138,7 @@ class ThreadConnections:
         mine = self._mine
         if getattr(mine, "pid", None) != os.getpid():
             # a forked child must not write into its parent's connection
-            self._keep(Connection(self._client, self._timeout))
+            self._keep(Connection(self._client, self.patience))
         connection: Connection = mine.connection
         return connection
 

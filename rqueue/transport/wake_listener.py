@@ -70,7 +70,8 @@ class WakeListener:
             raise ValueError("nothing to listen to")
         if not self._armed:
             try:
-                self._arm()
+                self._connection.send(("BLPOP", *self._keys, LISTEN_S))
+                self._armed = True
             except ServerError:
                 self._stale = True
                 raise
@@ -80,10 +81,6 @@ class WakeListener:
         if not self._readable(timeout, interrupt):
             return []
         return self._read()
-
-    def _arm(self) -> None:
-        self._connection.send("BLPOP", *self._keys, LISTEN_S)
-        self._armed = True
 
     def _disarm(self) -> None:
         if self._armed:

@@ -1,13 +1,29 @@
 """The order in which jobs begin, whoever runs them: own consumers, and a real pool of one slot."""
 
 import random
+from collections.abc import Iterator
 
-from rqueue.client._sync.queue import Call
+import pytest
+
+from rqueue.client._sync.queue import Call, Queue
+from rqueue.embedded.server import EmbeddedRedis
 from rqueue.testing import move_time
 from tests.support.queue_fixture import QueueFixture
 from tests.support.runners import Runner
 
 HOUR = 3_600_000
+
+
+@pytest.fixture
+def q(
+    request: pytest.FixtureRequest, server: EmbeddedRedis, queue_name: str, runner: Runner
+) -> Iterator[QueueFixture]:
+    """The runner's queue; a consumer beside the runner, where there is one, is of its kind."""
+    kind = request.node.callspec.params["runner"]
+    with Queue(queue_name, server.url) as queue:
+        q = QueueFixture(queue, "worker" if kind == "pool" else kind, server.url)
+        yield q
+        q.close()
 
 
 def test_jobs_that_wait_begin_in_order(q: QueueFixture, runner: Runner) -> None:

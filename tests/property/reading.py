@@ -26,9 +26,10 @@ from rqueue.protocol.commands import Put, ScriptCall
 from rqueue.protocol.credit import WindowCredit
 from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.wake import RECONNECTED, Wake
+from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker import dealing, demand, dispatcher, outage
+from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.dispatcher import Dispatcher
-from rqueue_workers.worker.executors.main_thread import CurrentJob
 from rqueue_workers.worker.subscription import Subscription
 from tests.support.run_script import run
 
@@ -241,9 +242,7 @@ class WorkerReading(Reading):
     @initialize(window=st.sampled_from([1, 2, 4, 100]))
     def join(self, window: int) -> None:
         connection: Any = self.connection
-        self.subscription = Subscription(
-            0, self.queue.keys, connection, "w", lambda _count: None, window
-        )
+        self.subscription = Subscription(0, self.queue.keys, connection, "w", StatusPage(1), window)
         parts: Any = SimpleNamespace(strict=False, prefetch=0, plans={})
         listener: Any = self.listener
         self.dispatcher = Dispatcher(
@@ -253,8 +252,7 @@ class WorkerReading(Reading):
             parts,
             listener,
             CurrentJob("w"),
-            lambda: None,
-            lambda _: None,
+            StatusPage(1),
         )
         self.dispatcher._poll_at = float("inf")  # it hears when the test says so
         self.subscription.register("c", priority=0, lease_ms=600_000, slots=1, jobs=window)

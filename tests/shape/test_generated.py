@@ -11,15 +11,27 @@ sys.path.insert(0, str(ROOT / "tools"))
 import unasync  # noqa: E402
 
 
+@pytest.fixture(scope="module")
+def texts() -> dict[Path, str]:
+    """Made once for all that look at it."""
+    return unasync.generated()
+
+
+@pytest.fixture
+def made_before(texts: dict[Path, str], monkeypatch: pytest.MonkeyPatch) -> dict[Path, str]:
+    mine = dict(texts)
+    monkeypatch.setattr(unasync, "generated", lambda: mine)
+    return mine
+
+
+@pytest.mark.usefixtures("made_before")
 def test_what_is_generated_is_up_to_date() -> None:
     assert unasync.out_of_date() == [], "run `make generate`"
 
 
-def test_an_edited_file_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edited_file_would_be_found(made_before: dict[Path, str]) -> None:
     target = "rqueue/client/_sync/queue.py"
-    texts = unasync.generated()
-    texts[ROOT / target] += "# edited\n"
-    monkeypatch.setattr(unasync, "generated", lambda: texts)
+    made_before[ROOT / target] += "# edited\n"
     assert unasync.out_of_date() == [target]
 
 
@@ -29,8 +41,8 @@ def test_a_rule_that_nothing_uses_is_an_error(monkeypatch: pytest.MonkeyPatch) -
         unasync.generated()
 
 
-def test_no_word_of_asyncio_is_left() -> None:
-    for path, text in unasync.generated().items():
+def test_no_word_of_asyncio_is_left(texts: dict[Path, str]) -> None:
+    for path, text in texts.items():
         for word in ("async ", "await ", "asyncio", "_async"):
             code = "\n".join(text.split("\n")[1:])
             hits = [

@@ -25,8 +25,10 @@ from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, consumer_name
 from rqueue.protocol.settling import id_of, retried, text_of
 from rqueue.protocol.wake import Wake
 from rqueue.transport.connection import Connection
+from rqueue_workers.status_page import StatusPage
+from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.dispatcher import Dispatcher
-from rqueue_workers.worker.executors.main_thread import CurrentJob
+from rqueue_workers.worker.outcome import Ack, Done, Unfinished
 from rqueue_workers.worker.subscription import Subscription
 
 KINDS = ("consumer", "asyncio", "worker")
@@ -126,13 +128,13 @@ class WorkerDriver:
         self._calls = Connection(queue.redis)
         self._wakes = Wakes(queue)
         self._subscription = Subscription(
-            0, queue.keys, self._calls, self._called, lambda _ended: None, bytes_window=bytes
+            0, queue.keys, self._calls, self._called, StatusPage(1), bytes_window=bytes
         )
         parts: Any = SimpleNamespace(strict=False, prefetch=0, plans={})
         wakes: Any = self._wakes
         self._dispatcher = Dispatcher(
             parts, [self._subscription], {}, parts, wakes, CurrentJob(self._called),
-            lambda: None, lambda _: None,
+            StatusPage(1),
         )  # fmt: skip
         self._dispatcher.window = lambda *_: self._jobs  # type: ignore[method-assign]
         self._given: dict[str, tuple[bytes, int]] = {}
@@ -261,16 +263,17 @@ class WorkerDriver:
         subscription = self._subscription
         subscription.acks.extend(self._row(id_of(job)) for job in ack)
         subscription.dones.extend(
-            (*self._row(id_of(job)), None, encode_result(result)) for job, result in done
+            Done(*self._row(id_of(job)), None, encode_result(result)) for job, result in done
         )
         for one in retry:
             name = orjson.loads(one.error or b"{}").get("type", "")
             outcome = "retry" if one.charge else "snooze"
-            subscription.others.append((*self._row(text_of(one.id)), outcome, name, one))
+            subscription.others.append(Unfinished(*self._row(text_of(one.id)), outcome, name, one))
         for job, cause in reject:
             said = orjson.dumps({"why": GAVE_UP, **cause})
             name = cause.get("type") or cause.get("kind") or ""
-            subscription.others.append((*self._row(id_of(job)), "reject", name, said))
+            row = self._row(id_of(job))
+            subscription.others.append(Unfinished(*row, "reject", name, None, said))
         for job in release:
             id_ = id_of(job)
             subscription.back.append((id_.encode(), self._given.get(id_, (b"", 0))[0]))
@@ -282,7 +285,7 @@ class WorkerDriver:
         subscription.settle(None)
         return []
 
-    def _row(self, id_: str) -> tuple[Any, ...]:
+    def _row(self, id_: str) -> Ack:
         value, acquired = self._given.get(id_) or (b"", 0)
         now = monotonic()
         return id_.encode(), value, value.partition(b";")[0], "t", acquired, now, now

@@ -7,6 +7,7 @@ groups that take longest begin first, so that none of them is left alone at the 
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -25,14 +26,24 @@ ASKS_FOR_SPARK = re.compile(r"^    (cluster_spark|sparks?): |[(, ](cluster_spark
 
 FIRST = (
     SPARK,
-    "tests/benchmarks",
+    "tests/workers/loop",
     "tests/soak",
+    "tests/benchmarks",
+    "tests/workers",
     "tests/property",
     "tests/damage",
-    "tests/workers",
     "tests/crash",
+    "tests/typing",
+    "tests/shape",
+    "tests/conformance",
 )
 """Groups and folders with minutes of work, in the order in which they begin."""
+
+
+def processes() -> int:
+    """For `-n logical`: one more than the machine has cores. Tests wait for processes that start,
+    servers that come back and Java, a third of the time."""
+    return (os.cpu_count() or 1) + 1
 
 
 @cache

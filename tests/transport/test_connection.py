@@ -25,7 +25,7 @@ def test_an_interrupted_command_leaves_no_reply_behind(connection: Connection) -
 
     before = signal.signal(signal.SIGALRM, strike)
     try:
-        connection.send("BLPOP", "nobody pushes here", 1)
+        connection.send(("BLPOP", "nobody pushes here", 1))
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(Interrupted):
             connection.read()

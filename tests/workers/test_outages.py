@@ -228,7 +228,7 @@ def test_a_server_that_a_script_keeps_busy_is_waited_for(
             with pytest.raises(RedisBusy):
                 frail.send("c.echo", 1)
             with pytest.raises(RedisBusy):
-                job.result(PATIENCE)
+                job.result(0.5)
             assert not kept.wait_stored(0.1)
         assert job.result(PATIENCE) == "found"
         assert kept.result(PATIENCE) == 2

@@ -10,7 +10,8 @@ from rqueue.model.history_batch import unpack
 from rqueue.model.ids import new_id
 from rqueue.model.job import EPOCH_MS
 from rqueue.protocol.commands.settle import Retried
-from rqueue_workers.worker.history_rows import Row, pack_rows
+from rqueue_workers.worker.history_rows import pack_rows
+from rqueue_workers.worker.outcome import Ack, Done, Unfinished
 
 BODY = pack("t.ask", (1,))
 
@@ -27,17 +28,12 @@ def told(packed: bytes) -> list[dict[str, Any]]:
     return rows
 
 
-def row(id_: str, head: bytes, started: float, finished: float, *rest: object) -> Row:
-    return (
-        id_.encode(),
-        head + b";" + BODY,
-        head,
-        "t.ask",
-        EPOCH_MS + 1_000,
-        started,
-        finished,
-        *rest,
-    )
+def row(id_: str, head: bytes, started: float, finished: float) -> Ack:
+    value = head + b";" + BODY
+    return (id_.encode(), value, head, "t.ask", EPOCH_MS + 1_000, started, finished)
+
+
+RETRIED = Retried("x", 0, "old", True, b"")
 
 
 def test_rows_stand_in_the_order_of_the_settle_call() -> None:
@@ -48,10 +44,12 @@ def test_rows_stand_in_the_order_of_the_settle_call() -> None:
             "w",
             EPOCH,
             [row(ids[0], b"1,900", 1.0, 1.25)],
-            [row(ids[1], b"2,901", 1.25, 1.5, None, b"[1,2]")],
+            [Done(*row(ids[1], b"2,901", 1.25, 1.5), None, b"[1,2]")],
             [
-                row(ids[2], b"3,902", 2.0, 2.5, "retry", "E", Retried("x", 0, "old", True, b"")),
-                row(ids[3], b"4,903,7,3,2,5,950", 2.5, 2.75, "reject", "F", b"{}"),
+                Unfinished(*row(ids[2], b"3,902", 2.0, 2.5), "retry", "E", RETRIED),
+                Unfinished(
+                    *row(ids[3], b"4,903,7,3,2,5,950", 2.5, 2.75), "reject", "F", None, b"{}"
+                ),
             ],
         )
     )
@@ -69,12 +67,13 @@ def test_rows_stand_in_the_order_of_the_settle_call() -> None:
 
 def test_envelopes_are_recorded_where_they_are_asked_for() -> None:
     acks = [row(new_id(), b"1,900", 1.0, 1.25)]
+    unreadable = (b"x", b"\xff;\xff\xfe", b"\xff", "", EPOCH_MS + 1_000, 2.5, 2.5)
     others = [
-        row(new_id(), b"3,902", 2.0, 2.5, "retry", "E", Retried("x", 0, "old", True, b"")),
-        (b"x", b"\xff;\xff\xfe", b"\xff", "", EPOCH_MS + 1_000, 2.5, 2.5, "reject", "F", b"{}"),
+        Unfinished(*row(new_id(), b"3,902", 2.0, 2.5), "retry", "E", RETRIED),
+        Unfinished(*unreadable, "reject", "F", None, b"{}"),
     ]
 
-    def bodies(of: str, *groups: list[Row]) -> list[str]:
+    def bodies(of: str, *groups: Any) -> list[str]:
         return [r["body"] for r in told(pack_rows("q", "w", EPOCH, *groups, bodies=of))]
 
     assert bodies("none", acks, [], others) == ["", "", ""]

@@ -10,7 +10,7 @@ from rqueue.client._async.queue_calls import AsyncQueueCalls
 from rqueue.errors import ServerError
 from rqueue.model.job import JobState, Record
 from rqueue.protocol import commands
-from rqueue.protocol.result_wait import ResultWait, read_result, read_state, slice_for
+from rqueue.protocol.result_wait import ResultWait, read_result, read_state
 from rqueue.text.escape import escaped
 from rqueue.transport.redis_client import url_of
 
@@ -54,7 +54,7 @@ class AsyncJobHandle(Generic[R_co]):
         time-out around it, a client that hung up) changes nothing for the job.
         """
         queue = self._queue
-        patience = slice_for(queue._transport.patience)
+        patience = queue._transport.patience
         wait = ResultWait(queue.keys, self.id, timeout, patience, partial(url_of, queue.redis))
         while True:
             try:
@@ -69,9 +69,10 @@ class AsyncJobHandle(Generic[R_co]):
     async def _asked(self, wait: ResultWait) -> Record | None:
         """The record, or None: go on waiting."""
         queue = self._queue
-        if wait.left <= 0:
-            return wait.heard(await queue._run(wait.ask()))
-        seen, moved = await queue._transport.run_then(wait.ask(), wait.block(), queue=queue.name)
+        call, block = wait.ask()
+        if not block:
+            return wait.heard(await queue._run(call))
+        seen, moved = await queue._transport.run_then(call, block, queue=queue.name)
         return wait.heard(seen) or wait.moved(moved)
 
     async def cancel(self, *, held: bool = True) -> bool:

@@ -11,7 +11,7 @@ from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.errors import ServerError
 from rqueue.model.job import JobState, Record
 from rqueue.protocol import commands
-from rqueue.protocol.result_wait import ResultWait, read_result, read_state, slice_for
+from rqueue.protocol.result_wait import ResultWait, read_result, read_state
 from rqueue.text.escape import escaped
 from rqueue.transport.redis_client import url_of
 
@@ -55,7 +55,7 @@ class JobHandle(Generic[R_co]):
         time-out around it, a client that hung up) changes nothing for the job.
         """
         queue = self._queue
-        patience = slice_for(queue._transport.patience)
+        patience = queue._transport.patience
         wait = ResultWait(queue.keys, self.id, timeout, patience, partial(url_of, queue.redis))
         while True:
             try:
@@ -70,9 +70,10 @@ class JobHandle(Generic[R_co]):
     def _asked(self, wait: ResultWait) -> Record | None:
         """The record, or None: go on waiting."""
         queue = self._queue
-        if wait.left <= 0:
-            return wait.heard(queue._run(wait.ask()))
-        seen, moved = queue._transport.run_then(wait.ask(), wait.block(), queue=queue.name)
+        call, block = wait.ask()
+        if not block:
+            return wait.heard(queue._run(call))
+        seen, moved = queue._transport.run_then(call, block, queue=queue.name)
         return wait.heard(seen) or wait.moved(moved)
 
     def cancel(self, *, held: bool = True) -> bool:

@@ -99,7 +99,7 @@ class StageConnection(Connection):
         self.close()
         return translate(rx.ConnectionError("Connection closed by server."), url=self.url)
 
-    def _send(self, *commands: Any) -> None:
+    def send(self, *commands: Any) -> None:
         if self.owner.dead:
             raise Gone
         self.world.tell_time()
@@ -112,7 +112,7 @@ class StageConnection(Connection):
             self.cut = False
             raise self._fault()
         self.world.note(f"{self.owner.base} says {str([c for c in commands[0][3:]])[:300]}")
-        super()._send(*commands)
+        super().send(*commands)
         self.world.catch_up()
 
     def read(self) -> Any:

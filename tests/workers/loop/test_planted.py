@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import redis
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, run_state_machine_as_test
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue_workers.worker import dealing
@@ -21,7 +22,7 @@ from rqueue_workers.worker.isolation import FIRST_S, Isolation
 from rqueue_workers.worker.subscription import Subscription
 from tests.property.sources import frozen
 from tests.workers.loop.beside_long import share_of_standstill
-from tests.workers.loop.machine import Machine
+from tests.workers.loop.machine import Machine, specs
 
 SEARCH = settings(
     max_examples=400,
@@ -94,6 +95,22 @@ def what_runs_still_is_not_waited_for(patch: Patch) -> None:
     patch.setattr(Executor, "idle", True)
 
 
+OF_CRASHED_JOBS = ("a_crashed_job_runs_beside_others", "what_runs_still_is_not_waited_for")
+
+
+class AfterACrash(Machine):
+    """Begins with a job that has cost a worker its process: from nothing, the search needs hundreds
+    of tries to come to where such jobs matter."""
+
+    @initialize(queues=st.integers(1, 2), spec=specs, rare=st.booleans())
+    def begin(self, queues: int, spec: dict[str, Any], rare: bool) -> None:
+        super().begin(queues, spec, rare)
+        self.enqueue(pick=0, many=[("sync", None, [], 0)], alone=False)
+        self.world.settle()
+        self._kill(self.living[0])
+        self._hire(spec, rare)
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_search_finds(
     name: str,
@@ -105,7 +122,8 @@ def test_the_search_finds(
     FAULTS[name](monkeypatch)
     parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
     with pytest.raises((AssertionError, ExceptionGroup)):
-        run_state_machine_as_test(type("Machine", (Machine,), parts), settings=SEARCH)
+        kind = AfterACrash if name in OF_CRASHED_JOBS else Machine
+        run_state_machine_as_test(type("Machine", (kind,), parts), settings=SEARCH)
 
 
 def test_the_check_of_order_finds_that_the_last_is_begun_first(

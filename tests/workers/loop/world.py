@@ -27,10 +27,12 @@ from rqueue.tasks.registry import Registry
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker import (
-    dealing,
+    attempt,
     demand,
+    departure,
     dispatcher,
     isolation,
+    news,
     outage,
     recycling,
     shutdown,
@@ -77,8 +79,8 @@ class World:
         stage = self.stage
         put = self._patches.enter_context
         for module in (
-            base, dealing, demand, dispatcher, isolation, main_thread, outage, recycling, shutdown,
-            standby_thread, server_clock, worker_module,
+            attempt, base, demand, departure, dispatcher, isolation, main_thread, outage, recycling,
+            shutdown, standby_thread, server_clock, worker_module,
         ):  # fmt: skip
             put(patch.object(module, "monotonic", stage.monotonic))
         put(patch("rqueue.protocol.scripts.SCRIPTS", self.scripts))
@@ -86,13 +88,14 @@ class World:
         put(patch("threading.Thread.start", lambda thread: stage.start(thread)))
         put(patch.object(outage, "random", lambda: 0.5))
         put(patch.object(shutdown, "select", stage.module_select()))
-        put(patch.object(standby_thread, "threading", stage.module_threading()))
+        for module in (news, standby_thread):
+            put(patch.object(module, "threading", stage.module_threading()))
         put(patch.object(dispatcher, "Lock", stage.lock))
         put(patch.object(threads, "SimpleQueue", stage.simple_queue))
         put(patch.object(event_loop, "_new_loop", self._loop))
         for module in (threads, event_loop, standby_thread):
             put(patch.object(module, "fail_hard", self._fail_hard))
-        put(patch.object(worker_module, "os", SimpleNamespace(_exit=self._exit, getpid=os.getpid)))
+        put(patch.object(departure, "os", SimpleNamespace(_exit=self._exit, getpid=os.getpid)))
         put(patch.object(worker_module, "Connection", partial(StageConnection, self)))
         put(patch.object(worker_module, "load_plans", self._plans))
         put(patch.object(worker_module, "Stop", self._remember("stop", worker_module.Stop)))

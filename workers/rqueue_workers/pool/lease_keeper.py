@@ -12,34 +12,16 @@ from rqueue.protocol.commands import ScriptCall
 from rqueue.protocol.commands.consumers import Left, Ran, Renewed
 from rqueue.protocol.crash_report import log_died
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.server_clock import ServerClock
 from rqueue_workers.pool.processes import WorkerProcess
 from rqueue_workers.status_page import Running, worker_of
 
 log = logger("rqueue.pool")
 
 
-class RedisClock:
-    """Redis's time in ms, as of the last answer and this host's steady clock since then."""
-
-    def __init__(self) -> None:
-        self._ahead = time.time() - time.monotonic()
-
-    def hear(self, now: int) -> None:
-        """Take note of the `now` of an answer."""
-        self._ahead = now / 1000 - time.monotonic()
-
-    @property
-    def now(self) -> int:
-        """Milliseconds since the epoch."""
-        return self.at(time.monotonic())
-
-    def at(self, moment: float) -> int:
-        """The same at a moment of `time.monotonic()`."""
-        return round((self._ahead + moment) * 1000)
-
-    def ran(self, job: Running) -> Ran:
-        """The report on a job that was running: it began no earlier than it was acquired."""
-        return Ran(job.id, job.acquired, max(job.acquired, self.at(job.started)))
+def ran(job: Running, clock: ServerClock) -> Ran:
+    """The report on a job that was running: it began no earlier than it was acquired."""
+    return Ran(job.id, job.acquired, max(job.acquired, clock.ms(job.started)))
 
 
 class Renewal:
@@ -56,7 +38,7 @@ class Renewal:
         lease_ms: int,
         living: Callable[[], Mapping[str, bool]],
         lost: Callable[[str, Sequence[str]], None],
-        clock: RedisClock,
+        clock: ServerClock,
         send: Callable[[QueueKeys], None],
     ) -> None:
         self.queue = keys.queue
@@ -86,7 +68,7 @@ class Renewal:
     def answered(self, reply: Renewed) -> bool:
         """Tell of leases that ended all the same: Redis was gone, or this process was stopped. What
         the dead held goes back in steps, one at once after the other."""
-        self._clock.hear(reply.now)
+        self._clock.read(reply.now)
         if self._damaged:
             self._damaged = False
             log.warning("supervisor: queue '%s' works again", self.queue)
@@ -139,7 +121,7 @@ class RunningNotes:
         index: int,
         keys: QueueKeys,
         running: Callable[[float, float], Iterable[tuple[WorkerProcess, list[Running]]]],
-        clock: RedisClock,
+        clock: ServerClock,
     ) -> None:
         self.queue = keys.queue
         self._index = index
@@ -171,7 +153,7 @@ class RunningNotes:
         if not consumer:
             return None
         self._sent = consumer, {(job.id, job.started) for job in jobs}
-        return commands.note_running(self._keys, consumer, [self._clock.ran(job) for job in jobs])
+        return commands.note_running(self._keys, consumer, [ran(job, self._clock) for job in jobs])
 
     def answered(self, _reply: int) -> bool:
         """Go on with the next consumer."""
@@ -200,7 +182,7 @@ class Reclaim:
         consumer: str,
         cause: bytes,
         charged: Sequence[Ran],
-        clock: RedisClock,
+        clock: ServerClock,
     ) -> None:
         self.queue = keys.queue
         self._keys = keys
@@ -215,7 +197,7 @@ class Reclaim:
 
     def answered(self, reply: Left) -> bool:
         """Go on while it holds jobs."""
-        self._clock.hear(reply.now)
+        self._clock.read(reply.now)
         log_died(log, self.queue, reply.died)
         return reply.held > 0
 

@@ -106,7 +106,7 @@ class PendingCommands:
     def _send(self, pending: PendingCommand, exchange: Exchange[Any], now: float) -> None:
         self._sent, self._sent_at = (pending, exchange), now
         try:
-            self._connection.send(*exchange.command())
+            self._connection.send(exchange.command())
         except ServerError as error:
             self._lost(error, now)
 

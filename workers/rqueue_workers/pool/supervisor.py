@@ -19,6 +19,7 @@ from rqueue.errors import ConfigError, ServerError
 from rqueue.logs import logger
 from rqueue.protocol.forwarding import PendingForward
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.server_clock import ServerClock
 from rqueue.settings import redact
 from rqueue.transport.connection import Connection
 from rqueue.transport.lease_renewer import RenewalPace
@@ -28,7 +29,7 @@ from rqueue_workers.pool import log_setup, preflight
 from rqueue_workers.pool.crash_log import CrashLog
 from rqueue_workers.pool.exit_cause import ExitCause, OomKills
 from rqueue_workers.pool.host import Pidfile, tell_systemd
-from rqueue_workers.pool.lease_keeper import Reclaim, RedisClock, Renewal, RunningNotes
+from rqueue_workers.pool.lease_keeper import Reclaim, Renewal, RunningNotes, ran
 from rqueue_workers.pool.pending_commands import PendingCommands
 from rqueue_workers.pool.processes import Body, WorkerProcess, WorkerProcesses
 from rqueue_workers.pool.restart_policy import RestartPolicy
@@ -72,7 +73,7 @@ class Supervisor:
         self._end_by = 0.0
         self._renew_at = 0.0
         self._crash_log = CrashLog(spec.worker.queues)
-        self._clock = RedisClock()
+        self._clock = ServerClock(round((time.time() - time.monotonic()) * 1000))
         self._respawn = RestartPolicy(spec.respawn_delays)
         self._oom_kills = OomKills()
         self._own_faults = OwnFaults()
@@ -325,9 +326,9 @@ class Supervisor:
             self._could_not_start(process, exit_cause)
         for index, keys in enumerate(self._keys):
             charged = [job for job in verdict.charged if job.queue == index]
-            cause = verdict.cause(charged, self._clock.now)
-            ran = [self._clock.ran(job) for job in charged]
-            self._pending.add(Reclaim(keys, process.consumer, cause, ran, self._clock))
+            cause = verdict.cause(charged, self._clock.ms(time.monotonic()))
+            reports = [ran(job, self._clock) for job in charged]
+            self._pending.add(Reclaim(keys, process.consumer, cause, reports, self._clock))
         if self._stage != WORKING and verdict.unfinished and self._code == Exit.OK:
             self._code = Exit.UNFINISHED
         if verdict.crashed:

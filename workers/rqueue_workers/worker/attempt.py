@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from time import time
+from time import monotonic, time
 from typing import Any
 
 from orjson import dumps
@@ -30,7 +30,8 @@ from rqueue.tasks.retry import error_name
 from rqueue.tasks.signature import CallChecker
 from rqueue.text.numbers import many
 from rqueue_workers.spec import WorkerSpec
-from rqueue_workers.worker.history_rows import Row
+from rqueue_workers.worker.outcome import Ack, Done, Outcome, Unfinished
+from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import Plan
 
 log = logger("rqueue.worker")
@@ -46,26 +47,27 @@ EXECUTORS = "rqueue_workers.worker.executors."
 
 NOTHING: Mapping[str, Any] = {}
 
+_new = tuple.__new__
+
 
 Decoded = tuple[bytes, Plan, list[Any], dict[str, Any], Mapping[str, Any]]
 """Head, plan, args, kwargs and options of a job."""
 
 
 class Unfit(Exception):
-    """A job that cannot be run here. `row` says what becomes of it; None = others are to have a
+    """A job that cannot be run here. `outcome` says what becomes of it; None = others are to have a
     look at it first."""
 
-    def __init__(self, row: Row | None) -> None:
+    def __init__(self, outcome: Unfinished | None) -> None:
         super().__init__()
-        self.row = row
+        self.outcome = outcome
 
 
 class Attempts:
     """What the executors share: plans by name, signatures, limits of attempts, the worker's name.
 
-    A job's end is a row: (id, value, head, task, acquired, started, finished, ...) followed, for a
-    result, by (keep ms, result JSON); for a failure by (outcome, error's name, what settle needs: a
-    `Retried`, or the cause as JSON).
+    What it says of a job's end is an `rqueue_workers.worker.outcome`. Where it needs to know of the
+    queue it is given the subscription: attempts that are allowed, and the time by Redis's clock.
     """
 
     def __init__(
@@ -78,19 +80,28 @@ class Attempts:
         self._passed: dict[bytes, float] = {}
         self.max_body = spec.settings.max_body
 
+    def decoded(self, of: Subscription, id: bytes, value: bytes, acquired: int) -> Decoded | None:
+        """A job as it can run; None where it cannot, and goes its way."""
+        try:
+            return self.decode(of, id, value, acquired, monotonic())
+        except Unfit as unfit:
+            of.unfit(id, value, unfit.outcome)
+            return None
+
     def decode(
-        self, queue: str, most: int, id: bytes, value: bytes, acquired: int, now: float, at_ms: int
+        self, of: Subscription, id: bytes, value: bytes, acquired: int, now: float
     ) -> Decoded:
-        """Head, plan, args, kwargs and options of a job; raises Unfit with the row of one that
+        """Head, plan, args, kwargs and options of a job; raises Unfit with the outcome of one that
         cannot run: not decodable, not signed well, not due yet by its signature, or of a task that
         nobody here knows."""
         head, _, body = value.partition(b";")
+        at_ms = of.ms(now)
         name = ""
         problem: Exception
         try:
             header, _ = parse_value(value)
             if self.signer is not None:
-                verified = self.signer.verify(queue, id.decode(), body, header)
+                verified = self.signer.verify(of.queue, id.decode(), body, header)
                 # by this host's clock too, roughly: that of the queue can be moved, for tests
                 now_ms = min(at_ms, round(time() * 1000) + SIGNED_WITHIN_MS)
                 early = verified.not_before_ms(header.enqueued_ms) - now_ms
@@ -111,7 +122,8 @@ class Attempts:
         cause = self._error(problem, kind, at_ms, attempt_of(value) + 1)
         cause["message"] = clean(said)
         log.error("job %s: %s; it goes to the dead letters", text(id), said)
-        raise Unfit((id, value, head, name, acquired, now, now, "reject", kind, dumps(cause)))
+        row = (id, value, head, name, acquired, now, now)
+        raise Unfit(Unfinished(*row, "reject", kind, None, dumps(cause)))
 
     def _early(
         self,
@@ -122,16 +134,16 @@ class Attempts:
         now: float,
         early: int,
         header: Header,
-    ) -> Row:
+    ) -> Unfinished:
         """A job whose signature says a later time than the queue does: it waits until then, not
         charged. Who signs may promote it (`Queue.promote`)."""
         log.warning("job %s came %.1f s before the time it is signed for", text(id), early / 1000)
         later = Retried(id, early, "head", False, b"", header.deliveries)
-        return (id, value, head, "", acquired, now, now, "snooze", "", later)
+        return Unfinished(id, value, head, "", acquired, now, now, "snooze", "", later)
 
     def _unknown(
         self, id: bytes, value: bytes, head: bytes, name: str, acquired: int, now: float, at_ms: int
-    ) -> Row | None:
+    ) -> Unfinished | None:
         """A job of a task that nobody here knows is passed on; one that comes back at once has been
         everywhere: it is parked, for longer and longer."""
         if now - self._passed.pop(id, 0.0) > PASS_S:
@@ -160,23 +172,21 @@ class Attempts:
             delay,
         )
         parked = Retried(id, round(delay * 1000), "park", False, dumps(reason))
-        return (id, value, head, name, acquired, now, now, "park", "UnknownTask", parked)
+        row = (id, value, head, name, acquired, now, now)
+        return Unfinished(*row, "park", "UnknownTask", parked)
 
     # -- ends --------------------------------------------------------------------------------------
 
-    def returned(
-        self,
-        id: bytes,
-        value: bytes,
-        head: bytes,
-        plan: Plan,
-        acquired: int,
-        started: float,
-        finished: float,
-        result: Any,
-        at_ms: int,
-    ) -> Row:
-        """The row of a job that returned something."""
+    def ended(
+        self, row: Ack, plan: Plan, result: Any, error: BaseException | None, of: Subscription
+    ) -> Outcome:
+        """The outcome of a job that returned or raised."""
+        if error is not None:
+            return self.failed(row, plan, error, of)
+        return row if result is None else self.returned(row, plan, result, of)
+
+    def returned(self, row: Ack, plan: Plan, result: Any, of: Subscription) -> Done | Unfinished:
+        """The outcome of a job that returned something."""
         try:
             payload = encode_result(result, plan.name)
             if len(payload) > self.max_body:
@@ -187,34 +197,19 @@ class Attempts:
             else:
                 why = f"to read it raised {type(raised).__name__}"
                 error = NotEncodable("", plan.name, why)
-            cause = self._error(error, "exception", at_ms, attempt_of(value) + 1)
+            cause = self._error(error, "exception", of.ms(row[6]), attempt_of(row[1]) + 1)
             cause["why"] = GAVE_UP
-            log.error("job %s: %s; it goes to the dead letters", text(id), error)
-            name = error_name(type(error))
-            row = (id, value, head, plan.name, acquired, started, finished)
-            return (*row, "reject", name, dumps(cause))
-        return (id, value, head, plan.name, acquired, started, finished, plan.keep_ms, payload)
+            log.error("job %s: %s; it goes to the dead letters", text(row[0]), error)
+            return Unfinished(*row, "reject", error_name(type(error)), None, dumps(cause))
+        return _new(Done, (*row, plan.keep_ms, payload))
 
-    def failed(
-        self,
-        id: bytes,
-        value: bytes,
-        head: bytes,
-        plan: Plan,
-        acquired: int,
-        started: float,
-        finished: float,
-        error: BaseException,
-        at_ms: int,
-        most: int,
-    ) -> Row:
-        """The row of a job that raised. `most`: attempts that the queue allows, 0 = any number."""
-        row = (id, value, head, plan.name, acquired, started, finished)
+    def failed(self, row: Ack, plan: Plan, error: BaseException, of: Subscription) -> Unfinished:
+        """The outcome of a job that raised."""
         try:
-            return self._failure(row, plan, error, at_ms, most)
+            return self._failure(row, plan, error, of)
         except BaseException as second:
             # what it raised is the user's code as well: to look at it may raise anything
-            return self._failure(row, plan, Unreadable(error, second), at_ms, most)
+            return self._failure(row, plan, Unreadable(error, second), of)
 
     def lost(self, id: bytes, plan: Plan, error: BaseException) -> None:
         """A job that was acked before it began has failed: it is not tried again (Q-24)."""
@@ -224,24 +219,25 @@ class Attempts:
             text(id), plan.name, said, exc_info=_shown(error),
         )  # fmt: skip
 
-    def _failure(self, row: Row, plan: Plan, error: BaseException, at_ms: int, most: int) -> Row:
-        id, value = row[:2]
+    def _failure(self, row: Ack, plan: Plan, error: BaseException, of: Subscription) -> Unfinished:
+        id, value, at_ms = row[0], row[1], of.ms(row[6])
         header = header_of(value)
         attempt = header.attempts + 1
         if isinstance(error, Snooze):
             delay = round(error.seconds * 1000)
             place = "head" if delay else "old"
-            return (*row, "snooze", "", Retried(id, delay, place, False, b"", header.deliveries))
+            later = Retried(id, delay, place, False, b"", header.deliveries)
+            return Unfinished(*row, "snooze", "", later)
         if isinstance(error, Reject):
             cause = self._error(error, "rejected", at_ms, attempt)
             log.error("job %s of %s rejected itself: %s", text(id), plan.name, error.reason)
-            return (*row, "reject", "Reject", dumps(cause))
+            return Unfinished(*row, "reject", "Reject", None, dumps(cause))
         kind = "time_limit" if isinstance(error, SoftTimeLimit) else "exception"
         misfit = _misfit(plan, value, error)
         error = misfit or error
         name = "Retry" if isinstance(error, Retry) else error_name(type(error))
         cause = self._error(error, kind, at_ms, attempt)
-        most = header.max_deliveries or plan.most or most
+        most = header.max_deliveries or plan.most or of.most
         policy = plan.policy
         exhausted = most and attempt >= most
         if misfit or exhausted or not (isinstance(error, Retry) or policy.retries(error)):
@@ -252,7 +248,7 @@ class Attempts:
                 text(id), plan.name, many(attempt, "attempt"), _told(name, cause),
                 exc_info=_shown(error),
             )  # fmt: skip
-            return (*row, "reject", name, dumps(cause))
+            return Unfinished(*row, "reject", name, None, dumps(cause))
         if isinstance(error, Retry) and error.after is not None:
             seconds = error.after
         else:
@@ -265,7 +261,7 @@ class Attempts:
             exc_info=_shown(error),
         )  # fmt: skip
         retried = Retried(id, delay, place, True, dumps(cause), header.deliveries)
-        return (*row, "retry", name, retried)
+        return Unfinished(*row, "retry", name, retried)
 
     def _error(self, error: BaseException, kind: str, at_ms: int, attempt: int) -> dict[str, Any]:
         """An error as it is kept and shown."""

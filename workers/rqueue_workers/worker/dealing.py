@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import monotonic
 
 from rqueue.model.job import Delivery, has_crashed
 from rqueue.model.job_order import overtakers
-from rqueue_workers.worker.attempt import Attempts, Decoded, Unfit
+from rqueue_workers.worker.attempt import Attempts
+from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.executors.base import Executor, Job
-from rqueue_workers.worker.executors.main_thread import CurrentJob
 from rqueue_workers.worker.isolation import Isolation
 from rqueue_workers.worker.subscription import Subscription, Unstarted
 from rqueue_workers.worker.task_kind import TaskKinds
@@ -32,7 +31,7 @@ class Dealing:
         self.closing = False
         """No more jobs are pulled."""
         self.slot = slot
-        self.isolation = Isolation(subscriptions, executors, slot, self.divert)
+        self.isolation = Isolation(subscriptions, executors, slot)
         self._attempts = attempts
         self._sorter = TaskKinds(attempts.plans.values())
         self._threaded = THREAD in executors
@@ -50,7 +49,7 @@ class Dealing:
             id_, value = jobs[i], jobs[i + 1]
             if has_crashed(value):
                 # one that cannot run here waits for nobody
-                if self._decode(subscription, id_, value, acquired) is None:
+                if self._attempts.decoded(subscription, id_, value, acquired) is None:
                     continue
                 if self.isolation.admit(subscription, (id_, value, acquired)):
                     self.deal(subscription, jobs[i + 2 :], acquired)
@@ -65,7 +64,7 @@ class Dealing:
 
     def divert(self, subscription: Subscription, id: bytes, value: bytes, acquired: int) -> None:
         """Give one job to the executor it belongs to."""
-        decoded = self._decode(subscription, id, value, acquired)
+        decoded = self._attempts.decoded(subscription, id, value, acquired)
         if decoded is None:
             return
         head, plan, args, kwargs, opts = decoded
@@ -75,25 +74,6 @@ class Dealing:
         subscription.executors.add(plan.executor)
         job = Job(subscription, id, value, acquired, head, plan, args, kwargs, opts)
         self.executors[plan.executor].submit((job,))
-
-    def _decode(
-        self, subscription: Subscription, id: bytes, value: bytes, acquired: int
-    ) -> Decoded | None:
-        """A job as it can run; None where it cannot, and goes its way."""
-        now = monotonic()
-        try:
-            return self._attempts.decode(
-                subscription.queue,
-                subscription.most,
-                id,
-                value,
-                acquired,
-                now,
-                subscription.ms(now),
-            )
-        except Unfit as unfit:
-            subscription.unfit(id, value, unfit.row)
-            return None
 
     def _deal_in_order(self, subscription: Subscription, taken: list[Unstarted]) -> None:
         """Deal jobs, in the order of taking. One that was delivered before an earlier one came

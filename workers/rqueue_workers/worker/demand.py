@@ -8,9 +8,9 @@ from time import monotonic
 
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.attempt import Attempts
+from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.dealing import Dealing
 from rqueue_workers.worker.executors.base import Executor
-from rqueue_workers.worker.executors.main_thread import CurrentJob
 from rqueue_workers.worker.executors.threads import ThreadExecutor
 from rqueue_workers.worker.queue_polling import QueuePolling
 from rqueue_workers.worker.subscription import Subscription
@@ -110,8 +110,7 @@ class Demand(Dealing):
             return False
         if not any(executor.todo for executor in self.executors.values()):
             return False
-        finished: float = subscription.acks[0][6]
-        return now < finished + LINGER_S and len(subscription.acks) < 100
+        return now < subscription.acks[0][6] + LINGER_S and len(subscription.acks) < 100
 
     def rest(self, now: float) -> float | None:
         """Seconds until something has to be looked at without a wake-up; None = nothing has."""
@@ -128,7 +127,8 @@ class Demand(Dealing):
                 times.append(subscription.hold_until - now)
             if subscription.pending and subscription.acks:
                 times.append(subscription.acks[0][6] + LINGER_S - now)
-        if not self.closing and (until := self.isolation.until):
+        isolation = self.isolation
+        if isolation.watching and not self.closing and (until := isolation.until):
             times.append(until - now)
         for executor in self.executors.values():
             again, released = executor.stall(now)

@@ -26,12 +26,12 @@ from rqueue.model.job_order import came_back
 from rqueue.protocol.wake import Wake, delivered_job
 from rqueue.transport.wake_listener import WakeListener
 from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.attempt import Attempts
-from rqueue_workers.worker.demand import Demand
+from rqueue_workers.worker.current_job import CurrentJob, Now
 from rqueue_workers.worker.executors.base import Executor
-from rqueue_workers.worker.executors.main_thread import CurrentJob, Now
-from rqueue_workers.worker.history_rows import Row
-from rqueue_workers.worker.outage import Outage
+from rqueue_workers.worker.membership import Membership
+from rqueue_workers.worker.outcome import Ack
 from rqueue_workers.worker.settle_calls import CHUNK
 from rqueue_workers.worker.subscription import Subscription, Unstarted
 
@@ -41,12 +41,8 @@ POLL_S = 0.004
 """Seconds between looks at the wake lists while there is work anyway."""
 
 
-class Dispatcher(Demand):
-    """All that the main thread and the stand-by thread share.
-
-    rejoin: what to do when a subscription has lost its registration; enter: when one has none yet,
-    because its queue was damaged. Both are called with the lock held.
-    """
+class Dispatcher(Membership):
+    """All that the main thread and the stand-by thread share."""
 
     def __init__(
         self,
@@ -56,17 +52,10 @@ class Dispatcher(Demand):
         attempts: Attempts,
         listener: WakeListener,
         slot: CurrentJob,
-        rejoin: Callable[[], None],
-        enter: Callable[[Subscription], None],
+        page: StatusPage,
     ) -> None:
-        super().__init__(spec, subscriptions, executors, attempts, slot)
+        super().__init__(spec, subscriptions, executors, attempts, listener, slot, page)
         self.lock = Lock()
-        self.outage = Outage()
-        self.kicked = False
-        self._listener = listener
-        self._by_name: dict[str, Subscription] = {}
-        self._rejoin = rejoin
-        self._enter = enter
         self._flying: Subscription | None = None
         self._poll_at = 0.0
 
@@ -90,20 +79,13 @@ class Dispatcher(Demand):
                     action(*arguments)
                 except RegistrationLost as error:
                     log.warning("%s", error)
-                    self._rejoin()
+                    self.rejoin()
             except QueueDamaged as error:
                 self.leave_alone(error)
             except ServerError as error:
                 self.outage.note(error)
                 return False
             return True
-
-    def leave_alone(self, error: QueueDamaged) -> None:
-        """A key of one queue is damaged: the others go on."""
-        for subscription in self.subscriptions:
-            if subscription.queue == error.queue:
-                subscription.damage.note(error)
-                subscription.doubtful = True  # the step may be half done
 
     def step(self, subscription: Subscription, job: Now | None = None) -> None:
         """Settle what ended in a subscription and pull. job: see `guarded`; the main thread is in
@@ -125,13 +107,14 @@ class Dispatcher(Demand):
             )
         if self.outage.since:
             self.outage.over()
-        subscription.damage.over(subscription.queue)
+        if subscription.damage.since:
+            subscription.damage.over(subscription.queue)
         self.poll()  # last: a client may wait for an outcome that was settled
 
     def _return_to(self, subscription: Subscription) -> None:
         """Ask a queue again that was damaged."""
         if not subscription.term:
-            self._enter(subscription)
+            self.enter_late(subscription)
         elif self._label(subscription) not in self._by_name:
             self.listen(subscription)
         else:
@@ -144,7 +127,7 @@ class Dispatcher(Demand):
             if subscription is not but and subscription.term:
                 subscription.doubtful = True
 
-    def ack_early(self, subscription: Subscription, row: Row) -> bool:
+    def ack_early(self, subscription: Subscription, row: Ack) -> bool:
         """Ack the main thread's next job before it begins (Q-24); False where it must not begin."""
         answers: list[bool] = []
         subscription.ack_early(row, answers.append)
@@ -203,24 +186,13 @@ class Dispatcher(Demand):
         with self.lock:
             if job is not None and self.slot.job is not job:
                 return False
-            return self.isolation.advance(monotonic())
+            changed = self.isolation.advance(monotonic())
+            ready, self.isolation.ready = self.isolation.ready, None
+            if ready is not None:
+                self.divert(ready[0], *ready[1])
+            return changed
 
     # -- wake-ups ----------------------------------------------------------------------------------
-
-    def listen(self, subscription: Subscription) -> None:
-        """Listen for a subscription that was registered."""
-        label = self._label(subscription)
-        self._by_name[label] = subscription
-        self._listener.add(label, subscription.keys.wake(subscription.name))
-
-    def unlisten(self, subscription: Subscription) -> None:
-        """Hear no more of it."""
-        self._by_name.pop(self._label(subscription), None)
-        self._listener.remove(subscription.keys.wake(subscription.name))
-
-    @staticmethod
-    def _label(subscription: Subscription) -> str:
-        return f"{subscription.name} {subscription.queue}"  # the name is the same in all queues
 
     def poll(self) -> None:
         """Hear what came meanwhile, if it was not looked for just now. Raises the server errors."""

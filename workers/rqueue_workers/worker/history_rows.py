@@ -12,12 +12,7 @@ from orjson import loads
 from rqueue.model.history_batch import pack, pack_single
 from rqueue.model.job import EPOCH_MS, parse_header
 from rqueue.model.labels import ALL, labels_of, may_have_labels
-
-Row = tuple[Any, ...]
-"""(id, value, head, task, acquired ms, started, finished, ...): id, value, head as bytes, times by
-`time.monotonic()`. What follows depends on the outcome; see
-`rqueue_workers.worker.subscription`."""
-
+from rqueue_workers.worker.outcome import Ack, Done, Outcome, Unfinished
 
 SAID = {"reject": "dead"}
 """A settle rejects a job; what became of it, whichever way, is called dead in the history."""
@@ -36,9 +31,9 @@ def pack_rows(
     queue: str,
     worker: str,
     offset: float,
-    acks: Sequence[Row],
-    dones: Sequence[Row],
-    others: Sequence[Row],
+    acks: Sequence[Ack],
+    dones: Sequence[Done],
+    others: Sequence[Unfinished],
     bodies: str = "none",
     labels: Sequence[str] = ALL,
 ) -> bytes:
@@ -49,7 +44,7 @@ def pack_rows(
         single = _single(queue, worker, offset, acks[0] if acks else dones[0], labels)
         if single is not None:
             return single
-    rows: Sequence[Row] = acks
+    rows: Sequence[Outcome] = acks
     if dones or others:
         rows = [*acks, *dones, *others]
     # the shortest row ends it: what they have in common
@@ -86,10 +81,12 @@ def pack_rows(
         columns["finished"] = list(map(max, columns["finished"], begun))
     if dones or others:
         before = len(acks) + len(dones)
-        columns["outcome"] = ["ack"] * before + [SAID.get(row[7], row[7]) for row in others]
-        columns["error"] = [""] * before + [row[8] for row in others]
+        columns["outcome"] = ["ack"] * before + [
+            SAID.get(row.outcome, row.outcome) for row in others
+        ]
+        columns["error"] = [""] * before + [row.error for row in others]
         columns["result_size"] = (
-            [0] * len(acks) + [len(row[8]) for row in dones] + [0] * len(others)
+            [0] * len(acks) + [len(row.payload) for row in dones] + [0] * len(others)
         )
     if labels and may_have_labels(values):
         columns["labels"] = [labels_of(value, labels) for value in values]
@@ -100,7 +97,7 @@ def pack_rows(
     return pack(columns)
 
 
-def _body(row: Row) -> str:
+def _body(row: Outcome) -> str:
     try:
         return str(row[1][len(row[2]) + 1 :], "utf-8")
     except UnicodeDecodeError:
@@ -108,7 +105,7 @@ def _body(row: Row) -> str:
 
 
 def _single(
-    queue: str, worker: str, offset: float, row: Row, labels: Sequence[str]
+    queue: str, worker: str, offset: float, row: Ack | Done, labels: Sequence[str]
 ) -> bytes | None:
     """One job that succeeded, if it was a plain one on its first way."""
     id_, value, head, task, acquired, started, finished = row[:7]
@@ -126,7 +123,7 @@ def _single(
     ended = int(finished * 1000 + offset)
     if ended < begun:
         ended = begun
-    result_size = len(row[8]) if len(row) == 9 else 0
+    result_size = len(row.payload) if isinstance(row, Done) else 0
     body_size = len(value) - len(head) - 1
     return pack_single(
         id_, task, queue, worker, enqueued, got, begun, ended, result_size, body_size

@@ -4,11 +4,11 @@ until it is settled. So the next crash names its culprit, and what only ran besi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 
+from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.executors.base import Executor
-from rqueue_workers.worker.executors.main_thread import CurrentJob
 from rqueue_workers.worker.subscription import Subscription, Unstarted
 
 FIRST_S = 0.25
@@ -32,7 +32,7 @@ REMEMBERED = 1000
 class Isolation:
     """The one job that is to run alone in this process. Used under the dispatcher's lock.
 
-    begin: gives a job to the executor that it belongs to. Where the others do not end in time, the
+    Where the others do not end in time, the
     process rests: for twice as long as it waited it waits for no crashed job, whichever comes, and
     the next one will wait twice as long. So it stands still for at most half of the time, and
     whatever ends lets the job run in the end. What it does not wait for it passes on: another
@@ -44,7 +44,6 @@ class Isolation:
         subscriptions: Sequence[Subscription],
         executors: Mapping[int, Executor],
         slot: CurrentJob,
-        begin: Callable[[Subscription, bytes, bytes, int], None],
     ) -> None:
         self.active = False
         """A crashed job waits, runs, or is not settled yet: nothing else begins."""
@@ -57,7 +56,8 @@ class Isolation:
         self._subscriptions = subscriptions
         self._executors = executors
         self._slot = slot
-        self._begin = begin
+        self.ready: tuple[Subscription, Unstarted] | None = None
+        """The job that may begin now: the caller of `advance` begins it."""
         self._waiting: tuple[Subscription, Unstarted] | None = None
         self._since = 0.0
         self._patience = FIRST_S
@@ -105,7 +105,7 @@ class Isolation:
     def _go_on(self) -> None:
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
-            self._begin(waiting[0], *waiting[1])
+            self.ready = waiting
         elif self.active:
             self.active, self.wary = False, True
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from orjson import dumps
@@ -22,10 +21,13 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
+from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.follow_ups import Follower, FollowUps
-from rqueue_workers.worker.history_rows import Row, pack_rows
+from rqueue_workers.worker.history_rows import pack_rows
+from rqueue_workers.worker.outcome import Ack, Done, Outcome, Unfinished
 
 T = TypeVar("T")
+AnOutcome = TypeVar("AnOutcome", Ack, Done, Unfinished)
 
 Held = tuple[bytes, bytes]
 """id, value."""
@@ -42,22 +44,24 @@ class Flight(NamedTuple):
 
     call: commands.ScriptCall[Pulled]
     window: int | None
-    acks: list[Row]
-    dones: list[Row]
-    others: list[Row]
+    acks: list[Ack]
+    dones: list[Done]
+    others: list[Unfinished]
     back: list[Held]
 
     @property
     def jobs(self) -> Iterator[Held]:
         """What it says something of: (id, value)."""
-        for row in chain(self.acks, self.dones, self.others):
-            yield row[0], row[1]
+        ended: tuple[Sequence[Outcome], ...] = (self.acks, self.dones, self.others)
+        for rows in ended:
+            for row in rows:
+                yield row[0], row[1]
         yield from self.back
 
 
 class SettleCalls(ConsumerState):
     """Reports what ended. Executors append to the deques (atomic); everything else is done under
-    the dispatcher's lock. ended: called with how many jobs ended, once that is settled.
+    the dispatcher's lock. page: counts what ended and is settled.
 
     acks, dones, others: rows of ended jobs, to be settled: without a result, with one, and failed
     or put off. back: (id, value) of jobs to release unstarted.
@@ -68,7 +72,7 @@ class SettleCalls(ConsumerState):
         keys: QueueKeys,
         connection: Connection,
         worker: str,
-        ended: Callable[[int], None],
+        page: StatusPage,
         bodies: str = "none",
         labels: Sequence[str] = ALL,
         bytes_window: int = BYTES_WINDOW,
@@ -80,9 +84,9 @@ class SettleCalls(ConsumerState):
         self.queue = keys.queue
         self.bodies = bodies
         self.labels = labels
-        self.acks: deque[Row] = deque()
-        self.dones: deque[Row] = deque()
-        self.others: deque[Row] = deque()
+        self.acks: deque[Ack] = deque()
+        self.dones: deque[Done] = deque()
+        self.others: deque[Unfinished] = deque()
         self.back: deque[Held] = deque()
         self.passing: deque[Held] = deque()
         """Like `back`, but not to be acquired again in the same step: others are to have a look."""
@@ -101,7 +105,7 @@ class SettleCalls(ConsumerState):
         """Jobs that ran when the registration was lost: others have them now."""
         self._bytes_window = bytes_window
         self._connection = connection
-        self._ended = ended
+        self._page = page
 
     @property
     def pending(self) -> int:
@@ -109,12 +113,22 @@ class SettleCalls(ConsumerState):
         rows = len(self.acks) + len(self.dones) + len(self.others)
         return rows + len(self.back) + len(self.passing)
 
+    def ended(self, outcome: Outcome) -> None:
+        """An attempt is over. From any thread; the hot loop does the same by itself."""
+        if isinstance(outcome, Done):
+            self.dones.append(outcome)
+        elif isinstance(outcome, Unfinished):
+            self.others.append(outcome)
+        else:
+            self.acks.append(outcome)
+
     @property
-    def untold(self) -> list[Row]:
-        """The rows of jobs that ended and that Redis has not answered for."""
-        rows = [*self.acks, *self.dones, *self.others]
-        flight = self.flight
-        return rows if flight is None else [*flight.acks, *flight.dones, *flight.others, *rows]
+    def unreported(self) -> list[Outcome]:
+        """The jobs that ended and that Redis has not answered for."""
+        rows: list[Outcome] = [*self.acks, *self.dones, *self.others]
+        if (flight := self.flight) is not None:
+            rows = [*flight.acks, *flight.dones, *flight.others, *rows]
+        return rows
 
     def settle(self, window: int | None) -> list[bytes]:
         """Report what ended and, unless `window` is None, pull: [id, value, ...] of the new jobs.
@@ -146,13 +160,13 @@ class SettleCalls(ConsumerState):
         flight, self.flight = self.flight, None
         return [] if flight is None else self._told(flight, begun=True)
 
-    def ack_early(self, row: Row, answered: Callable[[bool], object]) -> None:
+    def ack_early(self, row: Ack, answered: Callable[[bool], object]) -> None:
         """A job is to be acked before it begins: `answered` is called once, with whether it is; if
         not, it must not begin. From any thread."""
         self.early[row[0]] = answered
         self.acks.append(row)
 
-    def withdraw(self, row: Row) -> None:
+    def withdraw(self, row: Ack) -> None:
         """An early ack that is not answered is not said again: whether the job is still held is to
         be asked."""
         if self.early.pop(row[0], None) is not None:
@@ -167,31 +181,7 @@ class SettleCalls(ConsumerState):
     def _prepare(self, window: int | None) -> Flight:
         if window is not None:
             self.window = Window(window, self._bytes_window)
-        if self.dones or self.others or self.back or self.doomed:
-            return self._prepare_all(window)
         # nearly always: jobs that succeeded and said nothing
-        acks = self._take_ended(self.acks, CHUNK)
-        batch, freed = b"", 0
-        if acks:
-            batch = pack_rows(
-                self.queue, self.worker, self.clock.offset, acks, (), (), self.bodies, self.labels
-            )
-            freed = sum([len(row[1]) for row in acks])
-        ids = [row[0] for row in acks]
-        self.settled(ids)
-        call = commands.settle(
-            self.keys,
-            self.name,
-            self.term,
-            None if window is None else self.window,
-            ack=ids,
-            freed=freed,
-            batch=batch,
-            rows=len(acks),
-        )
-        return Flight(call, window, acks, [], [], [])
-
-    def _prepare_all(self, window: int | None) -> Flight:
         acks = self._take_ended(self.acks, CHUNK) if self.acks else []
         dones = self._take_ended(self.dones, CHUNK - len(acks)) if self.dones else []
         others = _take(self.others, CHUNK - len(acks) - len(dones)) if self.others else []
@@ -200,24 +190,20 @@ class SettleCalls(ConsumerState):
         room = CHUNK - len(acks) - len(dones) - len(others)
         back = _take(self.back, room) if self.back else []
         if self.doomed:
-            acks, dones, others = self._without_doomed(acks, dones, others)
-        again: list[Row] = []
-        reject: list[Row] = []
+            acks, dones, others = self._alive(acks), self._alive(dones), self._alive(others)
+        again = reject = others
         if others:
-            again = [row for row in others if row[7] != "reject"]
-            reject = [row for row in others if row[7] == "reject"]
+            again = [row for row in others if row.again is not None]
+            reject = [row for row in others if row.again is None]
             others = [*again, *reject]
-        ended = len(acks) + len(dones) + len(others)
-        batch = b""
-        freed = 0
+        ended: Sequence[Outcome] = [*acks, *dones, *others] if dones or others else acks
+        batch, freed = b"", 0
         if ended:
             batch = pack_rows(
                 self.queue, self.worker, self.clock.offset, acks, dones, others, self.bodies,
                 self.labels,
             )  # fmt: skip
-            for rows in (acks, dones, others):
-                if rows:
-                    freed += sum([len(row[1]) for row in rows])
+            freed = sum([len(row[1]) for row in ended])
         if back:
             freed += sum([len(value) for _, value in back])
         call = commands.settle(
@@ -226,15 +212,17 @@ class SettleCalls(ConsumerState):
             self.term,
             None if window is None else self.window,
             ack=[row[0] for row in acks],
-            done=[(row[0], row[7], row[8]) for row in dones] if dones else (),
-            retry=[row[9] for row in again] if again else (),
-            reject=[(row[0], row[9]) for row in reject] if reject else (),
-            release=[id_ for id_, _ in back] if back else (),
+            done=[(row.id, row.keep_ms, row.payload) for row in dones],
+            retry=[row.again for row in again if row.again is not None],
+            reject=[(row.id, row.cause) for row in reject],
+            release=[id_ for id_, _ in back],
             freed=freed,
             batch=batch,
-            rows=ended,
+            rows=len(ended),
         )
-        self.settled([job[0] for job in chain(acks, dones, others, back)])
+        self.settled([row[0] for row in ended])
+        if back:
+            self.settled([id_ for id_, _ in back])
         return Flight(call, window, acks, dones, others, back)
 
     def _told(self, flight: Flight, begun: bool = False) -> list[bytes]:
@@ -255,11 +243,10 @@ class SettleCalls(ConsumerState):
                     answered(row[0] not in pulled.refused)
         if others and sends_on(self.keys):
             forward_soon(self._connection.run, self.keys)
-        if dones or others or back:
-            acks = [*acks, *dones, *others]
-            self.released = self.released or bool(back)
-        if acks:
-            self._ended(len(acks))
+        if back:
+            self.released = True
+        if ended := len(acks) + len(dones) + len(others):
+            self._page.add_done(ended)
         if self.settle_first:
             self.settle_first = self.pending > 0
         jobs = self.took(pulled, asked=window is not None)
@@ -272,14 +259,17 @@ class SettleCalls(ConsumerState):
     def _commit_followed(self) -> None:
         """Each job that others follow is settled by a step of its own, which enqueues those: where
         it is refused, that is no other job's loss. Raises as `settle` does."""
-        for rows in (self.acks, self.dones):
-            for row in [row for row in list(rows) if row[0] in self.follow_ups]:
-                jobs = self.follow_ups.take(row[0])
-                if row[0] not in self.doomed:
-                    rows.remove(row)
-                    self._commit(row, rows, jobs)
+        ended: list[Ack | Done] = [*self.acks, *self.dones]
+        for row in [row for row in ended if row[0] in self.follow_ups]:
+            jobs = self.follow_ups.take(row[0])
+            if row[0] not in self.doomed:
+                if isinstance(row, Done):
+                    self.dones.remove(row)
+                else:
+                    self.acks.remove(row)
+                self._commit(row, jobs)
 
-    def _take_ended(self, rows: deque[Row], most: int) -> list[Row]:
+    def _take_ended(self, rows: deque[AnOutcome], most: int) -> list[AnOutcome]:
         """Rows of jobs that nothing follows; the others, which may have ended just now, stay."""
         taken = _take(rows, most)
         if not self.follow_ups:
@@ -288,12 +278,12 @@ class SettleCalls(ConsumerState):
         rows.extendleft(reversed(followed))
         return [row for row in taken if row not in followed] if followed else taken
 
-    def _commit(self, row: Row, rows: deque[Row], jobs: list[Follower]) -> None:
+    def _commit(self, row: Ack | Done, jobs: list[Follower]) -> None:
         id_, value = row[0], row[1]
-        done = rows is self.dones
-        acks, dones = ([], [row]) if done else ([row], [])
+        done = [row] if isinstance(row, Done) else []
+        acks = [] if isinstance(row, Done) else [row]
         clock = self.clock.offset
-        batch = pack_rows(self.queue, self.worker, clock, acks, dones, (), self.bodies, self.labels)
+        batch = pack_rows(self.queue, self.worker, clock, acks, done, (), self.bodies, self.labels)
         puts, others = self.follow_ups.signed(jobs)
         call = commands.commit(
             self.keys,
@@ -301,8 +291,8 @@ class SettleCalls(ConsumerState):
             self.term,
             puts,
             others=others,
-            ack=() if done else [id_],
-            done=[(id_, row[7], row[8])] if done else (),
+            ack=[] if done else [id_],
+            done=[(one.id, one.keep_ms, one.payload) for one in done],
             freed=len(value),
             batch=batch,
             rows=1,
@@ -311,7 +301,10 @@ class SettleCalls(ConsumerState):
         try:
             committed = self._connection.run(call, queue=self.queue, consumer=self.name)
         except (ServerError, QueueDamaged, RegistrationLost):
-            rows.appendleft(row)
+            if isinstance(row, Done):
+                self.dones.appendleft(row)
+            else:
+                self.acks.appendleft(row)
             self.follow_ups.restore(id_, jobs)
             self.unsettle([(id_, value)])
             raise
@@ -319,7 +312,7 @@ class SettleCalls(ConsumerState):
             self.unsettle([(id_, value)])
             self.others.append(failed_commit(row, error))
             return
-        self._ended(1)
+        self._page.add_done(1)
         if others:
             forward_soon(self._connection.run, self.keys)
         self.took(
@@ -335,19 +328,12 @@ class SettleCalls(ConsumerState):
         self.back.extendleft(reversed(flight.back))
         self.unsettle(flight.jobs)
 
-    def _without_doomed(self, *groups: list[Row]) -> list[list[Row]]:
-        kept: list[list[Row]] = []
-        late = 0
-        for rows in groups:
-            kept.append([])
-            for row in rows:
-                if row[0] in self.doomed:
-                    self.doomed.discard(row[0])
-                    late += 1
-                else:
-                    kept[-1].append(row)
-        if late:
-            warn_late(late)
+    def _alive(self, rows: list[AnOutcome]) -> list[AnOutcome]:
+        """Without those of jobs that others have now."""
+        kept = [row for row in rows if row[0] not in self.doomed]
+        if len(kept) < len(rows):
+            self.doomed.difference_update([row[0] for row in rows])
+            warn_late(len(rows) - len(kept))
         return kept
 
     def _refused(self, refused: Iterable[bytes]) -> None:
@@ -366,12 +352,15 @@ class SettleCalls(ConsumerState):
             )
 
 
-def failed_commit(row: Row, error: RQueueError) -> Row:
+def failed_commit(row: Ack | Done, error: RQueueError) -> Unfinished:
     """The row of a job that is done, where what follows it is not taken: it is tried again."""
     log.error("job %s is not done, since what follows it is refused: %s", row[0], error)
     cause = {"kind": "exception", "type": type(error).__name__, "message": str(error)}
     retried = Retried(row[0], 1000, "head", True, dumps(cause), parse_value(row[1])[0].deliveries)
-    return (*row[:7], "retry", type(error).__name__, retried)
+    id_, value, head, task, acquired, started, finished, *_ = row
+    return Unfinished(
+        id_, value, head, task, acquired, started, finished, "retry", type(error).__name__, retried
+    )
 
 
 def warn_late(count: int) -> None:

@@ -9,13 +9,14 @@ not long, and while the worker idles it is parked and costs nothing.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from time import monotonic
 
 from rqueue_workers.status_page import StatusPage
+from rqueue_workers.worker.current_job import CurrentJob, Now
+from rqueue_workers.worker.departure import Departure
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.executors.base import fail_hard
-from rqueue_workers.worker.executors.main_thread import CurrentJob, Now
+from rqueue_workers.worker.news import News
 
 TICK_S = 0.005
 SLOW_TICK_S = 0.05
@@ -24,40 +25,30 @@ IDLE_TICKS = 20
 
 
 class StandbyThread(threading.Thread):
-    """overdue: called at each look during a long job; ends the process when it must."""
+    """departure: ends the process, when it must, under a long job."""
 
     def __init__(
         self,
         dispatcher: Dispatcher,
         slot: CurrentJob,
         page: StatusPage,
-        overdue: Callable[[Now], None],
+        departure: Departure,
+        news: News,
     ) -> None:
         super().__init__(name="rqueue-standby", daemon=True)
-        self.parked = False
         self._dispatcher = dispatcher
         self._slot = slot
         self._page = page
-        self._overdue = overdue
-        self._event = threading.Event()
+        self._departure = departure
+        self._news = news
         self._closed = False
         self._watched: Now | None = None
         self._looks = 0
 
-    def watch(self) -> None:
-        """The main thread begins to run jobs. Called after it said so in its slot."""
-        if self.parked:
-            self.parked = False
-            self._event.set()
-
-    def poke(self) -> None:
-        """Something changed: look now."""
-        self._event.set()
-
     def close(self) -> None:
         """End the thread."""
         self._closed = True
-        self._event.set()
+        self._news.event.set()
 
     def run(self) -> None:
         """Look, sleep, look."""
@@ -84,14 +75,14 @@ class StandbyThread(threading.Thread):
                 self._sleep(TICK_S)
                 continue
             idle = 0
-            self.parked = True
+            self._news.parked = True
             if not self._slot.busy:
                 self._sleep(None)
-            self.parked = False
+            self._news.parked = False
 
     def _sleep(self, seconds: float | None) -> None:
-        if self._event.wait(seconds):
-            self._event.clear()
+        if self._news.event.wait(seconds):
+            self._news.event.clear()
 
     def _attend(self, job: Now) -> float:
         """A job runs long. Returns seconds until the next look."""
@@ -102,7 +93,7 @@ class StandbyThread(threading.Thread):
             for subscription in dispatcher.subscriptions:
                 subscription.hold_s = 0.0
         self._looks += 1
-        dispatcher.kicked = False
+        self._news.rung = False
         if not dispatcher.outage.waiting:
             for subscription in dispatcher.subscriptions:
                 if subscription.damage.waiting:
@@ -121,7 +112,7 @@ class StandbyThread(threading.Thread):
         if dispatcher.isolation.watching:
             dispatcher.isolate(job)
         dispatcher.rest(monotonic())
-        self._overdue(job)
+        self._departure.overdue(job)
         if (
             any(
                 subscription.todo or subscription.pending

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import repeat
 
 from rqueue.errors import RegistrationLost
@@ -18,8 +18,9 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
 from rqueue.settings import Settings
 from rqueue.transport.connection import Connection
+from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.damage import Damage
-from rqueue_workers.worker.history_rows import Row
+from rqueue_workers.worker.outcome import Unfinished
 from rqueue_workers.worker.prefetch import PrefetchWindow
 from rqueue_workers.worker.settle_calls import BYTES_WINDOW, SettleCalls
 
@@ -39,14 +40,14 @@ class Subscription(SettleCalls):
         keys: QueueKeys,
         connection: Connection,
         worker: str,
-        ended: Callable[[int], None],
+        page: StatusPage,
         prefetch: int = 0,
         bodies: str = "none",
         labels: Sequence[str] = ALL,
         bytes_window: int = BYTES_WINDOW,
         settings: Settings | None = None,
     ) -> None:
-        super().__init__(keys, connection, worker, ended, bodies, labels, bytes_window, settings)
+        super().__init__(keys, connection, worker, page, bodies, labels, bytes_window, settings)
         self.index = index
         self.ms = self.clock.ms
         self.todo: deque[Unstarted] = deque()
@@ -92,6 +93,17 @@ class Subscription(SettleCalls):
                 "queue %s: Redis has lost its data, with the jobs that waited or were held then",
                 self.queue,
             )
+
+    def prepare(self, tasks: Sequence[str]) -> None:
+        """Learn the queue's options; jobs that were parked for the lack of one of these tasks come
+        back. Raises the server errors."""
+        counts = self._connection.run(commands.counts(self.keys, oldest=False), queue=self.queue)
+        self.most = int(counts.meta.get("max_deliveries", "10"))
+        cursor = "0"
+        while tasks:
+            cursor, _ = self._connection.run(commands.unpark(self.keys, cursor, tasks))
+            if cursor == "0":
+                break
 
     def unregister(self) -> None:
         """Leave the queue; what is held goes back uncounted. Raises the server errors."""
@@ -141,19 +153,19 @@ class Subscription(SettleCalls):
 
     # -- jobs that wait ----------------------------------------------------------------------------
 
-    def unfit(self, id: bytes, value: bytes, row: Row | None) -> None:
-        """A job cannot be run here: its row, or None to pass it on."""
-        if row is None:
+    def unfit(self, id: bytes, value: bytes, outcome: Unfinished | None) -> None:
+        """A job cannot be run here: what becomes of it, or None to pass it on."""
+        if outcome is None:
             self.passing.append((id, value))
         else:
-            self.others.append(row)
+            self.others.append(outcome)
 
     def put_off(self, id: bytes, value: bytes, acquired: int, now: float, seconds: float) -> None:
         """A job that has not begun is to wait aside for so long, and then in its place."""
         deliveries = parse_value(value)[0].deliveries
         later = Retried(id, round(seconds * 1000), "aside", False, b"", deliveries)
         head = value.partition(b";")[0]
-        self.others.append((id, value, head, "", acquired, now, now, "snooze", "", later))
+        self.others.append(Unfinished(id, value, head, "", acquired, now, now, "snooze", "", later))
 
     def recall(self, window: int) -> list[bytes]:
         """Pull, and ask what is held: [id, value, ...] of both, in the order of taking (H-18)."""

@@ -17,6 +17,7 @@ from rqueue_workers.exit_codes import Exit
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.attempt import NOTHING, Attempts, text
 from rqueue_workers.worker.forks import Forks
+from rqueue_workers.worker.news import News
 from rqueue_workers.worker.prefetch import PrefetchWindow
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import Plan
@@ -95,7 +96,7 @@ class Executor:
         first_row: int,
         attempts: Attempts,
         page: StatusPage,
-        kick: Callable[[], None],
+        news: News,
         fixed: int = 0,
         forks: Forks | None = None,
     ) -> None:
@@ -110,7 +111,7 @@ class Executor:
         self._first_row = first_row
         self._attempts = attempts
         self._page = page
-        self._kick = kick
+        self._news = news
         self._forks = forks or Forks(lambda: None)
 
     def submit(self, jobs: Iterable[Job]) -> None:
@@ -144,7 +145,7 @@ class Executor:
     @property
     def room(self) -> int:
         """How many more jobs it may be given: free slots, and some ahead."""
-        ahead = 0 if self.blocked else self.credit.window
+        ahead = 0 if self.stalled and self.blocked else self.credit.window
         return max(0, self.slots + ahead - len(self.running) - len(self.todo))
 
     @property
@@ -178,7 +179,7 @@ class Executor:
     def stall(self, now: float) -> tuple[float, set[Subscription]]:
         """Give back what has waited too long for a slot. Returns seconds until the next look, 0.0 =
         none is needed, and the subscriptions whose jobs went back."""
-        blocked = self.stalled if self.blocked else 0.0
+        blocked = self.stalled if self.stalled and self.blocked else 0.0
         try:
             waited = now - self.todo[0].since
         except IndexError:
@@ -228,41 +229,26 @@ class Executor:
             subscription.doomed.discard(job.id)
             if error is not None:
                 self._attempts.lost(job.id, plan, error)
-        elif job.cancelled:
-            pass  # it ended when it was cancelled: there is nothing left to say
-        elif error is not None:
-            row = self._attempts.failed(
-                job.id, job.value, job.head, plan, job.acquired, job.started, finished, error,
-                subscription.ms(finished), subscription.most,
-            )  # fmt: skip
-            subscription.others.append(row)
-        elif result is None:
-            subscription.acks.append(
-                (job.id, job.value, job.head, plan.name, job.acquired, job.started, finished)
-            )
-        else:
-            row = self._attempts.returned(
-                job.id, job.value, job.head, plan, job.acquired, job.started, finished, result,
-                subscription.ms(finished),
-            )  # fmt: skip
-            (subscription.dones if len(row) == 9 else subscription.others).append(row)
+        elif not job.cancelled:  # else it ended when it was cancelled: nothing is left to say
+            row = (job.id, job.value, job.head, plan.name, job.acquired, job.started, finished)
+            subscription.ended(self._attempts.ended(row, plan, result, error, subscription))
         # after the row is there: who looks for unfinished jobs finds it in one place or the other
         self.running.pop(slot, None)
         self.credit.sample(1, finished - job.started)
-        self._kick()
+        self._news.tell()
 
     def _ack_early(self, job: Job, answered: Callable[[bool], object]) -> None:
         """A job that has its slot is acked before it begins; `answered` is called with whether it
         may."""
         row = (job.id, job.value, job.head, job.plan.name, job.acquired, job.started, job.started)
         job.subscription.ack_early(row, answered)
-        self._kick()
+        self._news.tell()
 
     def _leave_out(self, slot: int, job: Job) -> None:
         """A job that may not begin leaves its slot."""
         self._page.finish(self._first_row + slot)
         self.running.pop(slot, None)
-        self._kick()
+        self._news.tell()
 
     def __repr__(self) -> str:
         ids = ", ".join(text(job.id) for job in list(self.running.values())[:5])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Mapping
-from functools import partial
 from time import monotonic
 from types import FrameType
 from typing import Any
@@ -13,12 +12,15 @@ from typing import Any
 from orjson import loads
 
 from rqueue.errors import SoftTimeLimit
-from rqueue.model.job import Delivery, delivered_before, has_crashed
-from rqueue.tasks.context import JobContext, current
+from rqueue.model.job import delivered_before, has_crashed
+from rqueue.tasks.context import current
 from rqueue_workers.status_page import StatusPage
-from rqueue_workers.worker.attempt import NOTHING, Attempts, Unfit
+from rqueue_workers.worker.attempt import NOTHING, Attempts
+from rqueue_workers.worker.current_job import CurrentJob
+from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.forks import Forks
-from rqueue_workers.worker.history_rows import Row
+from rqueue_workers.worker.news import News
+from rqueue_workers.worker.outcome import Ack, Done
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import MAIN, Plan
 
@@ -28,59 +30,13 @@ SETTLE_S = 0.01
 BATCH = 512
 NO_ARGUMENTS: list[Any] = []
 
-Now = tuple[Subscription, bytes, bytes, str, Mapping[str, Any], float, int, float | None]
-"""subscription, id, value, task, options, started, acquired, deadline of the job that runs."""
-
-
-class CurrentJob:
-    """The job in the main thread. Its context is made when the job asks for it."""
-
-    def __init__(self, worker: str) -> None:
-        self.job: Now | None = None
-        self.busy = False
-        """The main thread runs jobs, one after the other: the stand-by thread has to watch."""
-        self.stopping = False
-        self._worker = worker
-        self._made: tuple[Now, JobContext] | None = None
-
-    def context(self) -> JobContext | None:
-        """The context of the job that runs."""
-        job = self.job
-        if job is None:
-            return None
-        made = self._made
-        if made is not None and made[0] is job:
-            return made[1]
-        subscription, id_, value, task, opts, _, acquired, deadline = job
-        context = JobContext(
-            Delivery(id_, value), task, subscription.queue, opts, acquired, self._worker, deadline,
-            partial(subscription.follow_ups.transaction, id_),
-        )  # fmt: skip
-        context.stopping = self.stopping
-        context.cancelled = id_ in subscription.cancelled
-        self._made = (job, context)
-        return context
-
-    def revoke(self, subscription: Subscription, id: bytes) -> None:
-        """Tell the job that runs, if it is this one, that it was cancelled."""
-        job, made = self.job, self._made
-        if job is not None and job[0] is subscription and job[1] == id and made is not None:
-            made[1].cancelled = True
-
-    def stop(self) -> None:
-        """Tell the job that runs, and later ones, that the worker is about to stop."""
-        self.stopping = True
-        if self._made is not None:
-            self._made[1].stopping = True
-
 
 class MainThreadExecutor:
     """Runs a subscription's jobs here and now.
 
-    watch: wakes the stand-by thread up, if it sleeps. divert: takes a job of another executor.
-    ack_early: acks a job before it begins, and says whether it may.
-    forks: tells whether this is a child that a job forked; what such a one would run next was taken
-    away.
+    executors: the others, which get what turns out to be theirs. ack_early: acks a job before it
+    begins, and says whether it may. forks: tells whether this is a
+    child that a job forked; what such a one would run next was taken away.
     """
 
     def __init__(
@@ -88,17 +44,17 @@ class MainThreadExecutor:
         slot: CurrentJob,
         attempts: Attempts,
         page: StatusPage,
-        watch: Callable[[], None],
-        divert: Callable[[Subscription, bytes, bytes, int], None],
+        news: News,
+        executors: Mapping[int, Executor],
         forks: Forks,
-        ack_early: Callable[[Subscription, Row], bool],
+        ack_early: Callable[[Subscription, Ack], bool],
     ) -> None:
         self.slot = slot
         self._forks = forks
         self._attempts = attempts
         self._page = page
-        self._watch = watch
-        self._divert = divert
+        self._news = news
+        self._executors = executors
         self._ack_early = ack_early
         self._armed: Plan | None = None
         self._mark = page.marker(0)
@@ -115,7 +71,8 @@ class MainThreadExecutor:
         returns how many ended. Their rows are in the subscription then."""
         slot = self.slot
         slot.busy = True
-        self._watch()
+        if self._news.parked:
+            self._news.unpark()
         current.set(slot.context)
         popleft = subscription.todo.popleft
         ended = subscription.acks.append
@@ -173,24 +130,21 @@ class MainThreadExecutor:
                 if forks.child:
                     forks.leave(error)
                 finished = clock()
-                other(
-                    attempts.failed(
-                        id_, value, head, attempts.plans[name], acquired, started, finished, error,
-                        subscription.ms(finished), subscription.most,
-                    )
-                )  # fmt: skip
+                row = (id_, value, head, name, acquired, started, finished)
+                other(attempts.failed(row, attempts.plans[name], error, subscription))
             else:
                 finished = clock()
+                row = (id_, value, head, name, acquired, started, finished)
                 if result is None:
-                    ended((id_, value, head, name, acquired, started, finished))
+                    ended(row)
                 else:
                     if forks.child:
                         break
-                    row = attempts.returned(
-                        id_, value, head, attempts.plans[name], acquired, started, finished, result,
-                        subscription.ms(finished),
-                    )  # fmt: skip
-                    (done if len(row) == 9 else other)(row)
+                    outcome = attempts.returned(row, attempts.plans[name], result, subscription)
+                    if type(outcome) is Done:
+                        done(outcome)
+                    else:
+                        subscription.ended(outcome)
             count += 1
             started = finished
             # as above
@@ -213,23 +167,16 @@ class MainThreadExecutor:
         """One job with limits, options, keywords or a signature, or that cannot run at all. Returns
         whether it ended here."""
         slot, attempts = self.slot, self._attempts
-        started = monotonic()
-        try:
-            head, plan, args, kwargs, opts = attempts.decode(
-                subscription.queue,
-                subscription.most,
-                id,
-                value,
-                acquired,
-                started,
-                subscription.ms(started),
-            )
-        except Unfit as unfit:
-            subscription.unfit(id, value, unfit.row)
+        decoded = attempts.decoded(subscription, id, value, acquired)
+        if decoded is None:
             return False
+        head, plan, args, kwargs, opts = decoded
         if plan.executor != MAIN:
-            self._divert(subscription, id, value, acquired)
+            subscription.executors.add(plan.executor)
+            job = Job(subscription, id, value, acquired, head, plan, args, kwargs, opts)
+            self._executors[plan.executor].submit((job,))
             return False
+        started = monotonic()
         if plan.early:
             row = (id, value, head, plan.name, acquired, started, started)
             if not self._ack_early(subscription, row):
@@ -253,22 +200,11 @@ class MainThreadExecutor:
             error = raised
         if self._forks.child:
             self._forks.leave(error)
-        finished = monotonic()
-        row = (id, value, head, plan.name, acquired, started, finished)
-        if plan.early:
-            if error is not None:
-                attempts.lost(id, plan, error)
+        row = (id, value, head, plan.name, acquired, started, monotonic())
+        if not plan.early:
+            subscription.ended(attempts.ended(row, plan, result, error, subscription))
         elif error is not None:
-            subscription.others.append(
-                attempts.failed(
-                    *row[:3], plan, *row[4:], error, subscription.ms(finished), subscription.most
-                )
-            )
-        elif result is None:
-            subscription.acks.append(row)
-        else:
-            row = attempts.returned(*row[:3], plan, *row[4:], result, subscription.ms(finished))
-            (subscription.dones if len(row) == 9 else subscription.others).append(row)
+            attempts.lost(id, plan, error)
         return True
 
     def _limited(self, plan: Plan, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -1,0 +1,174 @@
+"""How a worker leaves: what has not begun goes back, what runs may end until the deadline."""
+
+from __future__ import annotations
+
+import os
+from time import monotonic
+
+from rqueue.errors import QueueDamaged, RegistrationLost, ServerError
+from rqueue.logs import logger
+from rqueue.text.numbers import many
+from rqueue_workers.exit_codes import Exit
+from rqueue_workers.status_page import DRAIN, DRAINING, LEAVING, STOP, WAITING, StatusPage
+from rqueue_workers.worker.current_job import CurrentJob, Now
+from rqueue_workers.worker.dispatcher import Dispatcher
+from rqueue_workers.worker.news import News
+from rqueue_workers.worker.shutdown import Stop
+
+log = logger("rqueue.worker")
+
+
+class Departure:
+    """Used by the main thread at its end, and by the stand-by thread while it is in a long job."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, slot: CurrentJob, page: StatusPage, stop: Stop, news: News
+    ) -> None:
+        self.unfinished = 0
+        """Jobs that still ran in the end."""
+        self._dispatcher = dispatcher
+        self._slot = slot
+        self._page = page
+        self._stop = stop
+        self._news = news
+        self._patient = False
+
+    def leave(self) -> int:
+        """Give back what has not begun, let run what has until the deadline, leave the queues."""
+        dispatcher, stop = self._dispatcher, self._stop
+        if stop.level:
+            self._page.set_phase(DRAINING)
+        else:
+            self._page.set_phase(LEAVING)
+            stop.ask(DRAIN)
+        self._announce()
+        while True:
+            self._news.rung = False
+            for subscription in self._dispatcher.subscriptions:
+                if (
+                    subscription.term
+                    and (subscription.pending or subscription.flight)
+                    and not dispatcher.outage.waiting
+                    and not subscription.damage.waiting
+                ):
+                    dispatcher.step(subscription)
+            pending = any(
+                one.pending and not one.damage.since for one in self._dispatcher.subscriptions
+            )
+            if not dispatcher.running and not pending:
+                break
+            left = self._time_left()
+            if left <= 0 or stop.level == STOP:
+                break
+            if dispatcher.outage.waiting:
+                left = min(left, dispatcher.outage.waiting)
+            rest = dispatcher.rest(monotonic())
+            stop.pause(min(left, 0.2 if rest is None else max(0.005, min(rest, 0.2))))
+            stop.look()
+            self._release_unstarted()  # jobs that were delivered while it left
+        return self._part()
+
+    def _time_left(self) -> float:
+        """Seconds until what is not done is left as it is: until the deadline of the drain. Where
+        nothing runs any more and only Redis is missing, as long as the lease may hold: what ended
+        would have to run again."""
+        now = monotonic()
+        left = self._stop.deadline - now
+        gone = self._dispatcher.outage.since
+        unreported = self._unreported()
+        if not gone or not unreported or self._dispatcher.running:
+            return left
+        left = max(left, gone + self._dispatcher.spec.settings.lease_ms / 1000 - now)
+        if not self._patient:
+            self._patient = True
+            self._page.set_phase(WAITING)
+            log.warning(
+                "%s to be reported, and Redis is gone: leaving waits for it, at most %.1f s",
+                many(unreported, "outcome"),
+                max(0.0, left),
+            )
+        return left
+
+    def _unreported(self) -> int:
+        return sum(len(subscription.unreported) for subscription in self._dispatcher.subscriptions)
+
+    def _announce(self, job: Now | None = None) -> None:
+        """Nothing new is begun; running jobs learn of it."""
+        self._dispatcher.closing = True
+        self._slot.stop()
+        for executor in self._dispatcher.executors.values():
+            executor.stopping = True
+            for running in list(executor.running.values()):
+                if running.context is not None:
+                    running.context.stopping = True
+        self._release_unstarted(job)
+        for subscription in self._dispatcher.subscriptions:
+            if subscription.term and subscription.state != "not_interested":
+                self._dispatcher.step(subscription, job)
+
+    def _release_unstarted(self, job: Now | None = None) -> None:
+        """Everything unstarted goes back."""
+        # asked to leave before it had joined, it has nothing to listen to
+        if not self._dispatcher.outage.since and any(
+            subscription.term for subscription in self._dispatcher.subscriptions
+        ):
+            self._dispatcher.guarded(self._dispatcher.land, job=job)
+            self._dispatcher.guarded(self._dispatcher.poll, job=job)
+        with self._dispatcher.lock:
+            if job is not None and self._slot.job is not job:
+                return
+            self._dispatcher.release_unstarted()
+        for subscription in self._dispatcher.subscriptions:
+            if (
+                subscription.term
+                and subscription.pending
+                and not self._dispatcher.outage.waiting
+                and not subscription.damage.waiting
+            ):
+                self._dispatcher.step(subscription, job)
+
+    def _part(self) -> int:
+        """Leave the queues: what still runs goes back uncounted, its outcome changes nothing."""
+        unfinished = self._dispatcher.running + (1 if self._slot.job is not None else 0)
+        lost = self._unreported()
+        try:
+            try:
+                self._dispatcher.land()
+            except QueueDamaged as error:
+                self._dispatcher.leave_alone(error)
+            for subscription in self._dispatcher.subscriptions:
+                try:
+                    subscription.unregister()
+                except QueueDamaged as error:
+                    self._dispatcher.leave_alone(error)
+        except RegistrationLost as error:
+            log.warning("%s", error)
+        except ServerError as error:
+            log.warning("could not leave in order, the lease will end: %s", error)
+        if unfinished:
+            log.warning("released %s that still ran", many(unfinished, "job"))
+        if lost:
+            log.warning(
+                "%s could not be reported: %s; where the lease ends first, %s again",
+                many(lost, "outcome"),
+                "Redis is gone" if self._dispatcher.outage.since else "their queue is damaged",
+                "that job runs" if lost == 1 else "those jobs run",
+            )
+        self.unfinished = unfinished
+        return Exit.UNFINISHED if unfinished or lost else Exit.OK
+
+    def overdue(self, job: Now) -> None:
+        """By the stand-by thread, while the main thread is in a long job: drain, and at the
+        deadline end the process under it."""
+        self._stop.look()
+        if not self._stop.level:
+            return
+        if not self._dispatcher.closing:
+            self._page.set_phase(DRAINING)
+            self._announce(job)
+        if self._stop.level == STOP or monotonic() >= self._stop.deadline:
+            with self._dispatcher.lock:
+                if self._slot.job is not job:
+                    return
+                code = self._part()
+            os._exit(code)

@@ -1,0 +1,150 @@
+"""A worker's registrations: one name in all its queues, joined, and joined anew, together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rqueue.errors import QueueDamaged, RegistrationLost, ScriptError
+from rqueue.logs import logger
+from rqueue.tasks.worker_connection import worker_connection
+from rqueue.transport.wake_listener import WakeListener
+from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.status_page import StatusPage, consumer_of
+from rqueue_workers.worker.attempt import Attempts
+from rqueue_workers.worker.current_job import CurrentJob
+from rqueue_workers.worker.demand import Demand
+from rqueue_workers.worker.executors.base import Executor
+from rqueue_workers.worker.outage import Outage
+from rqueue_workers.worker.settle_calls import warn_late
+from rqueue_workers.worker.subscription import Subscription
+from rqueue_workers.worker.task_plans import ASYNC, task_limits
+
+log = logger("rqueue.worker")
+
+
+class Membership(Demand):
+    """Where a worker is registered, and whose wake-ups it hears. Used under the dispatcher's lock.
+
+    page: says how often it has joined anew, by which its consumers are named; and who it is.
+    """
+
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        subscriptions: Sequence[Subscription],
+        executors: dict[int, Executor],
+        attempts: Attempts,
+        listener: WakeListener,
+        slot: CurrentJob,
+        page: StatusPage,
+    ) -> None:
+        super().__init__(spec, subscriptions, executors, attempts, slot)
+        self.outage = Outage()
+        self._listener = listener
+        self._by_name: dict[str, Subscription] = {}
+        self._page = page
+
+    def enter(self) -> None:
+        """Register in all queues. Raises the server errors."""
+        self._register()
+        for subscription in self.subscriptions:
+            try:
+                if subscription.term:
+                    subscription.prepare(list(self._attempts.plans))
+            except QueueDamaged as error:
+                self.leave_alone(error)
+        self.outage.over()
+
+    def enter_late(self, subscription: Subscription) -> None:
+        """Register in a queue that was damaged when the others were joined."""
+        self._register_in(subscription, self._consumer)
+        subscription.prepare(list(self._attempts.plans))
+
+    def rejoin(self) -> None:
+        """A registration was lost, because the lease ended. All queues are joined anew: the
+        supervisor knows one name for all of them. Where that was under way when a reply was lost,
+        it goes on under the same name: a consumer that is registered already learns so."""
+        if all(subscription.term for subscription in self.subscriptions):
+            worker_connection.loses()
+            self._drop_all()
+            self._page.rejoined()
+        self._register()
+        worker_connection.works()
+
+    @property
+    def _consumer(self) -> str:
+        return consumer_of(self._attempts.worker, self._page.rejoins)
+
+    def _register(self) -> None:
+        for tries in range(5):
+            name = self._consumer
+            try:
+                for subscription in self.subscriptions:
+                    if not subscription.term:
+                        try:
+                            self._register_in(subscription, name)
+                        except QueueDamaged as error:
+                            self.leave_alone(error)
+                return
+            except ScriptError as error:
+                if "EXISTS" not in error.reply or tries == 4:
+                    raise
+                # of an earlier try whose reply was lost, and whose lease has ended meanwhile
+                self._drop_all()
+                self._page.rejoined()
+
+    def _register_in(self, subscription: Subscription, name: str) -> None:
+        spec = self.spec
+        # without async tasks their slots run nothing
+        slots = max(1, spec.threads) + (spec.async_slots if ASYNC in self.executors else 0)
+        subscription.register(
+            name,
+            priority=spec.priority,
+            lease_ms=spec.settings.lease_ms,
+            slots=slots,
+            limits=task_limits(self._attempts.plans, spec),
+            jobs=max(1, self.window(subscription, False)),
+            select=spec.select,
+        )
+        self.listen(subscription)
+
+    def _drop_all(self) -> None:
+        stale = 0
+        # before the call to Redis, which may be gone: others begin them then
+        self.release_unstarted()
+        for subscription in self.subscriptions:
+            if subscription.term:
+                try:
+                    subscription.settle(None)
+                    subscription.unregister()
+                except RegistrationLost:
+                    log.debug("queue %s: this registration is lost too", subscription.queue)
+                except QueueDamaged as error:
+                    self.leave_alone(error)
+                self.unlisten(subscription)
+            subscription.doomed |= self.running_in(subscription)
+            stale += subscription.give_up()
+        if stale:
+            warn_late(stale)
+
+    def leave_alone(self, error: QueueDamaged) -> None:
+        """A key of one queue is damaged: the others go on."""
+        for subscription in self.subscriptions:
+            if subscription.queue == error.queue:
+                subscription.damage.note(error)
+                subscription.doubtful = True  # the step may be half done
+
+    def listen(self, subscription: Subscription) -> None:
+        """Listen for a subscription that was registered."""
+        label = self._label(subscription)
+        self._by_name[label] = subscription
+        self._listener.add(label, subscription.keys.wake(subscription.name))
+
+    def unlisten(self, subscription: Subscription) -> None:
+        """Hear no more of it."""
+        self._by_name.pop(self._label(subscription), None)
+        self._listener.remove(subscription.keys.wake(subscription.name))
+
+    @staticmethod
+    def _label(subscription: Subscription) -> str:
+        return f"{subscription.name} {subscription.queue}"  # the name is the same in all queues

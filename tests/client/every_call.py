@@ -73,6 +73,9 @@ QUEUE: dict[str, Callable[[Queue], object]] = {
     "set_priority": lambda q: q.set_priority("x", 9),
     "move_to_front": lambda q: q.move_to_front("x"),
     "pause": lambda q: q.pause(),
+    "delete": lambda q: q.delete(),
+    "get": lambda q: q.get(),
+    "forward": lambda q: q.forward(),
     "resume": lambda q: q.resume(),
     "configure": lambda q: q.configure(priorities=5),
 }
@@ -97,6 +100,8 @@ CONSUMER: dict[str, Callable[[Any], object]] = {
     "retry": lambda c: c.retry(JOB),
     "release": lambda c: c.release(JOB),
     "reject": lambda c: c.reject(JOB, "why"),
+    "recover": lambda c: c.recover(),
+    "cancel": lambda c: c.cancel(),
     "wait": lambda c: c.wait(5),
     "receive": lambda c: c.receive(5),
     "rejoin": lambda c: c.rejoin(),
@@ -136,8 +141,8 @@ DOCTOR: dict[str, Callable[[Doctor], object]] = {
 QUIET = {
     Queue: {"at", "close", "consumer", "envelope", "job", "putter", "transaction"},
     AsyncQueue: {"at", "close", "consumer", "envelope", "job", "putter", "transaction"},
-    Consumer: {"hear", "register"},
-    AsyncConsumer: {"hear", "register"},
+    Consumer: {"ack_multiple", "hear", "register"},  # with nothing in its hands it says nothing
+    AsyncConsumer: {"ack_multiple", "hear", "register"},
     JobHandle: set(),
     AsyncJobHandle: set(),
     PutHandle: {"wait_stored"},

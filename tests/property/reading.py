@@ -27,7 +27,7 @@ from rqueue.protocol.credit import WindowCredit
 from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue_workers.status_page import StatusPage
-from rqueue_workers.worker import dealing, demand, dispatcher, outage
+from rqueue_workers.worker import attempt, demand, dispatcher, outage
 from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.subscription import Subscription
@@ -131,9 +131,9 @@ class Reading(RuleBasedStateMachine):
         self.listener = StagedListener(self.client, clock)
         self._patches = ExitStack()
         for module in (
+            attempt,
             consumer,
             consumer_calls,
-            dealing,
             demand,
             dispatcher,
             outage,

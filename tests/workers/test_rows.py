@@ -123,7 +123,7 @@ def test_headers_of_all_kinds_stand_together() -> None:
 
 def test_a_job_alone_is_packed_as_it_would_be_in_company() -> None:
     plain = row(new_id(), b"1,900", 1.25, 1.5)
-    result = (*row(new_id(), b"1,900", 1.25, 1.5), None, b"[1,2]")
+    result = Done(*row(new_id(), b"1,900", 1.25, 1.5), None, b"[1,2]")
     others = [
         row("no id of ours ü", b"1,900", 1.25, 1.5),
         row("-" * 36, b"1,900", 1.25, 1.5),
@@ -133,7 +133,7 @@ def test_a_job_alone_is_packed_as_it_would_be_in_company() -> None:
         row(new_id(), b"1,1700", 1.25, 1.5),  # enqueued after all that: two clocks
     ]
     queue, worker = '10 % of "q"', "%d ü"
-    for one in [result, *[(*other, None, b"") for other in [plain, *others]]]:
+    for one in [result, *[Done(*other, None, b"") for other in [plain, *others]]]:
         dones = [one]
         (alone,) = told(pack_rows(queue, worker, EPOCH, [], dones, []))
         both = told(pack_rows(queue, worker, EPOCH, [plain], dones, []))

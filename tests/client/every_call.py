@@ -74,7 +74,6 @@ QUEUE: dict[str, Callable[[Queue], object]] = {
     "move_to_front": lambda q: q.move_to_front("x"),
     "pause": lambda q: q.pause(),
     "delete": lambda q: q.delete(),
-    "get": lambda q: q.get(),
     "forward": lambda q: q.forward(),
     "resume": lambda q: q.resume(),
     "configure": lambda q: q.configure(priorities=5),
@@ -139,9 +138,9 @@ DOCTOR: dict[str, Callable[[Doctor], object]] = {
 
 
 QUIET = {
-    Queue: {"at", "close", "consumer", "envelope", "job", "putter", "transaction"},
-    AsyncQueue: {"at", "close", "consumer", "envelope", "job", "putter", "transaction"},
-    Consumer: {"ack_multiple", "hear", "register"},  # with nothing in its hands it says nothing
+    Queue: {"at", "close", "consumer", "envelope", "get", "job", "putter", "transaction"},
+    AsyncQueue: {"at", "close", "consumer", "envelope", "get", "job", "putter", "transaction"},
+    Consumer: {"ack_multiple", "hear", "register"},  # of no job: sends nothing
     AsyncConsumer: {"ack_multiple", "hear", "register"},
     JobHandle: set(),
     AsyncJobHandle: set(),

@@ -89,7 +89,7 @@ def _commit(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
         KEYS,
         name if draw(st.booleans()) else "",
         _term(world, name),
-        draw(st.lists(puts, max_size=2)),
+        draw(st.lists(_fitting(world, draw), max_size=2)),
         ack=draw(mine),
         reject=[(id, ERROR) for id in draw(mine)],
         release=draw(mine),
@@ -105,12 +105,15 @@ def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
             "run", draw(st.sampled_from([0, 1, 2])), 0, draw(st.sampled_from([0, 8])), 5, b"x" * 8
         )
         return commands.enqueue_alike(KEYS, ["new", BODY], note=note)
-    # a queue has keys, or groups and times to live
+    return commands.enqueue(KEYS, draw(st.lists(_fitting(world, draw), min_size=1, max_size=4)))
+
+
+def _fitting(world: World, draw: Callable[[Any], Any]) -> st.SearchStrategy[Put]:
+    """Jobs that this queue may take: it has keys, or groups and times to live."""
     kinds = [grouped, keyed, puts] if world.kind == PLAIN else [grouped, puts]
     some = draw(st.sampled_from(kinds))
     some = keyed if "last_value" in world.kind.policies else some
-    some = untimed if "ring" in world.kind.policies else some
-    return commands.enqueue(KEYS, draw(st.lists(some, min_size=1, max_size=4)))
+    return untimed if "ring" in world.kind.policies else some
 
 
 def _term(world: World, name: str) -> str:

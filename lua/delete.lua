@@ -6,7 +6,7 @@
 --- REPLY: {now, word, {names}, {ids of dead letters}, jobs that wait or are dead, jobs in the outbox}; word: unknown, or
 ---   why it is not deleted: target (names: queues whose jobs come here), jobs, consumers; else deleting (names: its
 ---   consumers, at most 100; ids: at most 250)
---- ERRORS: DAMAGED | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "queue/join"
@@ -17,6 +17,7 @@ local consumers = ARGV[2]
 local to = ARGV[3]
 
 local base = string.sub(meta, 1, -5)
+if not (jobs and consumers and to) then return redis.error_reply('BADARGS delete takes three words') end
 local row = queue_row(base)
 local began = row[1] and string.find(row[1] .. ' ', ' deleting ', 1, true)
 if not row[1] then return { 0, 'unknown', {}, {}, 0, 0 } end

@@ -174,9 +174,11 @@ MAKERS: dict[str, Maker] = {
             st.sampled_from(
                 [
                     {"keep_ms": 2000},
-                    {"keep_ms": 900} if w.kind in ALONE else {"live_consumers": 1},
-                    {"keep_ms": 900} if w.kind in ALONE else {"delete_if": 2},
-                    {"dead_to": "other"},
+                    {"keep_ms": 900}
+                    if w.kind in ALONE
+                    else {"keep_ms": 900}
+                    if w.kind in ALONE
+                    else {"dead_to": "other"},
                     {"max_deliveries": 3},
                     {"priorities": 10},
                     {"keep_ms": 900} if w.kind in ALONE else {"ttl_ms": 500},

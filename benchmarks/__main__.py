@@ -29,6 +29,7 @@ ORDER = (
         "memory",
         "cost-alone",
         "groups",
+        "selectors",
         "short-jobs",
         "async-jobs",
         "long-among-short",

@@ -59,6 +59,10 @@ local outgoing = 0
 --- @if sends
 outgoing = redis.call('ZCARD', base .. 'outgoing')
 --- @end
+--- @if unheard
+local unheard = {}
+--- @each unheard = unheard(base, unheard)
+--- @end
 local next_ = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
 return {
   queue.now,
@@ -78,4 +82,7 @@ return {
   next_[2] and tonumber(next_[2]) or 0,
   redis.call('HLEN', base .. 'parked'),
   outgoing,
+  --- @if unheard
+  unheard,
+  --- @end
 }

@@ -88,6 +88,12 @@ local function out_of_places()
     --- @each was = unblock(base, queue, job)
   end
   --- @end
+  --- @if able
+  -- it may stand in another class than its own
+  local heads
+  --- @each heads = heads(base)
+  for _, key in ipairs(heads) do redis.call('ZREM', key, own) end
+  --- @end
 end
 
 local names, holder = redis.call('ZRANGE', base .. 'consumers', 0, 4095), nil

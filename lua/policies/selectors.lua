@@ -2,7 +2,7 @@
 --- class, and a pull merges the classes that its consumer selects. Nothing is looked at that is not taken. A consumer
 --- without a selector takes all.
 --- HOOKS: admit, shelf, unblock, heads, stands, found, places, keys, meets, waiters, waits, able, tell, closing, audience, select,
----   listens, restamp
+---   listens, unheard, restamp
 --- META: hearing
 --- JOB: tags (c: the labels)
 --- KEYS: classes, audiences, hears, class:<n>, interested:<a>
@@ -106,7 +106,7 @@ local function selectors_admit(queue, run)
   if #labels > 384 or string.find(labels, '[^%w%%_:+-]') then
     return redis.error_reply('BADARGS enqueue: labels that are too long or not escaped')
   end
-  run.tags = '|c' .. labels
+  run.tags = run.tags .. '|c' .. labels
   run.more = string.gsub(run.more, '|c[^|~]*', '', 1)
   local classes = selectors_classes(queue.base)
   queue.wanted = queue.wanted or { count = 0 }
@@ -251,10 +251,12 @@ end
 
 --- Where this job is, for who checks: into `found` goes each place and 1.
 local function selectors_found(base, job, found)
-  local key = selectors_stands(base, job)
-  if key then
-    found[#found + 1] = string.sub(key, #base + 1)
-    found[#found + 1] = 1
+  local member = schedule_member(job, job.id)
+  for _, class in pairs(selectors_classes(base)) do
+    if redis.call('ZSCORE', base .. 'class:' .. class, member) then
+      found[#found + 1] = 'class:' .. class
+      found[#found + 1] = 1
+    end
   end
   return found
 end
@@ -360,6 +362,36 @@ local function selectors_listens(base, consumer, selector)
     SELECTORS.hears = nil
   end
   redis.call('HSET', base .. 'consumer:' .. consumer, 'audience', audience)
+end
+
+--- Classes with ready jobs that no registered consumer takes: labels, jobs, ... into `found`; "?" is what has no labels
+--- noted.
+local function selectors_unheard(base, found)
+  local seen, all = {}, {}
+  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 4095)) do
+    local row = redis.call('HMGET', base .. 'consumer:' .. name, 'mode', 'audience')
+    if row[1] == 'acquire' then seen[row[2] or '0'] = true end
+  end
+  if seen['0'] then return found end
+  local function heard(class)
+    for audience in pairs(seen) do
+      if selectors_hear(base, audience, class) then return true end
+    end
+  end
+  for labels, class in pairs(selectors_classes(base)) do
+    local ready = redis.call('ZCARD', base .. 'class:' .. class)
+    if ready > 0 and not heard(class) then
+      found[#found + 1] = labels
+      found[#found + 1] = ready
+    end
+  end
+  --- @include "order/lists_count"
+  local others = lists_count(base)
+  if others > 0 then
+    found[#found + 1] = '?'
+    found[#found + 1] = others
+  end
+  return found
 end
 
 --- The queue's kind changes: who waits where is found anew, should it have this policy again.

@@ -24,7 +24,8 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
     """List the queues, or show one in numbers.
 
     'oldest' is the age of the oldest ready job: the number to watch. 'parked' jobs wait for a
-    worker that knows their task, 'unserved' queues have jobs and no worker. Consumers are counted
+    worker that knows their task, 'unserved' queues have jobs and no worker,
+    'unheard' ones jobs with labels that no consumer selects. Consumers are counted
     by the list they are in: waiting for work, notified of work, busy (no room for more), browsing.
 
     Queues are found by a scan of the server's keys: with millions of other keys it takes a while.
@@ -87,6 +88,7 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 "unserved": "no worker serves this queue"
                 if info.waiting and not info.acquiring
                 else "",
+                "unheard": "; ".join(f"{n} with {which}" for which, n in info.unheard.items()),
                 "held": info.held,
                 "dead": info.dead,
                 "consumers": f"{sum(where.values())}: {where['interested']} waiting,"
@@ -104,4 +106,5 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
 
 def _remarks(info: QueueInfo) -> str:
     unserved = info.waiting and not info.acquiring
-    return ", ".join([*(["paused"] if info.paused else []), *(["unserved"] if unserved else [])])
+    said = {"paused": info.paused, "unserved": unserved, "unheard": info.unheard and not unserved}
+    return ", ".join(word for word, holds in said.items() if holds)

@@ -45,8 +45,9 @@ class QueueInfo:
     `ready` to `dead` are gauges, and `blocked`: jobs behind others of their groups. `parked` are
     those of `scheduled` that wait for a worker that knows their task. `accepted` and `counters`
     only grow. `settings` are the options that were set; what is not there has its default. Times
-    are ms, 0 = none. `outgoing`: jobs on their way to other queues; `targets`: where its dead
-    letters and its expired jobs go.
+    are ms, 0 = none. `outgoing`: jobs on their way to other queues; `unheard`: labels of
+    ready jobs that no registered consumer selects, and how many those are; `targets`: where its
+    dead letters and its expired jobs go.
     """
 
     name: str
@@ -67,6 +68,7 @@ class QueueInfo:
     settings: dict[str, int] = field(default_factory=dict)
     blocked: int = 0
     outgoing: int = 0
+    unheard: dict[str, int] = field(default_factory=dict)
     targets: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -131,5 +133,6 @@ def info_of(name: str, counts: commands.Counts) -> QueueInfo:
         settings={name_: number(name_) for name_ in SETTINGS if name_ in meta},
         blocked=counts.blocked,
         outgoing=counts.outgoing,
+        unheard=dict(counts.unheard),
         targets={name_: meta[name_] for name_ in TARGETS if name_ in meta},
     )

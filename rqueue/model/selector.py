@@ -21,7 +21,7 @@ from typing import Any
 from rqueue.errors import InvalidSelector
 from rqueue.model.names import group_of, group_text
 
-__all__ = ["Selector", "class_text", "label_problem", "selector"]
+__all__ = ["Selector", "class_shown", "class_text", "label_problem", "selector"]
 
 LONGEST = 1000
 """Characters of an expression."""
@@ -109,6 +109,20 @@ def class_text(labels: Labels) -> str:
     if not labels:
         return ""
     return "+".join(sorted(f"{group_text(name)}:{_word(labels[name])}" for name in labels))
+
+
+def class_shown(text: str) -> str:
+    """What `class_text` made, for people: "gpu=true, region='eu'"; "?" of jobs whose labels are not
+    known to their queue."""
+    if text == "?":
+        return "labels not known"
+    shown = []
+    for part in sorted(text.split("+")) if text else ():
+        name, _, word = part.partition(":")
+        value = {"t": "true", "f": "false"}.get(word) or word[1:]
+        value = f"'{group_of(value)}'" if word[:1] == "s" else value
+        shown.append(f"{group_of(name)}={value}")
+    return ", ".join(shown) or "no labels"
 
 
 def _word(value: Value) -> str:

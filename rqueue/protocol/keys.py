@@ -69,6 +69,15 @@ class QueueKeys:
         return self.base + "latest"
 
     @property
+    def classes(self) -> str:
+        """hash: labels, as in the headers of jobs -> number of their class."""
+        return self.base + "classes"
+
+    def job_class(self, number: str) -> str:
+        """zset: ready jobs of a class: members and scores as of `heads`."""
+        return f"{self.base}class:{number}"
+
+    @property
     def blocked(self) -> str:
         """zset: groups (escaped) with jobs behind the first one, all with score 0."""
         return self.base + "blocked"

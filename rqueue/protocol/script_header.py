@@ -80,6 +80,7 @@ HOOKS = {
     "tell": "each",
     "closing": "each",
     "restamp": "each",
+    "unheard": "each",
 }
 """What a script may ask the policies of a queue's kind, and how many of them answer."""
 

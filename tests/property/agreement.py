@@ -42,7 +42,7 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
     )
     yield "turns", _text(snapshot.hash("groups")), model.group_turns
     yield "latest", _text(snapshot.hash("latest")), model.latest
-    yield "ready heads", [id for id, *_ in snapshot.ready_heads], model.open
+    yield "ready heads", [id for id, *_ in snapshot.ready_sets], model.open
     yield (
         "heads",
         {group: [id for id, *_ in some] for group, some in snapshot.behind.items()},

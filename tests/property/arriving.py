@@ -53,6 +53,14 @@ class Arriving(Driver):
             jobs = [(4, 0, padding, 0, twice) for _, _, padding, _, twice in jobs[:1]]
         self.enqueue_all(jobs, immediate, names=names if self.grouped or self.keyed else NO_GROUPS)
 
+    def body(self, padding: int, index: int) -> bytes:
+        """The envelope of a job; index: its place in the call."""
+        return f'["t",["{"x" * padding}"]]'.encode()
+
+    def consumer(self, name: str, call: dict[str, Any]) -> tuple[dict[str, Any], type[Consumer]]:
+        """How a consumer registers, and what the model makes of it."""
+        return call, Consumer
+
     def enqueue_all(
         self,
         jobs: list[tuple[int, int, int, int, int]],
@@ -66,7 +74,7 @@ class Arriving(Driver):
             id = f"j{len(self.model.accepted) + len(puts)}"
             if twice == 0 and self.model.accepted and not puts:
                 id = self.model.accepted[-(padding % 7) - 1 :][0]
-            body = f'["t",["{"x" * padding}"]]'.encode()
+            body = self.body(padding, len(puts))
             most = {"max_deliveries": max(0, limit), "max_crashes": max(0, -limit)}
             which = {"key" if self.keyed else "group": group or ""}
             puts.append(Put(id, body, priority, delay, ttl_ms=ttl or 0, **most, **which))
@@ -169,17 +177,12 @@ class Arriving(Driver):
         priority = 0 if self.everyday else priority
         self.names += 1
         name = f"c{self.names}"
-        call = commands.register(
-            self.keys,
-            name,
-            mode=mode,
-            priority=priority,
-            window=Window(*window),
-            lease_ms=lease,
-            slots=slots,
+        options, make = self.consumer(
+            name, {"mode": mode, "priority": priority, "window": Window(*window)}
         )
+        call = commands.register(self.keys, name, lease_ms=lease, slots=slots, **options)
         now, term, state = self.answer(call)
-        c = Consumer(name, mode, priority, *window, slots, now + lease, 0)
+        c = make(name, mode, priority, *window, slots, now + lease, 0)
         self.model.register(c)
         assert (term, state) == (str(c.term), c.state)
         self.mine[name] = {}

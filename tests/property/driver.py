@@ -66,7 +66,8 @@ class Driver(RuleBasedStateMachine):
 
     def run(self, call: ScriptCall[Any]) -> Any:
         script = self.lua.script(call.script, self.kind.having(call.needs))
-        reply = run(self.client, script, call.keys, call.args)
+        args = call.args_for(self.kind.having(call.needs).policies)
+        reply = run(self.client, script, call.keys, args)
         self.model.now = reply[0]
         return reply
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.property.machine import Machine
+from tests.property.selecting import SelectingMachine
 from tests.property.sources import frozen
 from tests.property.timed import TimedMachine
 
@@ -30,7 +31,7 @@ PROFILE = {"thorough": THOROUGH, "brief": BRIEF}.get(
 
 @pytest.mark.each_server
 @pytest.mark.timeout(3600 if PROFILE is THOROUGH else 240)
-@pytest.mark.parametrize("kind", [Machine, TimedMachine])
+@pytest.mark.parametrize("kind", [Machine, TimedMachine, SelectingMachine])
 def test_the_queue_does_what_the_model_says(
     kind: type[Machine], client: redis.Redis, tmp_path: Path
 ) -> None:

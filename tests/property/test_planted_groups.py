@@ -6,6 +6,7 @@ import redis
 
 from rqueue.protocol.policies import Kind
 from tests.property.planted import (
+    HEAR,
     PULL,
     Fault,
     Step,
@@ -13,6 +14,7 @@ from tests.property.planted import (
     each,
     is_found,
     pass_time,
+    settle,
 )
 
 POLICY = "policies/groups.lua"
@@ -41,6 +43,7 @@ FAULTS = [
         "settle.lua",
         "ready = ready + (queue.opened or 0)",
         "",
+        (begin((1, 0), (1, 0)), delayed(0), HEAR, delayed(0), settle("ack")),
     ),
     Fault(
         "a group that is busy has its next job delivered directly",
@@ -81,7 +84,7 @@ FAULTS = [
     Fault(
         "nobody knows of the jobs in ready heads",
         "include/order/waiting.lua",
-        "total = total + redis.call('ZCARD', heads)",
+        "for _, key in ipairs(heads) do total = total + redis.call('ZCARD', key) end",
         "",
     ),
     Fault(

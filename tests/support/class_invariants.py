@@ -30,6 +30,17 @@ def heard(snapshot: Snapshot, consumer: str) -> set[str]:
     return {number for number in said.split(",") if number}
 
 
+def takes(snapshot: Snapshot, consumer: str, ids: list[str]) -> list[str]:
+    """Those of these ready jobs that a consumer takes; with priorities of consumers none, as it
+    leaves some to others."""
+    if not used(snapshot):
+        return ids
+    if snapshot.meta.get("ranked") == "1":
+        return []
+    classes, mine = numbers(snapshot), heard(snapshot, consumer)
+    return [id for id in ids if classes.get(noted(snapshot, id) or "", "0") in mine]
+
+
 def of_classes(snapshot: Snapshot) -> list[str]:
     """All of it."""
     if not used(snapshot):

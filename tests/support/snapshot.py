@@ -94,6 +94,12 @@ class Snapshot:
         """number of a class -> (id, score, level, position) of its ready jobs, in order."""
         return {number: self._placed(f"class:{number}") for number in self.named("class:")}
 
+    @cached_property
+    def ready_sets(self) -> list[tuple[str, float, int, int]]:
+        """The ready jobs of all sorted sets, in the queue's order."""
+        every = [*self.ready_heads, *(one for some in self.classes.values() for one in some)]
+        return sorted(every, key=lambda one: (one[1], one[3]))
+
     def _placed(self, key: str) -> list[tuple[str, float, int, int]]:
         cut = MEMBER_PREFIX
         return [

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from tests.support import invariants
+from tests.support import class_invariants, invariants
 from tests.support.snapshot import Snapshot
 
 
@@ -39,9 +39,9 @@ def credit_kept(before: Snapshot, after: Snapshot) -> list[str]:
 def oldest_taken(before: Snapshot, after: Snapshot) -> list[str]:
     """2: what was acquired is the oldest of the highest level, taken in order."""
     wrong = []
-    left = invariants.waiting(after)
-    best = invariants.rank(after, left[0]) if left else None
     for name, ids in newly_held(before, after).items():
+        left = class_invariants.takes(after, name, invariants.waiting(after))
+        best = invariants.rank(after, left[0]) if left else None
         ranks = [invariants.rank(after, id) for id in ids]
         if ranks != sorted(ranks):
             wrong.append(f"{name} took {ids} out of order")

@@ -67,6 +67,9 @@ local function maintenance_run(base, queue)
   --- @each audience(base, false)
   if not queue.paused and redis.call('EXISTS', base .. 'interested') == 1
     and redis.call('EXISTS', base .. 'notified') == 0 then
+    --- @if tell
+    notify_next(base, queue)
+    --- @end
     if notify_next_work_waits(base, queue) then
       consumer_notify(base, queue.now, 1, queue.timer, queue.ranked)
     elseif redis.call('EXISTS', base .. 'scheduled') == 1

@@ -15,6 +15,11 @@ local function notify_next(base, queue, work)
   if queue.paused or queue.quiet then return end
   if redis.call('EXISTS', base .. 'interested') == 0 then return end
   if work == nil then work = notify_next_work_waits(base, queue) end
+  --- @if tell
+  -- it may be that nobody who waits takes it: the schedule is watched all the same
+  if work and consumer_notify(base, queue.now, 1, queue.timer, queue.ranked) > 0 then return end
+  work = false
+  --- @end
   if work then
     consumer_notify(base, queue.now, 1, queue.timer, queue.ranked)
   elseif redis.call('EXISTS', base .. 'scheduled') == 1 and redis.call('EXISTS', base .. 'notified') == 0

@@ -11,6 +11,7 @@ local REMOVE_SLICE = 200
 --- (H-06). `charged`: id -> charge, or a function that says so of (jobs of the slice, number of jobs left). Returns how
 --- many it still holds, and how many it does not any more.
 local function consumer_remove_slice(base, queue, consumer, charged, most)
+  --- @each audience(base, false)
   local held = base .. 'held:' .. consumer
   local ids = redis.call('LRANGE', held, -(most or REMOVE_SLICE), -1)
   if #ids == 0 then return 0, 0 end

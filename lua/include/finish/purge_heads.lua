@@ -1,5 +1,6 @@
 --- @include "queue/count"
 --- @include "schedule/member"
+--- @include "pull/merge"
 
 --- What a purge takes off the places that a queue with groups has beside its lists.
 
@@ -21,9 +22,8 @@ end
 
 --- Ready ones, best first. `heads`: the keys that they stand in.
 local function purge_heads(heads, ids, limit)
-  for _, key in ipairs(heads) do
-    if #ids >= limit then return end
-    local some = redis.call('ZPOPMIN', key, limit - #ids)
-    for i = 1, #some, 2 do ids[#ids + 1] = string.sub(some[i], MEMBER_PREFIX + 1) end
-  end
+  if #ids >= limit or #heads == 0 then return end
+  local members, owners = merge_members(heads, limit - #ids)
+  for i = 1, #members, 2 do ids[#ids + 1] = string.sub(members[i], MEMBER_PREFIX + 1) end
+  merge_set_take(heads, members, owners, #members / 2, {})
 end

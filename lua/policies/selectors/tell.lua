@@ -32,18 +32,16 @@ local function selectors_tell_ready(base, class)
   return class == '0' and lists_count(base) or redis.call('ZCARD', base .. 'class:' .. class)
 end
 
---- `jobs` arrivals, or what is left of that, have able consumers told, best first, and no more (Q-37, H-16). Where it is
---- not known which jobs became ready, one for each class is looked for, or up to `jobs`. `how` = {except=, idle=}: not
+--- What became ready in this call, as far as it still is, has able consumers told, best first, and no more (Q-37, H-16).
+--- Where the call is about a consumer that leaves its work to others, so have its classes, one by one; where neither is
+--- known all classes, of each up to `jobs`. `how` = {except=, idle=}: not
 --- this consumer; only classes of which no consumer is notified.
 local function selectors_tell(base, now, jobs, timer, ranked, how)
   selectors_open(base)
   local needs, order = SELECTORS.fresh, {}
-  if SELECTORS.fresh_any then
-    SELECTORS.fresh, SELECTORS.fresh_any = {}, false
-  else
-    needs = {}
-    for _, class in ipairs(SELECTORS.mine or selectors_heard(base, '0')) do needs[class] = jobs end
-  end
+  local asked = SELECTORS.mine or not SELECTORS.fresh_any and selectors_heard(base, '0') or {}
+  SELECTORS.fresh, SELECTORS.fresh_any = {}, false
+  for _, class in ipairs(asked) do needs[class] = math.max(needs[class] or 0, jobs) end
   for class in pairs(needs) do order[#order + 1] = class end
   table.sort(order, function(one, other) return tonumber(one) < tonumber(other) end)
   local except, told = how and how.except, (ranked or how and how.idle) and ranks_told(base, how and how.except) or nil

@@ -12,6 +12,7 @@ from zlib import crc32
 import redis
 
 from rqueue.errors import WrongServer
+from rqueue.inspector.doctor.class_checks import class_of, fits_class
 from rqueue.inspector.doctor.consumer_checks import (
     diagnose_bytes,
     diagnose_consumer,
@@ -47,6 +48,7 @@ from rqueue.inspector.doctor.ttl_checks import diagnose_expiring, suspect_expiri
 from rqueue.inspector.doctor.type_checks import diagnose_types
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.protocol import commands
+from rqueue.protocol.commands.class_notes import class_sizes
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.group_notes import group_sizes
 from rqueue.protocol.commands.places import place_sizes
@@ -67,6 +69,10 @@ PASS_MAX = 2_000_000
 """Ids that a search for lost jobs keeps in memory at once."""
 SCAN_ALWAYS = 20_000
 """Up to so many jobs each is looked for in its place, even where the sums are right."""
+
+
+IN_SETS = ("scheduled", "group", "heads", "class")
+"""Places whose members say more than an id."""
 
 
 class Checkup:
@@ -108,6 +114,8 @@ class Checkup:
         self._walk("dead", self._suspect_dead)
         for which in self.walk.group_places():
             self._walk(which, partial(self._suspect_group, which))
+        for which in self._class_places():
+            self._walk(which, partial(self._suspect_class, which))
         for id_ in without_turn(self.walk, self._turns):
             self._glance(id_)
         self._find_lost(certain=bool(unsorted or self._suspects))
@@ -209,7 +217,17 @@ class Checkup:
             return not set("sd") & set(element.notes)
         if "h" not in element.notes or set("sdr") & set(element.notes):
             return False
-        return list_of(element.head) == f"{kind}:{level}" and not places_beside(element.head)
+        elsewhere = places_beside(element.head) or class_of(element.head, self.walk.classes)
+        return list_of(element.head) == f"{kind}:{level}" and not elsewhere
+
+    def _class_places(self) -> list[str]:
+        return [f"class:{number}" for number in sorted(self.walk.class_numbers)]
+
+    def _suspect_class(self, which: str, element: Checked) -> None:
+        id_ = element.member[MEMBER_PREFIX:]
+        member = member_of(element.head, id_.decode("utf-8", "surrogateescape"))
+        if not fits_class(which, element, self.walk.classes, member):
+            self._suspect(id_, element.member)
 
     def _suspect_group(self, which: str, element: Checked) -> None:
         id_ = element.member[MEMBER_PREFIX:]
@@ -247,6 +265,7 @@ class Checkup:
         sizes = place_sizes(self.keys, self.walk.levels, self.walk.names)
         stored, placed = self.walk.execute(sizes)
         placed += self.walk.execute(group_sizes(self.keys, self.walk.groups, heads=True))
+        placed += self.walk.execute(class_sizes(self.keys, self.walk.class_numbers))
         if stored == placed and stored > SCAN_ALWAYS and not certain:
             return
         passes = -(-stored // PASS_MAX)
@@ -263,7 +282,7 @@ class Checkup:
             cursor, ids = self.walk.execute(call)
             missing.update(id_ for id_ in ids if passes == 1 or crc32(id_) % passes == number)
         for which in self._places():
-            skip = MEMBER_PREFIX if which.startswith(("scheduled", "group", "heads")) else 0
+            skip = MEMBER_PREFIX if which.startswith(IN_SETS) else 0
             for elements in self.walk.pages(which):
                 missing.difference_update(element.member[skip:] for element in elements)
         for id_ in islice(missing, SUSPECTS_MAX):
@@ -275,6 +294,7 @@ class Checkup:
         return [
             "scheduled",
             *self.walk.group_places()[::-1],
+            *self._class_places(),
             *lists,
             *(f"held:{name}" for name in self.walk.names),
             "dead",
@@ -292,7 +312,7 @@ class Checkup:
         elsewhere = places.lists or places.dead or places.due or len(places.holders) > 1
         if strangers and places.head[:1] == "h" and not elsewhere:
             return []  # all that an unregistered consumer holds is one finding
-        return diagnose_job(self.keys.queue, id, places, member, others)
+        return diagnose_job(self.keys.queue, id, places, member, others, self.walk.classes)
 
     def _diagnose_consumer(self, name: str) -> list[Finding]:
         now = self.walk.execute(read_clock(self.keys)).now

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from rqueue.inspector.doctor.class_checks import class_of
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.model.job import parse_header
 from rqueue.model.names import group_text
@@ -51,7 +55,7 @@ def places_beside(head: str) -> tuple[str, ...]:
 def _where(places: Places, own: bytes, member: bytes) -> list[str]:
     """The places in words, one for each time the job is there."""
     found = [
-        f"in {name if name.startswith(('heads', 'group:')) else f'list {name}'}"
+        f"in {name if name.startswith(('heads', 'group:', 'class:')) else f'list {name}'}"
         for name, times in places.lists.items()
         if name != TURN
         for _ in range(times)
@@ -67,10 +71,15 @@ def _where(places: Places, own: bytes, member: bytes) -> list[str]:
 
 
 def diagnose_job(
-    queue: str, id: str, places: Places, member: bytes = b"", others: tuple[str, ...] = ()
+    queue: str,
+    id: str,
+    places: Places,
+    member: bytes = b"",
+    others: tuple[str, ...] = (),
+    classes: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Finding]:
     """The problems of this job; [] where it has none. others: unregistered consumers: the jobs they
-    hold are their own finding."""
+    hold are their own finding. classes: labels -> number of their class."""
 
     def finding(invariant: str, kind: str, says: str, remedy: str) -> list[Finding]:
         action = Action("job", (id,), member, others)
@@ -123,7 +132,7 @@ def diagnose_job(
             "leave it in one place (dead, else held, else waiting, else scheduled)",
         )
     waits = [name for name in places.lists if name != TURN]
-    belongs = places_beside(header) or (list_of(header),)
+    belongs = places_beside(header) or class_of(header, classes) or (list_of(header),)
     if waits and waits[0] not in belongs:
         return finding(
             "order",

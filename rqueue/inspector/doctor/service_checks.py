@@ -28,7 +28,9 @@ def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
 
     if info.waiting and not info.acquiring:
         note("unserved", info.waiting, f"{WAITING}, and no worker serves it: is its name right?")
-    elif info.parked:
+    for labels, jobs in info.unheard.items() if info.acquiring else ():
+        note("unheard", jobs, f"with {labels} ready, and no registered consumer selects them")
+    if info.parked and info.acquiring:
         note("parked", info.parked, "waiting for a worker that knows the task")
     if info.waiting and info.paused:
         note(

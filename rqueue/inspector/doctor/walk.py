@@ -9,6 +9,7 @@ import redis
 
 from rqueue.protocol import commands
 from rqueue.protocol.call import CommandCall
+from rqueue.protocol.commands.class_notes import classes_known
 from rqueue.protocol.commands.consumer_checks import consumer_names
 from rqueue.protocol.commands.queue_keys import meta_fields
 from rqueue.protocol.commands.repair import CHECK_PAGE, Checked
@@ -23,7 +24,8 @@ class Walk:
     """Reads one queue. `jobs`: elements that were read. `levels` and `names` are those that any key
     speaks of, `registered` the names of real consumers, `others` the rest. `highest`: the highest
     position seen; `promoted`: whether one of the lists holds jobs that were due. `groups`: those
-    with jobs behind the first one, as in the names of keys."""
+    with jobs behind the first one, as in the names of keys. `classes`: labels -> number of a class;
+    `class_numbers`: those that have jobs."""
 
     def __init__(self, client: redis.Redis, keys: QueueKeys) -> None:
         self.client = client
@@ -32,6 +34,8 @@ class Walk:
         self.levels: set[int] = set()
         self.names: set[str] = set()
         self.groups: set[str] = set()
+        self.classes: dict[str, str] = {}
+        self.class_numbers: set[str] = set()
         self.registered: set[str] = set()
         self.others: tuple[str, ...] = ()
         self.highest = 0
@@ -51,9 +55,12 @@ class Walk:
                 self.levels.add(int(name))
             elif kind == "group" and colon:
                 self.groups.add(name)
+            elif kind == "class" and colon:
+                self.class_numbers.add(name)
             elif kind in ("held", "consumer", "wake") and colon:
                 self.names.add(name)
         self.levels |= self.meta_levels()
+        self.classes = self.execute(classes_known(self.keys))
         self.registered, listed = self.execute(consumer_names(self.keys))
         self.names |= self.registered | listed
         self.others = tuple(sorted(self.names - self.registered))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from rqueue.model.job import Delivery
+from rqueue.model.selector import class_shown
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
 
@@ -47,7 +49,8 @@ class Counts(NamedTuple):
     """A queue in numbers. `parked`: of the scheduled, those that wait for a worker that knows their
     task. `levels`: level -> elements, cancelled ones that no head passed yet
     included (`marked` of them in all); `ready` is exact. `blocked`: those behind others of their
-    groups. `outgoing`: jobs on their way to other queues. Times are ms, 0 = none."""
+    groups. `outgoing`: jobs on their way to other queues. `unheard`: labels, as people read them,
+    of ready jobs that no registered consumer selects -> jobs. Times are ms, 0 = none."""
 
     now: int
     meta: dict[str, str]
@@ -66,6 +69,7 @@ class Counts(NamedTuple):
     parked: int
     blocked: int = 0
     outgoing: int = 0
+    unheard: Mapping[str, int] = {}
 
 
 class Shown(NamedTuple):
@@ -112,9 +116,9 @@ def _read_page(reply: Any) -> Page:
 
 
 def _read_counts(reply: Any) -> Counts:
-    now, meta, levels, scheduled, held, dead, consumers, awaited, oldest, due, parked, outgoing = (
-        reply
-    )
+    now, meta, levels, scheduled, held, dead, consumers, awaited, oldest, due, parked, *more = reply
+    outgoing, *unheard = more
+    classes = unheard[0] if unheard else []
     facts = {text(meta[i]): text(meta[i + 1]) for i in range(0, len(meta), 2)}
     waiting = {levels[i]: levels[i + 1] for i in range(0, len(levels), 2)}
     ready = sum(waiting.values()) - int(facts.get("marked", "0"))
@@ -137,6 +141,7 @@ def _read_counts(reply: Any) -> Counts:
         parked=parked,
         blocked=int(facts.get("blocked", "0")),
         outgoing=outgoing,
+        unheard={class_shown(text(classes[i])): classes[i + 1] for i in range(0, len(classes), 2)},
     )
 
 

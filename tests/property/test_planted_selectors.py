@@ -1,0 +1,43 @@
+"""Tests of the test: faults planted in the policy of selectors are found."""
+
+from pathlib import Path
+
+import redis
+
+from tests.property.planted import Fault, each, is_found
+from tests.property.selecting import SelectingMachine
+
+POLICY = "policies/selectors.lua"
+TELL = "policies/selectors/tell.lua"
+
+FAULTS = [
+    Fault(
+        "a consumer is told without being asked what it takes",
+        TELL,
+        "if selectors_hear(base, audience, class) then look(audience) end",
+        "look(audience)",
+    ),
+    Fault(
+        "what is due for others is told to nobody",
+        "policies/selectors/closing.lua",
+        "if not SELECTORS.fresh_any or queue.paused then return end",
+        "do return end",
+    ),
+    Fault(
+        "the oldest of each class is taken in turn",
+        "include/pull/merge.lua",
+        "      if scores[key] < scores[best]\n",
+        "      if false\n",
+    ),
+    Fault(
+        "who does not wait any more stays known",
+        "include/consumer/wake.lua",
+        "  --- @each waits(base, consumer)\n",
+        "",
+    ),
+]
+
+
+@each(FAULTS)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
+    is_found(fault, client, tmp_path, SelectingMachine)

@@ -109,7 +109,7 @@ local function settle_unfinished_sound(base, queue, said, alone)
   --- @end
   --- @if keys
   local more = {}
-  --- @each more = places('', more)
+  --- @each more = places(queue.levels, more)
   --- @each more = keys(base, more)
   for _, place in ipairs(more) do keys[place[1]] = place[2] end
   --- @end

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from rqueue.protocol import commands
+from rqueue.protocol.policies import PLAIN, Kind
 from tests.property.choices import NO_GROUPS, delays, groups, limits, paddings, priorities, some
 from tests.property.machine import Machine
 
@@ -19,6 +20,8 @@ bounds = st.sampled_from(
 
 class TimedMachine(Machine):
     """A queue takes the policy on with the first job that has a time to live, or with an option."""
+
+    kinds = (PLAIN, Kind.of(["groups"]))
 
     @rule(
         jobs=st.lists(

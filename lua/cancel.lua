@@ -84,4 +84,5 @@ history_lines_write(base, queue.history_max, { history_lines_row(id, job, word, 
 --- @each pass(base, queue, { job })
 notify_opened(base, queue)
 --- @end
+--- @each vacated(base, { now = queue.now })
 return { queue.now, was }

@@ -11,7 +11,7 @@
 --- REPLY: {now, state of the consumer or "", {0-based index of each job refused because its id is known}, consumer that
 ---   the one new job was delivered to or "", {ids that are not held}, how many of those have ended}; where some are not
 ---   held, nothing was done, and the indices say which jobs are known already
---- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | FULL: as of enqueue, where nothing is settled | GONE | SCHEMA
 --- @include "queue/row"
 --- @include "queue/schema"
 --- @include "queue/open"
@@ -130,6 +130,10 @@ local taker = ''
 if joins then schema_stamp(meta) end
 if count > 0 then
   local arguments = { '0', runs }
+  --- @if fit
+  -- what follows a job that is done must not keep it from being settled, however full the queue is
+  if consumer ~= '' then arguments[2] = runs .. '>!' end
+  --- @end
   for i = FIRST, FIRST - 1 + 2 * count do arguments[#arguments + 1] = ARGV[i] end
   local stored = enqueue_step(KEYS, arguments)
   if stored.err then

@@ -104,4 +104,5 @@ if stamp ~= STAMP then
   --- @each restamp(base)
   redis.call('HSET', meta, 'v', stamp)
 end
+--- @each vacated(base, { now = queue.now })
 return { queue.now }

@@ -3,7 +3,8 @@
 --- ARGV: waiting
 ---   waiting: "1" = also the enqueue time of the oldest waiting job
 --- REPLY: {now, meta as {field, value, ...}, {level, waiting elements, ...}, scheduled, held, dead,
----   {interested, notified, not_interested, browsers}, awaited, oldest enqueue ms or 0, next due ms or 0, parked, jobs in the outbox}
+---   {interested, notified, not_interested, browsers}, awaited, oldest enqueue ms or 0, next due ms or 0, parked, jobs
+---   in the outbox, {labels, ready jobs that nobody selects, ...}, name, number, ... of what policies count}
 ---   the first number after the levels is without the cancelled ones: meta's field `marked` says how many those are
 --- ERRORS: SCHEMA
 --- @hooks audience
@@ -59,12 +60,10 @@ local outgoing = 0
 --- @if sends
 outgoing = redis.call('ZCARD', base .. 'outgoing')
 --- @end
---- @if unheard
 local unheard = {}
 --- @each unheard = unheard(base, unheard)
---- @end
 local next_ = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
-return {
+local counts = {
   queue.now,
   redis.call('HGETALL', meta),
   per_level,
@@ -82,7 +81,7 @@ return {
   next_[2] and tonumber(next_[2]) or 0,
   redis.call('HLEN', base .. 'parked'),
   outgoing,
-  --- @if unheard
   unheard,
-  --- @end
 }
+--- @each counts = counted(base, counts)
+return counts

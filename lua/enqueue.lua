@@ -5,10 +5,11 @@
 ---     step so that it may come twice, see include/writes.lua
 ---   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|c<labels>],<count>;..." for consecutive jobs; when: "" now,
 ---   "+<ms>" from now, "@<ms>" at; with a ttl or a group, a queue that has no such policy yet takes
----   it on
+---   it on; at the end of them ">" and the name of a producer that waited for room in a bounded queue
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
 --- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was delivered to or ""}
---- ERRORS: BADARGS | DAMAGED | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
+--- ERRORS: BADARGS | DAMAGED | FULL: 1 if producers wait for room, greatest number of jobs, number, of it kept for others,
+---   asked for | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
 --- @hooks audience
 --- @include "queue/clock"
 --- @include "queue/schema"
@@ -58,8 +59,23 @@ if special then
   if not plan then return fault end
 end
 
+--- @if fit
+local request, full, fitted = { jobs = total, gone = 0, runs = runs, now = now }, nil, false
+--- @end
 local waiters = paused and {} or redis.call('ZRANGE', base .. 'interested', '0', WAKE_LAST)
 --- @fast
+--- @if fit
+if total == 1 and how == '0' and not plan then
+  --- @each full = fit(base, request)
+  fitted = not full
+end
+if full then
+  -- what is known already is no arrival (H-18)
+  local id, known = ARGV[FIRST], 0
+  for _, key in ipairs({ 'jobs', 'ended', 'ended:old' }) do known = known + redis.call('HEXISTS', base .. key, id) end
+  return known > 0 and { now, 0, { 0 }, '' } or full
+end
+--- @end
 if total == 1 and how == '0' and not plan and levels == '4' and not row[8] and not ranked then
   --- @include "enqueue/fast_path"
   local reply = enqueue_fast_path(base, now, waiters[1], timer, ARGV[FIRST], ARGV[FIRST + 1])
@@ -145,6 +161,16 @@ if displaced.victims[1] or displaced.trims then
   for _, run in ipairs(plan or {}) do all = all .. ',' .. run.level end
   fault = sound_fault(base, all)
   if fault then return fault end
+end
+--- @end
+--- @if fit
+if not fitted then
+  request.jobs = accepted
+  --- @if displace
+  request.gone = displaced and #displaced.victims or 0
+  --- @end
+  --- @each full = fit(base, request)
+  if full then return full end
 end
 --- @end
 --- @if overdue
@@ -266,6 +292,11 @@ end
 if overdue then
   --- @include "queue/open"
   --- @each upkeep(base, queue_open(base))
+end
+--- @end
+--- @if vacated
+if request.used or request.gone > 0 then
+  --- @each vacated(base, request)
 end
 --- @end
 return { now, accepted, refused, taker and taker.name or '' }

@@ -69,4 +69,5 @@ if promoted > 0 then consumer_notify(base, queue.now, promoted, queue.timer, que
 --- @include "consumer/notify_opened"
 notify_opened(base, queue)
 --- @end
+--- @each vacated(base, { now = queue.now })
 return { queue.now, math.max(count - gone, promoted) }

@@ -30,6 +30,13 @@ local FIRST = 9
 local base = string.sub(meta, 1, -5)
 local row, mine = queue_row(base), consumer_row(base, consumer)
 local settled, reply = false, nil
+--- @if vacated
+local crowded
+if jobs == '-1' then
+  --- @each crowded = crowded(base)
+  if type(crowded) == 'table' then return crowded end
+end
+--- @end
 --- @fast
 -- one success, and nothing else is held
 if groups == '1' and #ARGV == FIRST or groups == '0,1,0,0,0' and #ARGV == FIRST + 2 and ARGV[FIRST + 1] == '' then
@@ -91,6 +98,11 @@ if tonumber(jobs) < 0 then
     me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
   end
   window_account(base, me, wrote)
+  --- @if vacated
+  if crowded then
+    --- @each vacated(base, { now = queue.now })
+  end
+  --- @end
   return { queue.now, me.state, -1, stale, '' }
 end
 window_grant(base, me, jobs, bytes)

@@ -65,4 +65,5 @@ if #back > 0 then
   if not queue.paused then consumer_notify(base, queue.now, ready, queue.timer, queue.ranked) end
 end
 --- @each stays(base)
+--- @each vacated(base, { now = queue.now })
 return { queue.now, scanned[1], #back }

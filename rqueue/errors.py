@@ -32,6 +32,7 @@
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
     │   ├── QueueInUse               not deleted: it has jobs, consumers, or feeds from others
     │   ├── QueueEmpty               a simple queue has no value (also a LookupError)
+    │   ├── QueueFull                a bounded queue has no room: nothing was stored
     │   ├── BufferFull               background put: the bounded buffer stayed full
     │   └── BufferClosed             background put after close
     ├── ConsumerError
@@ -106,6 +107,7 @@ __all__ = [
     "QueueDamaged",
     "QueueEmpty",
     "QueueError",
+    "QueueFull",
     "QueueInUse",
     "RQueueError",
     "RedisBusy",
@@ -421,6 +423,64 @@ class QueueEmpty(QueueError, LookupError):
 
     def __init__(self, queue: str) -> None:
         super().__init__(f"queue '{queue}' has no item", queue=queue)
+
+
+class QueueFull(QueueError):
+    """A bounded queue has no room for the jobs of a call: none of them was stored (Q-67).
+
+    limit: jobs that may wait there. waiting: that do, and `granted`: for how many more room is kept
+    for producers that waited. jobs: of the call. waits: whether producers wait for room in this
+    queue; `waited`: for how many seconds this one did.
+    """
+
+    def __init__(
+        self,
+        queue: str,
+        limit: int,
+        waiting: int,
+        *,
+        granted: int = 0,
+        jobs: int = 1,
+        waits: bool = False,
+        waited: float = 0.0,
+    ) -> None:
+        name, size = f"queue '{queue}'", many(jobs, "job")
+        if jobs > limit:
+            said = f"{size} at once never fit into {name}, which takes {limit:,}"
+        else:
+            kept = f", and room for {granted:,} more is kept for others" if granted else ""
+            after = f" after {waited:.3g} s" if waited else ""
+            said = f"{name} is full{after}: {waiting:,} of at most {limit:,} jobs{kept}; "
+            said += f"{size} did not fit"
+        super().__init__(f"{said}; nothing was stored", queue=queue)
+        self.limit = limit
+        self.waiting = waiting
+        self.granted = granted
+        self.jobs = jobs
+        self.waits = waits
+        self.waited = waited
+
+    @property
+    def never(self) -> bool:
+        """Whether the call has more jobs than the queue ever takes."""
+        return self.jobs > self.limit
+
+    @property
+    def room(self) -> int:
+        """How many jobs fit now."""
+        return max(0, self.limit - self.waiting - self.granted)
+
+    def after(self, waited: float) -> QueueFull:
+        """The same error for a producer that waited for so many seconds."""
+        return QueueFull(
+            self.queue,
+            self.limit,
+            self.waiting,
+            granted=self.granted,
+            jobs=self.jobs,
+            waits=self.waits,
+            waited=waited,
+        )
 
 
 class BufferFull(QueueError):

@@ -8,6 +8,7 @@
 | `RQUEUE_LEASE` | `lease_ms` | `30s` | how long a silent worker keeps its jobs |
 | `RQUEUE_CONNECT_TIMEOUT` | `connect_timeout` | `5s` | limit for opening a connection |
 | `RQUEUE_COMMAND_TIMEOUT` | `command_timeout` | `15s` | limit for the answer to one command |
+| `RQUEUE_MAX_WAIT` | `max_wait` | `60s` | limit of a producer's wait for room in a bounded queue |
 | `RQUEUE_MAX_BODY` | `max_body` | `16MB` | largest envelope or result that is accepted |
 
 Durations and sizes are read by `rqueue.model.times`.
@@ -23,7 +24,7 @@ from typing import Any
 
 from rqueue.errors import ConfigError, InvalidName
 from rqueue.logs import logger
-from rqueue.model.expect import expect
+from rqueue.model.expect import expect, expect_number
 from rqueue.model.names import check_namespace
 from rqueue.model.server_url import problem_of
 from rqueue.model.signing import Signer
@@ -77,6 +78,7 @@ _VARIABLES = {
     "lease_ms": "RQUEUE_LEASE",
     "connect_timeout": "RQUEUE_CONNECT_TIMEOUT",
     "command_timeout": "RQUEUE_COMMAND_TIMEOUT",
+    "max_wait": "RQUEUE_MAX_WAIT",
     "max_body": "RQUEUE_MAX_BODY",
 }
 
@@ -99,6 +101,7 @@ class Settings:
     lease_ms: int = 30_000
     connect_timeout: float = 5.0
     command_timeout: float = 15.0
+    max_wait: float = 60.0
     max_body: int = 16 * 1024**2
 
     def __post_init__(self) -> None:
@@ -119,6 +122,7 @@ class Settings:
                 raise ConfigError(name, f"{value!r} is not a number of seconds")
             if not 0.001 <= value <= 3600:
                 raise ConfigError(name, f"{value!r} s is not from 1 ms to 1 hour")
+        expect_number("max_wait", self.max_wait, "a number of seconds")
         if type(self.max_body) is not int or not 1024 <= self.max_body <= 512 * 1024**2:
             raise ConfigError("max_body", f"{self.max_body!r} bytes is not from 1 KB to 512 MB")
 
@@ -191,7 +195,7 @@ def _convert(name: str, value: Any, source: str) -> Any:
     if name == "lease_ms":
         if isinstance(value, str | timedelta):
             return round(parse_duration(value, source) * 1000)
-    elif name in ("connect_timeout", "command_timeout"):
+    elif name in ("connect_timeout", "command_timeout", "max_wait"):
         return parse_duration(value, source)
     elif name == "max_body":
         return parse_size(value, source)

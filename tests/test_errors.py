@@ -34,6 +34,7 @@ EXAMPLES: list[RQueueError] = [
     errors.QueueDamaged("q", "rqueue:{q}:dead", "string", "zset"),
     errors.NoConsumer("q", "j"),
     errors.QueueEmpty("q"),
+    errors.QueueFull("q", 10, 8, granted=2, jobs=3, waits=True, waited=1.5),
     errors.BufferFull("q", 10, 1.5),
     errors.BufferClosed("q"),
     errors.ConsumerError("no", consumer="c", queue="q"),

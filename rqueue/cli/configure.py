@@ -10,7 +10,7 @@ from rqueue.cli.output import json_option, print_facts, print_json, span
 from rqueue.cli.target import Target, connection_options, pass_target
 
 if TYPE_CHECKING:
-    from rqueue.protocol.job_packer import DeleteIf, Expired
+    from rqueue.protocol.job_packer import DeleteIf, Expired, Overflow
 
 DEFAULT = "not set: the default"
 
@@ -19,6 +19,9 @@ DELETE_IF = ("never", "empty", "always")
 
 EXPIRED = ("end", "dead")
 """What becomes of expired jobs, by `ttl_dead`."""
+
+OVERFLOW = ("reject", "block")
+"""What becomes of jobs that do not fit into a bounded queue, by `overflow`."""
 
 
 def setting_in_words(name: str, value: int) -> str:
@@ -29,6 +32,12 @@ def setting_in_words(name: str, value: int) -> str:
         return f"delete if {DELETE_IF[value]}"
     if name == "ring_jobs":
         return f"ring {value}"
+    if name == "overflow":
+        return f"overflow {OVERFLOW[value]}"
+    if name == "resume":
+        return f"resume at {value} %"
+    if name == "count_held":
+        return "held jobs count" if value else "held jobs do not count"
     if name.endswith("_ms"):
         return f"{name.removesuffix('_ms').replace('_', ' ')} {span(value)}"
     return f"{name.removesuffix('_max').replace('_', ' ')} {value}"
@@ -78,6 +87,25 @@ def setting_in_words(name: str, value: int) -> str:
     help="Whether expired jobs end (the default) or become dead letters.",
 )
 @click.option(
+    "--max-jobs", type=int, metavar="N", help="How many jobs may wait at the most; 0: no limit."
+)
+@click.option(
+    "--overflow",
+    type=click.Choice(OVERFLOW),
+    help="Whether jobs above that are refused (the default), or their producers wait for room.",
+)
+@click.option(
+    "--resume",
+    type=int,
+    metavar="PERCENT",
+    help="To how much of the limit the queue falls before they go on; default 80.",
+)
+@click.option(
+    "--count-held/--no-count-held",
+    default=None,
+    help="Whether the limit counts jobs that consumers hold, too.",
+)
+@click.option(
     "--kind",
     metavar="KIND",
     help="plain (the default), groups: one job in flight for each group, or last_value: of the jobs"
@@ -120,6 +148,10 @@ def configure(
     ttl_min: str | None,
     ttl_max: str | None,
     expired: Expired | None,
+    max_jobs: int | None,
+    overflow: Overflow | None,
+    resume: int | None,
+    count_held: bool | None,
     kind: str | None,
     dead_to: str | None,
     expired_to: str | None,
@@ -144,6 +176,7 @@ def configure(
       rqueue configure accounts --kind groups
       rqueue configure ledger --live-consumers 1
       rqueue configure orders --dead-to orders-dead
+      rqueue configure images --max-jobs 10000 --overflow block
     """  # noqa: D301
     given: dict[str, Any] = {
         "priorities": priorities,
@@ -155,6 +188,10 @@ def configure(
         "ttl_min": ttl_min,
         "ttl_max": ttl_max,
         "expired": expired,
+        "max_jobs": max_jobs,
+        "overflow": overflow,
+        "resume": resume,
+        "count_held": count_held,
         "kind": kind,
         "dead_to": dead_to,
         "expired_to": expired_to,
@@ -200,5 +237,13 @@ def configure(
             "ring": settings.get("ring_jobs", DEFAULT),
             "dead to": targets.get("dead_to", DEFAULT),
             "expired to": targets.get("expired_to", DEFAULT),
+            "max jobs": settings.get("max_jobs", DEFAULT),
+            "overflow": OVERFLOW[settings["overflow"]] if "overflow" in settings else DEFAULT,
+            "resume": f"{settings['resume']} %" if "resume" in settings else DEFAULT,
+            "count held": DEFAULT
+            if "count_held" not in settings
+            else "yes"
+            if settings["count_held"]
+            else "no",
         }
     )

@@ -13,6 +13,7 @@ from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
     from rqueue.inspector import QueueInfo
+    from rqueue.inspector.queues import Bound
 
 
 @click.command()
@@ -78,6 +79,7 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 "ready": info.ready,
                 **({"blocked by their groups": info.blocked} if info.blocked else {}),
                 **({"on their way to other queues": info.outgoing} if info.outgoing else {}),
+                **({"limit": _bound_in_words(info.bounded)} if info.bounded else {}),
                 "oldest": span(info.oldest_ms) if info.oldest_enqueued_ms else "",
                 "by level": ", ".join(f"{n}: {count}" for n, count in info.levels.items() if count),
                 "scheduled": info.scheduled - info.parked,
@@ -104,7 +106,24 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
         )
 
 
+def _bound_in_words(bound: Bound) -> str:
+    said = [f"{bound.jobs:,} of {bound.limit:,} jobs"]
+    if bound.granted:
+        said.append(f"room for {bound.granted:,} kept for producers that waited")
+    if bound.producers:
+        said.append(f"{many(bound.producers, 'producer')} waiting for room")
+    return ", ".join(said)
+
+
 def _remarks(info: QueueInfo) -> str:
     unserved = info.waiting and not info.acquiring
-    said = {"paused": info.paused, "unserved": unserved, "unheard": info.unheard and not unserved}
+    bound = info.bounded
+    waiting = bound.producers if bound else 0
+    said = {
+        "paused": info.paused,
+        "unserved": unserved,
+        "unheard": info.unheard and not unserved,
+        f"{many(waiting, 'producer')} waiting": waiting,
+        "full": bound and bound.full and not waiting,
+    }
     return ", ".join(word for word, holds in said.items() if holds)

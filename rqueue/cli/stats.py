@@ -17,9 +17,10 @@ from rqueue.cli.output import (
     span,
 )
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
-    from rqueue.inspector import Inspector, Spread, Stats
+    from rqueue.inspector import Inspector, QueueInfo, Spread, Stats
 
 COLUMNS = [
     Column("queue"),
@@ -114,6 +115,15 @@ def _watch(looks: Iterator[list[Stats]]) -> None:
             live.update(rich_table(COLUMNS, [_row(report) for report in reports]), refresh=True)
 
 
+def _remark(info: QueueInfo) -> str:
+    remarks, bound = ["paused"] if info.paused else [], info.bounded
+    if bound and (bound.producers or bound.full):
+        remarks.append(
+            f"{many(bound.producers, 'producer')} waiting" if bound.producers else "full"
+        )
+    return f" ({', '.join(remarks)})" if remarks else ""
+
+
 def _row(report: Stats) -> tuple[object, ...]:
     info, rates = report.info, report.rates
 
@@ -121,7 +131,7 @@ def _row(report: Stats) -> tuple[object, ...]:
         return "" if spread is None else span(getattr(spread, share))
 
     return (
-        info.name + (" (paused)" if info.paused else ""),
+        info.name + _remark(info),
         info.ready,
         span(info.oldest_ms) if info.oldest_enqueued_ms else "",
         info.held,

@@ -34,8 +34,25 @@ SETTINGS = (
     *("priorities", "max_deliveries", "max_crashes", "keep_ms", "history_rows_max"),
     *("ttl_ms", "ttl_min_ms", "ttl_max_ms", "ttl_dead"),
     *("live_consumers", "strict", "max_consumers", "delete_if", "delete_after_ms", "ring_jobs"),
+    *("max_jobs", "overflow", "resume", "count_held"),
 )
 TARGETS = ("dead_to", "expired_to")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bounded queue: of at most `limit` jobs there are `jobs`; `producers` wait for room, and for
+    `granted` jobs of others it is kept."""
+
+    limit: int
+    jobs: int
+    producers: int
+    granted: int
+
+    @property
+    def full(self) -> bool:
+        """Whether no job fits."""
+        return self.jobs + self.granted >= self.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +62,9 @@ class QueueInfo:
     `ready` to `dead` are gauges, and `blocked`: jobs behind others of their groups. `parked` are
     those of `scheduled` that wait for a worker that knows their task. `accepted` and `counters`
     only grow. `settings` are the options that were set; what is not there has its default. Times
-    are ms, 0 = none. `outgoing`: jobs on their way to other queues; `unheard`: labels of
-    ready jobs that no registered consumer selects, and how many those are; `targets`: where its
-    dead letters and its expired jobs go.
+    are ms, 0 = none. `bounded`: of a queue with a limit, None elsewhere. `outgoing`: jobs on their
+    way to other queues; `unheard`: labels of ready jobs that no registered consumer selects, and
+    how many those are; `targets`: where its dead letters and its expired jobs go.
     """
 
     name: str
@@ -70,6 +87,7 @@ class QueueInfo:
     outgoing: int = 0
     unheard: dict[str, int] = field(default_factory=dict)
     targets: dict[str, str] = field(default_factory=dict)
+    bounded: Bound | None = None
 
     @property
     def waiting(self) -> int:
@@ -135,4 +153,12 @@ def info_of(name: str, counts: commands.Counts) -> QueueInfo:
         outgoing=counts.outgoing,
         unheard=dict(counts.unheard),
         targets={name_: meta[name_] for name_ in TARGETS if name_ in meta},
+        bounded=Bound(
+            number("max_jobs"),
+            counts.more.get("bounded", 0),
+            counts.more.get("producers", 0),
+            number("granted"),
+        )
+        if number("max_jobs")
+        else None,
     )

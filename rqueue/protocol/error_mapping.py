@@ -257,6 +257,8 @@ def _refusal(
     """The error for an error reply."""
     if word == "NOCONSUMER":
         return errors.NoConsumer(queue)
+    if word == "FULL":
+        return _full(queue, said)
     if word == "GONE":
         return errors.ConsumerGone(consumer, queue=queue)
     if word == "DELETING":
@@ -292,6 +294,12 @@ def _refusal(
     made = meaning.error(meaning.says.format(said=whole), url=url)
     made.outcome_unknown = False
     return made
+
+
+def _full(queue: str, said: str) -> errors.QueueFull:
+    """What a bounded queue says of itself when it refuses: see `lua/policies/bounded/fit.lua`."""
+    waits, limit, waiting, granted, jobs = (int(number) for number in said.split())
+    return errors.QueueFull(queue, limit, waiting, granted=granted, jobs=jobs, waits=waits == 1)
 
 
 def is_wrong_type(error: Exception) -> bool:

@@ -26,6 +26,7 @@ from rqueue.protocol.policies import (
     exclusive,
     lifetime,
 )
+from rqueue.protocol.policies import bounded as bounded_policy
 from rqueue.protocol.policies import ring as ring_policy
 from rqueue.protocol.policies import ttl as ttl_policy
 from rqueue.settings import Settings
@@ -38,6 +39,7 @@ __all__ = [
     "DeleteIf",
     "Expired",
     "JobPacker",
+    "Overflow",
     "Packed",
     "another_id",
     "as_put",
@@ -62,10 +64,12 @@ LIMITS = {
     **{name: (least, most) for name, least, most in exclusive.POLICY.options},
     **{name: (least, most) for name, least, most in lifetime.POLICY.options},
     **{name: (least, most) for name, least, most in ring_policy.POLICY.options},
+    **{name: (least, most) for name, least, most in bounded_policy.POLICY.options},
 }
 """What a queue's own options may be; the script knows the same."""
 
-NO_LIMIT = ("max_deliveries", "max_crashes", "live_consumers", "max_consumers", "ring_jobs")
+_SAID = "max_deliveries max_crashes max_jobs live_consumers max_consumers ring_jobs"
+NO_LIMIT = tuple(_SAID.split())
 """Those of them in which 0 is no limit."""
 
 DeleteIf = Literal["never", "empty", "always"]
@@ -73,6 +77,10 @@ DeleteIf = Literal["never", "empty", "always"]
 
 Expired = Literal["end", "dead"]
 """What becomes of expired jobs: they end, or become dead letters."""
+
+Overflow = Literal["reject", "block"]
+"""What becomes of jobs that do not fit into a bounded queue: they are refused, or producers wait
+for room first."""
 
 _new = tuple.__new__
 
@@ -301,6 +309,11 @@ def configuration(
     delete_if: DeleteIf | None = None,
     delete_after: float | str | timedelta | None = None,
     ring: int | None = None,
+    *,
+    max_jobs: int | None = None,
+    overflow: Overflow | None = None,
+    resume: int | None = None,
+    count_held: bool | None = None,
 ) -> Mapping[str, int | str]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
@@ -341,6 +354,17 @@ def configuration(
     ):
         if limit is not None:
             options[name] = limit
+    if max_jobs is not None:
+        options["max_jobs"] = max_jobs
+    if overflow is not None:
+        if overflow not in ("reject", "block"):
+            raise ConfigError("overflow", f"{shown(overflow)} is neither 'reject' nor 'block'")
+        options["overflow"] = int(overflow == "block")
+    if resume is not None:
+        options["resume"] = resume
+    if count_held is not None:
+        expect("count_held", count_held, bool, "True or False")
+        options["count_held"] = int(count_held)
     for name, value in options.items():
         least, most = LIMITS[name]
         if type(value) is int and least <= value <= most:

@@ -82,6 +82,26 @@ class QueueKeys:
         """zset: groups (escaped) with jobs behind the first one, all with score 0."""
         return self.base + "blocked"
 
+    @property
+    def producers(self) -> str:
+        """zset: producers that wait for room in a bounded queue, by their turn."""
+        return self.base + "producers"
+
+    @property
+    def grants(self) -> str:
+        """zset: producers for which room is kept, by the deadline in ms."""
+        return self.base + "grants"
+
+    @property
+    def wishes(self) -> str:
+        """hash: of both, producer -> "jobs,until": for how many, and when it has to have said again
+        that it waits (ms)."""
+        return self.base + "wishes"
+
+    def room(self, producer: str) -> str:
+        """list: a word for a producer, once there may be room; it lasts as long as its grant."""
+        return f"{self.base}room:{producer}"
+
     def due(self, level: int) -> str:
         """list: ids of promoted jobs of a level, by due time; they stand before the ready ones."""
         return f"{self.base}due:{level}"

@@ -6,11 +6,12 @@ refused, so that it can be sent again after an outage: with the same ids, so not
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from rqueue.errors import ConfigError, ServerError
+from rqueue.errors import ConfigError, QueueFull, ServerError
 from rqueue.logs import logger
 from rqueue.model.expect import expect_number
 from rqueue.model.terms import NORMAL_TERMS
@@ -20,6 +21,7 @@ from rqueue.protocol.commands.enqueue import BATCH_MAX, Accepted, Put
 from rqueue.protocol.error_mapping import unsure
 from rqueue.protocol.job_packer import JobPacker, another_id, terms_of
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.room_wait import RoomWait, piece_of
 from rqueue.tasks.options import Options
 from rqueue.tasks.request import JobRequest
 from rqueue.text.numbers import many
@@ -124,6 +126,7 @@ class PutBuffer:
         self.failed = 0
         self.closed = False
         self._lost: ServerError | None = None
+        self._told_full = False
         self._memo: tuple[Options | None, str] = (None, "")
 
     @property
@@ -167,6 +170,16 @@ class PutBuffer:
                 batch.append(item)
         return bool(self.sending)
 
+    def shrink(self, full: QueueFull) -> bool:
+        """Where only a part of the batch fits into a bounded queue, make that part the batch; the
+        rest comes after it. Whether it is another batch now."""
+        fits = piece_of(full) if full.waits and full.never else 0 if full.waits else full.room
+        if not 0 < fits < len(self.sending):
+            return False
+        self.waiting.extendleft(reversed(self.sending[fits:]))
+        del self.sending[fits:]
+        return True
+
     def call(self) -> commands.ScriptCall[Accepted]:
         """The call that stores the batch."""
         flat: list[Arg] = []
@@ -179,6 +192,20 @@ class PutBuffer:
         if alike:
             return commands.enqueue_alike(self._keys, flat)
         return commands.enqueue_flat(self._keys, flat, [item.terms for item in self.sending])
+
+    def room_wait(self, full: QueueFull, patience: float | None) -> RoomWait:
+        """The batch's wait for room in a bounded queue, which lasts as long as it takes. Raises
+        QueueFull where it is not to be waited for."""
+        wait = RoomWait(self._keys, self.call(), full, math.inf, patience)
+        if not self._told_full:
+            self._told_full = True
+            log.warning(
+                "puts into queue %s are in the background, and wait here for room in it: it is "
+                "bounded to %d jobs, and its producers wait",
+                self._keys.queue,
+                full.limit,
+            )
+        return wait
 
     def interrupted(self, error: Exception) -> None:
         """The batch was sent, and it is not known whether it was stored: it is sent again."""

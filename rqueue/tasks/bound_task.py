@@ -100,14 +100,16 @@ class BoundTask(Generic[P, R]):
         immediate: bool | None = None,
         group: str | None = None,
         key: str | None = None,
+        max_wait: float | None = None,
         sender: Enqueuer | None = None,
         async_sender: AsyncEnqueuer | None = None,
     ) -> BoundTask[P, R]:
         """The same task with other options for its calls, which take the same arguments.
 
-        `limit`, `soft_limit`, `ttl`, `keep` are seconds; see `rqueue.tasks.options.Options` for all
-        of them. Headers and labels are added to those that are there. With a `sender` the calls go
-        to its queue, unless `queue` says otherwise. Raises ConfigError and InvalidName.
+        `limit`, `soft_limit`, `ttl`, `keep`, `max_wait` are seconds; see
+        `rqueue.tasks.options.Options` for all of them. Headers and labels are added to those that
+        are there. With a `sender` the calls go to its queue, unless `queue` says otherwise. Raises
+        ConfigError and InvalidName.
         """
         bound: BoundTask[P, R] = BoundTask()
         bound.name = self.name
@@ -135,6 +137,7 @@ class BoundTask(Generic[P, R]):
             immediate=immediate,
             group=group,
             key=key,
+            max_wait=max_wait,
         )
         return bound
 

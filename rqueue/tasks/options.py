@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from rqueue.errors import ConfigError
-from rqueue.model.expect import expect, shown
+from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.ids import check_id
 from rqueue.model.names import check_group, check_key, refuse_control
 from rqueue.model.times import parse_duration
@@ -68,7 +68,9 @@ class Options:
     facts for its code, listings and reports. `immediate`: refuse unless a consumer takes the job at
     once (Q-19). `group`: of the jobs of one group one is in flight at a time, in their order, in a
     queue of the kind `groups` (Q-65). `key`: of the jobs of one key only the latest waits, in a
-    queue of the kind `last_value`; an older one ends as displaced (Q-15).
+    queue of the kind `last_value`; an older one ends as displaced (Q-15). `max_wait`: seconds that
+    the enqueue may wait in all for room in a bounded queue whose producers wait (0: not at all;
+    None: the setting; Q-67).
 
     Raises ConfigError and InvalidName.
     """
@@ -89,6 +91,7 @@ class Options:
     immediate: bool = False
     group: str | None = None
     key: str | None = None
+    max_wait: float | None = None
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -110,6 +113,8 @@ class Options:
             check_group(self.group)
         if self.key is not None:
             check_key(self.key)
+        if self.max_wait is not None:
+            expect_number("max_wait", self.max_wait, "a number of seconds")
         if self.retry is not None:
             check_retry(self.retry)
         for name in ("limit", "soft_limit", "ttl", "keep"):

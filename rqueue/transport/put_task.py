@@ -9,9 +9,9 @@ import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from rqueue.errors import BufferClosed, BufferFull, RedisUnavailable
+from rqueue.errors import BufferClosed, BufferFull, QueueFull, RedisUnavailable
 from rqueue.logs import logger
-from rqueue.protocol.commands.enqueue import Put
+from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.put_buffer import Item, PutBuffer, PutListeners, backoff
 from rqueue.transport.async_connection import AsyncConnection, end
 
@@ -169,7 +169,13 @@ class PutTask:
         call = buffer.call()
         while True:
             try:
-                accepted = await self._connection.run(call, queue=self._queue)
+                try:
+                    accepted = await self._connection.run(call, queue=self._queue)
+                except QueueFull as full:
+                    if buffer.shrink(full):
+                        call = buffer.call()
+                        continue
+                    accepted = await self._when_room(self._connection, full)
             except RedisUnavailable as error:
                 attempt += 1
                 if attempt == 1:
@@ -191,3 +197,15 @@ class PutTask:
         self.last_error = None
         self._notify_moved()
         self._listeners.notify_stored(stored)
+
+    async def _when_room(self, connection: AsyncConnection, full: QueueFull) -> Accepted:
+        """The answer, once the batch has entered a bounded queue. Raises the server errors, and
+        QueueFull where it is not to be waited for."""
+        wait = self._buffer.room_wait(full, self._patience)
+        while True:
+            state, word = await connection.run_then(wait.ask(), wait.block(), queue=self._queue)
+            try:
+                if wait.may_enter(state, word):
+                    return wait.entered(await connection.run(wait.entry(), queue=self._queue))
+            except QueueFull as again:
+                wait.refused(again)

@@ -15,7 +15,7 @@ from time import monotonic
 
 import redis
 
-from rqueue.errors import BufferClosed, BufferFull, LifecycleError, RedisUnavailable
+from rqueue.errors import BufferClosed, BufferFull, LifecycleError, QueueFull, RedisUnavailable
 from rqueue.logs import logger
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.put_buffer import CLOSE_S, Item, PutBuffer, PutListeners, backoff
@@ -218,7 +218,17 @@ class PutThread:
             connection, call = self._connection, buffer.call()
         while True:
             try:
-                accepted = connection.run(call, queue=self._queue)
+                try:
+                    accepted = connection.run(call, queue=self._queue)
+                except QueueFull as full:
+                    if buffer.shrink(full):
+                        call = buffer.call()
+                        continue
+                    entered = None if tries else self._when_room(connection, full)
+                    if entered is None:
+                        self.last_error = full
+                        return self._gone
+                    accepted = entered
             except RedisUnavailable as error:
                 attempt += 1
                 if attempt == 1:
@@ -238,6 +248,19 @@ class PutThread:
                     log.warning("puts into queue %s go on", self._queue)
                 self._confirmed(accepted)
                 return True
+
+    def _when_room(self, connection: Connection, full: QueueFull) -> Accepted | None:
+        """The answer, once the batch has entered a bounded queue; None when it is not to be stored
+        any more. Raises the server errors, and QueueFull where it is not to be waited for."""
+        wait = self._buffer.room_wait(full, self._patience)
+        while not self._gone:
+            state, word = connection.run_then(wait.ask(), wait.block(), queue=self._queue)
+            try:
+                if wait.may_enter(state, word):
+                    return wait.entered(connection.run(wait.entry(), queue=self._queue))
+            except QueueFull as again:
+                wait.refused(again)
+        return None
 
     def _pause(self, seconds: float) -> bool:
         """Wait before the next try; True when there is to be none."""

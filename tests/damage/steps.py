@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
+from rqueue.protocol.commands.room import with_grant
 from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.protocol.scripts import SCRIPTS
 from tests.damage.damages import IDS, NAMES
@@ -55,6 +56,7 @@ keyed = st.builds(
 held = ["a0", "a1", "a2", "a3", "big"]
 mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
 members = st.sampled_from([b"", b"9500000000000001r0", b"x"])
+producers = st.sampled_from(["p0", "p1", "p2", "new"])
 outgoing = st.sampled_from([b"00000000000001\nother\nx7", b"?"])
 
 
@@ -99,6 +101,8 @@ def _commit(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
 def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
     if draw(st.booleans()):
         put = Put(draw(ids), BODY)
+        if draw(st.booleans()):
+            return with_grant(commands.enqueue(KEYS, [put]), draw(producers))
         return commands.enqueue(KEYS, [put], immediate=draw(st.booleans()))
     if draw(st.booleans()):
         note = Note(
@@ -129,6 +133,9 @@ places = st.sampled_from([None, 0, 1, 3])
 flags = st.booleans()
 MAKERS: dict[str, Maker] = {
     "await_result": lambda w, d: commands.await_result(KEYS, d(ids), wait=d(flags)),
+    "await_room": lambda w, d: commands.await_room(
+        KEYS, d(producers), d(st.sampled_from([1, 2, 99])), d(st.sampled_from([0, 0, 5000]))
+    ),
     "browse": lambda w, d: commands.browse(KEYS, d(st.sampled_from(["", "4r3.0@1,9r-", "x"])), 5),
     "browse_set": lambda w, d: commands.browse_set(
         KEYS,
@@ -182,6 +189,7 @@ MAKERS: dict[str, Maker] = {
                     {"max_deliveries": 3},
                     {"priorities": 10},
                     {"keep_ms": 900} if w.kind in ALONE else {"ttl_ms": 500},
+                    {"max_jobs": 50} if "ring" not in w.kind.policies else {"keep_ms": 900},
                 ]
             )
         ),
@@ -240,6 +248,7 @@ MAKERS: dict[str, Maker] = {
     "repair_meta": lambda w, d: commands.repair_meta(
         KEYS, [4, 9], d(st.sampled_from([None, (2, 1)])), 99
     ),
+    "repair_room": lambda w, d: commands.repair_room(KEYS),
     "repair_type": lambda w, d: commands.repair_type(
         KEYS, d(st.sampled_from(["meta", "scheduled", "ready:4", "held:c3", "nothing"]))
     ),

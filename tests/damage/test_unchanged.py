@@ -37,6 +37,7 @@ NAMES = {
     "group": ("g", "h", "g0", "g1", "g2", "g4"),
     "class": ("1", "2"),
     "interested": ("0", "1", "2"),
+    "room": ("p0", "p1"),
     "write": ("run",),
     "written": ("run:1:0",),
 }

@@ -204,10 +204,22 @@ def ring(client: redis.Redis) -> World:
     return world.keep()
 
 
+def bounded(client: redis.Redis) -> World:
+    """As `busy`, and full: a producer has a grant, others wait, and one of them died."""
+    world = busy(client)
+    world.run(commands.configure(KEYS, {"max_jobs": 20, "overflow": 1, "resume": 100}))
+    for producer, jobs, wait_ms in (("p0", 1, 9_000_000), ("p1", 20, 500), ("p2", 2, 9_000_000)):
+        world.run(commands.await_room(KEYS, producer, jobs, wait_ms))
+    world.move(1000)
+    world._dumps = []
+    return world.keep()
+
+
 WORLDS = {
     **{"busy": busy, "idle": idle, "late": late, "lapsed": lapsed},
     **{"timed": timed, "expired": expired, "turns": turns, "last_values": last_values},
     "ring": ring,
+    "bounded": bounded,
 }
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import SCRIPTS, Script, find_lua, script
 from tools.kinds import KINDS
 
@@ -109,7 +110,8 @@ def test_notes_are_about_slots_that_exist(name: str) -> None:
 def test_errors_raised_are_those_declared(name: str) -> None:
     """Error codes are the first word of an error reply, in the script or in what it includes."""
     declared = set(re.findall(r"\b[A-Z]{4,}\b", script(name).header.errors))
-    code = without_comments(script(name).source)
+    kinds = [Kind.of([policy]) for policy in SCRIPTS.policies()]
+    code = without_comments("\n".join(script(name, kind).source for kind in kinds))
     raised = set(re.findall(r"error_reply\(\s*['\"]([A-Z]+)\b", code))
     own = set(re.findall(r"error_reply\(\s*['\"]([A-Z]+)\b", "\n".join(statements(name))))
     assert own <= declared, "raised here, not declared"

@@ -11,6 +11,7 @@ import redis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.property.bounded import BoundedMachine
 from tests.property.machine import Machine
 from tests.property.selecting import SelectingMachine
 from tests.property.sources import frozen
@@ -31,9 +32,13 @@ PROFILE = {"thorough": THOROUGH, "brief": BRIEF}.get(
 
 @pytest.mark.each_server
 @pytest.mark.timeout(3600 if PROFILE is THOROUGH else 240)
-@pytest.mark.parametrize("kind", [Machine, TimedMachine, SelectingMachine])
+@pytest.mark.parametrize("kind", [Machine, TimedMachine, SelectingMachine, BoundedMachine])
 def test_the_queue_does_what_the_model_says(
     kind: type[Machine], client: redis.Redis, tmp_path: Path
 ) -> None:
     machine = type("Machine", (kind,), {"client": client, "lua": frozen(tmp_path)})
-    run_state_machine_as_test(machine, settings=PROFILE)
+    # every planted fault of bounds is found in much fewer
+    few = kind is BoundedMachine and PROFILE is QUICK
+    run_state_machine_as_test(
+        machine, settings=settings(PROFILE, max_examples=60) if few else PROFILE
+    )

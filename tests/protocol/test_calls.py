@@ -12,6 +12,7 @@ import pytest
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
+from rqueue.protocol.commands.room import with_grant
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.scripts import SCRIPTS, script
 
@@ -151,6 +152,11 @@ SAMPLES: dict[str, list[Sample]] = {
             ["i1", b"e1", "i2", b"e2"],
         ),
         Sample(
+            with_grant(commands.enqueue_one(K, "i1", b"e1"), "producer"),
+            {"how": "0", "runs": "4,,0,1>producer"},
+            ["i1", b"e1"],
+        ),
+        Sample(
             commands.enqueue_alike(K, ["i1", b"e1"], note=Note("run", 3, 7, 16, 5000, b"\0,;\xff")),
             {"how": b"run,3,7,16,5000;\0,;\xff", "runs": "4,,0,1"},
             ["i1", b"e1"],
@@ -244,6 +250,8 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "repair_type": [Sample(commands.repair_type(K, "key"), {"key": b"key"})],
     "requeue": [Sample(commands.requeue(K, ["i1"]), rest=["i1"])],
+    "await_room": [Sample(commands.await_room(K, "producer", 2, 3000), {"jobs": 2, "wait": 3000})],
+    "repair_room": [Sample(commands.repair_room(K))],
     "resume": [Sample(commands.resume(K))],
     "settle": [
         Sample(

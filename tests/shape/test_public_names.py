@@ -47,6 +47,7 @@ PUBLIC = [
     "Put",
     "PutHandle",
     "Queue",
+    "QueueFull",
     "RQueueError",
     "RedisUnavailable",
     "Registry",

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from rqueue.errors import Undecodable
 from rqueue.model.job import Header, is_mark, parse_record, parse_value
 from rqueue.model.names import group_text
-from tests.support import class_invariants
+from tests.support import class_invariants, room_invariants
 from tests.support.snapshot import Snapshot
 
 STATES = ("interested", "notified", "not_interested", "browsers")
@@ -35,6 +35,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *class_invariants.of_classes(snapshot),
         *latest_values(snapshot),
         *ring(snapshot),
+        *room_invariants.room(snapshot, bounded_count(snapshot)),
     ]
 
 
@@ -119,6 +120,17 @@ def expiring(snapshot: Snapshot) -> list[str]:
         for id in sorted(timed.keys() | noted.keys())
         if timed.get(id) != noted.get(id)
     ]
+
+
+def bounded_count(snapshot: Snapshot) -> int:
+    """The jobs that the limit of a bounded queue counts: each is looked for in its place."""
+    held = snapshot.meta.get("count_held") == "1"
+    return sum(
+        place != "dead"
+        and (held or not place.startswith("held:"))
+        and not is_mark(snapshot.jobs.get(id, b""))
+        for id, place in places(snapshot)
+    )
 
 
 def order(snapshot: Snapshot) -> list[str]:

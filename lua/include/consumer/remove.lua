@@ -26,6 +26,7 @@ local function consumer_remove_slice(base, queue, consumer, charged, most)
     consumer_notify(base, queue.now, back, queue.timer, queue.ranked)
     queue.timer = redis.call('HGET', base .. 'meta', 'timer')
   end
+  --- @each vacated(base, { now = queue.now })
   return left, #ids
 end
 

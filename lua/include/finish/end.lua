@@ -47,5 +47,6 @@ local function end_jobs(base, queue, ids, letter, outcome, worker)
   --- @each pass(base, queue, gone)
   notify_opened(base, queue)
   --- @end
+  --- @each vacated(base, { now = queue.now })
   return #lines
 end

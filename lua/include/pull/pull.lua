@@ -57,6 +57,10 @@ local function pull_outranked(base, queue, consumer)
 end
 
 local function pull_take(base, queue, consumer, taken)
+  --- @if vacated
+  --- @each taken.crowded = crowded(base)
+  if type(taken.crowded) == 'table' then error(taken.crowded) end
+  --- @end
   --- @each audience(base, consumer.name)
   local held_key = base .. 'held:' .. consumer.name
   --- @if standby
@@ -202,6 +206,11 @@ local function pull_jobs(base, queue, consumer)
     end
     --- @end
     --- @each closing(base, queue, consumer)
+    --- @if vacated
+    if taken.crowded then
+      --- @each vacated(base, { now = queue.now })
+    end
+    --- @end
     return jobs, timer, behind
   end
   --- @include "pull/undone"

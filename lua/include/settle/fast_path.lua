@@ -66,6 +66,15 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
     or bytes ~= had_bytes or window == 0 then
     return true
   end
+  --- @if vacated
+  local function crowd()
+    local crowded
+    --- @each crowded = crowded(base)
+    return crowded
+  end
+  local seen, crowded = pcall(crowd)
+  if not seen or crowded then return true end
+  --- @end
   --- @if overdue
   local function late()
     local overdue

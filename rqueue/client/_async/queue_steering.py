@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from typing import Literal
 
-from rqueue.client._async.queue_calls import AsyncQueueCalls
+from rqueue.client._async.enqueuing import AsyncEnqueuing
 from rqueue.errors import ConfigError, JobBlocked
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
@@ -20,7 +20,7 @@ PAGE = 500
 """Jobs that one look at the schedule reads."""
 
 
-class AsyncQueueSteering(AsyncQueueCalls):
+class AsyncQueueSteering(AsyncEnqueuing):
     """The administration of waiting jobs."""
 
     async def set_priority(self, id: str, priority: int) -> bool:

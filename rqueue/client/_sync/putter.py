@@ -55,6 +55,10 @@ class BackgroundPuts:
     `timeout`: seconds that a put may wait in all while the buffer is full (None: as long as it
     takes), then BufferFull. `on_error`: see `add_error_listener`.
 
+    Into a bounded queue whose producers wait, the jobs wait here for room there, with a warning in
+    the log: `timeout` is then the longest that a put waits. Where the queue refuses what does not
+    fit, the error listeners get it, with QueueFull.
+
     While Redis cannot be reached the jobs stay here and are sent again, in order, under the same
     ids.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
@@ -21,7 +21,6 @@ from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands, put_buffer
 from rqueue.protocol.browsing import Start
-from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.consumer_calls import Mode
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.forwarding import forward
@@ -29,11 +28,11 @@ from rqueue.protocol.job_packer import (
     Call,
     DeleteIf,
     Expired,
+    Overflow,
     another_id,
     by_name,
     configuration,
     lease_of,
-    renamed,
     terms_of,
 )
 from rqueue.protocol.put_buffer import ErrorListener
@@ -41,7 +40,6 @@ from rqueue.settings import Settings, redact
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.request import JobRequest
-from rqueue.transport.thread_connections import Flight
 
 if TYPE_CHECKING:
     import redis
@@ -140,50 +138,13 @@ class Queue(QueueSteering):
             call = commands.enqueue_one(
                 target.keys, id_, signed, terms, immediate=options.immediate
             )
-            answer = target._run(call)
+            answer = target._enqueued(call, options.max_wait)
             # the connection may have sent it twice: then an id made here is known from the first
             if answer.accepted or answer.again or not own:
                 break
             id_ = another_id(id_, target.name)
         created = own or answer.accepted == 1
         return JobHandle(target, id_, created=created, handed_to=answer.handed_to)
-
-    def enqueue_many(self, calls: Iterable[Call]) -> list[JobHandle[Any]]:
-        """Enqueue many calls, in order, hundreds in one step (C-20 without its shared fate: each
-        is a job of its own). A step is atomic: all its jobs or, on an error, none."""
-        handles: list[JobHandle[Any]] = []
-        sent: tuple[list[tuple[Put, bool]], Flight[Accepted]] | None = None
-        try:
-            for batch in self._packer.batches(calls):  # packed while the one before is under way
-                if sent is not None:
-                    earlier, sent = sent, None
-                    handles += self._stored(*earlier)
-                call = commands.enqueue(self.keys, [put for put, _ in batch])
-                sent = batch, self._transport.begin(call)
-        finally:
-            if sent is not None:
-                handles += self._stored(*sent)
-        return handles
-
-    def _stored(
-        self, batch: list[tuple[Put, bool]], flight: Flight[Accepted]
-    ) -> list[JobHandle[Any]]:
-        accepted = self._transport.finish(flight, queue=self.name)
-        if not self._looked:
-            self._look_once()
-        known = set(accepted.known)
-        while twins := renamed(batch, accepted, self.name):
-            answer = self.enqueue_puts([batch[index][0] for index in twins])
-            accepted = answer.of(twins)
-        return [
-            JobHandle(self, put.id, created=own or index not in known)
-            for index, (put, own) in enumerate(batch)
-        ]
-
-    def enqueue_puts(self, puts: Sequence[Put]) -> Accepted:
-        """Enqueue jobs that are packed already, at most 1000: for pipelines, and for what
-        background puts could not store."""
-        return self._run(commands.enqueue(self.keys, self._packer.signed_puts(puts)))
 
     def transaction(self, consumer: Consumer | None = None) -> Transaction:
         """Several enqueues, and with a consumer what became of its jobs, as one step; see
@@ -267,6 +228,10 @@ class Queue(QueueSteering):
         ttl_min: float | str | timedelta | None = None,
         ttl_max: float | str | timedelta | None = None,
         expired: Expired | None = None,
+        max_jobs: int | None = None,
+        overflow: Overflow | None = None,
+        resume: int | None = None,
+        count_held: bool | None = None,
         kind: str | None = None,
         dead_to: str | None = None,
         expired_to: str | None = None,
@@ -294,14 +259,19 @@ class Queue(QueueSteering):
         live_consumers: so many take jobs, the others stand by and take over in the order of their
         priorities and registrations (Q-68, A-28). strict: one consumer, a second one is refused
         (Q-18). max_consumers: how many the queue takes (A-36). ring: so many jobs are ready at the
-        most; one more displaces the oldest of the lowest level (Q-67). 0 and False are no limit.
-        delete_if: "empty" or "always": the queue goes when its last consumer has left, delete_after
-        later (Q-60, A-37), unless a job or a consumer comes; "never" takes that back.
+        most; one more displaces the oldest of the lowest level (Q-67). max_jobs: how many jobs may
+        wait, ready or scheduled; what does not fit is refused with QueueFull (Q-67). overflow: at
+        once ("reject", the default), or after its producer waited for room ("block"), for which the
+        queue has to fall to `resume` percent of the limit (default 80). count_held: held jobs count
+        too. 0 and False are no limit. delete_if: "empty" or "always": the queue goes when its last
+        consumer has left, delete_after later (Q-60, A-37), unless a job or a consumer comes;
+        "never" takes that back.
         """
         options = configuration(
             priorities, max_deliveries, max_crashes, keep, history_rows_max, ttl, ttl_min,
             ttl_max, expired, kind, dead_to, expired_to, live_consumers, strict, max_consumers,
             delete_if, delete_after, ring,
+            max_jobs=max_jobs, overflow=overflow, resume=resume, count_held=count_held,
         )  # fmt: skip
         if options.keys() & {"dead_to", "expired_to"}:
             configure_with_targets(self, options)

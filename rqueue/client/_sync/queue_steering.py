@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from rqueue.client._sync.queue_calls import QueueCalls
+from rqueue.client._sync.enqueuing import Enqueuing
 from rqueue.errors import ConfigError, JobBlocked
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
@@ -21,7 +21,7 @@ PAGE = 500
 """Jobs that one look at the schedule reads."""
 
 
-class QueueSteering(QueueCalls):
+class QueueSteering(Enqueuing):
     """The administration of waiting jobs."""
 
     def set_priority(self, id: str, priority: int) -> bool:

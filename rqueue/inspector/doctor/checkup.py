@@ -12,6 +12,7 @@ from zlib import crc32
 import redis
 
 from rqueue.errors import WrongServer
+from rqueue.inspector.doctor.bounded_checks import ROOM, diagnose_room
 from rqueue.inspector.doctor.class_checks import class_of, fits_class
 from rqueue.inspector.doctor.consumer_checks import (
     diagnose_bytes,
@@ -141,6 +142,7 @@ class Checkup:
         yield from self._thrice(suspect_expiring(self.walk), partial(diagnose_expiring, self.walk))
         yield from self._thrice([""], partial(diagnose_succession, self.walk))
         yield from self._thrice([""], partial(diagnose_outbox, self.walk))
+        yield from self._thrice(ROOM, partial(diagnose_room, self.walk))
         yield from self._thrice(["guard"], partial(diagnose_guard, self.walk))
         yield from sample_records(self.walk)
 

@@ -128,6 +128,9 @@ class Doctor:
         elif action.verb == "outbox":
             for start in range(0, len(action.ids), SLICE):
                 run(commands.repair_outbox(keys, action.ids[start : start + SLICE]))
+        elif action.verb == "room":
+            while execute(self._client, commands.repair_room(keys), queue=keys.queue):
+                pass
         elif action.verb == "leftovers":
             run(commands.repair_leftovers(keys, action.which, action.ids))
         else:

@@ -18,6 +18,7 @@ INVARIANTS = {
     "consumers": "a consumer is in exactly one of the four lists, and says so itself",
     "credit": "no consumer holds more than it granted",
     "counters": "the counters of meta agree with the lists",
+    "room": "what a bounded queue keeps free is kept for producers that wait, and counted",
     "records": "no ended job is alive; dead letters have causes; notes are of jobs that are there",
     "service": "where jobs wait, a worker serves their queue and knows their tasks",
     "server": "the server keeps what it is given, and is one that rqueue works with",
@@ -30,7 +31,7 @@ class Action:
     """The repair of a finding; see `rqueue.inspector.repairs`."""
 
     verb: Literal[
-        "job", "order", "consumer", "meta", "leftovers", "look", "type", "group", "outbox"
+        "job", "order", "consumer", "meta", "leftovers", "look", "type", "group", "outbox", "room"
     ]
     ids: tuple[str, ...] = ()
     member: bytes = b""

@@ -70,6 +70,7 @@ from rqueue.protocol.commands.repair import (
     repair_meta,
     repair_outbox,
 )
+from rqueue.protocol.commands.room import await_room, repair_room
 from rqueue.protocol.commands.settle import Pulled, Retried, Window, pull, settle
 
 __all__ = [
@@ -87,6 +88,7 @@ __all__ = [
     "Window",
     "WrongType",
     "await_result",
+    "await_room",
     "browse",
     "browse_set",
     "cancel",
@@ -126,6 +128,7 @@ __all__ = [
     "repair_leftovers",
     "repair_meta",
     "repair_outbox",
+    "repair_room",
     "repair_type",
     "requeue",
     "resign",

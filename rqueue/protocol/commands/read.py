@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rqueue.model.job import Delivery
@@ -69,7 +70,9 @@ class Counts(NamedTuple):
     parked: int
     blocked: int = 0
     outgoing: int = 0
-    unheard: Mapping[str, int] = {}
+    unheard: Mapping[str, int] = MappingProxyType({})
+    more: Mapping[str, int] = MappingProxyType({})
+    """What the queue's policies count."""
 
 
 class Shown(NamedTuple):
@@ -116,9 +119,8 @@ def _read_page(reply: Any) -> Page:
 
 
 def _read_counts(reply: Any) -> Counts:
-    now, meta, levels, scheduled, held, dead, consumers, awaited, oldest, due, parked, *more = reply
-    outgoing, *unheard = more
-    classes = unheard[0] if unheard else []
+    now, meta, levels, scheduled, held, dead, consumers, awaited, oldest, due, *others = reply
+    parked, outgoing, classes, *more = others
     facts = {text(meta[i]): text(meta[i + 1]) for i in range(0, len(meta), 2)}
     waiting = {levels[i]: levels[i + 1] for i in range(0, len(levels), 2)}
     ready = sum(waiting.values()) - int(facts.get("marked", "0"))
@@ -142,6 +144,7 @@ def _read_counts(reply: Any) -> Counts:
         blocked=int(facts.get("blocked", "0")),
         outgoing=outgoing,
         unheard={class_shown(text(classes[i])): classes[i + 1] for i in range(0, len(classes), 2)},
+        more={text(more[i]): int(more[i + 1]) for i in range(0, len(more), 2)},
     )
 
 

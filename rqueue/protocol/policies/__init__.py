@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from rqueue.protocol.policies import (
     alternate,
+    bounded,
     deleting,
     exclusive,
     groups,
@@ -45,6 +46,7 @@ POLICIES: dict[str, Policy] = {
         alternate.POLICY,
         lifetime.POLICY,
         deleting.POLICY,
+        bounded.POLICY,
     )
 }
 """All policies, in the order in which their hooks are asked."""

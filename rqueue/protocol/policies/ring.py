@@ -5,6 +5,6 @@ from rqueue.protocol.policies.policy import Policy
 POLICY = Policy(
     "ring",
     options=(("ring_jobs", 0, 1_000_000_000),),
-    excludes=("ttl", "last_value", "exclusive", "groups", "selectors", "lifetime"),
+    excludes=("ttl", "last_value", "exclusive", "groups", "selectors", "lifetime", "bounded"),
 )
 """Its option: 0 is no limit."""

@@ -1,0 +1,54 @@
+"""Problems of bounded queues: room that is kept for nobody, and producers that nobody calls."""
+
+from __future__ import annotations
+
+from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.doctor.walk import Walk
+from rqueue.protocol.commands.clock import read_clock
+from rqueue.protocol.commands.room_notes import RoomState, room_state
+from rqueue.text.numbers import many
+
+LATE_MS = 15_000
+"""A grant that is over for so long was met by no step: nothing goes on in the queue."""
+
+ROOM = ("granted", "wishes", "grants")
+"""What is looked at."""
+
+
+def diagnose_room(walk: Walk, subject: str) -> list[Finding]:
+    """Whether one part of what is kept of producers agrees with the rest."""
+    state = walk.execute(room_state(walk.keys))
+    says = _says(walk, state, subject)
+    if not says:
+        return []
+    remedy = "count them, and tell those that wait" if subject == "granted" else "drop it"
+    if subject == "grants":
+        remedy = "end it, and tell those that wait"
+    action = Action("room")
+    return [Finding("room", subject, walk.keys.queue, subject, says, remedy, action=action)]
+
+
+def _says(walk: Walk, state: RoomState, subject: str) -> str:
+    if subject == "granted":
+        kept = sum(state.wishes.get(name) or 0 for name in state.grants)
+        if kept == state.granted:
+            return ""
+        return (
+            f"room for {many(kept, 'job')} is kept for producers, and for {state.granted} is"
+            " counted: the queue takes too many jobs, or too few"
+        )
+    if subject == "wishes":
+        known = {*state.waiting, *state.grants}
+        strays = len(state.wishes.keys() - known)
+        without = sum(state.wishes.get(name) is None for name in known)
+        if not strays and not without:
+            return ""
+        return (
+            f"{many(strays, 'note')} of producers that do not wait, {without} of those that do"
+            " cannot be read"
+        )
+    late = walk.execute(read_clock(walk.keys)).now - LATE_MS
+    over = sum(deadline < late for deadline in state.grants.values())
+    if not over:
+        return ""
+    return f"room is kept for {many(over, 'producer')} whose time to use it is over: others wait"

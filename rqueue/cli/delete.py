@@ -50,7 +50,7 @@ def delete(
         if not dry_run:
             has = f"{many(count, 'job')} and {many(here, 'consumer')}"
             confirm(f"Delete queue '{queue}', with {has}?", yes)
-            done = client.delete(jobs=jobs, consumers=consumers, jobs_to=jobs_to)
+            done = there.delete(jobs=jobs, consumers=consumers, jobs_to=jobs_to)
     if as_json:
         found = {"jobs": count, "consumers": here} if dry_run else {"jobs": done}
         print_json({"queue": queue, **found, "dry_run": dry_run})

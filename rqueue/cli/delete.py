@@ -42,7 +42,7 @@ def delete(
       rqueue delete old
       rqueue delete old --jobs-to new --consumers --yes
     """  # noqa: D301
-    with target.queue(queue) as (client, inspector):
+    with target.queue(queue) as (there, inspector):
         info = inspector.queue(queue)
         count = info.waiting + info.held + info.dead + info.outgoing
         here = sum(info.consumers.values())

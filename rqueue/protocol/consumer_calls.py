@@ -83,6 +83,7 @@ class ConsumerCalls:
         if mode not in ("acquire", "no_ack", "browse"):
             raise ConfigError("mode", f"{shown(mode)} is none of 'acquire', 'no_ack', 'browse'")
         expect("auto_close", auto_close, bool, "True or False")
+        browsing = Browsing(start)
         if mode != "browse" and (start != "head" or auto_close):
             raise ConfigError("mode", "a start and auto_close are for mode='browse'")
         if not (credit is None or isinstance(credit, SharedCredit) or hasattr(credit, "take")):
@@ -112,7 +113,7 @@ class ConsumerCalls:
         """Held, and not returned to the caller yet: what comes next."""
         self._lost = False
         """The registration ended without being asked to."""
-        self._view = Browsing(start)
+        self._view = browsing
         """Of a browser: what it has seen."""
         self.auto_close = auto_close
         self.ended_by: Literal["", "empty", "credit", "paused"] = ""

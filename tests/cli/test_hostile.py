@@ -101,7 +101,12 @@ LOOK: list[list[str]] = [
     ["dead", "requeue", HOSTILE, "--yes"],
     ["dead", "purge", HOSTILE, "--yes"],
     ["purge", HOSTILE, "--dry-run"],
+    ["promote", HOSTILE, HOSTILE],
+    ["promote", HOSTILE, "--all", "--task", HOSTILE],
+    ["prioritize", HOSTILE, HOSTILE, "--front"],
     ["purge", HOSTILE, "--held", "--yes"],
+    ["delete", HOSTILE, "--dry-run"],
+    ["delete", HOSTILE, "--yes"],
 ]  # fmt: skip
 ELSEWHERE = {
     ("worker",): "tests/workers/test_hostile.py",

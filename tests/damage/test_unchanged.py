@@ -166,8 +166,8 @@ PLANTED = {
     "a pull does not look before it ends what expired": (
         "pull of what expired",
         "include/pull/pull.lua",
-        "local fault = sound_fault(base, queue.levels, { consumer.name })",
-        "local fault",
+        "local fault = sound_fault(base, queue.levels, { consumer.name })\n",
+        "local fault\n",
     ),
     "a pull does not look before it sweeps": (
         "pull that sweeps",

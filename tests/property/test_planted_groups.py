@@ -25,6 +25,12 @@ def delayed(ms: int) -> Step:
     return "enqueue", {"jobs": [(4, ms, 0, 0, 1)], "immediate": False, "names": ["a"]}
 
 
+def several(number: int) -> tuple[Step, ...]:
+    """So many jobs of the group "a", and one consumer that takes one."""
+    jobs, names = [(4, 0, 0, 0, 1)] * number, ["a"] * number
+    return begin((1, 0)), ("enqueue", {"jobs": jobs, "immediate": False, "names": names})
+
+
 FAULTS = [
     Fault(
         "two of a group have the turn",
@@ -37,6 +43,7 @@ FAULTS = [
         POLICY,
         "next_ = call('ZPOPMIN', key)",
         "next_ = call('ZPOPMAX', key)",
+        (*several(3), PULL, settle("ack")),
     ),
     Fault(
         "who waits is not told of the next of a group",
@@ -74,6 +81,7 @@ FAULTS = [
         "include/finish/moved.lua",
         "for _, job in ipairs(moved) do gone[#gone + 1] = job end",
         "",
+        (*several(2), PULL, settle("retry", "tail")),
     ),
     Fault(
         "the lists go before the heads of groups",

@@ -99,6 +99,10 @@ FAULTS = [
         "policies/ttl.lua",
         "tonumber(expires) < now then return",
         "tonumber(expires) <= now then return",
+        (
+            *(begin((1, 0)), enqueue(), HEAR),
+            *(enqueue_timed(ttl=300), pass_time(300), settle("ack"), PULL),
+        ),
     ),
     Fault(
         "the greatest time to live spares jobs that say nothing",

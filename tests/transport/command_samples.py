@@ -11,15 +11,18 @@ from typing import Any
 from rqueue.protocol import commands
 from rqueue.protocol.call import CommandCall
 from rqueue.protocol.commands import (
+    class_notes,
     clock,
     consumer_checks,
     consumer_rows,
     group_notes,
     history,
     job_notes,
+    key_notes,
     outgoing,
     places,
     queue_keys,
+    room_notes,
     server,
     write_log,
 )
@@ -58,6 +61,9 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.zadd(keys.group("g1"), {"m5": 5, "m6": 6})
     client.zadd(keys.blocked, {"g1": 0})
     client.zadd(keys.heads, {"m7": 0})
+    client.hset(keys.latest, mapping={"k1": "j1", odd: odd})
+    client.hset(keys.classes, mapping={"l1": "1", odd: "2"})
+    client.zadd(keys.job_class("1"), {"m9": 0, "m10": 1})
     client.zadd(keys.scheduled, {"m1": 7000, "m2": 8000})
     client.rpush(keys.ready(4), "j1", odd, "j3")
     client.rpush(keys.due(4), "j4")
@@ -75,6 +81,10 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.sadd(keys.live, "c1", odd)
     client.zadd(keys.standbys, {"c5": 1, odd: 2})
     client.hset(keys.meta, "live_consumers", 2)
+    client.zadd(keys.producers, {"p1": 1, odd: 2})
+    client.zadd(keys.grants, {"p2": 9200})
+    client.hset(keys.wishes, mapping={"p1": 3, odd: "?", "p2": 5})
+    client.hset(keys.meta, "granted", 5)
     client.zadd(keys.outgoing, {"m8": 0, odd: 7000})
     client.hset(keys.outgoing_jobs, "m8", "?")
     client.hset(keys.write("r"), mapping={"rows": 5, "jobs": 4})
@@ -167,6 +177,32 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         "turns_of": [
             Sample(group_notes.turns_of(keys, ["g1", "g9", ODD]), ["j1", None, ODD]),
             Sample(group_notes.turns_of(keys, []), []),
+        ],
+        "latest_page": [
+            Sample(
+                key_notes.latest_page(keys, count=9),
+                key_notes.LatestPage(0, {"k1": "j1", ODD: ODD}),
+            ),
+            Sample(key_notes.latest_page(empty, count=9), key_notes.LatestPage(0, {})),
+        ],
+        "latest_of": [
+            Sample(key_notes.latest_of(keys, ["k1", "k9"]), ["j1", None]),
+            Sample(key_notes.latest_of(keys, []), []),
+        ],
+        "classes_known": [
+            Sample(class_notes.classes_known(keys), {"l1": "1", ODD: "2"}),
+            Sample(class_notes.classes_known(empty), {}),
+        ],
+        "class_sizes": [
+            Sample(class_notes.class_sizes(keys, ["1", "9"]), 2),
+            Sample(class_notes.class_sizes(keys, []), 0),
+        ],
+        "room_state": [
+            Sample(
+                room_notes.room_state(keys),
+                room_notes.RoomState(["p1", ODD], {"p2": 9200}, {"p1": 3, ODD: None, "p2": 5}, 5),
+            ),
+            Sample(room_notes.room_state(empty), room_notes.RoomState([], {}, {}, 0)),
         ],
         "groups_known": [
             Sample(group_notes.groups_known(keys), ["g1"]),

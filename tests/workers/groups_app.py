@@ -19,12 +19,15 @@ def _server() -> redis.Redis:
 
 @task(name="in_turn")
 def in_turn(key: str, group: str, number: int, how: str) -> None:
-    """Begin and end. how: what becomes of it the first time: "", "killed", "retried"."""
+    """Begin and end. how: what becomes of it the first time: "", "killed", "retried"; or each time:
+    "fails"."""
     server = _server()
     server.rpush(key, f"begin {group} {number}")
     first = how and server.hsetnx(f"{key}:tried", f"{group} {number}", "1")
     if first and how == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     server.rpush(key, f"end {group} {number}")
+    if how == "fails":
+        raise RuntimeError("as it was told")
     if first and how == "retried":
-        raise Retry(delay=0.05)
+        raise Retry(after=0.05)

@@ -29,7 +29,9 @@ def test_one_worker_is_live_and_another_takes_over_when_it_is_killed(
     eventually(lambda: queue.counts().meta.get("acked") == "10", lambda: pool.log)
     said = [event.decode() for event in client.lrange(events, 0, -1)]
     expected = [f"{word} g {number}" for number in range(10) for word in ("begin", "end")]
-    assert said == [*expected[:8], "begin g 4", *expected[8:]]
+    assert said[:9] == [*expected[:8], "begin g 4"]
+    # what was done and not yet acked begins again, in its place
+    assert said[9:] in [expected[2 * first :] for first in range(5)]
     assert pool.drained() == Exit.OK
     assert not client.exists(queue.keys.live, queue.keys.standbys)
 
@@ -49,7 +51,7 @@ def test_dead_letters_of_a_pool_go_to_their_queue(
             [f"{queue_name}-events", "g", number, how],
             options=Options(id=f"{how}-{number}", max_deliveries=1),
         )
-        for number, how in enumerate(["retried", "killed", "retried", "killed"])
+        for number, how in enumerate(["fails", "killed", "fails", "killed"])
     )
     pool = make_pool(app=[APP], processes=2)
     eventually(lambda: target.counts().ready == 4, lambda: f"{queue.counts()}\n{pool.log}")

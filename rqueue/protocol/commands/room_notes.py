@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from rqueue.protocol.call import CommandCall
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.replies import raw_text
+from rqueue.protocol.replies import names, pairs, raw_text, scores
 
 
 class RoomState(NamedTuple):
@@ -27,13 +27,11 @@ def _number(word: str) -> int | None:
 
 def _read(replies: Sequence[Any]) -> RoomState:
     waiting, grants, wishes, granted = replies
-    pairs = grants.items() if isinstance(grants, dict) else grants
-    if isinstance(wishes, list):
-        wishes = dict(zip(wishes[::2], wishes[1::2], strict=True))
+    asked = {raw_text(name): raw_text(wish) for name, wish in pairs(wishes).items()}
     return RoomState(
-        [raw_text(name) for name in waiting],
-        {raw_text(name): int(float(deadline)) for name, deadline in pairs},
-        {raw_text(name): _number(raw_text(wish).split(",")[0]) for name, wish in wishes.items()},
+        names(waiting),
+        {name: int(deadline) for name, deadline in scores(grants).items()},
+        {name: _number(wish.split(",")[0]) for name, wish in asked.items()},
         _number(raw_text(granted or b"0")) or 0,
     )
 

@@ -52,6 +52,12 @@ class ConnectionStates:
         with self._lock:
             self._listeners.remove(listener)
 
+    def forget(self) -> None:
+        """Nothing was asked of Redis yet, as in a process that was just forked."""
+        self.state = None
+        self._heard_at = monotonic()
+        self._lock = RLock()
+
     def works(self) -> None:
         """Redis answered."""
         self._heard_at = monotonic()

@@ -13,4 +13,5 @@ worker_connection = ConnectionStates()
 lease ended, its jobs may run elsewhere, and what it settles of them is refused (C-29)."""
 
 # what a parent process knew of its connections says nothing of those of its child
-os.register_at_fork(after_in_child=worker_connection.forget)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=worker_connection.forget)

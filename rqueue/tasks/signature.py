@@ -14,7 +14,17 @@ __all__ = ["OPTIONS", "CallChecker"]
 OPTIONS = frozenset(
     (
         *("queue", "id", "priority", "at", "max_deliveries", "max_crashes", "retry", "limit"),
-        *("soft_limit", "ttl", "keep", "headers", "labels", "immediate", "group", "key"),
+        *(
+            "soft_limit",
+            "ttl",
+            "max_wait",
+            "keep",
+            "headers",
+            "labels",
+            "immediate",
+            "group",
+            "key",
+        ),
         *("sender", "async_sender"),
     )
 )

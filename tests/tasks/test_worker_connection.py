@@ -6,7 +6,7 @@ from rqueue.tasks.worker_connection import worker_connection
 
 
 def test_a_forked_process_has_asked_nothing_yet() -> None:
-    """Workers are forked; what was true in their parent is not told to their listeners."""
+    """Workers are forked; their listeners hear nothing of their parent."""
     worker_connection.works()
     try:
         child = os.fork()

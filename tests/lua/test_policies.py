@@ -15,7 +15,7 @@ from tests.lua import plain_commands
 from tests.lua.test_contract import without_comments
 from tests.property.sources import frozen
 from tests.support.run_script import run
-from tools import hook_table, kinds
+from tools import hook_table, kind_table, kinds
 
 NAMES = SCRIPTS.names()
 POLICY_NAMES = SCRIPTS.policies()
@@ -111,6 +111,14 @@ def test_the_scripts_of_a_kind_with_many_policies_can_be_loaded(
     with redis.Redis.from_url(private_server.url) as client:
         for name in NAMES:
             client.script_load(script(name, kind).source)
+
+
+def test_the_page_of_kinds_says_which_go_together() -> None:
+    """Else: `python -m tools.kind_table`."""
+    text = kind_table.PAGE.read_text(encoding="utf-8")
+    assert kind_table.table() in text
+    assert kind_table.written(text) == text
+    assert [name for name in POLICIES if f"`{name}`" not in text] == [*kind_table.INSIDE]
 
 
 def test_the_table_in_the_readme_is_that_of_the_sources() -> None:

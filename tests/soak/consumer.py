@@ -60,6 +60,9 @@ class Work:
         except errors.Undecodable:
             self.broken.append(job)
             return
+        if len(args) < 3:  # a damaged value may be an envelope, but none of a publisher
+            self.broken.append(job)
+            return
         publisher, number, seconds, *_ = args
         facts: dict[str, Any] = {"id": job.id, "queue": self.queue, "slot": 0}
         self.recorder.write("begin", publisher=publisher, number=number, **facts)

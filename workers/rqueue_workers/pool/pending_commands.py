@@ -68,6 +68,11 @@ class PendingCommands:
         """Whether everything is done."""
         return self._sent is None and not self._todo
 
+    def holds(self, kind: type[PendingCommand]) -> bool:
+        """Whether one of this kind is still to be done, or its answer is on its way."""
+        sent = () if self._sent is None else (self._sent[0],)
+        return any(isinstance(pending, kind) for pending in (*sent, *self._todo))
+
     @property
     def gone(self) -> bool:
         """Whether Redis cannot be used at the moment."""

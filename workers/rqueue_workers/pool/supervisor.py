@@ -259,7 +259,9 @@ class Supervisor:
     def _fill(self, now: float) -> None:
         if self._stage != WORKING:
             return
-        for index in self._processes.free_indexes(self._wanted):
+        # a successor takes nothing before what a dead worker held is back in its place
+        waits = not self._pending.gone and self._pending.holds(Reclaim)
+        for index in () if waits else self._processes.free_indexes(self._wanted):
             if now >= self._respawn.at(index):
                 self._start(index)
         if self._rolling is not None and self._rolling.step():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
@@ -26,22 +27,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class AsyncTransaction:
-    """What is gathered in it is sent when the `with` block ends, in one step: all of it, or nothing
-    (Q-73). Nothing is sent before; where the block raises, nothing is sent at all.
-
-    Made by `queue.transaction()`. With a consumer of that queue the jobs that it holds may be
-    settled in the same step. The handles that `enqueue` returns have their ids at once, and know
-    whether they were `created` when it is committed. At most 1000 jobs, and as many settled ones.
-    """
-
-    def __init__(self, queue: AsyncQueueCalls, consumer: AsyncConsumerCommit | None = None) -> None:
-        self._queue = queue
-        self._consumer = consumer
-        self._parts = TransactionParts(queue.name, settles=consumer is not None)
-        self._handles: list[AsyncJobHandle[Any]] = []
-
-    # -- what is to be done ------------------------------------------------------------------------
+class AsyncEnqueues(ABC):
+    """What is enqueued when a transaction is committed."""
 
     @overload
     def enqueue(
@@ -66,6 +53,28 @@ class AsyncTransaction:
         """Enqueue one call of a task by name, with options, when this is committed."""
         return self._add(Call(task, args, kwargs, options).resolve())
 
+    @abstractmethod
+    def _add(self, request: JobRequest) -> AsyncJobHandle[Any]:
+        """Gather one job."""
+
+
+class AsyncTransaction(AsyncEnqueues):
+    """What is gathered in it is sent when the `with` block ends, in one step: all of it, or nothing
+    (Q-73). Nothing is sent before; where the block raises, nothing is sent at all.
+
+    Made by `queue.transaction()`. With a consumer of that queue the jobs that it holds may be
+    settled in the same step. The handles that `enqueue` returns have their ids at once, and know
+    whether they were `created` when it is committed. At most 1000 jobs, and as many settled ones.
+    """
+
+    def __init__(self, queue: AsyncQueueCalls, consumer: AsyncConsumerCommit | None = None) -> None:
+        self._queue = queue
+        self._consumer = consumer
+        self._parts = TransactionParts(queue.name, settles=consumer is not None)
+        self._handles: list[AsyncJobHandle[Any]] = []
+
+    # -- what is to be done ------------------------------------------------------------------------
+
     def at(self, queue: AsyncQueueCalls) -> AsyncElsewhere:
         """Another queue, `queue.at(name)`, to enqueue in: what goes there leaves this one with the
         same step, through its outbox, and is enqueued there once, a moment later."""
@@ -73,10 +82,10 @@ class AsyncTransaction:
             raise ConfigError("queue", f"'{queue.name}' is one of another namespace")
         return AsyncElsewhere(self, queue)
 
-    def _add(
-        self, request: JobRequest, queue: AsyncQueueCalls | None = None
-    ) -> AsyncJobHandle[Any]:
-        target = queue or self._queue
+    def _add(self, request: JobRequest) -> AsyncJobHandle[Any]:
+        return self._gather(request, self._queue)
+
+    def _gather(self, request: JobRequest, target: AsyncQueueCalls) -> AsyncJobHandle[Any]:
         put = self._parts.enqueue(target._packer, request._replace(queue=target.name))
         handle: AsyncJobHandle[Any] = AsyncJobHandle(target, put.id)
         if target.name == self._queue.name:
@@ -166,31 +175,12 @@ class AsyncTransaction:
         return f"<{type(self).__name__} of {self._parts!r} in queue {self._queue.name!r}>"
 
 
-class AsyncElsewhere:
+class AsyncElsewhere(AsyncEnqueues):
     """Enqueues of a transaction in another queue than its own."""
 
     def __init__(self, transaction: AsyncTransaction, queue: AsyncQueueCalls) -> None:
         self._transaction = transaction
         self._queue = queue
 
-    @overload
-    def enqueue(
-        self, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs
-    ) -> AsyncJobHandle[R]: ...
-    @overload
-    def enqueue(self, task: str, /, *args: Any, **kwargs: Any) -> AsyncJobHandle[Any]: ...
-    def enqueue(
-        self, task: BoundTask[..., Any] | str, /, *args: Any, **kwargs: Any
-    ) -> AsyncJobHandle[Any]:
-        """As `AsyncTransaction.enqueue`."""
-        return self._transaction._add(Call(task, args, kwargs).resolve(), self._queue)
-
-    def send(
-        self,
-        task: str,
-        args: Sequence[Any] = (),
-        kwargs: dict[str, Any] | None = None,
-        options: Options = NO_OPTIONS,
-    ) -> AsyncJobHandle[Any]:
-        """As `AsyncTransaction.send`."""
-        return self._transaction._add(Call(task, args, kwargs, options).resolve(), self._queue)
+    def _add(self, request: JobRequest) -> AsyncJobHandle[Any]:
+        return self._transaction._gather(request, self._queue)

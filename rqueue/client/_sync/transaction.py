@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
@@ -27,22 +28,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Transaction:
-    """What is gathered in it is sent when the `with` block ends, in one step: all of it, or nothing
-    (Q-73). Nothing is sent before; where the block raises, nothing is sent at all.
-
-    Made by `queue.transaction()`. With a consumer of that queue the jobs that it holds may be
-    settled in the same step. The handles that `enqueue` returns have their ids at once, and know
-    whether they were `created` when it is committed. At most 1000 jobs, and as many settled ones.
-    """
-
-    def __init__(self, queue: QueueCalls, consumer: ConsumerCommit | None = None) -> None:
-        self._queue = queue
-        self._consumer = consumer
-        self._parts = TransactionParts(queue.name, settles=consumer is not None)
-        self._handles: list[JobHandle[Any]] = []
-
-    # -- what is to be done ------------------------------------------------------------------------
+class Enqueues(ABC):
+    """What is enqueued when a transaction is committed."""
 
     @overload
     def enqueue(
@@ -67,6 +54,28 @@ class Transaction:
         """Enqueue one call of a task by name, with options, when this is committed."""
         return self._add(Call(task, args, kwargs, options).resolve())
 
+    @abstractmethod
+    def _add(self, request: JobRequest) -> JobHandle[Any]:
+        """Gather one job."""
+
+
+class Transaction(Enqueues):
+    """What is gathered in it is sent when the `with` block ends, in one step: all of it, or nothing
+    (Q-73). Nothing is sent before; where the block raises, nothing is sent at all.
+
+    Made by `queue.transaction()`. With a consumer of that queue the jobs that it holds may be
+    settled in the same step. The handles that `enqueue` returns have their ids at once, and know
+    whether they were `created` when it is committed. At most 1000 jobs, and as many settled ones.
+    """
+
+    def __init__(self, queue: QueueCalls, consumer: ConsumerCommit | None = None) -> None:
+        self._queue = queue
+        self._consumer = consumer
+        self._parts = TransactionParts(queue.name, settles=consumer is not None)
+        self._handles: list[JobHandle[Any]] = []
+
+    # -- what is to be done ------------------------------------------------------------------------
+
     def at(self, queue: QueueCalls) -> Elsewhere:
         """Another queue, `queue.at(name)`, to enqueue in: what goes there leaves this one with the
         same step, through its outbox, and is enqueued there once, a moment later."""
@@ -74,8 +83,10 @@ class Transaction:
             raise ConfigError("queue", f"'{queue.name}' is one of another namespace")
         return Elsewhere(self, queue)
 
-    def _add(self, request: JobRequest, queue: QueueCalls | None = None) -> JobHandle[Any]:
-        target = queue or self._queue
+    def _add(self, request: JobRequest) -> JobHandle[Any]:
+        return self._gather(request, self._queue)
+
+    def _gather(self, request: JobRequest, target: QueueCalls) -> JobHandle[Any]:
         put = self._parts.enqueue(target._packer, request._replace(queue=target.name))
         handle: JobHandle[Any] = JobHandle(target, put.id)
         if target.name == self._queue.name:
@@ -165,31 +176,12 @@ class Transaction:
         return f"<{type(self).__name__} of {self._parts!r} in queue {self._queue.name!r}>"
 
 
-class Elsewhere:
+class Elsewhere(Enqueues):
     """Enqueues of a transaction in another queue than its own."""
 
     def __init__(self, transaction: Transaction, queue: QueueCalls) -> None:
         self._transaction = transaction
         self._queue = queue
 
-    @overload
-    def enqueue(
-        self, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs
-    ) -> JobHandle[R]: ...
-    @overload
-    def enqueue(self, task: str, /, *args: Any, **kwargs: Any) -> JobHandle[Any]: ...
-    def enqueue(
-        self, task: BoundTask[..., Any] | str, /, *args: Any, **kwargs: Any
-    ) -> JobHandle[Any]:
-        """As `Transaction.enqueue`."""
-        return self._transaction._add(Call(task, args, kwargs).resolve(), self._queue)
-
-    def send(
-        self,
-        task: str,
-        args: Sequence[Any] = (),
-        kwargs: dict[str, Any] | None = None,
-        options: Options = NO_OPTIONS,
-    ) -> JobHandle[Any]:
-        """As `Transaction.send`."""
-        return self._transaction._add(Call(task, args, kwargs, options).resolve(), self._queue)
+    def _add(self, request: JobRequest) -> JobHandle[Any]:
+        return self._transaction._gather(request, self._queue)

@@ -8,10 +8,14 @@ logging is configured already.
 from __future__ import annotations
 
 import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from orjson import OPT_NON_STR_KEYS, dumps, loads
 
 from rqueue.text.escape import escaped, escaped_lines
 
-__all__ = ["logger"]
+__all__ = ["JsonFormatter", "enable", "logger"]
 
 _formatter = logging.Formatter()
 
@@ -26,6 +30,55 @@ def logger(name: str) -> logging.Logger:
     if _escape not in found.filters:
         found.addFilter(_escape)
     return found
+
+
+def enable() -> None:
+    """Let rqueue's loggers speak again that an application's `logging.config.dictConfig` silenced:
+    it disables all that it does not name, unless it says otherwise."""
+    for name, found in logging.root.manager.loggerDict.items():
+        if isinstance(found, logging.Logger) and name.partition(".")[0] == "rqueue":
+            found.disabled = False
+
+
+class JsonFormatter(logging.Formatter):
+    """A record as one line of JSON: `time` (UTC, ISO 8601), `level`, `logger`, `message`, `pid`,
+    what the record was given as `extra` (of rqueue's own: `job`, `task`, `queue`), and `exception`,
+    the traceback. For any logger: `handler.setFormatter(JsonFormatter())`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line; what JSON has no form for stands as its text."""
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {
+            "time": moment.replace("+00:00", "Z"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "pid": record.process,
+        }
+        for name, value in vars(record).items():
+            if name not in _USUAL and name not in line and not name.startswith("_"):
+                line[name] = value
+        if record.exc_info and not record.exc_text:
+            record.exc_text = self.formatException(record.exc_info)
+        if record.exc_text:
+            line["exception"] = record.exc_text
+        if record.stack_info:
+            line["stack"] = self.formatStack(record.stack_info)
+        try:
+            return dumps(line, str, OPT_NON_STR_KEYS).decode()
+        except TypeError:
+            return dumps({name: _json(value) for name, value in line.items()}).decode()
+
+
+def _json(value: object) -> object:
+    """A value as JSON can hold it: a lone surrogate, or a number beyond 64 bits, it cannot."""
+    try:
+        return loads(dumps(value, str, OPT_NON_STR_KEYS))
+    except TypeError:
+        return escaped(repr(value))
+
+
+_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
 def _escape(record: logging.LogRecord) -> bool:

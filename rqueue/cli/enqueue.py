@@ -24,14 +24,14 @@ from rqueue.cli.target import Target, connection_options, pass_target
 @click.option("--priority", "-p", type=int, metavar="0..9", help="Higher first; 4 is normal.")
 @click.option("--group", metavar="GROUP", help="One job of a group is in flight at a time.")
 @click.option("--key", metavar="KEY", help="Of the jobs of a key only the latest waits.")
-@click.option("--delay", metavar="DURATION", help="Not before so long from now.")
+@click.option("--in", "in_", metavar="DURATION", help="Not before so long from now.")
 @click.option("--at", metavar="TIME", help="Not before: 2030-01-31T08:00:00+00:00.")
 @click.option("--max-deliveries", type=int, metavar="N", help="Attempts in all.")
 @click.option(
     "--max-crashes", type=int, metavar="N", help="Attempts that may cost a worker its process."
 )
-@click.option("--limit", metavar="DURATION", help="Hard time limit of an attempt.")
-@click.option("--soft-limit", metavar="DURATION", help="Soft time limit of an attempt.")
+@click.option("--time-limit", metavar="DURATION", help="Hard time limit of an attempt.")
+@click.option("--soft-time-limit", metavar="DURATION", help="Soft time limit of an attempt.")
 @click.option("--ttl", metavar="DURATION", help="It expires if it is not delivered by then.")
 @click.option("--keep", metavar="DURATION", help="How long its result is kept.")
 @click.option("--header", multiple=True, metavar="NAME=TEXT", help="A header for the job's code.")
@@ -63,7 +63,7 @@ def enqueue(
     \b
     Examples:
       rqueue enqueue app.tasks.welcome 42 -k language=en
-      rqueue enqueue app.tasks.report '{"month": "2030-01"}' -q reports --delay 10m
+      rqueue enqueue app.tasks.report '{"month": "2030-01"}' -q reports --in 10m
       rqueue enqueue app.tasks.add 1 2 --wait 30s
       rqueue enqueue app.tasks.add -q sums -- 1 -2
       rqueue enqueue app.tasks.charge 42 --id order-42 --priority 9
@@ -141,18 +141,18 @@ def _options(given: dict[str, Any], headers: tuple[str, ...]) -> Any:
     from rqueue.model.times import parse_duration, parse_when
     from rqueue.tasks.options import Options
 
-    if given["delay"] is not None and given["at"] is not None:
-        raise click.UsageError("--delay and --at exclude each other: a job is due once")
+    if given["in_"] is not None and given["at"] is not None:
+        raise click.UsageError("--in and --at exclude each other: a job is due once")
     names = ("id", "priority", "max_deliveries", "max_crashes", "group", "key")
     values = {name: given[name] for name in names}
-    for name in ("limit", "soft_limit", "ttl", "keep"):
+    for name in ("time_limit", "soft_time_limit", "ttl", "keep"):
         if given[name] is not None:
             values[name] = parse_duration(given[name], name.replace("_", "-"))
-    if given["delay"] is not None:
-        values["delay_ms"] = round(parse_duration(given["delay"], "delay") * 1000)
+    if given["in_"] is not None:
+        values["delay_ms"] = round(parse_duration(given["in_"], "in") * 1000)
     if given["at"] is not None:
         at_ms, _ = parse_when(given["at"], "at")
         if at_ms is None:
-            raise ConfigError("at", "a time with its zone; for a delay pass --delay")
+            raise ConfigError("at", "a time with its zone; for a time from now pass --in")
         values["at_ms"] = at_ms
     return Options(headers=dict(pairs(headers, "--header")), **values)

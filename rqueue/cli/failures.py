@@ -98,6 +98,8 @@ def report(error: Exception) -> int:
         return error.exit_code
     if isinstance(error, click.UsageError):
         hint = usage_hint(error)
+        if hint and isinstance(error, click.NoSuchOption):
+            error = click.NoSuchOption(error.option_name, ctx=error.ctx)  # without click's guesses
         said = error.format_message()
         said = f"{said.rstrip('.')}. {hint}" if hint else said
         click.UsageError(escaped(said), error.ctx).show()
@@ -135,8 +137,12 @@ ELSEWHERE = {
     "--concurrency": "Did you mean --processes, or --threads?",
     "--pool": "Did you mean --processes, --threads or --async-slots?",
     "--workers": "Did you mean --processes?",
+    "--delay": "It is called --in: rqueue enqueue TASK --in 10m",
+    "--countdown": "It is called --in: rqueue enqueue TASK --in 10m",
+    "--eta": "It is called --at: rqueue enqueue TASK --at 2030-01-31T08:00:00+00:00",
+    "--loglevel": "It is called --log-level: rqueue worker app.tasks --log-level warning",
 }
-"""Commands of other queues that newcomers look for, and ours."""
+"""Options of other queues' commands that newcomers look for, and ours."""
 
 
 OTHER_WORDS = {
@@ -165,7 +171,7 @@ def usage_hint(error: click.UsageError) -> str:
         if re.match(r"-[\d.]", name) and context is not None:
             example = f"{context.command_path} ... -- -1"
             return f"Numbers below zero stand at the end, behind '--': {example}"
-        return "" if error.possibilities else ELSEWHERE.get(name, "")
+        return ELSEWHERE.get(name, "")
     if context is None or not isinstance(context.command, click.Group):
         return ""
     missing = re.match(r"No such command '(.*)'\.$", error.format_message())

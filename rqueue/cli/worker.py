@@ -107,12 +107,12 @@ Exit codes of a pool:
     help="How long a silent pool keeps its jobs; default RQUEUE_LEASE, or 30s.",
 )
 @click.option(
-    "--limit",
+    "--time-limit",
     metavar="DURATION",
     help="Hard limit of one attempt, where the task sets none: its process is killed.",
 )
 @click.option(
-    "--soft-limit",
+    "--soft-time-limit",
     metavar="DURATION",
     help="Soft limit of one attempt, where the task sets none: an exception in the job.",
 )
@@ -136,6 +136,16 @@ Exit codes of a pool:
 @click.option("--name", metavar="NAME", help="The pool's name, as 'rqueue consumers' shows it.")
 @click.option("--pidfile", metavar="FILE", help="Write the supervisor's process id here.")
 @click.option("--quiet", is_flag=True, default=None, help="Log only what went wrong.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="The least level that rqueue's own loggers say; default info.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    help="One line of text for each event, or one JSON object; default text.",
+)
 @click.option("--dev", is_flag=True, help="Use the development server of this folder (rqueue dev).")
 @connection_options
 @pass_target
@@ -164,7 +174,7 @@ def worker(
       rqueue worker app.tasks mail reports --processes 4 --threads 8
       rqueue worker app.tasks urgent default --strict
       rqueue worker app.tasks --select "gpu and version >= 42"
-      rqueue worker app.tasks --max-jobs 10000 --max-memory 512MB --limit 10m
+      rqueue worker app.tasks --max-jobs 10000 --max-memory 512MB --time-limit 10m
       rqueue worker --pool-file pool.toml
     """  # noqa: D301
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}

@@ -48,7 +48,7 @@ _PLAIN = re.compile(r"\w+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,89}")
 _OPTIONAL = (
     *("level", "delay", "at", "max_deliveries", "max_crashes", "ttl"),
-    *("limit", "soft_limit", "keep"),
+    *("time_limit", "soft_time_limit", "keep"),
     *("headers", "labels", "group"),
 )
 

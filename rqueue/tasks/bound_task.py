@@ -18,6 +18,7 @@ from rqueue.tasks.enqueuer import (
     default_enqueuer,
 )
 from rqueue.tasks.options import Options
+from rqueue.tasks.other_words import other_method, with_known_options
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy, check_retry
 from rqueue.tasks.signature import CallChecker
@@ -53,9 +54,11 @@ class BoundTask(Generic[P, R]):
         """Enqueue one call for a time: aware datetime, Unix seconds, timedelta from now (A-01)."""
         return self._send(self._due(when), args, kwargs)
 
-    def delay(self, seconds: float, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
-        """Enqueue one call that becomes ready in `seconds`, by Redis's clock."""
-        due = self._due(_delay(seconds))
+    def enqueue_in(
+        self, seconds: float | timedelta, /, *args: P.args, **kwargs: P.kwargs
+    ) -> JobHandle[R]:
+        """Enqueue one call that becomes ready in `seconds` (or a timedelta), by Redis's clock."""
+        due = self._due(_from_now(seconds))
         try:
             return self._send(due, args, kwargs)
         except BadArguments as error:
@@ -71,16 +74,22 @@ class BoundTask(Generic[P, R]):
         """`enqueue_at` for asyncio."""
         return await self._asend(self._due(when), args, kwargs)
 
-    async def adelay(
-        self, seconds: float, /, *args: P.args, **kwargs: P.kwargs
+    async def aenqueue_in(
+        self, seconds: float | timedelta, /, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncJobHandle[R]:
-        """`delay` for asyncio."""
-        due = self._due(_delay(seconds))
+        """`enqueue_in` for asyncio."""
+        due = self._due(_from_now(seconds))
         try:
             return await self._asend(due, args, kwargs)
         except BadArguments as error:
             raise _without_seconds(error, seconds, args, kwargs) from None
 
+    if not TYPE_CHECKING:  # to type checkers a word of another queue is an error as it is
+
+        def __getattr__(self, name: str) -> Any:
+            raise other_method(self.__dict__.get("name", ""), name)
+
+    @with_known_options("a call")
     def options(
         self,
         *,
@@ -91,8 +100,8 @@ class BoundTask(Generic[P, R]):
         max_deliveries: int | None = None,
         max_crashes: int | None = None,
         retry: RetryPolicy | None = None,
-        limit: float | None = None,
-        soft_limit: float | None = None,
+        time_limit: float | None = None,
+        soft_time_limit: float | None = None,
         ttl: float | None = None,
         keep: float | None = None,
         headers: Mapping[str, str] | None = None,
@@ -106,7 +115,7 @@ class BoundTask(Generic[P, R]):
     ) -> BoundTask[P, R]:
         """The same task with other options for its calls, which take the same arguments.
 
-        `limit`, `soft_limit`, `ttl`, `keep`, `max_wait` are seconds; see
+        `time_limit`, `soft_time_limit`, `ttl`, `keep`, `max_wait` are seconds; see
         `rqueue.tasks.options.Options` for all of them. Headers and labels are added to those that
         are there. With a `sender` the calls go to its queue, unless `queue` says otherwise. Raises
         ConfigError and InvalidName.
@@ -128,8 +137,8 @@ class BoundTask(Generic[P, R]):
             max_deliveries=max_deliveries,
             max_crashes=max_crashes,
             retry=retry,
-            limit=limit,
-            soft_limit=soft_limit,
+            time_limit=time_limit,
+            soft_time_limit=soft_time_limit,
             ttl=ttl,
             keep=keep,
             headers=headers,
@@ -163,17 +172,19 @@ class BoundTask(Generic[P, R]):
 
 
 def _without_seconds(
-    error: BadArguments, seconds: float, args: Sequence[Any], kwargs: Mapping[str, Any]
+    error: BadArguments, seconds: float | timedelta, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> BadArguments:
     """The error of a delayed call; with a hint where its first argument may stand for seconds."""
     if args or kwargs:
         return error
-    hint = f"delay takes the seconds first; did you mean enqueue({seconds!r})?"
+    hint = f"enqueue_in takes the seconds first; did you mean enqueue({seconds!r})?"
     return BadArguments(error.task, f"{error.problem} ({hint})", error.signature)
 
 
-def _delay(seconds: float) -> timedelta:
-    expect_number("delay", seconds, "a number of seconds; the task's arguments come after it")
+def _from_now(seconds: float | timedelta) -> timedelta:
+    if isinstance(seconds, timedelta):
+        return seconds
+    expect_number("enqueue_in", seconds, "a number of seconds; the task's arguments come after it")
     return timedelta(seconds=seconds)
 
 

@@ -8,15 +8,15 @@
     welcome(7)                                  # a plain call still calls the function
     welcome.enqueue(7, language="fr")           # a wrong argument is a type error, and refused
     welcome.options(priority=9).enqueue(7)
-    welcome.delay(60, 7)                        # in a minute
+    welcome.enqueue_in(60, 7)                   # in a minute
     await welcome.aenqueue(7)                   # in an async web app
 
 This module knows no Redis: `enqueue` passes a job to an `Enqueuer` (`rqueue.tasks.enqueuer`). The
 client layer sets the default one; `.options(sender=queue)` chooses another.
 
-What the decorator says of `retry`, `limit`, `soft_limit` and `keep` is looked up where the job
-runs, so a deploy changes it for jobs that wait already. What `.options` says travels with the job
-and wins.
+What the decorator says of `retry`, `time_limit`, `soft_time_limit` and `keep` is looked up where
+the job runs, so a deploy changes it for jobs that wait already. What `.options` says travels with
+the job and wins.
 `queue`, `priority`, `ttl` and `group` are decided when the job is enqueued, and so are
 `max_deliveries` and `max_crashes`, unless the job comes by the task's name alone: then the worker
 knows them.
@@ -38,6 +38,7 @@ from rqueue.tasks.enqueuer import (
     Enqueuer,
 )
 from rqueue.tasks.options import NO_OPTIONS
+from rqueue.tasks.other_words import refuse_unknown
 from rqueue.tasks.retry import RetryPolicy, check_retry
 
 if TYPE_CHECKING:
@@ -85,23 +86,6 @@ class _Decorator(Protocol):
     def __call__(self, function: Callable[P, R], /) -> SyncTask[P, R]: ...
 
 
-OTHER_WORDS = {
-    "max_retries": "max_deliveries counts the first attempt too",
-    "retries": "max_deliveries counts the first attempt too",
-    "autoretry_for": "retry=RetryPolicy(...) says which errors are tried again",
-    "time_limit": "limit is in seconds",
-    "timeout": "limit is in seconds",
-    "soft_time_limit": "soft_limit is in seconds",
-    "queue_name": "it is called queue",
-    "result_ttl": "keep is in seconds",
-    "expires": "ttl is in seconds",
-    "expires_in": "ttl is in seconds",
-    "acks_late": "ack is 'late', the default, or 'early'",
-    "bind": "the job is current_job()",
-}
-"""Options that other queues' decorators have, by the words of ours."""
-
-
 @overload
 def task(  # type: ignore[overload-overlap]
     function: Callable[P, Coroutine[Any, Any, R]], /
@@ -117,8 +101,8 @@ def task(
     max_deliveries: int | None = None,
     max_crashes: int | None = None,
     retry: RetryPolicy | None = None,
-    limit: float | None = None,
-    soft_limit: float | None = None,
+    time_limit: float | None = None,
+    soft_time_limit: float | None = None,
     ttl: float | None = None,
     keep: float | None = None,
     headers: Mapping[str, str] | None = None,
@@ -139,8 +123,8 @@ def task(
     max_deliveries: int | None = None,
     max_crashes: int | None = None,
     retry: RetryPolicy | None = None,
-    limit: float | None = None,
-    soft_limit: float | None = None,
+    time_limit: float | None = None,
+    soft_time_limit: float | None = None,
     ttl: float | None = None,
     keep: float | None = None,
     headers: Mapping[str, str] | None = None,
@@ -157,19 +141,19 @@ def task(
     `name`: what jobs call it by; default `module.qualname`, so name tasks that may move. `queue`:
     where its calls go, default the sender's, else "default". `priority`: 0 to 9, higher first,
     default 4 (Q-11). `max_deliveries`: attempts in all, default those of `retry`. `max_crashes`:
-    those of them that may cost a worker its process. `retry`: a RetryPolicy. `limit`, `soft_limit`:
-    seconds one attempt may take, hard and soft. `ttl`: seconds from its enqueue in which a job may
-    be delivered (Q-62). `keep`: seconds the result is kept. `headers`, `labels`: added to each job.
-    `group`: of all its jobs; one of a group is in flight at a time (Q-65). `ack`: when a worker
-    acks a job, "late", when it has ended, so that none is lost, or "early", before it begins, so
-    that it runs at most once; then it is neither tried again nor has it a result (Q-24). `sender`,
-    `async_sender`: who stores them.
+    those of them that may cost a worker its process. `retry`: a RetryPolicy. `time_limit`: seconds
+    after which one attempt is ended with its process; `soft_time_limit`: after which an exception
+    is raised in it. `ttl`: seconds from its enqueue in which a job may be delivered (Q-62). `keep`:
+    seconds the result is kept. `headers`, `labels`: added to each job. `group`: of all its jobs;
+    one of a group is in flight at a time (Q-65). `ack`: when a worker acks a job, "late", when it
+    has ended, so that none is lost, or "early", before it begins, so that it runs at most once;
+    then it is neither tried again nor has it a result (Q-24). `sender`, `async_sender`: who stores
+    them.
 
     Raises ConfigError, InvalidName, TaskAlreadyRegistered.
     """
-    for option in unknown:
-        hint = "; " + OTHER_WORDS[option] if option in OTHER_WORDS else ""
-        raise ConfigError(option, f"there is no such option of a task{hint}")
+    if unknown:
+        refuse_unknown(unknown, _OPTIONS, "a task")
     if function is not None and not callable(function):
         raise ConfigError(
             "task", f"{shown(function)} is no function; options are named: @task(queue='mail')"
@@ -195,8 +179,8 @@ def task(
         max_deliveries=max_deliveries,
         max_crashes=max_crashes,
         retry=retry,
-        limit=limit,
-        soft_limit=soft_limit,
+        time_limit=time_limit,
+        soft_time_limit=soft_time_limit,
         keep=keep,
     )
 
@@ -211,3 +195,6 @@ def task(
         return made
 
     return register if function is None else register(function)
+
+
+_OPTIONS = frozenset(inspect.signature(task).parameters) - {"function", "unknown"}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.ids import check_id
 from rqueue.model.names import check_group, check_key, refuse_control
 from rqueue.model.times import parse_duration
+from rqueue.tasks.other_words import refuse_unknown
 from rqueue.tasks.retry import RetryPolicy, check_limit, check_retry
 
 __all__ = ["DEFAULT_PRIORITY", "NO_OPTIONS", "Options"]
@@ -62,15 +63,15 @@ class Options:
     `id`: the job's, else a new one. `priority`: 0 to 9, higher first (Q-11). `at_ms`: due at, ms
     since the epoch; `delay_ms`: due so many ms from now; at most one of them. `max_deliveries`:
     attempts in all, 0 = the queue's. `max_crashes`: those of them that may cost a worker its
-    process, 0 = the queue's. `retry`: a policy. `limit`, `soft_limit`: seconds one attempt may
-    take. `ttl`: seconds from its enqueue in which the job may be delivered, then it expires (Q-62).
-    `keep`: seconds the result is kept. `headers`: text for the job's code. `labels`: small
-    facts for its code, listings and reports. `immediate`: refuse unless a consumer takes the job at
-    once (Q-19). `group`: of the jobs of one group one is in flight at a time, in their order, in a
-    queue of the kind `groups` (Q-65). `key`: of the jobs of one key only the latest waits, in a
-    queue of the kind `last_value`; an older one ends as displaced (Q-15). `max_wait`: seconds that
-    the enqueue may wait in all for room in a bounded queue whose producers wait (0: not at all;
-    None: the setting; Q-67).
+    process, 0 = the queue's. `retry`: a policy. `time_limit`, `soft_time_limit`: seconds one
+    attempt may take. `ttl`: seconds from its enqueue in which the job may be delivered, then it
+    expires (Q-62). `keep`: seconds the result is kept. `headers`: text for the job's code.
+    `labels`: small facts for its code, listings and reports. `immediate`: refuse unless a consumer
+    takes the job at once (Q-19). `group`: of the jobs of one group one is in flight at a time, in
+    their order, in a queue of the kind `groups` (Q-65). `key`: of the jobs of one key only the
+    latest waits, in a queue of the kind `last_value`; an older one ends as displaced (Q-15).
+    `max_wait`: seconds that the enqueue may wait in all for room in a bounded queue whose producers
+    wait (0: not at all; None: the setting; Q-67).
 
     Raises ConfigError and InvalidName.
     """
@@ -82,8 +83,8 @@ class Options:
     max_deliveries: int | None = None
     max_crashes: int | None = None
     retry: RetryPolicy | None = None
-    limit: float | None = None
-    soft_limit: float | None = None
+    time_limit: float | None = None
+    soft_time_limit: float | None = None
     ttl: float | None = None
     keep: float | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -92,6 +93,12 @@ class Options:
     group: str | None = None
     key: str | None = None
     max_wait: float | None = None
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse options that there are not, by name."""
+        if not _NAMES.issuperset(given):
+            refuse_unknown(given, _NAMES, "a job")
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -117,7 +124,7 @@ class Options:
             expect_number("max_wait", self.max_wait, "a number of seconds")
         if self.retry is not None:
             check_retry(self.retry)
-        for name in ("limit", "soft_limit", "ttl", "keep"):
+        for name in ("time_limit", "soft_time_limit", "ttl", "keep"):
             _seconds(name, getattr(self, name))
         if self.ttl and self.ttl > TTL_MOST:
             raise ConfigError("ttl", f"{self.ttl:g} s is more than ten years")
@@ -127,8 +134,10 @@ class Options:
                 f"a job that lives {self.ttl:g} s from its enqueue and is due in"
                 f" {self.delay_ms / 1000:g} s would never run",
             )
-        if self.limit and self.soft_limit and self.soft_limit >= self.limit:
-            raise ConfigError("soft_limit", f"{self.soft_limit:g} s is not below limit")
+        if self.time_limit and self.soft_time_limit and self.soft_time_limit >= self.time_limit:
+            raise ConfigError(
+                "soft_time_limit", f"{self.soft_time_limit:g} s is not below time_limit"
+            )
         expect("immediate", self.immediate, bool, "True or False")
         _mapping("headers", self.headers, (str,), "text")
         _mapping("labels", self.labels, (str, int, bool), "text, a whole number, or True or False")
@@ -162,10 +171,10 @@ class Options:
             opts["labels"] = dict(self.labels)
         if self.retry is not None:
             opts["retry"] = self.retry.to_dict()
-        if self.limit is not None:
-            opts["limit"] = self.limit
-        if self.soft_limit is not None:
-            opts["soft_limit"] = self.soft_limit
+        if self.time_limit is not None:
+            opts["time_limit"] = self.time_limit
+        if self.soft_time_limit is not None:
+            opts["soft_time_limit"] = self.soft_time_limit
         if self.keep is not None:
             opts["keep"] = self.keep
         return opts or None
@@ -177,12 +186,14 @@ class Options:
         retry = opts.get("retry")
         return self.merged(
             retry=None if retry is None else RetryPolicy.from_dict(retry),
-            limit=opts.get("limit"),
-            soft_limit=opts.get("soft_limit"),
+            time_limit=opts.get("time_limit"),
+            soft_time_limit=opts.get("soft_time_limit"),
             keep=opts.get("keep"),
             headers=opts.get("headers"),
             labels=opts.get("labels"),
         )
 
+
+_NAMES = frozenset(f.name for f in fields(Options))
 
 NO_OPTIONS = Options()

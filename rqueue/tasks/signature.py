@@ -8,14 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 from rqueue.errors import BadArguments
+from rqueue.tasks.other_words import hint_of_option
 
 __all__ = ["OPTIONS", "CallChecker"]
 
 OPTIONS = frozenset(
     (
-        *("queue", "id", "priority", "at", "max_deliveries", "max_crashes", "retry", "limit"),
+        *("queue", "id", "priority", "at", "max_deliveries", "max_crashes", "retry"),
         *(
-            "soft_limit",
+            "time_limit",
+            "soft_time_limit",
             "ttl",
             "max_wait",
             "keep",
@@ -104,4 +106,6 @@ class CallChecker:
                 said += (
                     f" (an option stands before the call: .options({found[1]}=...).enqueue(...))"
                 )
+            elif found is not None and (hint := hint_of_option(found[1])):
+                said += f" (if an option is meant: {hint})"
             raise BadArguments(self._task, said, str(self._signature)) from None

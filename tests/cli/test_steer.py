@@ -106,15 +106,24 @@ def test_enqueue_where_no_worker_is(run: Run, queue: Queue, consumer: Make) -> N
 
 
 def test_enqueue_options(run: Run, read: Read, queue: Queue) -> None:
-    more = ["--delay", "10m", "--max-deliveries", "3", "--limit", "1m", "--soft-limit", "50s"]
+    more = [
+        "--in",
+        "10m",
+        "--max-deliveries",
+        "3",
+        "--time-limit",
+        "1m",
+        "--soft-time-limit",
+        "50s",
+    ]
     more += ["--keep", "1h", "--header", "trace=a b"]
     id_ = run("enqueue", "app.t", *more, "-q", queue.name).stdout.strip()
     facts = read("show", id_)
     assert facts["state"] == "scheduled" and facts["max_deliveries"] == 3
     assert facts["opts"] == {
         "headers": {"trace": "a b"},
-        "limit": 60.0,
-        "soft_limit": 50.0,
+        "time_limit": 60.0,
+        "soft_time_limit": 50.0,
         "keep": 3600.0,
     }
     at = "2099-01-31T08:00:00+00:00"
@@ -125,11 +134,11 @@ def test_enqueue_options(run: Run, read: Read, queue: Queue) -> None:
 @pytest.mark.parametrize(
     ("args", "word"),
     [
-        (["--delay", "soon"], "delay"),
+        (["--in", "soon"], "in"),
         (["--at", "tomorrow"], "at"),
-        (["--at", "10m"], "--delay"),
+        (["--at", "10m"], "--in"),
         (["--at", "2099-01-31"], "zone"),
-        (["--at", "2099-01-31T08:00:00Z", "--delay", "1s"], "--delay and --at exclude each other"),
+        (["--at", "2099-01-31T08:00:00Z", "--in", "1s"], "--in and --at exclude each other"),
         (["-p", "10"], "priority"),
         (["-k", "novalue"], "NAME=VALUE"),
         (["--id", ""], "id"),

@@ -66,9 +66,11 @@ def test_all_options(run: Run, started: list[PoolSpec]) -> None:
         "max-memory": "512MB",
         "drain": "1m",
         "lease": "10s",
-        "limit": "1h",
-        "soft-limit": "50m",
+        "time-limit": "1h",
+        "soft-time-limit": "50m",
         "name": "mine",
+        "log-level": "error",
+        "log-format": "json",
     }
     flat = [part for name, value in options.items() for part in (f"--{name}", value)]
     args = ["worker", "a,b", "x", "y", *flat, "--strict", "--quiet", "--namespace", "ns"]
@@ -79,9 +81,9 @@ def test_all_options(run: Run, started: list[PoolSpec]) -> None:
     assert (pool.processes, worker.threads, worker.async_slots) == (4, 8, 50)
     assert (worker.prefetch, worker.priority, worker.strict) == (7, -3, True)
     assert (worker.max_jobs, worker.max_rss, worker.drain) == (1000, 512 * 1024**2, 60.0)
-    assert (worker.limit, worker.soft_limit, worker.name) == (3600.0, 3000.0, "mine")
+    assert (worker.time_limit, worker.soft_time_limit, worker.name) == (3600.0, 3000.0, "mine")
     assert (worker.settings.lease_ms, worker.settings.namespace) == (10_000, "ns")
-    assert pool.quiet
+    assert (pool.quiet, pool.log_level, pool.log_format) == (True, "error", "json")
 
 
 def test_a_pool_file(run: Run, started: list[PoolSpec], away: Path) -> None:

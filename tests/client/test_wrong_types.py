@@ -38,8 +38,8 @@ FREE = {
     ("enqueue", "args"), ("enqueue", "kwargs"), ("put", "args"), ("put", "kwargs"),
     ("putter", "on_error"), ("reject", "job"), ("Reject", "reason"), ("Retry", "reason"),
     ("Snooze", "reason"),
-    ("delay", "args"),
-    ("delay", "kwargs"),
+    ("enqueue_in", "args"),
+    ("enqueue_in", "kwargs"),
     ("enqueue_at", "args"),
     ("enqueue_at", "kwargs"),
 }  # fmt: skip
@@ -66,7 +66,7 @@ def subjects(queue: Queue) -> Iterator[tuple[str, Callable[..., Any], dict[str, 
     yield "RetryPolicy", RetryPolicy, {}
     yield "Retry", Retry, {}
     yield "Snooze", Snooze, {"seconds": 1}
-    yield "delay", add_task.delay, {"seconds": 1}
+    yield "enqueue_in", add_task.enqueue_in, {"seconds": 1}
     yield "enqueue_at", add_task.enqueue_at, {"when": 2e9}
     yield "Call", lambda **given: Call(**{"task": "t", **given}).resolve(), {"task": "t"}
     yield "Settings", Settings, {}
@@ -119,7 +119,7 @@ def test_a_wrong_type_is_told_by_name(
         if kind is inspect.Parameter.VAR_POSITIONAL:
             call(*given.values(), wrong)
         elif kind is inspect.Parameter.POSITIONAL_ONLY or name in (
-            "delay",
+            "enqueue_in",
             "enqueue_at",
             "enqueue",
         ):
@@ -148,7 +148,7 @@ def test_a_wrong_type_is_told_by_name(
         (lambda _: task(queue=5), "queue name 5 must be a str"),
         (lambda _: task(max_retries=3), "max_retries: there is no such option of a task; max"),
         (lambda _: task(colour="red"), "colour: there is no such option of a task"),
-        (lambda _: task(limit="10"), "limit: '10' is not a positive number of seconds; write 10"),
+        (lambda _: task(time_limit="10"), "'10' is not a positive number of seconds; write 10"),
         (lambda _: task(keep="1h"), "keep: '1h' is not a positive number of seconds; write 3600"),
         (lambda _: Options(labels=["a"]), "labels: ['a'] is not a dict"),
     ],

@@ -73,11 +73,11 @@ LOOP.append(LOOP)
 def test_envelopes_come_back(task: str, args: list[Any], kwargs: dict[str, Any]) -> None:
     """C-22."""
     assert unpack(pack(task, args, kwargs)) == (task, args, kwargs, {})
-    assert unpack(pack(task, tuple(args), kwargs, {"limit": 2.0})) == (
+    assert unpack(pack(task, tuple(args), kwargs, {"time_limit": 2.0})) == (
         task,
         args,
         kwargs,
-        {"limit": 2.0},
+        {"time_limit": 2.0},
     )
 
 

@@ -29,7 +29,7 @@ def test_attempts_and_tries_are_those_of_the_jobs(
     with Queue(queue_name, server.url) as queue:
         queue.send("die_alone", [begun["alone"]])
         queue.send("fragile", [begun["fragile"]])
-        queue.send("hold", [queue_name], {}, Options(limit=0.5, max_crashes=2))
+        queue.send("hold", [queue_name], {}, Options(time_limit=0.5, max_crashes=2))
         queue.send("sturdy", [begun["sturdy"]], {}, Options(retry=RetryPolicy(delay=0.0)))
         for number in range(3):
             queue.send("innocent", [begun["innocent"], number])

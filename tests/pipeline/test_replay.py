@@ -39,7 +39,7 @@ from tests.pipeline.history_rows import frame
 
 Run = Callable[..., Result]
 Read = Callable[..., Any]
-OPTS = {"headers": {"tenant": "a"}, "limit": 60.0, "retry": {"base": 2.0}}
+OPTS = {"headers": {"tenant": "a"}, "time_limit": 60.0, "retry": {"base": 2.0}}
 
 
 @pytest.fixture

@@ -136,9 +136,9 @@ def test_what_the_queue_must_know(ddl: str, value: Any, terms: str) -> None:
 
 
 def test_what_travels_with_the_job() -> None:
-    ddl = "headers map, labels string, limit string, keep double, group string"
+    ddl = "headers map, labels string, time_limit string, keep double, group string"
     row = ({"a": "x", "b": None}, '{"n": 1}', "1m", 5.0, None)
-    opts = {"headers": {"a": "x"}, "labels": {"n": 1}, "limit": 60.0, "keep": 5.0}
+    opts = {"headers": {"a": "x"}, "labels": {"n": 1}, "time_limit": 60.0, "keep": 5.0}
     assert envelope(ddl, *row) == ["t", [], {}, opts]
     assert envelope(ddl, None, None, None, None, None) == ["t"]
 
@@ -170,7 +170,7 @@ def test_queue_task_and_id_of_the_row() -> None:
         ("max_crashes int", -1, "max_crashes: -1 is not a whole number from 1"),
         ("headers string", '{"a": 1}', "headers: the value of 'a', 1, is not text"),
         ("group string", "", "group"),
-        ("limit double", 0.0, "limit: 0.0 is not a positive number of seconds"),
+        ("time_limit double", 0.0, "time_limit: 0.0 is not a positive number of seconds"),
     ],
 )
 def test_a_row_that_is_no_job_says_why(ddl: str, value: Any, says: str) -> None:

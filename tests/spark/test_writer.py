@@ -83,7 +83,7 @@ def test_all_that_a_row_can_say(spark: SparkSession, queue: Queue) -> None:
         map('to', array('a', 'b')) as kwargs, 9 as level, interval '90' second as delay,
         5 as max_deliveries, 2 as max_crashes, map('tenant', 'a') as headers,
         map('zone', 'eu') as labels,
-        cast(null as string) as group, 'mine' as id, '30s' as limit"""
+        cast(null as string) as group, 'mine' as id, '30s' as time_limit"""
     )
     write(frame, queue)
     (info,) = all_jobs(queue.redis, QueueKeys(f"{queue.name}-b"), "scheduled")
@@ -91,7 +91,7 @@ def test_all_that_a_row_can_say(spark: SparkSession, queue: Queue) -> None:
     assert info.kwargs == {"to": ["a", "b"]}
     assert (info.level, info.max_deliveries, info.max_crashes) == (9, 5, 2)
     assert 85_000 < info.due_ms - info.enqueued_ms <= 90_000
-    assert info.opts == {"headers": {"tenant": "a"}, "labels": {"zone": "eu"}, "limit": 30.0}
+    assert info.opts == {"headers": {"tenant": "a"}, "labels": {"zone": "eu"}, "time_limit": 30.0}
 
 
 def test_nothing_is_nothing(spark: SparkSession, queue: Queue) -> None:

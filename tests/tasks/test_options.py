@@ -16,8 +16,8 @@ def test_nothing_travels_by_default() -> None:
 def test_what_travels_comes_back() -> None:
     options = Options(
         retry=RetryPolicy(delay=5, retry_on=[OSError]),
-        limit=10,
-        soft_limit=5.5,
+        time_limit=10,
+        soft_time_limit=5.5,
         keep=60,
         headers={"trace": "1"},
         labels={"gpu": True, "version": 42},
@@ -27,17 +27,19 @@ def test_what_travels_comes_back() -> None:
         "headers": {"trace": "1"},
         "labels": {"gpu": True, "version": 42},
         "retry": {"delay": 5, "retry_on": ["OSError"]},
-        "limit": 10,
-        "soft_limit": 5.5,
+        "time_limit": 10,
+        "soft_time_limit": 5.5,
         "keep": 60,
     }
     assert NO_OPTIONS.for_run(opts) == options
 
 
 def test_a_jobs_own_options_go_before_its_tasks() -> None:
-    runs = Options(limit=10, keep=60, retry=RetryPolicy(delay=9))
+    runs = Options(time_limit=10, keep=60, retry=RetryPolicy(delay=9))
     assert runs.for_run({}) is runs
-    assert runs.for_run({"limit": 3.0}) == Options(limit=3.0, keep=60, retry=RetryPolicy(delay=9))
+    assert runs.for_run({"time_limit": 3.0}) == Options(
+        time_limit=3.0, keep=60, retry=RetryPolicy(delay=9)
+    )
 
 
 def test_merging() -> None:
@@ -57,10 +59,10 @@ def test_merging() -> None:
         ({"at_ms": 10**12.5}, "at_ms"),
         ({"at_ms": 10**12, "delay_ms": 1}, "delay_ms"),
         ({"max_deliveries": -1}, "max_deliveries"),
-        ({"limit": 0}, "limit"),
+        ({"time_limit": 0}, "time_limit"),
         ({"keep": float("nan")}, "keep"),
-        ({"soft_limit": "1"}, "soft_limit"),
-        ({"limit": 5, "soft_limit": 5}, "soft_limit"),
+        ({"soft_time_limit": "1"}, "soft_time_limit"),
+        ({"time_limit": 5, "soft_time_limit": 5}, "soft_time_limit"),
         ({"headers": {"a": 1}}, "headers"),
         ({"headers": {1: "a"}}, "headers"),
         ({"labels": {"a": 1.5}}, "labels"),

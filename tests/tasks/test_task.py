@@ -115,7 +115,7 @@ def test_later(registry: Registry, calls: Calls) -> None:
     def add(a: int) -> int:
         return a
 
-    add.delay(1.5, 1)
+    add.enqueue_in(1.5, 1)
     add.enqueue_at(datetime(2030, 1, 1, tzinfo=UTC), 2)
     add.enqueue_at(timedelta(minutes=1), a=3)
     add.options(at=timedelta(seconds=2)).enqueue(4)
@@ -170,15 +170,17 @@ def test_options_bind_a_variant(registry: Registry, calls: Calls) -> None:
 def test_what_is_decided_where_it_runs_does_not_travel(registry: Registry, calls: Calls) -> None:
     policy = RetryPolicy(delay=5, max_deliveries=4)
 
-    @task(name="add", registry=registry, retry=policy, limit=9, soft_limit=8, keep=7)
+    @task(name="add", registry=registry, retry=policy, time_limit=9, soft_time_limit=8, keep=7)
     def add() -> None: ...
 
     add.enqueue()
-    add.options(retry=RetryPolicy(max_deliveries=2), limit=3).enqueue()
+    add.options(retry=RetryPolicy(max_deliveries=2), time_limit=3).enqueue()
     assert calls.calls[0].options == Options(max_deliveries=4)
     assert calls.calls[1].options.max_deliveries == 2
-    assert calls.calls[1].options.to_opts() == {"retry": {"max_deliveries": 2}, "limit": 3}
-    assert add.runs == Options(max_deliveries=4, retry=policy, limit=9, soft_limit=8, keep=7)
+    assert calls.calls[1].options.to_opts() == {"retry": {"max_deliveries": 2}, "time_limit": 3}
+    assert add.runs == Options(
+        max_deliveries=4, retry=policy, time_limit=9, soft_time_limit=8, keep=7
+    )
 
 
 def test_asyncio(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +193,7 @@ def test_asyncio(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     async def enqueue() -> list[int]:
         handles = [
             await add.aenqueue(1),
-            await add.adelay(2, 1),
+            await add.aenqueue_in(2, 1),
             await add.aenqueue_at(timedelta(seconds=3), 1),
             await add.options(priority=1).aenqueue(1),
         ]
@@ -211,11 +213,11 @@ def test_a_wrong_call_fails_where_it_is_made(registry: Registry, calls: Calls) -
     with pytest.raises(BadArguments, match="missing a required argument: 'a'"):
         add.enqueue()  # type: ignore[call-arg]
     with pytest.raises(BadArguments, match="unexpected keyword argument 'b'"):
-        add.options(priority=1).delay(1, 1, b=2)  # type: ignore[call-arg]
+        add.options(priority=1).enqueue_in(1, 1, b=2)  # type: ignore[call-arg]
     with pytest.raises(ConfigError):
         add.options(priority=99)
     with pytest.raises(ConfigError):
-        add.delay(-1, 1)
+        add.enqueue_in(-1, 1)
     with pytest.raises(InvalidName):
         add.options(queue="")
     assert calls.calls == []
@@ -332,9 +334,9 @@ def test_seconds_that_are_an_argument_and_options_that_are_keywords(registry: Re
     def welcome(user: int) -> None: ...
 
     with pytest.raises(BadArguments, match=r"seconds first; did you mean enqueue\(7\)\?"):
-        welcome.delay(7)
+        welcome.enqueue_in(7)
     with pytest.raises(BadArguments, match=r"seconds first; did you mean enqueue\(7\)\?"):
-        asyncio.run(welcome.adelay(7))
+        asyncio.run(welcome.aenqueue_in(7))
     with pytest.raises(BadArguments, match=r"'priority' \(an option .* \.options\(priority="):
         welcome.enqueue(7, priority=3)  # type: ignore[call-arg]
     taken = set(inspect.signature(welcome.options).parameters)

@@ -25,7 +25,7 @@ async def fetch(url: str) -> bytes:
     return url.encode()
 
 
-@task(limit=3)
+@task(time_limit=3)
 async def ping() -> float:
     return 1.0
 
@@ -35,7 +35,7 @@ assert_type(add(1, 2), int)
 assert_type(add.enqueue(1, b=2), JobHandle[int])
 assert_type(add.enqueue(1).result(PATIENCE), int)
 assert_type(add.options(priority=9).enqueue(1), JobHandle[int])
-assert_type(add.delay(1.5, 1, 2), JobHandle[int])
+assert_type(add.enqueue_in(1.5, 1, 2), JobHandle[int])
 assert_type(add.enqueue_at(timedelta(hours=1), 1), JobHandle[int])
 coroutine: Coroutine[Any, Any, bytes] = fetch("x")
 assert_type(fetch.enqueue("x"), JobHandle[bytes])
@@ -66,7 +66,7 @@ async def web() -> None:
     assert_type(await handle.result(), bytes)
     assert_type(await handle.cancel(), bool)
     assert_type(await handle.state(), JobState)
-    assert_type(await add.adelay(1, 2), AsyncJobHandle[int])
+    assert_type(await add.aenqueue_in(1, 2), AsyncJobHandle[int])
     await add.aenqueue("x")  # error: arg-type
     await add.options(priority=1).aenqueue()  # error: call-arg
     await add.aenqueue_at(timedelta(1), 1, c=2)  # error: call-arg
@@ -80,8 +80,10 @@ add.enqueue(1, 2, 3)  # error: call-arg
 add.enqueue(1, c=2)  # error: call-arg
 add.options(priority=9).enqueue("x")  # error: arg-type
 add.options(prio=9)  # error: call-arg
-add.delay("soon", 1)  # error: arg-type
-add.delay(5, "x")  # error: arg-type
+add.delay(5, 1, 2)  # error: attr-defined
+add.options(limit=3)  # error: call-arg
+add.enqueue_in("soon", 1)  # error: arg-type
+add.enqueue_in(5, "x")  # error: arg-type
 add.enqueue_at(timedelta(1), "x")  # error: arg-type
 welcome.enqueue("ann")  # error: call-arg
 welcome.enqueue("ann", "fr")  # error: call-arg

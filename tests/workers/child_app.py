@@ -189,13 +189,13 @@ def leave() -> None:
     raise SystemExit(3)
 
 
-@task(name="c.spin", soft_limit=0.05, limit=20, max_deliveries=1)
+@task(name="c.spin", soft_time_limit=0.05, time_limit=20, max_deliveries=1)
 def spin() -> None:
     while True:
         pass
 
 
-@task(name="c.tidy", soft_limit=0.05, limit=20)
+@task(name="c.tidy", soft_time_limit=0.05, time_limit=20)
 def tidy() -> str:
     try:
         while True:
@@ -204,7 +204,7 @@ def tidy() -> str:
         return f"tidied up after {error.seconds}"
 
 
-@task(name="c.profile", limit=5, max_deliveries=1)
+@task(name="c.profile", time_limit=5, max_deliveries=1)
 def profile(calls: int) -> int:
     """How many of its calls a profiler sees."""
     seen = 0
@@ -226,7 +226,7 @@ def _called() -> None:
     pass
 
 
-@task(name="c.aspin", soft_limit=0.05, limit=20, max_deliveries=1)
+@task(name="c.aspin", soft_time_limit=0.05, time_limit=20, max_deliveries=1)
 async def aspin() -> None:
     await asyncio.sleep(30)
 

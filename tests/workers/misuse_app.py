@@ -45,7 +45,7 @@ def fork(how: str) -> int:
     return _fork(how)
 
 
-@task(name="fork with a limit", soft_limit=20)
+@task(name="fork with a limit", soft_time_limit=20)
 def fork_limited(how: str) -> int:
     return _fork(how)
 

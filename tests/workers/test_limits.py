@@ -35,14 +35,14 @@ def test_an_async_job_is_cancelled(workers: WorkerFixture) -> None:
 
 def test_the_limit_of_the_job_wins(workers: WorkerFixture) -> None:
     workers.child()
-    job = workers.send("c.tidy", soft_limit=0.02)
+    job = workers.send("c.tidy", soft_time_limit=0.02)
     assert job.result(PATIENCE) == "tidied up after 0.02"
 
 
 def test_the_supervisor_can_read_the_hard_limit(workers: WorkerFixture) -> None:
     worker = workers.child()
     key = f"{workers.name}:k"
-    job = workers.send("c.gate", key, limit=30)
+    job = workers.send("c.gate", key, time_limit=30)
     workers.hear(key)
     (running,) = worker.page.running()
     assert running.id == job.id
@@ -99,5 +99,5 @@ def test_a_limit_leaves_nothing_behind_in_the_interpreter(workers: WorkerFixture
     stays set, each call of the process stops to look for one: a profiler never gets beyond."""
     workers.child(threads=1)
     assert workers.send("c.profile", 3).result(PATIENCE) == 3
-    assert workers.send("c.tidy", soft_limit=0.02).result(PATIENCE)
+    assert workers.send("c.tidy", soft_time_limit=0.02).result(PATIENCE)
     assert workers.send("c.profile", 3).result(PATIENCE) == 3

@@ -143,7 +143,7 @@ def test_killed_attempts_have_times(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:
     crashed = queue.send("die", [f"{queue_name}-a", "SIGKILL"], {}, Options(max_crashes=1))
-    slow = queue.send("hold", [queue_name], {}, Options(limit=0.5, max_crashes=2))
+    slow = queue.send("hold", [queue_name], {}, Options(time_limit=0.5, max_crashes=2))
     pool = make_pool()
     for _ in range(2):
         started(client, queue_name)

@@ -23,11 +23,13 @@ max_jobs = 10000
 max_memory = "512MB"
 drain = "1m"
 grace = 5
-limit = "10m"
-soft_limit = "9m 30s"
+time_limit = "10m"
+soft_time_limit = "9m 30s"
 name = "shop"
 pidfile = "/run/shop.pid"
 quiet = true
+log_level = "debug"
+log_format = "json"
 patience = "30s"
 
 url = "redis://localhost:6379/0"
@@ -53,13 +55,14 @@ def test_a_file_may_say_everything(tmp_path: Path) -> None:
     pool = load_pool_file(write(tmp_path, EVERYTHING), {}, {})
     worker, settings = pool.worker, pool.worker.settings
     assert (pool.processes, pool.pidfile, pool.quiet) == (4, "/run/shop.pid", True)
+    assert (pool.log_level, pool.log_format) == ("debug", "json")
     assert (pool.patience, pool.grace) == (30, 5)
     assert worker.app == ("shop.tasks", "mail.tasks")
     assert worker.queues == ("urgent", "default")
     assert (worker.threads, worker.async_slots, worker.prefetch) == (8, 50, 10)
     assert (worker.strict, worker.priority, worker.name) == (True, 5, "shop")
     assert (worker.max_jobs, worker.max_rss) == (10_000, 512 * 1024**2)
-    assert (worker.drain, worker.limit, worker.soft_limit) == (60, 600, 570)
+    assert (worker.drain, worker.time_limit, worker.soft_time_limit) == (60, 600, 570)
     assert (settings.url, settings.namespace) == ("redis://localhost:6379/0", "shop")
     assert (settings.connect_timeout, settings.command_timeout) == (2, 10)
     assert (settings.lease_ms, settings.max_body) == (60_000, 1024**2)
@@ -83,7 +86,14 @@ def test_without_a_file() -> None:
     [
         ('qqq = 3\napp = "a"', "qqq", "url, namespace, signing_keys, lease, connect_timeout"),
         ('[[pool]]\napp = "a"', "pool", "one pool per file: write its options at the top"),
-        ('app = "a"\nurl = "redis://x"\nlimit = 1\nsoft_limit = 2', "soft_limit", "be shorter"),
+        (
+            'app = "a"\nurl = "redis://x"\ntime_limit = 1\nsoft_time_limit = 2',
+            "soft_time_limit",
+            "be shorter",
+        ),
+        ('limit = "10m"', "limit", "did you mean 'time_limit'?"),
+        ('soft_limit = "10m"', "soft_limit", "did you mean 'soft_time_limit'?"),
+        ('log_level = "loud"', "log_level", "not one of debug, info, warning, error"),
         ('proceses = 3\napp = "a"', "proceses", "did you mean 'processes'?"),
         ('processes = 0\napp = "a"', "processes", "a whole number from 1 to 1000, not 0"),
         ('processes = true\napp = "a"', "processes", "a whole number"),
@@ -115,7 +125,10 @@ def test_what_is_wrong_is_named_with_its_file(
     [
         ({"app": ["a"]}, "url"),
         ({"url": "redis://x"}, "app"),
-        ({"app": ["a"], "url": "redis://x", "limit": 5, "soft_limit": 5}, "soft_limit"),
+        (
+            {"app": ["a"], "url": "redis://x", "time_limit": 5, "soft_time_limit": 5},
+            "soft_time_limit",
+        ),
         ({"app": ["a"], "url": "http://x"}, "url"),
         ({"app": ["a"], "url": "redis://x", "lease": "10ms"}, "lease"),
     ],

@@ -106,7 +106,7 @@ def test_a_worker_that_hears_nothing_is_killed_after_the_deadline_and_charges_no
 def test_a_job_past_its_hard_limit_is_killed_and_it_alone_is_charged(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:
-    slow = queue.send("deaf", [queue_name], {}, Options(limit=0.3, max_deliveries=1))
+    slow = queue.send("deaf", [queue_name], {}, Options(time_limit=0.3, max_deliveries=1))
     behind = queue.enqueue("hold", f"{queue_name}-2")
     make_pool()
     first = started(client, queue_name)

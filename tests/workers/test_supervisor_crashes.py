@@ -340,7 +340,7 @@ def test_a_redis_that_hangs_does_not_keep_the_supervisor_from_its_duties(
 ) -> None:
     server = safe_server
     with Queue(queue_name, server.url) as queue, redis.Redis.from_url(server.url) as client:
-        job = queue.send("deaf", [queue_name], {}, Options(limit=1.0, max_deliveries=1))
+        job = queue.send("deaf", [queue_name], {}, Options(time_limit=1.0, max_deliveries=1))
         pool = make_pool(server.url, lease="1s", command_timeout="30s")
         worker = Watched(started(client, queue_name))
         hung = Watched(server.pid)

@@ -18,7 +18,7 @@ from rqueue.model.names import check_queue
 from rqueue.model.selector import selector
 from rqueue.model.times import parse_duration, parse_size
 from rqueue.settings import Settings
-from rqueue_workers.spec import BODIES, PoolSpec, WorkerSpec
+from rqueue_workers.spec import BODIES, LOG_FORMATS, LOG_LEVELS, PoolSpec, WorkerSpec
 
 CLIENT_OPTIONS = {
     "url": "RQUEUE_URL",
@@ -99,10 +99,13 @@ def _names_or_none(value: Any, option: str) -> tuple[str, ...]:
     return () if names == ("none",) else names
 
 
-def _bodies(value: Any, option: str) -> str:
-    if value not in BODIES:
-        raise ConfigError(option, f"{value!r} is not one of {', '.join(BODIES)}")
-    return str(value)
+def _one_of(*words: str) -> Callable[[Any, str], str]:
+    def read(value: Any, option: str) -> str:
+        if value not in words:
+            raise ConfigError(option, f"{value!r} is not one of {', '.join(words)}")
+        return str(value)
+
+    return read
 
 
 OPTIONS: Mapping[str, Callable[[Any, str], Any]] = {
@@ -120,18 +123,20 @@ OPTIONS: Mapping[str, Callable[[Any, str], Any]] = {
     "max_crashes": _whole(0, 1_000_000),
     "drain": _seconds,
     "grace": _seconds,
-    "limit": _seconds,
-    "soft_limit": _seconds,
-    "history_bodies": _bodies,
+    "time_limit": _seconds,
+    "soft_time_limit": _seconds,
+    "history_bodies": _one_of(*BODIES),
     "history_labels": _names_or_none,
     "name": _name,
     "pidfile": _text,
     "quiet": _flag,
+    "log_level": _one_of(*LOG_LEVELS),
+    "log_format": _one_of(*LOG_FORMATS),
     "patience": _seconds,
 }
 """Every option of a pool that is not one of the client's settings, and how it is read."""
 
-_OF_POOL = ("processes", "pidfile", "quiet", "patience", "grace")
+_OF_POOL = ("processes", "pidfile", "quiet", "log_level", "log_format", "patience", "grace")
 
 
 def load_pool_file(
@@ -220,6 +225,8 @@ def _build(values: dict[str, Any], environ: Mapping[str, str]) -> PoolSpec:
         values["max_rss"] = values.pop("max_memory")
     values.setdefault("queues", ("default",))
     worker = WorkerSpec(settings=settings, **values)
-    if worker.limit and worker.soft_limit >= worker.limit:
-        raise ConfigError("soft_limit", "must be shorter than limit, which ends the process")
+    if worker.time_limit and worker.soft_time_limit >= worker.time_limit:
+        raise ConfigError(
+            "soft_time_limit", "must be shorter than time_limit, which ends the process"
+        )
     return PoolSpec(worker=worker, **pool)

@@ -11,6 +11,10 @@ BODIES = ("none", "failed", "all")
 """Whose envelopes the history records: nobody's, those of attempts that did not succeed, or all."""
 
 
+LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_FORMATS = ("text", "json")
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
     """One worker process: which tasks, which queues, how many slots, when to go.
@@ -41,8 +45,8 @@ class WorkerSpec:
     max_rss: int = 0
     max_crashes: int = 0
     drain: float = 30.0
-    limit: float = 0.0
-    soft_limit: float = 0.0
+    time_limit: float = 0.0
+    soft_time_limit: float = 0.0
     history_bodies: str = "none"
     history_labels: tuple[str, ...] = ALL
     name: str = ""
@@ -57,8 +61,10 @@ class WorkerSpec:
 class PoolSpec:
     """A pool: a supervisor and `processes` workers like `worker`.
 
-    pidfile: where the supervisor writes its process id. quiet: log warnings only. patience: seconds
-    that Redis may be unreachable at the start before the pool gives up (later it waits for ever).
+    pidfile: where the supervisor writes its process id. quiet: log warnings only. log_level: the
+    least level that rqueue's own loggers say, "" = as `quiet` says. log_format: text or json, ""
+    = text. patience: seconds that Redis may be unreachable at the start before the pool gives up
+    (later it waits for ever).
     grace: seconds between the end of `drain` and SIGKILL for a worker that is still there.
     respawn_delays: seconds before the place of a worker that died at once is filled again, by how
     often in a row that happened.
@@ -68,6 +74,8 @@ class PoolSpec:
     processes: int = 2
     pidfile: str = ""
     quiet: bool = False
+    log_level: str = ""
+    log_format: str = ""
     patience: float = 5.0
     grace: float = 2.0
     respawn_delays: tuple[float, ...] = field(default=(0.0, 0.1, 0.5, 1.0, 2.0, 5.0))

@@ -61,8 +61,8 @@ SHOWN = 5
     "columns",
     multiple=True,
     metavar="NAME=SQL",
-    help="queue, task, level, delay, at, max_deliveries, max_crashes, ttl, limit, soft_limit,"
-    " keep, headers or labels of each row; may be repeated.",
+    help="queue, task, level, delay, at, max_deliveries, max_crashes, ttl, time_limit,"
+    " soft_time_limit, keep, headers or labels of each row; may be repeated.",
 )
 @click.option(
     "--name", metavar="NAME", help="Of this load: the same one again enqueues nothing twice."

@@ -12,7 +12,7 @@
 | `max_deliveries` | a whole number | attempts in all; null: the queue's |
 | `max_crashes` | a whole number | those that may crash a worker; null: as task or queue say |
 | `ttl` | seconds, or a duration as text | it expires if it is not delivered by then |
-| `limit`, `soft_limit`, `keep` | seconds, or a duration as text | as in `rqueue.Options` |
+| `time_limit`, `soft_time_limit`, `keep` | like `ttl` | as in `rqueue.Options` |
 | `headers` | map of string, struct, or string: a JSON object | text for the job's code |
 | `labels` | like `headers` | small facts for listings and reports |
 | `group` | string | of the jobs of one group one is in flight at a time; null: none |
@@ -87,8 +87,8 @@ _TYPES: dict[str, tuple[type[st.DataType], ...]] = {
     "max_deliveries": _WHOLE,
     "max_crashes": _WHOLE,
     "ttl": (*_TEXT, *_NUMBER),
-    "limit": (*_TEXT, *_NUMBER),
-    "soft_limit": (*_TEXT, *_NUMBER),
+    "time_limit": (*_TEXT, *_NUMBER),
+    "soft_time_limit": (*_TEXT, *_NUMBER),
     "keep": (*_TEXT, *_NUMBER),
     "headers": _OBJECT,
     "labels": _OBJECT,
@@ -97,7 +97,7 @@ _TYPES: dict[str, tuple[type[st.DataType], ...]] = {
     "problem": _TEXT,
 }
 _WHEN = ("level", "delay", "at", "max_deliveries", "max_crashes", "ttl", "group")
-_TRAVELS = ("headers", "labels", "limit", "soft_limit", "keep")
+_TRAVELS = ("headers", "labels", "time_limit", "soft_time_limit", "keep")
 
 MEMO_MAX = 10_000
 """Different levels and due times of rows that are remembered as the queue takes them."""
@@ -352,15 +352,15 @@ def _terms(
 
 
 def _opts(
-    headers: Any, labels: Any, limit: Any, soft_limit: Any, keep: Any
+    headers: Any, labels: Any, time_limit: Any, soft_time_limit: Any, keep: Any
 ) -> dict[str, Any] | None:
-    if headers is labels is limit is soft_limit is keep is None:
+    if headers is labels is time_limit is soft_time_limit is keep is None:
         return None
     return Options(
         headers=_object(headers, "headers"),
         labels=_object(labels, "labels"),
-        limit=_seconds(limit, "limit"),
-        soft_limit=_seconds(soft_limit, "soft_limit"),
+        time_limit=_seconds(time_limit, "time_limit"),
+        soft_time_limit=_seconds(soft_time_limit, "soft_time_limit"),
         keep=_seconds(keep, "keep"),
     ).to_opts()
 

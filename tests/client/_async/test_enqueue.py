@@ -57,7 +57,7 @@ async def test_options_of_one_job(queue: AsyncQueue, consumer: AsyncConsumer) ->
         priority=9,
         max_deliveries=3,
         retry=RetryPolicy(delay=2),
-        limit=5,
+        time_limit=5,
         keep=60,
         labels={"gpu": True},
     )
@@ -65,7 +65,7 @@ async def test_options_of_one_job(queue: AsyncQueue, consumer: AsyncConsumer) ->
     job = await apull_one(consumer)
     assert (handle.id, job.id, job.level, job.max_deliveries) == ("my-own", "my-own", 9, 3)
     opts = unpack(job.body)[3]
-    assert (opts["limit"], opts["keep"], opts["labels"]) == (5, 60, {"gpu": True})
+    assert (opts["time_limit"], opts["keep"], opts["labels"]) == (5, 60, {"gpu": True})
 
 
 async def test_due_times(queue: AsyncQueue) -> None:

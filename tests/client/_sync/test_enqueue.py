@@ -58,7 +58,7 @@ def test_options_of_one_job(queue: Queue, consumer: Consumer) -> None:
         priority=9,
         max_deliveries=3,
         retry=RetryPolicy(delay=2),
-        limit=5,
+        time_limit=5,
         keep=60,
         labels={"gpu": True},
     )
@@ -66,7 +66,7 @@ def test_options_of_one_job(queue: Queue, consumer: Consumer) -> None:
     job = pull_one(consumer)
     assert (handle.id, job.id, job.level, job.max_deliveries) == ("my-own", "my-own", 9, 3)
     opts = unpack(job.body)[3]
-    assert (opts["limit"], opts["keep"], opts["labels"]) == (5, 60, {"gpu": True})
+    assert (opts["time_limit"], opts["keep"], opts["labels"]) == (5, 60, {"gpu": True})
 
 
 def test_due_times(queue: Queue) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import time
 
+from rqueue.logs import JsonFormatter
+from rqueue_workers.spec import PoolSpec
+
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 
@@ -16,16 +19,20 @@ class Utc(logging.Formatter):
     default_msec_format = "%s,%03dZ"
 
 
-def configure(quiet: bool) -> None:
-    """Log to stderr, unless the program that runs the pool configured logging itself.
+def configure(spec: PoolSpec) -> None:
+    """Log to stderr, unless the program that runs the pool configured logging itself and the pool's
+    options say nothing of a format.
 
-    quiet: only warnings and errors. Worker processes inherit this.
+    It touches the logger `rqueue` alone: the application's loggers, and the root, are its own.
+    Worker processes inherit this.
     """
     logger = logging.getLogger("rqueue")
-    if logger.level == logging.NOTSET:
-        logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    if not logger.hasHandlers():
+    if spec.log_level:
+        logger.setLevel(spec.log_level.upper())
+    elif logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING if spec.quiet else logging.INFO)
+    if spec.log_format or not logger.hasHandlers():
         handler = logging.StreamHandler()
-        handler.setFormatter(Utc(FORMAT))
-        logger.addHandler(handler)
+        handler.setFormatter(JsonFormatter() if spec.log_format == "json" else Utc(FORMAT))
+        logger.handlers[:] = [handler]
         logger.propagate = False

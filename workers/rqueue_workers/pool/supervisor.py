@@ -86,7 +86,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Run until a signal, or a fault, ends the pool; returns its exit code."""
-        log_setup.configure(self._spec.quiet)
+        log_setup.configure(self._spec)
         try:
             with Pidfile(self._spec.pidfile):
                 self._inbox = Inbox()

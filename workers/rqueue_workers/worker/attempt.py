@@ -121,7 +121,10 @@ class Attempts:
             kind, problem, said = "undecodable", error, str(error)
         cause = self._error(problem, kind, at_ms, attempt_of(value) + 1)
         cause["message"] = clean(said)
-        log.error("job %s: %s; it goes to the dead letters", text(id), said)
+        log.error(
+            "job %s: %s; it goes to the dead letters",
+            text(id), said, extra=about(id, name, of.queue),
+        )  # fmt: skip
         row = (id, value, head, name, acquired, now, now)
         raise Unfit(Unfinished(*row, "reject", kind, None, dumps(cause)))
 
@@ -216,7 +219,7 @@ class Attempts:
         said = clean(f"{type(error).__name__}: {_said(error)}")
         log.error(
             "job %s of %s failed, and was acked before it began: %s",
-            text(id), plan.name, said, exc_info=_shown(error),
+            text(id), plan.name, said, exc_info=_shown(error), extra=about(id, plan.name),
         )  # fmt: skip
 
     def _failure(self, row: Ack, plan: Plan, error: BaseException, of: Subscription) -> Unfinished:
@@ -230,7 +233,10 @@ class Attempts:
             return Unfinished(*row, "snooze", "", later)
         if isinstance(error, Reject):
             cause = self._error(error, "rejected", at_ms, attempt)
-            log.error("job %s of %s rejected itself: %s", text(id), plan.name, error.reason)
+            log.error(
+                "job %s of %s rejected itself: %s",
+                text(id), plan.name, error.reason, extra=about(id, plan.name, of.queue),
+            )  # fmt: skip
             return Unfinished(*row, "reject", "Reject", None, dumps(cause))
         kind = "time_limit" if isinstance(error, SoftTimeLimit) else "exception"
         misfit = _misfit(plan, value, error)
@@ -246,7 +252,7 @@ class Attempts:
             log.error(
                 "job %s of %s failed for good after %s: %s",
                 text(id), plan.name, many(attempt, "attempt"), _told(name, cause),
-                exc_info=_shown(error),
+                exc_info=_shown(error), extra=about(id, plan.name, of.queue),
             )  # fmt: skip
             return Unfinished(*row, "reject", name, None, dumps(cause))
         if isinstance(error, Retry) and error.after is not None:
@@ -258,7 +264,7 @@ class Attempts:
         log.warning(
             "job %s of %s failed, attempt %d; again in %g s: %s",
             text(id), plan.name, attempt, delay / 1000, _told(name, cause),
-            exc_info=_shown(error),
+            exc_info=_shown(error), extra=about(id, plan.name, of.queue),
         )  # fmt: skip
         retried = Retried(id, delay, place, True, dumps(cause), header.deliveries)
         return Unfinished(*row, "retry", name, retried)
@@ -364,3 +370,9 @@ def attempt_of(value: bytes) -> int:
 def text(id: bytes) -> str:
     """An id for a log line."""
     return id.decode("utf-8", "backslashreplace")
+
+
+def about(id: bytes, task: str, queue: str = "") -> dict[str, str]:
+    """What a log record says of its job beside its text."""
+    said = {"job": text(id), "task": task, "queue": queue}
+    return {name: value for name, value in said.items() if value}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rqueue.logs import enable
 from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry, registry
 from rqueue.tasks.retry import DEFAULT_RETRY, RetryPolicy
@@ -20,18 +21,18 @@ loop."""
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How jobs of one task run here. limit, soft: seconds, 0 = none. keep_ms: of the result, None =
-    the queue's. most, crashes: attempts, and those of them that may cost a process, 0 = the
-    queue's. plain: nothing has to be watched while it runs. queue: where its calls go by
-    default. early: its jobs are acked before they begin."""
+    """How jobs of one task run here. time_limit, soft_time_limit: seconds, 0 = none. keep_ms: of
+    the result, None = the queue's. most, crashes: attempts, and those of them that may cost a
+    process, 0 = the queue's. plain: nothing has to be watched while it runs. queue: where its calls
+    go by default. early: its jobs are acked before they begin."""
 
     name: str
     function: Any
     executor: int
     runs: Options
     policy: RetryPolicy = DEFAULT_RETRY
-    limit: float = 0.0
-    soft: float = 0.0
+    time_limit: float = 0.0
+    soft_time_limit: float = 0.0
     keep_ms: int | None = None
     most: int = 0
     crashes: int = 0
@@ -48,17 +49,17 @@ def fill(plan: Plan, spec: WorkerSpec) -> Plan:
     """Work out of the options what the executors need to know."""
     runs = plan.runs
     policy = runs.retry or DEFAULT_RETRY
-    limit = runs.limit if runs.limit is not None else spec.limit
-    soft = runs.soft_limit if runs.soft_limit is not None else spec.soft_limit
+    time_limit = runs.time_limit if runs.time_limit is not None else spec.time_limit
+    soft = runs.soft_time_limit if runs.soft_time_limit is not None else spec.soft_time_limit
     return replace(
         plan,
         policy=policy,
-        limit=limit,
-        soft=soft,
+        time_limit=time_limit,
+        soft_time_limit=soft,
         keep_ms=None if runs.keep is None else round(runs.keep * 1000),
         most=runs.max_deliveries or policy.max_deliveries,
         crashes=runs.max_crashes or 0,
-        plain=not (limit or soft or plan.early),
+        plain=not (time_limit or soft or plan.early),
     )
 
 
@@ -84,6 +85,7 @@ def task_limits(plans: Mapping[str, Plan], spec: WorkerSpec) -> dict[str, tuple[
 def load_plans(spec: WorkerSpec, tasks: Registry = registry) -> dict[str, Plan]:
     """Import the application; its tasks' plans by name. Raises AppError."""
     import_app(spec.app)
+    enable()
     plans = [plan_of(task, spec) for task in tasks]
     # without async slots nobody here can run them: as if they were unknown
     return {plan.name: plan for plan in plans if plan.executor != ASYNC or spec.async_slots}

@@ -199,7 +199,7 @@ class Executor:
         """A slot takes a job on. grace: seconds that the supervisor waits after the hard limit."""
         plan, subscription = job.plan, job.subscription
         job.started = started = monotonic()
-        allowed = plan.soft or plan.limit
+        allowed = plan.soft_time_limit or plan.time_limit
         context = JobContext(
             Delivery(job.id, job.value),
             plan.name,
@@ -214,7 +214,7 @@ class Executor:
         context.cancelled = job.cancelled
         job.context = context
         self.running[slot] = job
-        deadline = started + plan.limit + grace if plan.limit else 0.0
+        deadline = started + plan.time_limit + grace if plan.time_limit else 0.0
         self._page.start(
             self._first_row + slot, subscription.index, job.id, started, deadline, job.acquired
         )

@@ -126,7 +126,7 @@ class EventLoopExecutor(Executor):
             if plan.early:
                 begins = False
                 begins = await self._acked(job)
-            if begins and (plan.soft or plan.limit):
+            if begins and (plan.soft_time_limit or plan.time_limit):
                 result = await _limited(job)
             elif begins:
                 result = await plan.function(*job.args, **job.kwargs)
@@ -160,7 +160,7 @@ class EventLoopExecutor(Executor):
 
 async def _limited(job: Job) -> Any:
     plan = job.plan
-    seconds = plan.soft or plan.limit
+    seconds = plan.soft_time_limit or plan.time_limit
     limit = asyncio.timeout(seconds)
     try:
         async with limit:

@@ -182,8 +182,8 @@ class MainThreadExecutor:
             if not self._ack_early(subscription, row):
                 return False
             started = monotonic()
-        allowed = plan.soft or plan.limit
-        deadline = started + plan.limit if plan.limit else 0.0
+        allowed = plan.soft_time_limit or plan.time_limit
+        deadline = started + plan.time_limit if plan.time_limit else 0.0
         slot.job = (
             subscription, id, value, plan.name, opts, started, acquired,
             started + allowed if allowed else None,
@@ -192,7 +192,7 @@ class MainThreadExecutor:
         error: BaseException | None = None
         result: Any = None
         try:
-            if plan.soft and self._alarms:
+            if plan.soft_time_limit and self._alarms:
                 result = self._limited(plan, args, kwargs)
             else:
                 result = plan.function(*args, **kwargs)
@@ -212,7 +212,7 @@ class MainThreadExecutor:
         # it stays installed: an alarm that was under way when the job ended finds nothing armed
         signal.signal(signal.SIGALRM, self._strike)
         self._armed = plan
-        signal.setitimer(signal.ITIMER_REAL, plan.soft)
+        signal.setitimer(signal.ITIMER_REAL, plan.soft_time_limit)
         try:
             return plan.function(*args, **kwargs)
         finally:
@@ -222,4 +222,4 @@ class MainThreadExecutor:
     def _strike(self, _signal: int, _frame: FrameType | None) -> None:
         plan = self._armed
         if plan is not None:
-            raise SoftTimeLimit(plan.name, plan.soft)
+            raise SoftTimeLimit(plan.name, plan.soft_time_limit)

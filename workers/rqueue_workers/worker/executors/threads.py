@@ -53,7 +53,7 @@ class ThreadExecutor(Executor):
         """Raise in jobs whose soft limit has passed; seconds until the next one, 0.0 = none."""
         nearest = 0.0
         for slot, job in list(self.running.items()):
-            soft = job.plan.soft
+            soft = job.plan.soft_time_limit
             if not soft:
                 continue
             left = job.started + soft - now
@@ -133,7 +133,7 @@ class _Disarmed(BaseException):
 
 
 def _limit_of(job: Job) -> type[SoftTimeLimit]:
-    name, seconds = job.plan.name, job.plan.soft
+    name, seconds = job.plan.name, job.plan.soft_time_limit
 
     def init(self: SoftTimeLimit) -> None:
         SoftTimeLimit.__init__(self, name, seconds)

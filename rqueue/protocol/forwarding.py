@@ -13,7 +13,7 @@ from typing import Any
 
 from orjson import JSONDecodeError, dumps, loads
 
-from rqueue.errors import RQueueError, ServerError
+from rqueue.errors import QueueFull, RQueueError, ServerError
 from rqueue.logs import logger
 from rqueue.model.signing import split_signature
 from rqueue.protocol.call import ScriptCall
@@ -50,21 +50,31 @@ def forwarding(keys: QueueKeys) -> Steps:
         if not taken.jobs:
             return sent
         for target, some in groupby(taken.jobs, key=lambda job: job.target):
-            jobs = list(some)
-            try:
-                yield _enqueue(QueueKeys(target, keys.namespace), keys.queue, jobs)
-            except ServerError:
-                raise
-            except RQueueError as error:
-                log.warning(
-                    "queue %s: %d jobs for queue %s wait in the outbox: %s",
-                    keys.queue,
-                    len(jobs),
-                    target,
-                    error,
-                )
-            else:
-                sent += yield outgoing_done(keys, [job.member for job in jobs])
+            sent += yield from _send(keys, target, list(some))
+
+
+def _send(keys: QueueKeys, target: str, jobs: list[Outgoing]) -> Steps:
+    """Send jobs to one target. Where it refuses them together each is sent alone, so that one that
+    it never takes does not keep the others."""
+    try:
+        yield _enqueue(QueueKeys(target, keys.namespace), keys.queue, jobs)
+    except ServerError:
+        raise
+    except RQueueError as error:
+        if len(jobs) > 1 and not isinstance(error, QueueFull):
+            sent = 0
+            for job in jobs:
+                sent += yield from _send(keys, target, [job])
+            return sent
+        log.warning(
+            "queue %s: %d jobs for queue %s wait in the outbox: %s",
+            keys.queue,
+            len(jobs),
+            target,
+            error,
+        )
+        return 0
+    return (yield outgoing_done(keys, [job.member for job in jobs]))
 
 
 def _enqueue(target: QueueKeys, source: str, jobs: list[Outgoing]) -> ScriptCall[Any]:

@@ -1,5 +1,7 @@
 """Transactions: several enqueues and settles of one queue as one step, or not at all."""
 
+import time
+
 import pytest
 import redis
 
@@ -300,6 +302,18 @@ async def test_what_goes_elsewhere_is_not_lost_with_its_client(queue: AsyncQueue
         assert await c.ack((await c.pull())[0])
     assert await queue.forward() == 0
     assert (await queue.counts()).outgoing == 0
+
+
+async def test_a_job_that_its_queue_refuses_keeps_no_other_back(queue: AsyncQueue) -> None:
+    """Each of a refused batch is sent alone, and only what is refused then stays in the outbox."""
+    other = queue.at(f"{queue.name}-other")
+    never = Options(ttl=5, at_ms=round(time.time() * 1000) + 3_600_000)
+    async with queue.transaction() as tx:
+        tx.at(other).send("t", [1], None, Options(id="first"))
+        tx.at(other).send("t", [2], None, never)
+        tx.at(other).send("t", [3], None, Options(id="third"))
+    assert await ready(other) == ["first", "third"]
+    assert (await queue.counts()).outgoing == 1
 
 
 async def test_what_raises_or_is_refused_sends_nothing_elsewhere(

@@ -81,7 +81,7 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 **({"on their way to other queues": info.outgoing} if info.outgoing else {}),
                 **({"limit": _bound_in_words(info.bounded)} if info.bounded else {}),
                 "oldest": span(info.oldest_ms) if info.oldest_enqueued_ms else "",
-                "by level": ", ".join(f"{n}: {count}" for n, count in info.levels.items() if count),
+                "by level": _levels_in_words(info),
                 "scheduled": info.scheduled - info.parked,
                 "next due": age(info.next_due_ms, info.now),
                 "parked": f"{many(info.parked, 'job')} waiting for a worker that knows the task"
@@ -104,6 +104,16 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 ),
             }
         )
+
+
+def _levels_in_words(info: QueueInfo) -> str:
+    said = ", ".join(f"{n}: {count}" for n, count in info.levels.items() if count)
+    ended = sum(info.levels.values()) - info.ready
+    if ended <= 0:
+        return said
+    return (
+        f"{said}; {ended} of them {'has' if ended == 1 else 'have'} ended, and leave at their turn"
+    )
 
 
 def _bound_in_words(bound: Bound) -> str:

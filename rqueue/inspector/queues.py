@@ -60,7 +60,8 @@ class QueueInfo:
     """One queue in numbers, from one atomic look at `now` (ms, Redis's clock).
 
     `ready` to `dead` are gauges, and `blocked`: jobs behind others of their groups. `parked` are
-    those of `scheduled` that wait for a worker that knows their task. `accepted` and `counters`
+    those of `scheduled` that wait for a worker that knows their task. `levels`: the jobs in each
+    level in use, also those that have ended and leave at their turn. `accepted` and `counters`
     only grow. `settings` are the options that were set; what is not there has its default. Times
     are ms, 0 = none. `bounded`: of a queue with a limit, None elsewhere. `outgoing`: jobs on their
     way to other queues; `unheard`: labels of ready jobs that no registered consumer selects, and

@@ -36,6 +36,16 @@ def test_queues(run: Run, read: Read, queue: Queue) -> None:
     assert re.search(r"^ready +3$", run("queues", queue.name).stdout, re.M)
 
 
+def test_what_has_ended_in_its_place_is_told_apart(run: Run, read: Read, queue: Queue) -> None:
+    """A cancelled job leaves its level when its turn comes: "by level" says how many those are."""
+    fill(queue, 3)
+    assert re.search(r"^by level +4: 3$", run("queues", queue.name).stdout, re.M)
+    queue.cancel("j001")
+    shown = run("queues", queue.name).stdout
+    assert re.search(r"^ready +2$", shown, re.M)
+    assert re.search(r"^by level +4: 3; 1 of them has ended", shown, re.M)
+
+
 def test_no_queues(run: Run, read: Read) -> None:
     assert read("queues", "--namespace", "nothing-here") == []
     result = run("queues", "--namespace", "nothing-here")

@@ -68,7 +68,14 @@ if TYPE_CHECKING:
     from rqueue.client._sync.queue import Queue
     from rqueue.client._sync.simple_queue import SimpleQueue
     from rqueue.client._sync.transaction import Transaction
-    from rqueue.client.default_queues import aqueue, configure, connect, disconnect, queue
+    from rqueue.client.default_queues import (
+        adisconnect,
+        aqueue,
+        configure,
+        connect,
+        disconnect,
+        queue,
+    )
     from rqueue.inspector import Inspector
     from rqueue.model.connection_state import ConnectionState
     from rqueue.model.envelope import Envelope
@@ -145,6 +152,7 @@ __all__ = [
     "Window",
     "WindowCredit",
     "__version__",
+    "adisconnect",
     "aqueue",
     "configure",
     "connect",
@@ -183,6 +191,7 @@ _LAZY = {
     "Wake": "rqueue.protocol.wake",
     "Window": "rqueue.protocol.commands",
     "WindowCredit": "rqueue.protocol.credit",
+    "adisconnect": "rqueue.client.default_queues",
     "aqueue": "rqueue.client.default_queues",
     "configure": "rqueue.client.default_queues",
     "connect": "rqueue.client.default_queues",

@@ -133,3 +133,15 @@ def queue_name(request: pytest.FixtureRequest) -> Iterator[str]:
         with redis.Redis.from_url(shared.url) as client:
             if left := list(client.scan_iter(f"*{name}*", count=10_000)):
                 client.unlink(*left)
+
+
+@pytest.fixture
+def no_defaults(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """`rqueue.client.default_queues` as in a process that configured nothing."""
+    from rqueue.client import default_queues
+
+    monkeypatch.delenv("RQUEUE_URL", raising=False)
+    for name in ("_settings", "_client", "_root", "_async_client"):
+        monkeypatch.setattr(default_queues, name, None)
+    yield default_queues
+    default_queues.disconnect()

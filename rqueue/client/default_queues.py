@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rqueue.client._async.queue import AsyncQueue
 
-__all__ = ["aqueue", "configure", "connect", "disconnect", "queue"]
+__all__ = ["adisconnect", "aqueue", "configure", "connect", "disconnect", "queue"]
 
 _lock = threading.Lock()
 _settings: Settings | None = None
@@ -147,3 +147,12 @@ def disconnect() -> None:
         _async_roots.clear()
     if root is not None:
         root.close()
+
+
+async def adisconnect() -> None:
+    """Close the connections of the running event loop; the next use opens new ones. Without it they
+    are closed when the loop ends."""
+    root = _async_roots.get(asyncio.get_running_loop())
+    if root is not None:
+        _, keeper = _keepers[root]
+        await keeper.aclose()

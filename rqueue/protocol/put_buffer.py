@@ -46,7 +46,7 @@ class PutTarget(Protocol):
     """A handle, as the buffer sees it."""
 
     id: str
-    created: bool
+    created: bool | None
     error: Exception | None
     number: int
 

@@ -110,6 +110,7 @@ class BoundTask(Generic[P, R]):
         group: str | None = None,
         key: str | None = None,
         max_wait: float | None = None,
+        on_commit: bool | str | None = None,
         sender: Enqueuer | None = None,
         async_sender: AsyncEnqueuer | None = None,
     ) -> BoundTask[P, R]:
@@ -147,6 +148,7 @@ class BoundTask(Generic[P, R]):
             group=group,
             key=key,
             max_wait=max_wait,
+            on_commit=on_commit,
         )
         return bound
 

@@ -109,6 +109,7 @@ def task(
     labels: Mapping[str, str | int | bool] | None = None,
     group: str | None = None,
     ack: Ack = "late",
+    on_commit: bool | str | None = None,
     sender: Enqueuer | None = None,
     async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
@@ -131,6 +132,7 @@ def task(
     labels: Mapping[str, str | int | bool] | None = None,
     group: str | None = None,
     ack: Ack = "late",
+    on_commit: bool | str | None = None,
     sender: Enqueuer | None = None,
     async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
@@ -147,8 +149,9 @@ def task(
     seconds the result is kept. `headers`, `labels`: added to each job. `group`: of all its jobs;
     one of a group is in flight at a time (Q-65). `ack`: when a worker acks a job, "late", when it
     has ended, so that none is lost, or "early", before it begins, so that it runs at most once;
-    then it is neither tried again nor has it a result (Q-24). `sender`, `async_sender`: who stores
-    them.
+    then it is neither tried again nor has it a result (Q-24). `on_commit`:
+    whether its enqueues wait for the commit of the database transaction around them, where an
+    integration knows of one (`rqueue.contrib.django`). `sender`, `async_sender`: who stores them.
 
     Raises ConfigError, InvalidName, TaskAlreadyRegistered.
     """
@@ -174,6 +177,7 @@ def task(
         headers=headers,
         labels=labels,
         group=group,
+        on_commit=on_commit,
     )
     runs = NO_OPTIONS.merged(
         max_deliveries=max_deliveries,

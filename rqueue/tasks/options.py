@@ -71,7 +71,9 @@ class Options:
     their order, in a queue of the kind `groups` (Q-65). `key`: of the jobs of one key only the
     latest waits, in a queue of the kind `last_value`; an older one ends as displaced (Q-15).
     `max_wait`: seconds that the enqueue may wait in all for room in a bounded queue whose producers
-    wait (0: not at all; None: the setting; Q-67).
+    wait (0: not at all; None: the setting; Q-67). `on_commit`: whether the enqueue waits for
+    the commit of the database transaction around it, where a framework's integration knows of one;
+    text names the database (None: as the integration's settings say).
 
     Raises ConfigError and InvalidName.
     """
@@ -93,6 +95,7 @@ class Options:
     group: str | None = None
     key: str | None = None
     max_wait: float | None = None
+    on_commit: bool | str | None = None
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Refuse options that there are not, by name."""
@@ -139,6 +142,8 @@ class Options:
                 "soft_time_limit", f"{self.soft_time_limit:g} s is not below time_limit"
             )
         expect("immediate", self.immediate, bool, "True or False")
+        if self.on_commit is not None:
+            expect("on_commit", self.on_commit, (bool, str), "True, False or a database's name")
         _mapping("headers", self.headers, (str,), "text")
         _mapping("labels", self.labels, (str, int, bool), "text, a whole number, or True or False")
 

@@ -26,6 +26,7 @@ OPTIONS = frozenset(
             "immediate",
             "group",
             "key",
+            "on_commit",
         ),
         *("sender", "async_sender"),
     )

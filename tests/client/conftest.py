@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -50,15 +49,3 @@ def near(private_server: EmbeddedRedis, queue_name: str) -> Iterator[Queue]:
     """The same queue, reached directly."""
     with Queue(queue_name, private_server.url) as queue:
         yield queue
-
-
-@pytest.fixture
-def no_defaults(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """`rqueue.client.default_queues` as in a process that configured nothing."""
-    from rqueue.client import default_queues
-
-    monkeypatch.delenv("RQUEUE_URL", raising=False)
-    for name in ("_settings", "_client", "_root", "_async_client"):
-        monkeypatch.setattr(default_queues, name, None)
-    yield default_queues
-    default_queues.disconnect()

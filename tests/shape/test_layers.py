@@ -31,6 +31,9 @@ LAYERS: list[tuple[str, ...]] = [
     ("rqueue_workers.run", "rqueue_workers"),
     ("rqueue.demo",),
     ("rqueue.cli",),
+    ("rqueue.contrib.command_line", "rqueue.contrib.job_wrappers", "rqueue.contrib.variables"),
+    ("rqueue.contrib.starlette",),
+    ("rqueue.contrib", "rqueue.contrib.django", "rqueue.contrib.flask", "rqueue.contrib.fastapi"),
 ]
 
 LATE = {("rqueue_workers", "rqueue.cli")}

@@ -34,6 +34,10 @@ FORBIDDEN = (
     "rqueue.spark",
     "rqueue.testing",
     "rqueue.web",
+    "rqueue.contrib",
+    "django",
+    "flask",
+    "fastapi",
 )
 
 

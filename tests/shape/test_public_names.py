@@ -73,6 +73,7 @@ PUBLIC = [
     "Window",
     "WindowCredit",
     "__version__",
+    "adisconnect",
     "aqueue",
     "configure",
     "connect",

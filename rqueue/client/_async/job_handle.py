@@ -20,13 +20,14 @@ R_co = TypeVar("R_co", covariant=True)
 class AsyncJobHandle(Generic[R_co]):
     """One job. `created` is False when a job of its id was known before: nothing was stored then.
 
-    `handed_to`: the consumer that it was delivered to at once, "" if none.
+    None: it waits for the commit of a transaction. `handed_to`: the consumer that it was delivered
+    to at once, "" if none.
     """
 
     __slots__ = ("_queue", "created", "handed_to", "id")
 
     def __init__(
-        self, queue: AsyncQueueCalls, id: str, *, created: bool = True, handed_to: str = ""
+        self, queue: AsyncQueueCalls, id: str, *, created: bool | None = True, handed_to: str = ""
     ) -> None:
         self._queue = queue
         self.id = id

@@ -85,11 +85,20 @@ def _why(module: str, error: BaseException) -> str:
         said = f"{type(error).__name__}: {error}"
     except BaseException as second:  # its text is the user's code as well
         said = f"{type(error).__name__}, whose text raises {type(second).__name__}"
-    first = f"{start}: {said}{place}".replace("\n", " ")
+    first = f"{start}: {said}{place}{_of_django(error)}".replace("\n", " ")
     if len(frames) < 2:
         return first
     trace = "".join(traceback.format_list(frames)).rstrip().splitlines()
     return "\n".join([first, *trace[-TRACE_LINES:]])
+
+
+def _of_django(error: BaseException) -> str:
+    """A hint where the application needs Django, and nobody has set it up."""
+    if type(error).__name__ not in ("ImproperlyConfigured", "AppRegistryNotReady"):
+        return ""
+    if type(error).__module__ != "django.core.exceptions":
+        return ""
+    return "; a Django project's pool is started by manage.py rqueue worker"
 
 
 def _near(missing: str, package: str | None) -> str:

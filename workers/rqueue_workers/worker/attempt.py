@@ -42,8 +42,8 @@ PASS_S = 0.5
 EARLY_MS = 1000
 """So much a worker's idea of Redis's clock may be wrong where it looks at a signed due time."""
 
-EXECUTORS = "rqueue_workers.worker.executors."
-"""The modules that call tasks' functions."""
+CALLERS = ("rqueue_workers.worker.executors.", "rqueue.contrib.")
+"""The modules that call tasks' functions, and what integrations put around them."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -296,7 +296,7 @@ def _misfit(plan: Plan, value: bytes, error: BaseException) -> BadArguments | No
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    if last is None or not last.tb_frame.f_globals["__name__"].startswith(EXECUTORS):
+    if last is None or not last.tb_frame.f_globals["__name__"].startswith(CALLERS):
         return None
     _, args, kwargs, _ = unpack(parse_value(value)[1])
     try:

@@ -63,11 +63,12 @@ def fill(plan: Plan, spec: WorkerSpec) -> Plan:
     )
 
 
-def plan_of(task: Task[Any, Any], spec: WorkerSpec) -> Plan:
+def plan_of(task: Task[Any, Any], spec: WorkerSpec, tasks: Registry = registry) -> Plan:
     """The plan of a registered task."""
     executor = ASYNC if task.is_async else THREAD if spec.threads else MAIN
     early = task.ack == "early"
-    plan = Plan(task.name, task.function, executor, task.runs, queue=task.queue, early=early)
+    function = tasks.for_jobs(task)
+    plan = Plan(task.name, function, executor, task.runs, queue=task.queue, early=early)
     return fill(plan, spec)
 
 
@@ -86,6 +87,6 @@ def load_plans(spec: WorkerSpec, tasks: Registry = registry) -> dict[str, Plan]:
     """Import the application; its tasks' plans by name. Raises AppError."""
     import_app(spec.app)
     enable()
-    plans = [plan_of(task, spec) for task in tasks]
+    plans = [plan_of(task, spec, tasks) for task in tasks]
     # without async slots nobody here can run them: as if they were unknown
     return {plan.name: plan for plan in plans if plan.executor != ASYNC or spec.async_slots}

@@ -1,0 +1,118 @@
+"""Enqueues that wait until something else has happened: what integrations of databases hold back
+until a transaction is committed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.queue import Queue
+from rqueue.errors import ConfigError, LifecycleError
+from rqueue.protocol import commands
+from rqueue.protocol.commands.enqueue import BATCH, Put
+from rqueue.protocol.job_packer import as_put
+from rqueue.tasks.request import JobRequest
+
+if TYPE_CHECKING:
+    from rqueue.client._async.job_handle import AsyncJobHandle
+
+__all__ = ["HeldEnqueues", "HeldHandle"]
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class HeldHandle(JobHandle[R_co]):
+    """The handle of a job that is held back. It has its id at once; `created` is None until the job
+    is sent, and its state is unknown. What is cancelled before is never sent."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, queue: Queue, id: str, held: HeldEnqueues) -> None:
+        self._queue = queue
+        self._held = held
+        self.id = id
+        self.created = None
+        self.handed_to = ""
+
+    def result(self, timeout: float | None = None) -> R_co:
+        """Wait for the result, as `JobHandle.result`. Raises LifecycleError while the job is not
+        sent: nothing could end it."""
+        if self.created is None:
+            raise LifecycleError(
+                f"job {self.id} is not sent yet: it waits for the commit of a transaction, and so"
+                " has its result to"
+            )
+        value: Any = super().result(timeout)
+        result: R_co = value
+        return result
+
+    def cancel(self, *, held: bool = True) -> bool:
+        """Cancel the job, as `JobHandle.cancel`."""
+        if self._held.drop(self):
+            return True
+        return super().cancel(held=held)
+
+
+class HeldEnqueues:
+    """Jobs of one queue: packed, with their ids, and stored when `send` is called, in the order in
+    which they were added and together, hundreds in a step."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self._batch: list[tuple[Put, bool]] = []
+        self._handles: list[JobHandle[Any] | AsyncJobHandle[Any]] = []
+        self._waits: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def add(self, request: JobRequest) -> HeldHandle[Any]:
+        """Take in one job. Raises NotEncodable, InvalidName, and ConfigError for an `immediate`
+        one: who would be refused is not there any more when it is sent."""
+        handle: HeldHandle[Any] = HeldHandle(self.queue, self._packed(request), self)
+        self._handles.append(handle)
+        return handle
+
+    def add_for(self, request: JobRequest, handle: AsyncJobHandle[Any]) -> None:
+        """Take in one job whose handle belongs to an asyncio client; the handle gets its id."""
+        handle.id = self._packed(request)
+        handle.created = None
+        self._handles.append(handle)
+
+    def _packed(self, request: JobRequest) -> str:
+        options = request.options
+        if options.immediate:
+            raise ConfigError(
+                "immediate",
+                "a job that waits for a commit cannot be refused at once; pass on_commit=False",
+            )
+        id_, body, own = self.queue._packer.pack(request)
+        self._batch.append((as_put(id_, body, options), own))
+        if options.max_wait is not None:
+            self._waits.append(options.max_wait)
+        return id_
+
+    def drop(self, handle: HeldHandle[Any]) -> bool:
+        """Never send this job; False if it is not held here any more."""
+        for index, one in enumerate(self._handles):
+            if one is handle:
+                del self._handles[index], self._batch[index]
+                return True
+        return False
+
+    def send(self) -> None:
+        """Store all of them; the handles learn what became of them. Raises the server errors and
+        QueueFull: then what was not stored is held no longer either."""
+        batch, handles = self._batch, self._handles
+        wait = max(self._waits) if self._waits else None
+        self._batch, self._handles, self._waits = [], [], []
+        queue = self.queue
+        for start in range(0, len(batch), BATCH):
+            part = batch[start : start + BATCH]
+            signed = queue._packer.signed_puts([put for put, _ in part])
+            part = [(put, own) for put, (_, own) in zip(signed, part, strict=True)]
+            flight = queue._transport.begin(commands.enqueue(queue.keys, signed))
+            stored = queue._stored(part, flight, wait)
+            for handle, found in zip(handles[start : start + BATCH], stored, strict=True):
+                handle.id, handle.created = found.id, found.created
+                handle.handed_to = found.handed_to

@@ -1,0 +1,83 @@
+"""What `manage.py check` says; what needs Redis is asked by `check --deploy`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Warning
+
+from rqueue.contrib.django.conf import Conf, read
+from rqueue.errors import ConfigError, RQueueError
+from rqueue.tasks.registry import registry
+from rqueue.transport.discovery import DEV_DIRECTORY, running
+from rqueue.transport.redis_client import open_client
+from rqueue.transport.server_check import server_facts
+
+__all__ = ["check_server", "check_settings", "check_tasks"]
+
+NO_URL = "nothing says where the queues are: neither RQUEUE['url'] nor RQUEUE_URL"
+
+
+def _conf() -> Conf | None:
+    try:
+        return read()
+    except ConfigError:
+        return None
+
+
+def check_settings(app_configs: Any = None, **_: Any) -> Sequence[CheckMessage]:
+    """E001: RQUEUE is wrong. W001: nothing says where Redis is."""
+    try:
+        conf = read()
+    except ConfigError as error:
+        return [Error(str(error), id="rqueue.E001")]
+    if conf.settings.url is None and running(DEV_DIRECTORY) is None:
+        hint = "RQUEUE = {'url': 'redis://localhost:6379/0'}; 'rqueue dev' starts a server here"
+        return [Warning(NO_URL, hint=hint, id="rqueue.W001")]
+    return []
+
+
+def check_tasks(app_configs: Any = None, **_: Any) -> Sequence[CheckMessage]:
+    """W002: a task that was imported goes to a queue that RQUEUE['queues'] does not name."""
+    conf = _conf()
+    if conf is None or not conf.queues:
+        return []
+    found = []
+    for task in registry:
+        if task.queue not in conf.queues:
+            near = get_close_matches(task.queue, conf.queues, 1)
+            hint = f"did you mean '{near[0]}'?" if near else None
+            said = (
+                f"task '{task.name}' goes to queue '{task.queue}', which is not in RQUEUE['queues']"
+            )
+            found.append(Warning(said, hint=hint, obj=task.place, id="rqueue.W002"))
+    return found
+
+
+def check_server(app_configs: Any = None, **_: Any) -> Sequence[CheckMessage]:
+    """W003: the server cannot be reached, or cannot be used (too old, a replica). W004: it may
+    lose jobs (it evicts keys, or keeps no file)."""
+    conf = _conf()
+    if conf is None or conf.settings.url is None:
+        return []
+    client = open_client(
+        conf.settings.url,
+        socket_connect_timeout=conf.settings.connect_timeout,
+        socket_timeout=conf.settings.connect_timeout,
+    )
+    try:
+        facts = server_facts(client)
+    except RQueueError as error:
+        return [Warning(str(error), id="rqueue.W003")]
+    finally:
+        client.close()
+    if problem := facts.replica or facts.problem:
+        return [Warning(str(problem), id="rqueue.W003")]
+    if facts.warning:
+        return [Warning(facts.warning, id="rqueue.W004")]
+    if not facts.persistent:
+        said = f"{facts.name} keeps no append-only file: jobs are lost when it restarts"
+        return [Warning(said, id="rqueue.W004")]
+    return []

@@ -1,0 +1,141 @@
+"""Enqueues inside a transaction wait for its commit: a job never begins before its rows are there,
+and a transaction that is rolled back leaves no job.
+
+Django keeps what is to be done on commit in a list, and takes out what a savepoint that is rolled
+back had put there. Enqueues of one savepoint that follow each other there are one entry, and so one
+step for each queue.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import DEFAULT_DB_ALIAS, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from rqueue.client._async.job_handle import AsyncJobHandle
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.queue import Queue
+from rqueue.client.default_queues import aqueue, queue
+from rqueue.client.held_enqueues import HeldEnqueues
+from rqueue.contrib.django.conf import conf
+from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
+from rqueue.tasks.options import Options
+from rqueue.tasks.request import JobRequest
+
+__all__ = ["AsyncCommitQueue", "CommitQueue", "CommitSends", "install", "sends_on_commit"]
+
+
+class CommitSends:
+    """What is enqueued when a transaction, or the savepoint in which it was added, is committed."""
+
+    def __init__(self, savepoints: tuple[Any, ...]) -> None:
+        self.savepoints = savepoints
+        self.sent = False
+        self._held: list[HeldEnqueues] = []
+
+    def into(self, target: Queue) -> HeldEnqueues:
+        """Where the next job goes that is enqueued in `target`."""
+        if not self._held or self._held[-1].queue is not target:
+            self._held.append(HeldEnqueues(target))
+        return self._held[-1]
+
+    def __call__(self) -> None:
+        """Send them, in order. One queue that fails keeps the others from nothing; its error, the
+        first one's, is raised in the end."""
+        self.sent = True
+        problem: Exception | None = None
+        for held in self._held:
+            try:
+                held.send()
+            except Exception as error:
+                problem = problem or error
+        self._held = []
+        if problem is not None:
+            raise problem
+
+
+def waits_for(options: Options) -> str:
+    """The alias of the database whose commit a job with these options waits for; "" for none.
+    Raises ConfigError."""
+    wanted = options.on_commit
+    if wanted is None:
+        return conf().on_commit
+    return wanted if isinstance(wanted, str) else DEFAULT_DB_ALIAS if wanted else ""
+
+
+def sends_on_commit(options: Options) -> CommitSends | None:
+    """Where a job with these options is held until a commit; None where it is sent at once: there
+    is no transaction, or it is not to wait for it. Raises ConfigError."""
+    alias = waits_for(options)
+    connection = transaction.get_connection(alias) if alias else None
+    if connection is None:
+        return None
+    if not connection.in_atomic_block:
+        return None
+    savepoints = tuple(connection.savepoint_ids)
+    last = connection.run_on_commit[-1][1] if connection.run_on_commit else None
+    if (
+        isinstance(last, CommitSends)
+        and last.savepoints == savepoints
+        and not last.sent
+        and not _of_a_test_case(connection)
+    ):
+        return last
+    sends = CommitSends(savepoints)
+    connection.on_commit(sends)
+    return sends
+
+
+def _of_a_test_case(connection: BaseDatabaseWrapper) -> bool:
+    """Whether a TestCase has wrapped the test in a transaction: nothing is committed in it, and who
+    captures callbacks is to find one for each enqueue."""
+    return any(getattr(block, "_from_testcase", False) for block in connection.atomic_blocks)
+
+
+class CommitQueue:
+    """A queue that tasks enqueue in (`rqueue.tasks.enqueuer.Enqueuer`)."""
+
+    def __init__(self, name: str) -> None:
+        self.target = name
+
+    def enqueue_request(self, request: JobRequest) -> JobHandle[Any]:
+        """Store one job, or hold it until the transaction is committed."""
+        sends = sends_on_commit(request.options)
+        goes_to = queue(request.queue or self.target)
+        if sends is None:
+            return goes_to.enqueue_request(request)
+        return sends.into(goes_to).add(request)
+
+
+class AsyncCommitQueue:
+    """The same for asyncio. Async code has a transaction around it where it runs inside of
+    `async_to_sync`: in the thread that waits for it, where `sync_to_async` comes to."""
+
+    def __init__(self, name: str) -> None:
+        self.target = name
+
+    async def enqueue_request(self, request: JobRequest) -> AsyncJobHandle[Any]:
+        """Store one job, or hold it until the transaction is committed."""
+        goes_to: AsyncQueue = aqueue(request.queue or self.target)
+        if not waits_for(request.options):
+            return await goes_to.enqueue_request(request)
+        handle: AsyncJobHandle[Any] = AsyncJobHandle(goes_to, "", created=None)
+
+        def hold() -> bool:
+            sends = sends_on_commit(request.options)
+            if sends is not None:
+                sends.into(queue(goes_to.name)).add_for(request, handle)
+            return sends is not None
+
+        if await sync_to_async(hold, thread_sensitive=True)():
+            return handle
+        return await goes_to.enqueue_request(request)
+
+
+def install() -> None:
+    """From now on, tasks of this process enqueue so."""
+    set_default_enqueuer(CommitQueue)
+    set_default_async_enqueuer(AsyncCommitQueue)

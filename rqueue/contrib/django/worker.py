@@ -1,0 +1,33 @@
+"""What a worker of a Django project imports: `rqueue worker rqueue.contrib.django.worker mail` does
+what `manage.py rqueue worker mail` does.
+
+Importing it sets Django up by DJANGO_SETTINGS_MODULE and imports the module `tasks` of every
+installed app that has one.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import django
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import autodiscover_modules
+
+from rqueue.contrib.django.connections import around_async_job, around_job
+from rqueue.contrib.job_wrappers import around_jobs
+
+__all__ = ["APP"]
+
+APP = "rqueue.contrib.django"
+
+django.setup()
+if not apps.is_installed(APP):
+    raise ImproperlyConfigured(f"add '{APP}' to INSTALLED_APPS")
+autodiscover_modules("tasks")
+around_jobs(around_job, around_async_job)
+
+# a worker asks the modules that it was given which tasks are theirs
+for _config in apps.get_app_configs():
+    if _module := sys.modules.get(f"{_config.name}.tasks"):
+        globals()[f"tasks of {_config.label}"] = _module

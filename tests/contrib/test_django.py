@@ -1,0 +1,206 @@
+"""The app of Django: its setting, its checks, its command, connections around jobs."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rqueue.client import default_queues
+from rqueue.errors import ConfigError
+from rqueue.tasks.decorator import task
+from rqueue.tasks.registry import Registry
+from tests.support.followed_page import EXAMPLES, FollowedPage
+
+
+def ids(messages: Any) -> list[str]:
+    return [message.id for message in messages]
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"ulr": "redis://localhost"}, "did you mean 'url'"),
+        ({"url": "localhost"}, r"RQUEUE\['url'\]"),
+        ({"lease": "5 fortnights"}, r"RQUEUE\['lease'\]"),
+        ({"on_commit": "replica"}, r"'default', 'other'"),
+        ({"queues": "mail"}, r"a list of queues' names"),
+        ({"queues": ["a\nb"]}, "control character"),
+        (["redis://localhost"], "not a dict"),
+    ],
+)
+def test_what_is_wrong_with_the_setting_is_told_by_the_check(
+    django: Any, setting: Any, said: str
+) -> None:
+    from django.core.checks import run_checks
+    from django.test.utils import override_settings
+
+    with override_settings(RQUEUE=setting):
+        (problem,) = run_checks(tags=["rqueue"])
+        assert problem.id == "rqueue.E001"
+        with pytest.raises(ConfigError, match=said) as raised:  # and by the first use
+            task(registry=Registry())(ids).enqueue([])
+        assert str(raised.value) == problem.msg
+    assert run_checks(tags=["rqueue"]) == []
+
+
+def test_the_setting_says_where_the_queues_are(django: Any) -> None:
+    assert default_queues.queue("x").settings.url == django.queue.settings.url
+    with django.override(namespace="shop", lease="10s", signing_keys={"k": "s" * 16}):
+        settings = default_queues.queue("x").settings
+        assert (settings.namespace, settings.lease_ms) == ("shop", 10_000)
+        from rqueue.contrib.django.conf import environ
+
+        assert environ() == {
+            "RQUEUE_URL": django.queue.settings.url,
+            "RQUEUE_NAMESPACE": "shop",
+            "RQUEUE_LEASE": "10000ms",
+            "RQUEUE_SIGNING_KEYS": f"k:{'s' * 16}",
+        }
+    assert default_queues.queue("x").settings.namespace == "rqueue"
+
+
+def test_a_task_of_an_unknown_queue_is_warned_of(
+    django: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rqueue.contrib.django import checks
+
+    tasks = Registry()
+    task(queue="mial", registry=tasks)(ids)
+    monkeypatch.setattr(checks, "registry", tasks)
+    assert checks.check_tasks() == []
+    with django.override(queues=["mail"]):
+        (warning,) = checks.check_tasks()
+    assert (warning.id, warning.hint) == ("rqueue.W002", "did you mean 'mail'?")
+
+
+def test_the_server_is_looked_at_on_deployment(django: Any) -> None:
+    from django.core.checks import run_checks
+
+    deploy: Any = {"tags": ["rqueue"], "include_deployment_checks": True}
+    assert set(ids(run_checks(**deploy))) <= {"rqueue.W004"}
+    with django.override(url="redis://127.0.0.1:1"):
+        assert ids(run_checks(**deploy)) == ["rqueue.W003"]
+        assert run_checks(tags=["rqueue"]) == [], "nothing is connected to without --deploy"
+
+
+def test_nothing_says_where_redis_is(
+    django: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from django.core.checks import run_checks
+
+    monkeypatch.chdir(tmp_path)
+    with django.override(url=None):
+        assert ids(run_checks(tags=["rqueue"])) == ["rqueue.W001"]
+
+
+def test_the_command_is_the_command_line(
+    django: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from django.core.management import ManagementUtility, call_command
+
+    for name in ("URL", "NAMESPACE"):
+        monkeypatch.setenv(f"RQUEUE_{name}", "")  # the command sets them
+    django.queue.send("t", [1])
+    with pytest.raises(SystemExit) as ended:
+        call_command("rqueue", "jobs", django.queue.name, "--json")
+    assert ended.value.code == 0 and '"args":[1]' in capsys.readouterr().out
+    program = ["/srv/manage.py", "rqueue", "--pythonpath", "/srv", "queues", django.queue.name]
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(SystemExit) as ended:
+        ManagementUtility(program).execute()
+    assert ended.value.code == 0 and django.queue.name in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("args", "queues", "pool"),
+    [
+        (["worker"], [], ["worker", "APP"]),
+        (["worker", "mail", "--processes", "2"], [], ["worker", "APP", "mail", "--processes", "2"]),
+        (
+            ["--url", "worker", "--namespace=a", "worker", "--dev"],
+            ["x", "y"],
+            ["--url", "worker", "--namespace=a", "worker", "APP", "--dev", "x", "y"],
+        ),
+        (["worker", "mail"], ["x"], ["worker", "APP", "mail"]),
+        (
+            ["worker", "--pool-file", "pool.toml"],
+            ["x"],
+            ["worker", "APP", "--pool-file", "pool.toml"],
+        ),
+        (["queues", "worker"], ["x"], None),
+        ([], ["x"], None),
+    ],
+)
+def test_a_pool_gets_the_project_and_its_queues(
+    args: list[str], queues: list[str], pool: list[str] | None
+) -> None:
+    from rqueue.contrib.command_line import with_app
+    from rqueue.contrib.django.management.commands.rqueue import with_queues
+
+    assert with_app(with_queues(args, queues), "APP") == pool
+
+
+def test_old_connections_are_closed_around_jobs(django: Any) -> None:
+    """In every thread its own; one with a transaction under way is left alone."""
+    from django.db import connection, connections
+
+    from rqueue.contrib.django.connections import around_job
+
+    closed: list[int] = []
+
+    def job() -> None:
+        connections["other"].ensure_connection()
+        connections["other"].close_at = 0  # it has outlived CONN_MAX_AGE
+        connections["other"].close = lambda: closed.append(threading.get_ident())
+
+    def in_a_thread() -> None:
+        with around_job():
+            job()
+
+    thread = threading.Thread(target=in_a_thread)
+    thread.start()
+    thread.join(20)
+    assert closed == [thread.ident]
+    with django.transaction.atomic():
+        with around_job():
+            connection.close_at = 0
+        assert connection.connection is not None and connection.in_atomic_block
+        django.Group.objects.create(name="still there")
+    connection.close_at = None
+    assert django.Group.objects.filter(name="still there").exists()
+
+
+def test_a_worker_without_settings_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "tasks.py").write_text("from django.contrib.auth.models import User\n")
+    program = "from rqueue_workers.worker.app_import import import_app; import_app(['shop.tasks'])"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert "; a Django project's pool is started by manage.py rqueue worker" in run.stderr
+
+
+def test_the_page_is_the_example() -> None:
+    page = FollowedPage("django.md", EXAMPLES)
+    example = EXAMPLES / "django_shop"
+    there = {
+        str(path.relative_to(example)): path.read_text(encoding="utf-8")
+        for path in example.rglob("*.py")
+        if "migrations" not in path.parts
+    }
+    assert page.files == there
+
+
+def test_the_page_is_followed_word_for_word(tmp_path: Path) -> None:
+    """A real web server, a real pool: an order is placed, its receipt comes."""
+    page = FollowedPage("django.md", tmp_path)
+    page.make_files()
+    try:
+        page.follow()
+        assert page.end() == [0, 0], page.log
+        assert "Traceback" not in page.log
+    finally:
+        page.close()

@@ -1,4 +1,4 @@
---- Cancel a job. Waiting or scheduled: it ends now. Held by a consumer: it ends now too, the consumer is told, and
+--- Cancel a job. Waiting or scheduled: it ends now. Held by a consumer: it ends now too, the consumer is notified, and
 --- its later settle changes nothing (X-04).
 --- KEYS: meta, guard
 --- ARGV: id, held

@@ -274,7 +274,7 @@ if waiters[1] and ready > 0 and not taker then
 end
 if scheduled then
   --- @include "schedule/add"
-  -- after the others were told: who is told now looks at the schedule itself
+  -- after the other consumers were notified: one that is notified now looks at the schedule itself
   schedule_add(base, scheduled)
   if not paused then schedule_add_watch(base, now, scheduled.soonest, timer) end
 end

@@ -55,7 +55,7 @@ elseif me.state == 'not_interested' then
   local work = not queue.paused and notify_next_work_waits(base, queue)
   consumer_state_set(base, queue, me, work and 'notified' or 'interested')
   if not work then
-    -- where nobody watches the schedule, somebody pulls and learns the next due time: perhaps this one
+    -- where nobody watches the schedule, one of those that wait pulls and learns the next due time: perhaps this one
     notify_next(base, queue)
     me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
   end

@@ -1,4 +1,4 @@
---- End jobs that one consumer holds: each gets a record and a row in history, the consumer is told, and its later
+--- End jobs that one consumer holds: each gets a record and a row in history, the consumer is notified, and its later
 --- settle changes nothing (X-04).
 --- KEYS: meta, guard
 --- ARGV: consumer, ids...
@@ -27,13 +27,13 @@ local ids = {}
 for i = FIRST, #ARGV do ids[#ids + 1] = ARGV[i] end
 local row = redis.call('HMGET', base .. 'consumer:' .. consumer, 'bytes', 'worker')
 local mine, where = held_remove_find(base, consumer, ids)
-local ended, told, elsewhere, bytes = {}, {}, {}, 0
+local ended, ends, elsewhere, bytes = {}, {}, {}, 0
 for i, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(ids))) do
   local id = ids[i]
   if mine[id] == true then
     mine[id] = 'seen'
     ended[#ended + 1] = id
-    told[#told + 1] = 'X' .. id
+    ends[#ends + 1] = 'X' .. id
     bytes = bytes + (value and #value or 0)
   elseif value and not mine[id] and string.byte(value) ~= 33 and not redis.call('ZSCORE', base .. 'dead', id) then
     elsewhere[#elsewhere + 1] = id
@@ -43,6 +43,6 @@ if #ended == 0 then return { queue.now, 0, elsewhere } end
 
 held_remove(base, consumer, mine, where)
 if (tonumber(row[1]) or 0) > 0 then redis.call('HINCRBY', base .. 'consumer:' .. consumer, 'held_bytes', -bytes) end
-redis.call('RPUSH', base .. 'wake:' .. consumer, unpack(told))
+redis.call('RPUSH', base .. 'wake:' .. consumer, unpack(ends))
 local count = end_jobs(base, queue, ended, 'P', 'purged', row[2])
 return { queue.now, count, elsewhere }

@@ -4,7 +4,7 @@
 --- ARGV: consumer, mode, priority, jobs, bytes, lease, slots, worker, limits, token
 ---   mode: acquire | browse, in a queue with selectors followed by one (`rqueue.model.selector`); jobs, bytes: its window; lease: ms; slots: jobs it can run at once
 ---   limits: what its tasks allow: JSON, {task: [attempts, crashes]}, 0 where a task says nothing, "*" for all; "" =
----   none; token: of whoever registers, "" = none
+---   none; token: of the process that registers, "" = none
 --- REPLY: {now, term, state}; state notified: work waits, pull
 --- ERRORS: BADARGS | DAMAGED | EXISTS | SCHEMA; and one of a policy: the queue takes no further consumer
 --- @hooks audience
@@ -112,7 +112,7 @@ else
 end
 consumer_lists_move(base, queue.now, consumer, nil, state, priority)
 if state == 'interested' then
-  -- where nobody watches the schedule, somebody pulls and learns the next due time: perhaps this one
+  -- where nobody watches the schedule, one of those that wait pulls and learns the next due time: perhaps this one
   notify_next(base, queue)
   state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
 end

@@ -1,6 +1,6 @@
 --- Renew the leases of living consumers, and set right what others left behind (leases that ended, wake-ups that
 --- nobody answered). A lease that had ended goes on where nobody has taken its jobs back yet: they are held by it alone.
---- Where somebody has, or has begun to, that charges none of its jobs: who is named lives.
+--- Where another client has, or has begun to, that charges none of its jobs: a consumer that is named lives.
 --- KEYS: meta, guard
 --- ARGV: lease, consumers...
 ---   lease: ms from now; consumers: names, at most 1000

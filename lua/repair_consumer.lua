@@ -66,7 +66,7 @@ if to == 'interested' then
 else
   consumer_lists_move(base, queue.now, consumer, nil, to, row[3])
 end
--- told to look: a pull sorts out the rest
+-- it is woken so that it looks: a pull sorts out the rest
 if to == 'notified' then redis.call('RPUSH', base .. 'wake:' .. consumer, 'w') end
 if to == 'browsers' then redis.call('HSET', meta, 'browsing', '1') end
 if queue.timer == consumer and to ~= 'interested' then consumer_wake_timer(base, queue.now) end

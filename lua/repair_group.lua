@@ -1,4 +1,4 @@
---- Set a group right: its turn, and whether somebody is known to wait behind it; or the number of those that wait behind
+--- Set a group right: its turn, and whether jobs are known to wait behind it; or the number of those that wait behind
 --- others.
 --- KEYS: meta, guard
 --- ARGV: group, was, blocked

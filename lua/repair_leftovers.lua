@@ -2,8 +2,8 @@
 --- KEYS: meta, guard
 --- ARGV: which, ids...
 ---   which: causes (of what is not dead), errors, awaited, parked (of what is not there, or not scheduled),
----   byte_waiters (who waits for it is told), records (of what is alive), cause (write one for a dead letter without),
----   waiting (what policies note of jobs that wait: as it should be); ids: at most 250
+---   byte_waiters (consumers that wait for it are notified), records (of what is alive), cause (write one for a dead
+---   letter without), waiting (what policies note of jobs that wait: as it should be); ids: at most 250
 --- REPLY: {now, how many were changed}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @hooks audience

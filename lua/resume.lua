@@ -1,4 +1,4 @@
---- Deliver again; as many waiting consumers are told as there is work for (H-16).
+--- Deliver again; as many waiting consumers are notified as there is work for (H-16).
 --- KEYS: meta, guard
 --- ARGV: none
 --- REPLY: {now, 1 if it was paused before, else 0}
@@ -24,6 +24,6 @@ local due = redis.call('ZCOUNT', base .. 'scheduled', '-inf', queue.now)
 if waiting + due > 0 then
   consumer_notify(base, queue.now, waiting + due, false, queue.ranked)
 end
--- whoever watched the schedule may have looked meanwhile, and been told nothing: somebody looks again
+-- the consumer that watched the schedule may have looked meanwhile, and learned nothing: one of them looks again
 consumer_wake_timer(base, queue.now)
 return { queue.now, 1 }

@@ -291,7 +291,7 @@ local function selectors_meets(values, found, base)
   return found
 end
 
---- Those who wait and may be told first: into `names`.
+--- The consumers that wait and may be notified first: into `names`.
 local function selectors_waiters(base, names)
   local function add(audience)
     for _, name in ipairs(redis.call('ZRANGE', base .. 'interested:' .. audience, '0', '31')) do names[#names + 1] = name end

@@ -57,9 +57,9 @@ FAULTS = [
         "records_write(base, queue, {}, {",
     ),
     Fault(
-        "nobody is told that what it holds is purged",
+        "no consumer is notified that what it holds is purged",
         "purge_held.lua",
-        "redis.call('RPUSH', base .. 'wake:' .. consumer, unpack(told))",
+        "redis.call('RPUSH', base .. 'wake:' .. consumer, unpack(ends))",
         "",
         (begin((2, 0)), enqueue(), HEAR, ("purge_held", {"pick": 0, "chosen": [0]})),
     ),
@@ -78,7 +78,7 @@ FAULTS = [
         ),
     ),
     Fault(
-        "nobody is told of a dead letter that lives again",
+        "no consumer is notified of a dead letter that lives again",
         "requeue.lua",
         "if not queue.paused and ready > 0 then consumer_notify",
         "if false then consumer_notify",

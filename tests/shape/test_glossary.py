@@ -54,8 +54,6 @@ RETIRED = {
 
 OPEN: dict[str, tuple[str, ...]] = {
     "whoever": (
-        "lua",
-        "lua/include",
         "tests/client",
         "tests/conformance",
         "tests/lua",
@@ -65,8 +63,6 @@ OPEN: dict[str, tuple[str, ...]] = {
         "tests/workers",
     ),
     "somebody": (
-        "lua",
-        "lua/include",
         "tests/client",
         "tests/conformance",
         "tests/damage",
@@ -78,8 +74,6 @@ OPEN: dict[str, tuple[str, ...]] = {
         "tests/workers",
     ),
     "told": (
-        "lua",
-        "lua/include",
         "tests/client",
         "tests/conformance",
         "tests/damage",

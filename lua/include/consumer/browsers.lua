@@ -1,4 +1,4 @@
---- Every browser is told of every arrival; one unread wake-up is enough.
+--- Every arrival wakes every browser; one unread wake-up is enough.
 local function browsers_tell(base)
   for _, name in ipairs(redis.call('SMEMBERS', base .. 'browsers')) do
     local wake = base .. 'wake:' .. name

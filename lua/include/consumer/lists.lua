@@ -3,7 +3,7 @@
 --- A consumer is in exactly one of interested, notified, not_interested, browsers; field `state` of its hash says
 --- which.
 
---- A notified consumer that has not pulled by then is passed over by whoever looks next (X-02).
+--- The next renewal passes over a notified consumer that has not pulled by then (X-02).
 local NOTIFIED_MS = 5000
 
 --- Move a consumer to a list; where it joins interested it goes to the tail of its priority. `held_bytes`: its account,

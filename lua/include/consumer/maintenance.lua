@@ -5,8 +5,8 @@
 --- @include "consumer/notify"
 --- @include "consumer/notify_next"
 
---- What whoever looks next sets right: leases that ended, notifications that nobody answered, work that nobody was
---- told of. A few steps per call.
+--- What the next renewal sets right: leases that ended, notifications that no consumer answered, work of which no
+--- consumer was notified. A few steps per call.
 
 --- Leases that ended which one call looks at, and jobs that it releases of all of them.
 local MAINTENANCE_LEASES, MAINTENANCE_JOBS = 16, 200
@@ -49,7 +49,7 @@ local function maintenance_notified(base, queue)
   local late = redis.call('ZRANGEBYSCORE', base .. 'notified', '-inf', queue.now, 'LIMIT', 0, MAINTENANCE_NOTIFIED)
   for _, consumer in ipairs(late) do
     local priority = redis.call('HGET', base .. 'consumer:' .. consumer, 'priority')
-    -- it will be told again: its wake-ups must not pile up while it is busy
+    -- it will be notified again: its wake-ups must not pile up while it is busy
     redis.call('LREM', base .. 'wake:' .. consumer, 0, 'w')
     consumer_lists_move(base, queue.now, consumer, 'notified', 'interested', priority)
   end

@@ -5,9 +5,9 @@
 --- Tell as many interested consumers as `jobs` arrivals need, best first, and no more (Q-37, H-16).
 local function consumer_notify(base, now, jobs, timer, ranked)
   --- @if tell
-  local told
-  --- @each told = tell(base, now, jobs, timer, ranked)
-  do return told end
+  local woken
+  --- @each woken = tell(base, now, jobs, timer, ranked)
+  do return woken end
   --- @end
   local names = redis.call('ZRANGE', base .. 'interested', 0, math.min(jobs, WAKE_MAX) - 1)
   if #names == 0 then return 0 end

@@ -1,15 +1,15 @@
 --- @include "order/waiting"
 --- @include "consumer/notify"
 
---- Work that waits for somebody: elements in the lists, or due jobs not yet promoted.
+--- Whether there is work for a consumer: elements in the lists, or due jobs not yet promoted.
 local function notify_next_work_waits(base, queue)
   if waiting_count(base, queue.levels) > 0 then return true end
   local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
   return first[2] ~= nil and tonumber(first[2]) <= queue.now
 end
 
---- Others who wait are told while work is left (the cascade after a batch, and the pass-on of Q-39 and Q-42). Without
---- work one of them must watch the schedule, unless somebody who was told is still to come and will take that on.
+--- Notify another consumer that waits while work is left (the cascade after a batch, and the pass-on of Q-39 and Q-42).
+--- Without work one of them must watch the schedule, unless a notified consumer is still to pull and will take that on.
 --- `work`: whether some waits, nil: not known.
 local function notify_next(base, queue, work)
   if queue.paused or queue.quiet then return end

@@ -1,6 +1,6 @@
 --- @include "consumer/row"
 
---- What a step must know of its consumer; the check that fences it. Numbers stay text until somebody counts with them.
+--- What a step must know of its consumer; the check that fences it. Numbers stay text until a step counts with them.
 
 --- The consumer if it is registered in this term, or nil and an error reply (H-08: a stale term changes nothing).
 --- `row`: what `consumer_row` said, where that was asked already.

@@ -2,8 +2,8 @@
 --- @include "consumer/notify"
 --- @include "consumer/notify_next"
 
---- A consumer leaves: what it held goes back (a slice at a time), it is taken off all lists, and the work it was told
---- of is passed on (Q-39, Q-58).
+--- A consumer leaves: what it held goes back (a slice at a time), it is taken off all lists, and another one is
+--- notified of the work that it was notified of (Q-39, Q-58).
 
 local REMOVE_SLICE = 200
 

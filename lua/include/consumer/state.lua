@@ -57,7 +57,7 @@ local function consumer_state_set(base, queue, consumer, to, held_bytes)
   consumer.state = to
 end
 
---- A consumer that is told of no due time does not watch the schedule any more.
+--- A consumer to which no due time is returned does not watch the schedule any more.
 local function consumer_state_drop_timer(base, queue, consumer)
   if queue.timer ~= consumer.name then return end
   redis.call('HDEL', base .. 'meta', 'timer')

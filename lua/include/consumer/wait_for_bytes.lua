@@ -1,7 +1,7 @@
 --- @include "consumer/lists"
 
---- Consumers whose bytes do not suffice for the job at the head wait for that very job (QPID-1187): they are told
---- when it is gone. `short` holds job id -> consumers, one per line; it exists only while somebody waits so.
+--- Consumers whose bytes do not suffice for the job at the head wait for that very job (QPID-1187): they are notified
+--- when it is gone. `byte_waiters` holds job id -> consumers, one per line; it exists only while a consumer waits so.
 
 local function wait_for_bytes(base, id, consumer)
   local others = redis.call('HGET', base .. 'byte_waiters', id)
@@ -12,8 +12,8 @@ local function wait_for_bytes(base, id, consumer)
   redis.call('HSET', base .. 'byte_waiters', id, consumer)
 end
 
---- These jobs are gone from the head: who waited for one of them is told to look again, unless it has no credit left
---- or is the `taker`, who is looking right now.
+--- These jobs are gone from the head: a consumer that waited for one of them is notified, so that it looks again,
+--- unless it has no credit left or is the `taker`, which is looking right now.
 local function wait_for_bytes_over(base, now, ids, taker)
   if #ids == 0 or redis.call('EXISTS', base .. 'byte_waiters') == 0 then return end
   local waiting = redis.call('HMGET', base .. 'byte_waiters', unpack(ids))

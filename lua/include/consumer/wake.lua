@@ -1,6 +1,6 @@
 --- @include "consumer/lists"
 
---- Tell one interested consumer: it becomes notified and must pull. False if it was told already.
+--- Wake one interested consumer: it becomes notified and must pull. False if it is not interested any more.
 local function consumer_wake(base, now, consumer)
   if redis.call('ZREM', base .. 'interested', consumer) == 0 then return false end
   --- @each waits(base, consumer)
@@ -9,8 +9,8 @@ local function consumer_wake(base, now, consumer)
   return true
 end
 
---- Somebody who waits must hold the fleet's timer while jobs are scheduled. When its holder leaves the waiting
---- ones, the consumer that would be woken last takes over: it pulls, and learns the next due time.
+--- One of the consumers that wait must hold the fleet's timer while jobs are scheduled. When its holder leaves the
+--- waiting ones, the consumer that would be woken last takes over: it pulls, and learns the next due time.
 local function consumer_wake_timer(base, now)
   redis.call('HDEL', base .. 'meta', 'timer')
   if redis.call('EXISTS', base .. 'scheduled') == 0 then return end

@@ -13,12 +13,12 @@ local function deliver_assign(base, now, consumer, jobs, held_bytes, id, value)
   else
     added = redis.pcall('ZADD', base .. to, now + NOTIFIED_MS, consumer)
   end
-  local told = type(added) == 'table' and added
+  local failed = type(added) == 'table' and added
     or redis.pcall('RPUSH', base .. 'wake:' .. consumer, 'J' .. struct.pack('>I4', #id) .. id .. value)
-  if type(told) == 'table' then
+  if type(failed) == 'table' then
     redis.call('RPOP', held)
     if added == 1 then redis.call(to == 'notified' and 'ZREM' or 'SREM', base .. to, consumer) end
-    return told
+    return failed
   end
   redis.call('ZREM', base .. 'interested', consumer)
   --- @each waits(base, consumer)

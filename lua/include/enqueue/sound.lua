@@ -2,17 +2,17 @@
 --- @include "queue/sound_type"
 --- @include "queue/sound_consumers"
 
---- Whether those whom an enqueue may tell of its jobs can be told.
+--- Whether the consumers that an enqueue may notify of its jobs can be notified.
 
---- An error reply where one of their keys is of another type, else nil. `told`: waiting consumers. `queue` = {timer=,
+--- An error reply where one of their keys is of another type, else nil. `able`: waiting consumers. `queue` = {timer=,
 --- ranked=, browsing=}.
-local function enqueue_sound(base, told, queue)
+local function enqueue_sound(base, able, queue)
   local names = redis.call('ZREVRANGE', base .. 'interested', '0', '0')
   if queue.timer then names[#names + 1] = queue.timer end
   local function add(some)
     for _, name in ipairs(some) do names[#names + 1] = name end
   end
-  add(told)
+  add(able)
   local fault = sound_type(base, 'notified', 'zset') or sound_type(base, 'browsers', 'set')
   if fault then return fault end
   --- @each waiters(base, names)

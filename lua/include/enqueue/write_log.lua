@@ -2,7 +2,7 @@
 
 --- What a writer whose steps may come twice notes of them, in the same step: a mark for each row, appended to the log
 --- of its run, epoch and partition. A step names the length that the log had when it was made: where the log has grown
---- since, somebody else wrote for the same partition, and the step changes nothing.
+--- since, another writer has written for the same partition, and the step changes nothing.
 
 --- The note in `text` ("<run>,<epoch>,<partition>,<length>,<keep ms>;<marks>"), or nil and an error reply.
 local function write_log_open(base, text)

@@ -1,7 +1,7 @@
 --- @include "job/value"
 
 --- A lease ends also where nobody died: Redis could not be reached, or a process was stopped. Whom its end charged, or
---- suspected, is kept for a day; where somebody says that the consumer lives, this is taken back (X-24).
+--- suspected, is kept for a day; where a renewal says that the consumer lives, this is taken back (X-24).
 
 local LAPSED_MS = 86400000
 
@@ -19,7 +19,7 @@ local function lapsed_read(line, consumer)
   return read and type(said) == 'table' and said.consumer == consumer and said.type == 'LeaseEnded' and said or nil
 end
 
---- One attempt and one crash less. The value keeps its length: whoever holds the job counts its bytes.
+--- One attempt and one crash less. The value keeps its length: the consumer that holds the job counts its bytes.
 local function lapsed_uncharge(base, id, value)
   local head, rest = string.match(value, '^([^;]*)(;.*)$')
   local fields = {}

@@ -79,7 +79,7 @@ local function suspects_of(base, consumer, jobs, left, cause)
   return charged, count
 end
 
---- Remember, until the last slice, that somebody was charged.
+--- Remember, until the last slice, how many jobs were charged.
 local function suspects_note(base, consumer, count)
   if count > 0 then count_up(base .. 'consumer:' .. consumer, 'charged', count) end
 end

@@ -168,7 +168,7 @@ local function unfinished_add(batch, job, fate)
 end
 
 --- Write what was gathered, but for the rows of history in `batch.lines`. Returns how many became ready again;
---- `queue.watched`: somebody may have been told to watch the schedule.
+--- `queue.watched`: a consumer may have been notified, so that it watches the schedule.
 local function unfinished_close(batch)
   local base, queue = batch.base, batch.queue
   if #batch.stored > 0 then redis.call('HSET', base .. 'jobs', unpack(batch.stored)) end

@@ -9,7 +9,7 @@
 --- `expires`: ms since the epoch, 0 = never; what it means is a policy's to say.
 --- Behind the numbers stand `tags`, each "|<letter><text>": what only a policy knows the meaning of.
 
---- What has no header is `damaged`, and all of it its envelope: nothing that reads a value fails. Whoever would put
+--- What has no header is `damaged`, and all of it its envelope: nothing that reads a value fails. A step that would put
 --- such a job back somewhere makes it a dead letter instead (`dead_letter_undecodable`), so that its bytes are kept.
 local function value_parse(value)
   local head, tags, body = string.match(value, '^([^;|]*)([^;]*);()')

@@ -2,8 +2,8 @@
 --- @one rank
 
 --- Take the element of a job that lives on out of the middle of its list. Others search there by position, so a mark
---- takes its place, under a name that no job can have: a mark under the job's own name would say that it ended. Whoever
---- calls counts it in `marked`.
+--- takes its place, under a name that no job can have: a mark under the job's own name would say that it ended. The
+--- caller counts it in `marked`.
 
 --- `near`: the index where it may be, nil: anywhere. False where the job does not stand at its place.
 local function order_replace(base, job, near)

@@ -1,7 +1,7 @@
 --- @include "queue/count"
 
 --- The outbox: jobs that are on their way to other queues. They leave the queue's step with it, in one moment, and are
---- enqueued into their targets by whoever looks next (`outgoing_take`); a target knows an id that came twice.
+--- enqueued into their targets by the next client that looks (`outgoing_take`); a target knows an id that came twice.
 
 --- `outgoing`: member by the time before which nobody else sends it (0: nobody has tried); equal ones in the order of
 --- their members, which begin with a turn. `outgoing:jobs`: member -> JSON object {target, id, terms, origin} and, behind

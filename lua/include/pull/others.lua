@@ -2,9 +2,10 @@
 --- @include "queue/sound_type"
 --- @include "queue/sound_consumers"
 
---- Whether others wait, who may be told of what this consumer leaves.
+--- Whether other consumers wait, which may be notified of what this one leaves.
 
---- Raises an error where something else has written a key that they are told by: this is asked before the consumer moves.
+--- Raises an error where something else has written a key by which they are notified: this is asked before the consumer
+--- moves.
 local function others_wait(base, queue, consumer)
   local names = redis.call('ZRANGE', base .. 'interested', '0', '1')
   if #names == 0 or not names[2] and names[1] == consumer.name and not queue.ranked then return false end
@@ -13,7 +14,7 @@ local function others_wait(base, queue, consumer)
   --- @each waiters(base, names)
   local fault = sound_type(base, 'notified', 'zset')
   if queue.ranked and not fault then
-    -- nobody is told before those who are ahead
+    -- no consumer is notified before those that are ahead of it
     for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', '0', WAKE_LAST)) do names[#names + 1] = name end
   end
   fault = fault or sound_consumers(base, names)

@@ -52,8 +52,8 @@ local function pull_outranked(base, queue, consumer)
     local priority = tonumber(redis.call('HGET', base .. 'consumer:' .. first, 'priority')) or 0
     if priority > mine then return true end
   end
-  local told = consumer_highest(base, queue.ranked, consumer.name)
-  return told ~= nil and told > mine
+  local notified = consumer_highest(base, queue.ranked, consumer.name)
+  return notified ~= nil and notified > mine
 end
 
 local function pull_take(base, queue, consumer, taken)
@@ -99,7 +99,7 @@ local function pull_take(base, queue, consumer, taken)
   end
   if queue.ranked and pull_outranked(base, queue, consumer) then
     pull_leave(base, queue, consumer, 'interested')
-    -- with the timer passed on, this consumer may be the one that was told
+    -- with the timer passed on, this consumer may be the one that was notified
     consumer.state = redis.call('HGET', base .. 'consumer:' .. consumer.name, 'state')
     return {}, consumer.state == 'interested' and pull_timer(base, queue, consumer) or -1, ''
   end

@@ -7,5 +7,5 @@ local EPOCH = 1735689600000
 --- number costs a script more.
 local WAKE_MAX, WAKE_LAST = 32, '31'
 
---- What a queue does that was not told otherwise: ms that it keeps records, rows of history that it keeps.
+--- What a queue does that is not configured otherwise: ms that it keeps records, rows of history that it keeps.
 local KEEP_MS, HISTORY_ROWS = 600000, 200000

@@ -2,8 +2,8 @@
 --- @include "queue/schema"
 --- @include "queue/row"
 
---- What a step must know of its queue; the first of the checks before the writes. Numbers stay text until somebody
---- counts with them.
+--- What a step must know of its queue; the first of the checks before the writes. Numbers stay text until a step counts
+--- with them.
 
 --- {now=, levels=, paused=, timer=, ranked=, since=, keep=, max=, history_max=, quiet=, ...}, or nil and an error
 --- reply. `quiet`: nothing is scheduled, nobody waits, no errors are noted: what a plain busy queue need not look at.

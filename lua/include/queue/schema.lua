@@ -1,6 +1,7 @@
 --- The stamp of a queue: the version of the schema and, unless it is plain, the policies of its kind. A plain queue is
---- stamped by its first write, another kind by who declares it. A queue with another stamp is left alone: whoever sent
---- this script is told the stamp, and sends the one of that kind. A script that is the same for all kinds has no STAMP.
+--- stamped by its first write, another kind by the client that declares it. A queue with another stamp is left alone:
+--- the stamp is returned to the client, which sends the script of that kind. A script that is the same for all kinds
+--- has no STAMP.
 
 --- An error reply where the queue was written by another version or is of another kind, else nil. `stamp`: field `v` of
 --- meta, or false.
@@ -13,8 +14,8 @@ local function schema_fault(stamp)
   if STAMP then return redis.error_reply('KIND ' .. (stamp or '1')) end
 end
 
---- `about` is what `meta` says to whoever finds it in Redis. It is also longer than the 64 bytes up to which Redis keeps
---- a hash as one packed list: as a table, reading a dozen fields costs a fifth.
+--- `about` is what `meta` says to a person who finds it in Redis. It is also longer than the 64 bytes up to which Redis
+--- keeps a hash as one packed list: as a table, reading a dozen fields costs a fifth.
 local function schema_stamp(meta)
   --- @stamp
   redis.call('HSET', meta, 'v', STAMP, 'about',

@@ -1,6 +1,6 @@
 --- @include "queue/sound_type"
 
---- Whether what consumers are told by is of its types.
+--- Whether the keys by which consumers are notified are of their types.
 
 --- An error reply where something else has written a key of one of these consumers; else nil.
 local function sound_consumers(base, names)

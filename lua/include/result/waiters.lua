@@ -1,10 +1,10 @@
---- Results that somebody waits for: `awaited` names the jobs, `result:<id>` is the list they block on. It is not there
---- while its job is awaited.
+--- Results that clients wait for: `awaited` names the jobs, `result:<id>` is the list that the clients block on. It is
+--- not there while its job is awaited.
 
 --- How long that list outlives the end of its job.
 local RESULT_LIST_MS = '60000'
 
---- Whoever waits for this job, or asks within a minute, finds the record in its list.
+--- A client that waits for this job, or asks within a minute, finds the record in its list.
 local function waiters_tell(base, id, record)
   local list = base .. 'result:' .. id
   redis.call('DEL', list)
@@ -12,7 +12,7 @@ local function waiters_tell(base, id, record)
   redis.call('PEXPIRE', list, RESULT_LIST_MS)
 end
 
---- Whoever waits for one of these jobs gets its record. `pairs_` is {id, record, id, record, ...}.
+--- A client that waits for one of these jobs gets its record. `pairs_` is {id, record, id, record, ...}.
 local function waiters_tell_all(base, pairs_)
   if redis.call('EXISTS', base .. 'awaited') == 0 then return end
   local ids = {}

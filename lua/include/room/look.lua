@@ -2,7 +2,7 @@
 
 --- The bound of a queue, and what is there.
 
---- The percentage of the limit to which a queue falls before producers that wait are told.
+--- The percentage of the limit to which a queue falls before producers that wait are notified.
 local LOOK_RESUME = 80
 
 --- {most=, blocks=, count=, granted=, mark=}; most and mark are endless where nothing bounds the queue.

@@ -26,7 +26,7 @@ local function schedule_add_watch(base, now, soonest, timer)
     redis.call('HDEL', base .. 'meta', 'timer')
     consumer_wake(base, now, timer)
   elseif redis.call('EXISTS', base .. 'notified') == 0 then
-    -- else somebody who was told is still to come, and will learn of it
+    -- else a notified consumer is still to pull, and will learn of it
     consumer_wake_timer(base, now)
   end
 end

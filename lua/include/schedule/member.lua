@@ -1,5 +1,5 @@
 --- Members of `scheduled` by due time: "<99 - level><position>" and the id. At the same instant higher levels come
---- first, then positions. A member says all that a list needs, so that whoever makes jobs ready need not read them.
+--- first, then positions. A member says all that a list needs, so that a step that makes jobs ready need not read them.
 
 --- Characters of a member before the id.
 local MEMBER_PREFIX = 16

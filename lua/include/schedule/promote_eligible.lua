@@ -1,7 +1,7 @@
 --- @include "job/eligible"
 --- @include "schedule/member"
 
---- Members of jobs that are due now without those that must not be delivered any more, which are told the policies;
+--- Members of jobs that are due now without those that must not be delivered any more, which the policies are given;
 --- the others wait from now on.
 local function promote_eligible(base, queue, members, taker)
   local ids, names, dropped, stored = {}, {}, {}, {}

@@ -8,23 +8,23 @@ local function ranks_of(score)
 end
 
 --- Those that were notified, may still take a job, and are not `except`: {{priority, audience}, ...}.
-local function ranks_told(base, except)
-  local told = {}
+local function ranks_notified(base, except)
+  local notified = {}
   for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', '0', WAKE_LAST)) do
     if name ~= except then
       local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs', 'audience')
       if (tonumber(row[2]) or 0) > redis.call('LLEN', base .. 'held:' .. name) then
-        told[#told + 1] = { tonumber(row[1]) or 0, row[3] or '0' }
+        notified[#notified + 1] = { tonumber(row[1]) or 0, row[3] or '0' }
       end
     end
   end
-  return told
+  return notified
 end
 
---- The highest priority of those `told` that take from a class; nil where none does.
-local function ranks_highest(base, told, class)
+--- The highest priority of those `notified` that take from a class; nil where none does.
+local function ranks_highest(base, notified, class)
   local highest
-  for _, one in ipairs(told) do
+  for _, one in ipairs(notified) do
     if selectors_hear(base, one[2], class) and (not highest or one[1] > highest) then highest = one[1] end
   end
   return highest
@@ -40,9 +40,9 @@ local function ranks_left(base, consumer, heard)
     local first = redis.call('ZRANGE', base .. 'interested:' .. audience, '0', '0', 'WITHSCORES')
     if first[2] and first[1] ~= consumer.name and ranks_of(first[2]) > mine then ahead[#ahead + 1] = audience end
   end
-  local told = ranks_told(base, consumer.name)
+  local notified = ranks_notified(base, consumer.name)
   for _, class in ipairs(heard) do
-    local behind = (ranks_highest(base, told, class) or mine) > mine
+    local behind = (ranks_highest(base, notified, class) or mine) > mine
     for _, audience in ipairs(ahead) do
       behind = behind or (class == '0' and audience == '0' or class ~= '0' and selectors_hear(base, audience, class))
     end

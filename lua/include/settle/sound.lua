@@ -8,7 +8,7 @@ local function sound_records(base)
   return sound_type(base, 'jobs', 'hash') or sound_type(base, 'ended', 'hash') or sound_type(base, 'history', 'stream')
 end
 
---- Of what is there where jobs have failed, or somebody waits for results: notes in `queue` which.
+--- Of what is there where jobs have failed, or clients wait for results: notes in `queue` which.
 local function sound_rest(base, queue, said)
   queue.failed = said.acked + said.done > 0 and redis.call('EXISTS', base .. 'errors') == 1
   queue.awaited = redis.call('EXISTS', base .. 'awaited') == 1
@@ -27,7 +27,7 @@ local function settle_sound(base, queue, said, alone)
   end
   if alone and not said.fates then
     --- @include "queue/sound"
-    -- others may be told of jobs whose turn it is then
+    -- other consumers may be notified of jobs whose turn it is then
     local met = sound_fault(base, queue.levels)
     if met then return met end
   end

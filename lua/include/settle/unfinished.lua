@@ -79,7 +79,7 @@ local function settle_unfinished_keys(base, said, fate, keys)
 end
 
 --- An error reply where one of the keys is of another type, else nil; and whether records are to be written. `alone`:
---- nothing is pulled in the same step, so that others are told of what comes back.
+--- nothing is pulled in the same step, so that other consumers are notified of what comes back.
 local function settle_unfinished_sound(base, queue, said, alone)
   local keys, names = { history = 'stream', ended = said.acked + said.done > 0 and 'hash' or nil, errors = nil,
     scheduled = nil, dead = nil, causes = nil }, {}
@@ -162,7 +162,7 @@ local function settle_unfinished(base, queue, me, said, batch, rows)
   --- @each left = trim(base, queue)
   if left then ready = math.min(ready, left) end
   --- @end
-  -- this consumer may be the one that was told
+  -- this consumer may be the one that was notified
   if queue.watched then me.state = redis.call('HGET', base .. 'consumer:' .. me.name, 'state') end
   return ready
 end

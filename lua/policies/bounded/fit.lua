@@ -3,8 +3,8 @@
 --- @include "room/sound"
 
 --- An error reply where these jobs do not fit. `plan` = {jobs=, gone=, runs=}: how many they are, how many leave for
---- them, and the runs of the enqueue, which end in ">" and a producer that was told that it may. `plan.used`: it has a
---- grant, which is over with this step. Runs that end in ">!" are let in: they follow jobs that are settled with them.
+--- them, and the runs of the enqueue, which end in ">" and a producer that was notified. `plan.used`: it has a grant,
+--- which is over with this step. Runs that end in ">!" are let in: they follow jobs that are settled with them.
 local function bounded_fit(base, plan)
   if string.find(plan.runs, '>!', -2, true) then return nil end
   local look, producer, mine = room_look(base), string.match(plan.runs, '>(%w+)$'), 0

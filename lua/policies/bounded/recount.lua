@@ -1,7 +1,7 @@
 --- @include "room/grants"
 
---- Count the grants again, and drop what belongs to no producer; who may have room then is told. Answers how much was
---- changed, and is to be called again while it is something.
+--- Count the grants again, and drop what belongs to no producer; the producers that may have room then are notified.
+--- Answers how much was changed, and is to be called again while it is something.
 local function bounded_recount(base, queue)
   local sum, changed, grants = 0, 0, redis.call('ZRANGE', base .. 'grants', '0', '-1')
   for _, producer in ipairs(grants) do sum = sum + room_wish(base, producer) end

@@ -15,7 +15,7 @@ local function selectors_able(base, run)
   table.sort(found, function(one, other) return one[2] < other[2] end)
   local hears = {}
   for _, audience in ipairs(selectors_hearers(base, labels)) do hears[audience] = true end
-  for _, one in ipairs(ranks_told(base)) do
+  for _, one in ipairs(ranks_notified(base)) do
     if hears[one[2]] and (not floor or one[1] > floor) then floor = one[1] end
   end
   local names = {}

@@ -6,9 +6,9 @@
 
 --- Telling consumers of work that they can take, class by class.
 
---- The best consumer that waits and hears a class, its priority and its audience; nil where none does. Nobody is told
---- before those `told` that are ahead. `except`: not this one.
-local function selectors_tell_best(base, class, told, except)
+--- The best consumer that waits and hears a class, its priority and its audience; nil where none does, or where one of
+--- those `notified` is ahead of it. `except`: not this one.
+local function selectors_tell_best(base, class, notified, except)
   local best, score, its
   local function look(audience)
     local some = redis.call('ZRANGE', base .. 'interested:' .. audience, '0', '1', 'WITHSCORES')
@@ -22,7 +22,7 @@ local function selectors_tell_best(base, class, told, except)
       if selectors_hear(base, audience, class) then look(audience) end
     end
   end
-  local floor = best and told and ranks_highest(base, told, class)
+  local floor = best and notified and ranks_highest(base, notified, class)
   if not best or floor and ranks_of(score) < floor then return nil end
   return best, its
 end
@@ -32,10 +32,10 @@ local function selectors_tell_ready(base, class)
   return class == '0' and lists_count(base) or redis.call('ZCARD', base .. 'class:' .. class)
 end
 
---- What became ready in this call, as far as it still is, has able consumers told, best first, and no more (Q-37, H-16).
---- Where the call is about a consumer that leaves its work to others, so have its classes, one by one; where neither is
---- known all classes, of each up to `jobs`. `how` = {except=, idle=}: not
---- this consumer; only classes of which no consumer is notified.
+--- Notify able consumers, best first and no more (Q-37, H-16), of what became ready in this call, as far as it still
+--- is. Where the call is about a consumer that leaves its work to others, they are notified of its classes, one by one;
+--- where neither is known of all classes, of each up to `jobs`. `how` = {except=, idle=}: not this consumer; only
+--- classes of which no consumer is notified.
 local function selectors_tell(base, now, jobs, timer, ranked, how)
   selectors_open(base)
   local needs, order = SELECTORS.fresh, {}
@@ -44,11 +44,12 @@ local function selectors_tell(base, now, jobs, timer, ranked, how)
   for _, class in ipairs(asked) do needs[class] = math.max(needs[class] or 0, jobs) end
   for class in pairs(needs) do order[#order + 1] = class end
   table.sort(order, function(one, other) return tonumber(one) < tonumber(other) end)
-  local except, told = how and how.except, (ranked or how and how.idle) and ranks_told(base, how and how.except) or nil
+  local except = how and how.except
+  local notified = (ranked or how and how.idle) and ranks_notified(base, except) or nil
   local woken, room = {}, {}
   for _, class in ipairs(order) do
     local need = math.min(needs[class], selectors_tell_ready(base, class))
-    if how and how.idle and ranks_highest(base, told, class) then need = 0 end
+    if how and how.idle and ranks_highest(base, notified, class) then need = 0 end
     for _, name in ipairs(woken) do
       local one = room[name]
       if need > 0 and one.free > 0 and selectors_hear(base, one.audience, class) then
@@ -57,7 +58,7 @@ local function selectors_tell(base, now, jobs, timer, ranked, how)
       end
     end
     while need > 0 and #woken < WAKE_MAX do
-      local name, audience = selectors_tell_best(base, class, ranked and told or nil, except)
+      local name, audience = selectors_tell_best(base, class, ranked and notified or nil, except)
       if not name then break end
       local row = redis.call('HGET', base .. 'consumer:' .. name, 'jobs')
       local free = math.max(1, (tonumber(row) or 0) - redis.call('LLEN', base .. 'held:' .. name))

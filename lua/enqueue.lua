@@ -3,7 +3,8 @@
 --- ARGV: how, runs, jobs...
 ---   how: "0" | "1" = deliver the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
 ---     step so that it may come twice, see include/writes.lua
----   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|c<labels>],<count>;..." for consecutive jobs; when: "" now,
+---   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h][|c<labels>],<count>;..." for
+---   consecutive jobs; when: "" now,
 ---   "+<ms>" from now, "@<ms>" at; with a ttl or a group, a queue that has no such policy yet takes
 ---   it on; at the end of them ">" and the name of a producer that waited for room in a bounded queue
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused

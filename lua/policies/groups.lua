@@ -195,7 +195,7 @@ local function groups_done(base, queue, gone)
   local match, ids, names, count = string.match, {}, {}, 0
   local values = redis.call('HMGET', base .. 'jobs', unpack(gone))
   for i = 1, #gone do
-    local group = values[i] and match(values[i], '^[%d,-]*|g([^|;]*)')
+    local group = values[i] and match(values[i], '^[^;]-|g([^|;]*)')
     if group then
       count = count + 1
       names[count], ids[count] = group, gone[i]
@@ -225,7 +225,7 @@ end
 local function groups_meets(values, found)
   local seen, any, match = {}, false, string.match
   for _, value in ipairs(values) do
-    local group = value and match(value, '^[%d,-]*|g([^|;]*)')
+    local group = value and match(value, '^[^;]-|g([^|;]*)')
     if group and not seen[group] then
       seen[group], any = true, true
       found[#found + 1] = { 'group:' .. group, 'zset' }

@@ -9,7 +9,7 @@
 --- ORDER: 20
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, groups, selectors, exclusive, ring, lifetime
+--- EXCLUDES: ttl, groups, selectors, exclusive, ring, lifetime, hold
 --- @include "job/value"
 --- @include "order/score"
 --- @include "schedule/member"

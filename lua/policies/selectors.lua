@@ -10,7 +10,7 @@
 --- ORDER: 60
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, groups, exclusive, last_value, lifetime, ring
+--- EXCLUDES: ttl, groups, exclusive, last_value, lifetime, ring, hold
 --- @include "order/score"
 --- @include "schedule/member"
 

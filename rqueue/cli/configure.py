@@ -38,6 +38,8 @@ def setting_in_words(name: str, value: int) -> str:
         return f"resume at {value} %"
     if name == "count_held":
         return "held jobs count" if value else "held jobs do not count"
+    if name == "hold":
+        return "holds jobs until they are due" if value else "holds no jobs"
     if name.endswith("_ms"):
         return f"{name.removesuffix('_ms').replace('_', ' ')} {span(value)}"
     return f"{name.removesuffix('_max').replace('_', ' ')} {value}"
@@ -132,6 +134,11 @@ def setting_in_words(name: str, value: int) -> str:
     metavar="N",
     help="Ready jobs that the queue keeps: one more displaces the oldest. 0: all.",
 )
+@click.option(
+    "--hold/--no-hold",
+    default=None,
+    help="Whether jobs that keep their places wait for their time, as they do by default.",
+)
 @json_option
 @connection_options
 @pass_target
@@ -161,6 +168,7 @@ def configure(
     delete_if: DeleteIf | None,
     delete_after: str | None,
     ring: int | None,
+    hold: bool | None,
     as_json: bool,
 ) -> None:
     """Set a queue's own options, and show them.
@@ -201,6 +209,7 @@ def configure(
         "delete_if": delete_if,
         "delete_after": delete_after,
         "ring": ring,
+        "hold": hold,
     }
     nothing = all(one is None for one in given.values())
     with target.queue(queue) as (client, inspector):
@@ -217,6 +226,9 @@ def configure(
     def lasts(name: str) -> str:
         return DEFAULT if name not in settings else span(settings[name])
 
+    def yes_or_no(name: str) -> str:
+        return DEFAULT if name not in settings else "yes" if settings[name] else "no"
+
     print_facts(
         {
             "queue": queue,
@@ -230,7 +242,7 @@ def configure(
             "ttl max": lasts("ttl_max_ms"),
             "expired": EXPIRED[settings["ttl_dead"]] if "ttl_dead" in settings else DEFAULT,
             "live consumers": settings.get("live_consumers", DEFAULT),
-            "strict": ("no", "yes")[settings["strict"]] if "strict" in settings else DEFAULT,
+            "strict": yes_or_no("strict"),
             "delete if": DELETE_IF[settings["delete_if"]] if "delete_if" in settings else DEFAULT,
             "delete after": lasts("delete_after_ms"),
             "max consumers": settings.get("max_consumers", DEFAULT),
@@ -240,10 +252,7 @@ def configure(
             "max jobs": settings.get("max_jobs", DEFAULT),
             "overflow": OVERFLOW[settings["overflow"]] if "overflow" in settings else DEFAULT,
             "resume": f"{settings['resume']} %" if "resume" in settings else DEFAULT,
-            "count held": DEFAULT
-            if "count_held" not in settings
-            else "yes"
-            if settings["count_held"]
-            else "no",
+            "count held": yes_or_no("count_held"),
+            "hold": yes_or_no("hold"),
         }
     )

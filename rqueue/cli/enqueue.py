@@ -26,6 +26,7 @@ from rqueue.cli.target import Target, connection_options, pass_target
 @click.option("--key", metavar="KEY", help="Of the jobs of a key only the latest waits.")
 @click.option("--in", "in_", metavar="DURATION", help="Not before so long from now.")
 @click.option("--at", metavar="TIME", help="Not before: 2030-01-31T08:00:00+00:00.")
+@click.option("--hold", is_flag=True, help="It keeps the place that it takes now until then.")
 @click.option("--max-deliveries", type=int, metavar="N", help="Attempts in all.")
 @click.option(
     "--max-crashes", type=int, metavar="N", help="Attempts that may cost a worker its process."
@@ -143,7 +144,7 @@ def _options(given: dict[str, Any], headers: tuple[str, ...]) -> Any:
 
     if given["in_"] is not None and given["at"] is not None:
         raise click.UsageError("--in and --at exclude each other: a job is due once")
-    names = ("id", "priority", "max_deliveries", "max_crashes", "group", "key")
+    names = ("id", "priority", "max_deliveries", "max_crashes", "group", "key", "hold")
     values = {name: given[name] for name in names}
     for name in ("time_limit", "soft_time_limit", "ttl", "keep"):
         if given[name] is not None:

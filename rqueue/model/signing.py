@@ -31,7 +31,7 @@ SIGNED_WITHIN_MS = 600_000
 is what a queue remembers ended ids for unless it is configured otherwise (`keep`)."""
 
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_STAMP = re.compile(rb"(-?\d{1,15})(?:;([0-9,+@:~]{1,100}(?:\|[gk][\w%-]{1,384}){0,2},))?")
+_STAMP = re.compile(rb"(-?\d{1,15})(?:;([0-9,+@:~]{1,100}(?:\|(?:[gk][\w%-]{1,384}|h)){0,3},))?")
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _MIN_SECRET = 16
 
@@ -194,8 +194,6 @@ def _misfit(verified: Verified, header: Header) -> str:
         return f"it is for {terms.max_crashes} crashes, the job has {header.max_crashes}"
     if header.group != terms.group:
         return f"it is for group {terms.group!r}, the job has {header.group!r}"
-    if header.key != terms.key:
-        return f"it is for key {terms.key!r}, the job has {header.key!r}"
     if header.key != terms.key:
         return f"it is for key {terms.key!r}, the job has {header.key!r}"
     apart = header.enqueued_ms - verified.signed_ms

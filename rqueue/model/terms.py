@@ -1,9 +1,9 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
-`<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>],`, where `when`
-is nothing (now), `+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), and group and
-key are escaped (`rqueue.model.names.group_text`). The enqueue script reads it, and signatures cover
-it. What stands behind `~` and `|` is a policy's: a queue without it takes it on.
+`<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h],`, where
+`when` is nothing (now), `+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), and
+group and key are escaped (`rqueue.model.names.group_text`). The enqueue script reads it, and
+signatures cover it. What stands behind `~` and `|` is a policy's: a queue without it takes it on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Terms(NamedTuple):
     priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
     absolute time instead, ms since the epoch. max_deliveries, max_crashes: 0 = the queue's. ttl_ms:
     how long from its enqueue it may be delivered; 0 = as long as the queue says. group, key: "" =
-    none.
+    none. hold: whether it keeps, until it is due, the place that it takes when it is enqueued;
+    without a due time that says nothing.
     """
 
     priority: int = DEFAULT_LEVEL
@@ -33,6 +34,7 @@ class Terms(NamedTuple):
     ttl_ms: int = 0
     group: str = ""
     key: str = ""
+    hold: bool = False
 
     @property
     def text(self) -> str:
@@ -46,6 +48,8 @@ class Terms(NamedTuple):
             most += f"|g{group_text(self.group)}"
         if self.key:
             most += f"|k{group_text(self.key)}"
+        if self.hold and (self.at_ms > 0 or self.delay_ms > 0):
+            most += "|h"
         if self.at_ms > 0:
             return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
@@ -61,9 +65,11 @@ class Terms(NamedTuple):
         most, *tags = most.split("|")
         most, _, ttl = most.partition("~")
         deliveries, _, crashes = most.partition(":")
-        said = {tag[:1]: group_of(tag[1:]) for tag in tags}
+        said = {tag[:1]: group_of(tag[1:]) for tag in tags if tag != "h"}
         limits = int(deliveries), int(crashes or 0), int(ttl or 0)
-        return cls(int(priority), delay, due, *limits, said.get("g", ""), said.get("k", ""))
+        return cls(
+            int(priority), delay, due, *limits, said.get("g", ""), said.get("k", ""), "h" in tags
+        )
 
 
 NORMAL_TERMS = Terms().text

@@ -17,16 +17,10 @@ from rqueue.model.terms import NORMAL_TERMS
 from rqueue.model.times import parse_duration
 from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import (
-    PLAIN,
-    POLICIES,
-    ExcludedPolicies,
-    Kind,
-    UnknownPolicy,
-    exclusive,
-    lifetime,
-)
+from rqueue.protocol.kind_words import kind_of
 from rqueue.protocol.policies import bounded as bounded_policy
+from rqueue.protocol.policies import exclusive, lifetime
+from rqueue.protocol.policies import hold as hold_policy
 from rqueue.protocol.policies import ring as ring_policy
 from rqueue.protocol.policies import ttl as ttl_policy
 from rqueue.settings import Settings
@@ -46,7 +40,6 @@ __all__ = [
     "by_name",
     "call_of",
     "configuration",
-    "kind_of",
     "lease_of",
     "renamed",
     "terms_of",
@@ -65,6 +58,7 @@ LIMITS = {
     **{name: (least, most) for name, least, most in lifetime.POLICY.options},
     **{name: (least, most) for name, least, most in ring_policy.POLICY.options},
     **{name: (least, most) for name, least, most in bounded_policy.POLICY.options},
+    **{name: (least, most) for name, least, most in hold_policy.POLICY.options},
 }
 """What a queue's own options may be; the script knows the same."""
 
@@ -282,6 +276,7 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         max(1, round(options.ttl * 1000)) if options.ttl else 0,
         group=options.group or "",
         key=options.key or "",
+        hold=options.hold,
     )
 
 
@@ -314,6 +309,7 @@ def configuration(
     overflow: Overflow | None = None,
     resume: int | None = None,
     count_held: bool | None = None,
+    hold: bool | None = None,
 ) -> Mapping[str, int | str]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
@@ -362,9 +358,10 @@ def configuration(
         options["overflow"] = int(overflow == "block")
     if resume is not None:
         options["resume"] = resume
-    if count_held is not None:
-        expect("count_held", count_held, bool, "True or False")
-        options["count_held"] = int(count_held)
+    for name, flag in (("count_held", count_held), ("hold", hold)):
+        if flag is not None:
+            expect(name, flag, bool, "True or False")
+            options[name] = int(flag)
     for name, value in options.items():
         least, most = LIMITS[name]
         if type(value) is int and least <= value <= most:
@@ -383,18 +380,3 @@ def configuration(
         if target is not None:
             names[name] = check_queue(target) if target != "" else ""
     return names if kind is None else {**names, "v": kind_of(kind).stamp}
-
-
-def kind_of(name: object) -> Kind:
-    """The kind of queue that people call so: "plain", or the names of policies. Raises
-    ConfigError."""
-    words = name.replace(",", " ").split() if isinstance(name, str) else []
-    try:
-        if words:
-            return PLAIN if words == ["plain"] else Kind.of(words)
-    except ExcludedPolicies as error:
-        raise ConfigError("kind", str(error)) from None
-    except UnknownPolicy:
-        pass
-    known = ", ".join(policy for policy in POLICIES if policy not in PLAIN.policies)
-    raise ConfigError("kind", f"{shown(name)} is neither plain nor one of {known}")

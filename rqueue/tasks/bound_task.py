@@ -109,6 +109,7 @@ class BoundTask(Generic[P, R]):
         immediate: bool | None = None,
         group: str | None = None,
         key: str | None = None,
+        hold: bool | None = None,
         max_wait: float | None = None,
         on_commit: bool | str | None = None,
         sender: Enqueuer | None = None,
@@ -147,6 +148,7 @@ class BoundTask(Generic[P, R]):
             immediate=immediate,
             group=group,
             key=key,
+            hold=hold,
             max_wait=max_wait,
             on_commit=on_commit,
         )

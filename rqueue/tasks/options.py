@@ -70,6 +70,7 @@ class Options:
     takes the job at once (Q-19). `group`: of the jobs of one group one is in flight at a time, in
     their order, in a queue of the kind `groups` (Q-65). `key`: of the jobs of one key only the
     latest waits, in a queue of the kind `last_value`; an older one ends as displaced (Q-15).
+    `hold`: with a due time, the job keeps the place that it takes when it is enqueued (Q-63).
     `max_wait`: seconds that the enqueue may wait in all for room in a bounded queue whose producers
     wait (0: not at all; None: the setting; Q-67). `on_commit`: whether the enqueue waits for
     the commit of the database transaction around it, where a framework's integration knows of one;
@@ -94,6 +95,7 @@ class Options:
     immediate: bool = False
     group: str | None = None
     key: str | None = None
+    hold: bool = False
     max_wait: float | None = None
     on_commit: bool | str | None = None
 
@@ -144,6 +146,7 @@ class Options:
         expect("immediate", self.immediate, bool, "True or False")
         if self.on_commit is not None:
             expect("on_commit", self.on_commit, (bool, str), "True, False or a database's name")
+        expect("hold", self.hold, bool, "True or False")
         _mapping("headers", self.headers, (str,), "text")
         _mapping("labels", self.labels, (str, int, bool), "text, a whole number, or True or False")
 

@@ -27,6 +27,7 @@ OPTIONS = frozenset(
             "group",
             "key",
             "on_commit",
+            "hold",
         ),
         *("sender", "async_sender"),
     )

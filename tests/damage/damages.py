@@ -59,7 +59,7 @@ ROW = ["term", "state", "priority", "mode", "jobs", "bytes", "held_bytes", "slot
 IDS = [
     *("r0", "r1", "r3", "a0", "a1", "a3", "big", "huge", "d0", "d1", "s0", "s1", "p0", "t0"),
     *("x0", "x1", "e0", "m0", "k0", "k1", "w0", "v0", "v3", "v4", "l0", "s2"),
-    *("q0", "q1", "q2", "q3", "q5"),
+    *("q0", "q1", "q2", "q3", "q5", "h0", "h2"),
 ]
 NAMES = ["c2", "c3", "b1", "ghost"]
 KINDS = ["string", "list", "hash", "zset", "set", "stream"]

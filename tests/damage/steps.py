@@ -45,10 +45,12 @@ puts = st.builds(
     st.sampled_from([0, 0, 0, 500]),
     st.just(""),
     st.just(""),
+    st.just(False),
 )
 grouped = st.builds(
     lambda put, group: put._replace(ttl_ms=0, group=group), puts, st.sampled_from("gh")
 )
+keeping = puts.map(lambda put: put._replace(ttl_ms=0, hold=True))
 untimed = puts.map(lambda put: put._replace(ttl_ms=0))
 keyed = st.builds(
     lambda put, key: put._replace(ttl_ms=0, key=key), puts, st.sampled_from(["k", "l", "k5"])
@@ -114,7 +116,7 @@ def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
 
 def _fitting(world: World, draw: Callable[[Any], Any]) -> st.SearchStrategy[Put]:
     """Jobs that this queue may take: it has keys, or groups and times to live."""
-    kinds = [grouped, keyed, puts] if world.kind == PLAIN else [grouped, puts]
+    kinds = [grouped, keeping, puts] + [keyed] * (world.kind == PLAIN)
     some = draw(st.sampled_from(kinds))
     some = keyed if "last_value" in world.kind.policies else some
     return untimed if "ring" in world.kind.policies else some

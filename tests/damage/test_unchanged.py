@@ -251,6 +251,12 @@ PLANTED = {
         "  if fault then error(fault) end\n  --- @end",
         "  --- @end",
     ),
+    "a settle does not look where jobs with places of their own go back to": (
+        "settle of what was held",
+        "include/settle/unfinished.lua",
+        "  local met = sound_jobs(base, tags)\n  if met then return met end\n",
+        "",
+    ),
     "a settle does not look where expired jobs go": (
         "settle of a release that expired",
         "include/settle/over.lua",

@@ -144,14 +144,17 @@ def lapsed(client: redis.Redis) -> World:
 
 def timed(client: redis.Redis) -> World:
     """As `busy`, with jobs that have a time to live: held, scheduled, waiting, and waiting too
-    long."""
+    long; and with some that keep their places until a time."""
     world = busy(client)
     world.run(commands.configure(KEYS, {"ttl_max_ms": 9_000_000}))
     world.put("v0", "v1", "v2", ttl_ms=1000)
     world.put("v3", priority=6, ttl_ms=1000)
     world.put("l0", "l1", ttl_ms=5_000_000)
     world.put("s2", delay_ms=3_000_000, ttl_ms=1000)
+    world.put("h0", "h1", delay_ms=1000, hold=True)
+    world.put("h2", delay_ms=3_000_000, hold=True)
     world.move(2000)
+    world.run(commands.promote(KEYS, []))
     world._dumps = []
     return world.keep()
 

@@ -77,7 +77,8 @@ class Arriving(Driver):
             body = self.body(padding, len(puts))
             most = {"max_deliveries": max(0, limit), "max_crashes": max(0, -limit)}
             which = {"key" if self.keyed else "group": group or ""}
-            puts.append(Put(id, body, priority, delay, ttl_ms=ttl or 0, **most, **which))
+            held = self.holding and twice % 2 == 1
+            puts.append(Put(id, body, priority, delay, ttl_ms=ttl or 0, hold=held, **most, **which))
         call = commands.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
         if immediate and len(puts) == 1 and not self.model.knows(puts[0].id):
             # whether it is refused may depend on a job that is due by now
@@ -100,6 +101,7 @@ class Arriving(Driver):
                 put.ttl_ms,
                 put.group,
                 put.key,
+                put.hold,
             )
             for put in puts
         ]

@@ -64,6 +64,11 @@ class Driver(RuleBasedStateMachine):
         """Whether they may have keys."""
         return "last_value" in self.kind.policies
 
+    @property
+    def holding(self) -> bool:
+        """Whether they may keep their places until they are due."""
+        return "hold" in self.kind.policies
+
     def run(self, call: ScriptCall[Any]) -> Any:
         script = self.lua.script(call.script, self.kind.having(call.needs))
         args = call.args_for(self.kind.having(call.needs).policies)

@@ -23,6 +23,8 @@ class Job:
     expires: int = 0
     group: str = ""
     key: str = ""
+    held: str = ""
+    """"h": it keeps its place until it is due; "h1": it was due."""
     forgiven: tuple[int, int] | None = None
     """Deliveries and position when a charge was taken back: until then its value has the length of
     before."""
@@ -44,6 +46,7 @@ class Job:
             shown = "".join(f",{number}" for number in (*rest, *crashes))
         if self.expires:
             shown = "".join(f",{number}" for number in (*rest, *crashes, self.expires))
+        shown += f"|{self.held}" if self.held else ""
         shown += f"|g{self.group}" if self.group else ""
         shown += f"|k{self.key}" if self.key else ""
         return f"{self.position},{self.enqueued - EPOCH_MS}{shown};".encode() + self.body

@@ -44,11 +44,13 @@ class Model(Consuming):
         ttl: int = 0,
         group: str = "",
         key: str = "",
+        hold: bool = False,
     ) -> Job:
         due = due if due > self.now else 0
         level = min(9, priority)
         job = Job(id, body, level, 0, self.now, max, due, max_crashes=crashes, group=group, key=key)
         job.expires = self.expires(ttl)
+        job.held = "h" if hold and due else ""
         return job
 
     def enqueue(self, jobs: list[Job], special: bool = False) -> str:

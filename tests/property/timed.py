@@ -21,7 +21,7 @@ bounds = st.sampled_from(
 class TimedMachine(Machine):
     """A queue takes the policy on with the first job that has a time to live, or with an option."""
 
-    kinds = (PLAIN, Kind.of(["groups"]))
+    kinds = (PLAIN, Kind.of(["groups"]), Kind.of(["groups", "hold"]))
 
     @rule(
         jobs=st.lists(

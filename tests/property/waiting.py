@@ -23,6 +23,11 @@ class Waiting(WakeUps):
     def place(self, job: Job) -> int:
         """Into its list, where its due time and position say; behind others of its group, by its
         position alone. Returns how many are ready by that."""
+        if job.held == "h":
+            job.held, job.due = "h1", 0
+        if job.held and not job.group:
+            self.open.insert(bisect(self.open, self.rank(job.id), key=self.rank), job.id)
+            return 1
         if job.key:
             self.latest[job.key] = job.id
             self.open.insert(bisect(self.open, self.rank(job.id), key=self.rank), job.id)

@@ -117,6 +117,13 @@ local function settle_unfinished_sound(base, queue, said, alone)
     local fault = sound_type(base, key, meant)
     if fault then return fault end
   end
+  --- @if meets
+  --- @include "queue/sound_jobs"
+  local tags = {}
+  for _, fate in pairs(said.fates) do tags[#tags + 1] = fate.job and fate.job.tags or false end
+  local met = sound_jobs(base, tags)
+  if met then return met end
+  --- @end
   if not queue.quiet and not queue.paused and (alone or keys.scheduled) then
     names = redis.call('ZRANGE', base .. 'interested', '0', string.format('%d', math.min(said.total, WAKE_MAX)))
     if #names > 0 then

@@ -241,6 +241,7 @@ class Queue(QueueSteering):
         delete_if: DeleteIf | None = None,
         delete_after: float | str | timedelta | None = None,
         ring: int | None = None,
+        hold: bool | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers. Raises ConfigError.
 
@@ -265,13 +266,14 @@ class Queue(QueueSteering):
         queue has to fall to `resume` percent of the limit (default 80). count_held: held jobs count
         too. 0 and False are no limit. delete_if: "empty" or "always": the queue goes when its last
         consumer has left, delete_after later (Q-60, A-37), unless a job or a consumer comes;
-        "never" takes that back.
+        "never" takes that back. hold: whether jobs that ask for it (`Options.hold`) are held until
+        they are due; False: they are delivered at once (Q-63).
         """
         options = configuration(
             priorities, max_deliveries, max_crashes, keep, history_rows_max, ttl, ttl_min,
             ttl_max, expired, kind, dead_to, expired_to, live_consumers, strict, max_consumers,
             delete_if, delete_after, ring,
-            max_jobs=max_jobs, overflow=overflow, resume=resume, count_held=count_held,
+            max_jobs=max_jobs, overflow=overflow, resume=resume, count_held=count_held, hold=hold,
         )  # fmt: skip
         if options.keys() & {"dead_to", "expired_to"}:
             configure_with_targets(self, options)

@@ -13,6 +13,8 @@ from rqueue.protocol.commands.repair import Places, level_in, order_in
 
 TURN = "turn"
 """What check_job calls the turn of a job's group, among its places."""
+HELD_TAG = "h1"
+"""In the header of a job that kept its place until its time, once that has come."""
 MEMBER_PREFIX = 16
 """Digits before the id in a member of the schedule: two of 99 - level, the others the position."""
 
@@ -44,12 +46,17 @@ def key_in(head: str) -> str:
     return group_text(header.key) if header and header.key else ""
 
 
+def was_held_in(head: str) -> bool:
+    """Whether a job with this header kept its place until its time had come."""
+    return HELD_TAG in head.split("|")[1:]
+
+
 def places_beside(head: str) -> tuple[str, ...]:
-    """Where a job with this header waits beside the lists, because it has a group or a key; ()
-    without one."""
+    """Where a job with this header waits beside the lists, because it has a group or a key, or kept
+    its place until its time; () where it does not."""
     if group := group_in(head):
         return "heads", f"group:{group}"
-    return ("heads",) if key_in(head) else ()
+    return ("heads",) if key_in(head) or was_held_in(head) else ()
 
 
 def _where(places: Places, own: bytes, member: bytes) -> list[str]:

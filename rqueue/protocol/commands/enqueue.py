@@ -11,7 +11,7 @@ from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import groups, last_value, selectors, ttl
+from rqueue.protocol.policies import groups, hold, last_value, selectors, ttl
 
 BATCH_MAX = 1000
 """Jobs that one enqueue call may carry; clients send less, see `BATCH`."""
@@ -27,7 +27,8 @@ class Put(NamedTuple):
     priority: as in JMS, 4 is normal (Q-11). delay_ms: from now, by Redis's clock. at_ms: an
     absolute time instead, ms since the epoch. Both in the past: an ordinary enqueue (X-07).
     max_deliveries, max_crashes: 0 = the queue's. ttl_ms: how long from its enqueue it may be
-    delivered (Q-62); 0 = as long as the queue says. group, key: "" = none.
+    delivered (Q-62); 0 = as long as the queue says. group, key: "" = none. hold: whether it keeps
+    its place until it is due (Q-63).
     """
 
     id: str
@@ -40,6 +41,7 @@ class Put(NamedTuple):
     ttl_ms: int = 0
     group: str = ""
     key: str = ""
+    hold: bool = False
 
     @property
     def terms(self) -> str:
@@ -92,7 +94,7 @@ class Accepted(NamedTuple):
         return self._replace(known=tuple(places[index] for index in self.known))
 
 
-_OF_TAGS = {"|g": groups.POLICY, "|k": last_value.POLICY}
+_OF_TAGS = {"|g": groups.POLICY, "|k": last_value.POLICY, "|h": hold.POLICY}
 """What terms begin with that are a policy's."""
 
 

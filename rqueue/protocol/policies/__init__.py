@@ -17,6 +17,7 @@ from rqueue.protocol.policies import (
     deleting,
     exclusive,
     groups,
+    hold,
     last_value,
     levels,
     lifetime,
@@ -36,6 +37,7 @@ POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
         ttl.POLICY,
+        hold.POLICY,
         last_value.POLICY,
         ring.POLICY,
         exclusive.POLICY,

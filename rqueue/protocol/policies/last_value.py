@@ -3,5 +3,6 @@
 from rqueue.protocol.policies.policy import Policy
 
 POLICY = Policy(
-    "last_value", excludes=("ttl", "groups", "selectors", "exclusive", "ring", "lifetime")
+    "last_value",
+    excludes=("ttl", "groups", "selectors", "exclusive", "ring", "lifetime", "hold"),
 )

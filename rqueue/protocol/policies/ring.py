@@ -5,6 +5,9 @@ from rqueue.protocol.policies.policy import Policy
 POLICY = Policy(
     "ring",
     options=(("ring_jobs", 0, 1_000_000_000),),
-    excludes=("ttl", "last_value", "exclusive", "groups", "selectors", "lifetime", "bounded"),
+    excludes=(
+        *("ttl", "last_value", "exclusive", "groups", "selectors", "lifetime", "bounded"),
+        "hold",
+    ),
 )
 """Its option: 0 is no limit."""

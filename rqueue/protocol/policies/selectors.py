@@ -13,7 +13,8 @@ from rqueue.protocol.policies.policy import Policy
 __all__ = ["POLICY", "classed", "labels_in"]
 
 POLICY = Policy(
-    "selectors", excludes=("ttl", "groups", "exclusive", "last_value", "lifetime", "ring")
+    "selectors",
+    excludes=("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "hold"),
 )
 
 Arg = str | bytes | int | float

@@ -41,6 +41,26 @@ def test_QBA_03_jobs_come_first_and_then_a_consumer(q: QueueFixture, names: str,
     assert consumer.pull() == []
 
 
+def test_QBA_04_a_held_job_is_not_delivered_until_its_time(q: QueueFixture) -> None:
+    """Q-63."""
+    consumer = q.join()
+    assert consumer.pull() == []
+    q.put("A", hold=True, delay_ms=200_000)
+    assert consumer.pull() == [] and 0 < consumer.timer_ms <= 200_000
+    assert q.queue.counts().scheduled == 1
+    move_time(q.queue, 200_001)
+    assert ids(consumer.pull()) == ["A"]
+
+
+def test_QBA_05_whether_a_job_is_held_depends_on_the_queue(q: QueueFixture) -> None:
+    """Q-63: one that holds none delivers it at once."""
+    q.queue.configure(hold=False)
+    consumer = q.join()
+    assert consumer.pull() == []
+    assert q.put("A", hold=True, delay_ms=200_000).handed_to == consumer.name
+    assert ids(consumer.pull()) == ["A"]
+
+
 @every_kind
 def test_QBA_07_a_released_job_comes_again_in_its_place(q: QueueFixture, kind: str) -> None:
     """Q-03: before everything that arrived later, marked as redelivered."""

@@ -1,4 +1,4 @@
-"""The order in which jobs begin, whoever runs them: own consumers, and a real pool of one slot."""
+"""The order in which jobs begin, run by own consumers as by a real pool of one slot."""
 
 import random
 from collections.abc import Iterator

@@ -26,7 +26,7 @@ def producers(request: pytest.FixtureRequest, q: QueueFixture) -> Iterator[Produ
 
 
 def full(q: QueueFixture) -> QueueFull:
-    """What one more job is told."""
+    """How one more job is refused."""
     with pytest.raises(QueueFull) as caught:
         q.put("more", max_wait=0)
     return caught.value
@@ -149,7 +149,7 @@ def test_a_higher_limit_lets_those_in_that_wait(q: QueueFixture, producers: Prod
 
 @one_kind
 def test_a_thousand_that_wait_each_go_in_once(q: QueueFixture) -> None:
-    """Q-67: some are told in each step, the next ones by those that came in; none in vain."""
+    """Q-67: each step notifies some, those that came in the next ones; none in vain."""
     q.queue.configure(max_jobs=2000, overflow="block")
     q.queue.enqueue_puts([commands.Put(f"{n}", b"[]") for n in range(1000)])
     q.queue.enqueue_puts([commands.Put(f"{n}", b"[]") for n in range(1000, 2000)])

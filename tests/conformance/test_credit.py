@@ -79,7 +79,7 @@ def test_a_drain_takes_what_is_there_and_ends_without_credit(q: QueueFixture) ->
     assert [ids(jobs) for jobs in consumer.drain()] == [["A"]]
     assert q.state(consumer) == "not_interested"
     q.put("B")
-    assert q.told(consumer) == []
+    assert q.unread(consumer) == []
     consumer.ack("A")
     consumer.interest(1)
     assert ids(consumer.pull()) == ["B"]

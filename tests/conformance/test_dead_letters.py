@@ -54,7 +54,7 @@ def test_a_dead_letter_lives_again_at_the_tail(q: QueueFixture) -> None:
     assert q.queue.counts().dead == 0
 
 
-def test_who_waits_is_told_of_a_dead_letter_that_lives_again(q: QueueFixture) -> None:
+def test_who_waits_is_notified_of_a_dead_letter_that_lives_again(q: QueueFixture) -> None:
     """A-38, Q-37."""
     q.put("A", max_deliveries=1)
     consumer = q.join(2)

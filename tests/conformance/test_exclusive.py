@@ -18,8 +18,8 @@ def standing_by(q: QueueFixture) -> list[str]:
 
 
 def takes_over(q: QueueFixture, consumer: Consumer) -> bool:
-    """Whether it was told, and stands by no more."""
-    return consumer.name not in standing_by(q) and q.told(consumer) == [b"w"]
+    """Whether it was notified, and stands by no more."""
+    return consumer.name not in standing_by(q) and q.unread(consumer) == [b"w"]
 
 
 def test_AGX_12_the_first_consumer_gets_all_in_order_and_the_others_none(q: QueueFixture) -> None:
@@ -38,7 +38,7 @@ def test_AGX_12_the_first_consumer_gets_all_in_order_and_the_others_none(q: Queu
         got += ids(jobs)
         first.settle(ack=ids(jobs))
     assert got == [f"j{n}" for n in range(30)]
-    assert [q.told(other) for other in others] == [[], []]
+    assert [q.unread(other) for other in others] == [[], []]
     assert standing_by(q) == [other.name for other in others]
 
 
@@ -52,7 +52,7 @@ def test_one_that_stands_by_is_delivered_nothing_and_waits(q: QueueFixture) -> N
     assert q.put("B").handed_to == ""
     assert standby.pull() == [] and q.state(standby) == "not_interested"
     assert standby.interest(7) == "not_interested"
-    assert q.told(standby) == []
+    assert q.unread(standby) == []
 
 
 def test_they_take_over_in_the_order_of_priority_and_registration(q: QueueFixture) -> None:

@@ -171,16 +171,16 @@ def test_what_a_consumer_leaves_keeps_its_turn(g: QueueFixture, how: str) -> Non
     assert settle(other, "a1") == ["a2"]
 
 
-def test_who_waits_is_told_of_the_next_of_a_group(g: QueueFixture) -> None:
-    """Q-37: and nobody of what must wait."""
+def test_who_waits_is_notified_of_the_next_of_a_group(g: QueueFixture) -> None:
+    """Q-37: and no consumer of what must wait."""
     put(g, "a1")
     first, second = g.join(1), g.join(1)
     assert ids(first.pull()) == ["a1"]
     assert second.pull() == []
     put(g, "a2")
-    assert g.told(second) == []
+    assert g.unread(second) == []
     first.ack("a1")
-    assert g.told(second) == [b"w"] or g.told(first) == [b"w"]
+    assert g.unread(second) == [b"w"] or g.unread(first) == [b"w"]
     assert ids(second.pull() or first.pull()) == ["a2"]
 
 

@@ -15,7 +15,7 @@ from tests.support.queue_fixture import QueueFixture
 
 
 def lapse(q: QueueFixture, id: str = "A") -> Consumer:
-    """The lease of a consumer ends that is known to have run this job; somebody takes it back."""
+    """The lease of a consumer ends that is known to have run this job; a renewal takes it back."""
     consumer = holding(q)
     note(q, consumer, commands.Ran(id, 1, 2))
     end_lease(q)
@@ -29,7 +29,7 @@ def live(q: QueueFixture, *consumers: Consumer) -> None:
 
 
 def test_the_end_of_a_lease_is_no_crash_where_its_consumer_lives(q: QueueFixture) -> None:
-    """X-24: somebody else found that the lease had ended, and then its own pool came back."""
+    """X-24: another pool found that the lease had ended, and then its own pool came back."""
     q.put("A", "B")
     for _ in range(4):
         consumer = lapse(q)

@@ -13,7 +13,7 @@ from tests.support.queue_fixture import QueueFixture, ids
 
 
 def end_lease(q: QueueFixture) -> None:
-    """Time passes, and somebody looks."""
+    """Time passes, and the next renewal looks."""
     move_time(q.queue, 60_000)
     q.renew()
 

@@ -152,8 +152,8 @@ def test_a_lower_limit_holds_at_once(ring: QueueFixture) -> None:
     assert len(waiting(ring)) == 5
 
 
-def test_who_waits_is_told_of_what_is_left(ring: QueueFixture) -> None:
-    """H-16: of a batch of which one stays one consumer is told."""
+def test_who_waits_is_notified_of_what_is_left(ring: QueueFixture) -> None:
+    """H-16: one consumer is notified of a batch of which one stays."""
     ring.queue.configure(ring=1)
     consumers = [ring.join(1) for _ in range(3)]
     for consumer in consumers:

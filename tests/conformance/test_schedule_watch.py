@@ -1,4 +1,4 @@
-"""One consumer watches the schedule for all, and is told of what is due earlier."""
+"""One consumer watches the schedule for all, and is notified of what is due earlier."""
 
 from rqueue.protocol.commands import Put
 from tests.support.due_jobs import MINUTE, pass_minutes
@@ -6,7 +6,7 @@ from tests.support.queue_fixture import QueueFixture, ids
 
 
 def test_one_consumer_watches_for_all(q: QueueFixture) -> None:
-    """A-03: the others are told nothing of the schedule."""
+    """A-03: no due time is returned to the others."""
     consumers = [q.join(1) for _ in range(3)]
     q.put("A", delay_ms=MINUTE)
     for consumer in consumers:
@@ -23,7 +23,7 @@ def test_the_watch_is_handed_on(q: QueueFixture) -> None:
 
     def watcher() -> str:
         for consumer in consumers:
-            if q.told(consumer):
+            if q.unread(consumer):
                 consumer.pull(recall=True)
         snapshot = q.look()
         assert snapshot.meta["timer"] in snapshot.scores("interested")
@@ -52,8 +52,8 @@ def test_a_settle_without_a_pull_keeps_the_watch(q: QueueFixture) -> None:
     assert consumer.timer_ms > 0
 
 
-def test_after_a_pause_somebody_watches_again(q: QueueFixture) -> None:
-    """A-03, A-32: who watched looked during the pause, and was told nothing."""
+def test_after_a_pause_a_consumer_watches_again(q: QueueFixture) -> None:
+    """A-03, A-32: the one that watched looked during the pause, and learned nothing."""
     consumer = q.join(1)
     q.put("A", delay_ms=MINUTE)
     consumer.pull()
@@ -74,6 +74,6 @@ def test_a_job_for_now_and_one_for_later_wake_no_more_than_they_need(q: QueueFix
     watcher = q.look().meta["timer"]
     for consumer in consumers:
         if consumer.name != watcher:
-            consumer.pull()  # now the one who watches is the first in line
+            consumer.pull()  # now the one that watches is the first in line
     q.queue.enqueue_puts([Put("now", b"[]"), Put("soon", b"[]", delay_ms=MINUTE)])
-    assert sum(map(len, map(q.told, consumers))) <= 2
+    assert sum(map(len, map(q.unread, consumers))) <= 2

@@ -1,4 +1,4 @@
-"""Selectors: consumers take the jobs whose labels they select, in order, and are told of those."""
+"""Selectors: consumers take the jobs whose labels they select, in order, notified of those."""
 
 import pytest
 
@@ -57,14 +57,14 @@ def test_unknown_is_no_match(s: QueueFixture) -> None:
 
 
 def test_one_arrival_wakes_one_consumer_that_takes_it(s: QueueFixture) -> None:
-    """Q-37: whoever waits longest among those that select it, and nobody else."""
-    put(s, "z0")  # something waits: whoever takes all would be told, the others are not
+    """Q-37: the one that waits longest among those that select it, and no other."""
+    put(s, "z0")  # it waits: a consumer that takes all would be notified, the others are not
     b, a, other = (s.join(1, select=f"x = '{x}'") for x in ("b", "a", "a"))
     put(s, "a1", "a2", "b1")
-    told = [len(s.told(c)) for c in (b, a, other)]
-    assert told == [1, 1, 1]
+    woken = [len(s.unread(c)) for c in (b, a, other)]
+    assert woken == [1, 1, 1]
     put(s, "a3", "b2", "-1")
-    assert [len(s.told(c)) for c in (b, a, other)] == told
+    assert [len(s.unread(c)) for c in (b, a, other)] == woken
     assert [ids(c.pull()) for c in (other, a, b)] == [["a2"], ["a1"], ["b1"]]
 
 
@@ -73,12 +73,12 @@ def test_a_job_goes_straight_to_who_selects_it(s: QueueFixture) -> None:
     put(s, "z1", "z2")
     b, a = s.join(select="x = 'b'"), s.join(select="x = 'a'")
     put(s, "a1")
-    assert [word[:1] for word in s.told(a)] == [b"J"]
+    assert [word[:1] for word in s.unread(a)] == [b"J"]
     assert s.state(b) == "interested"
     with pytest.raises(NoConsumer):
         s.put("c1", labels={"x": "c"}, immediate=True)
     s.put("b1", labels={"x": "b"}, immediate=True)
-    assert [word[:1] for word in s.told(b)] == [b"J"]
+    assert [word[:1] for word in s.unread(b)] == [b"J"]
 
 
 def test_a_backlog_of_others_is_not_in_the_way(s: QueueFixture) -> None:
@@ -91,7 +91,7 @@ def test_a_backlog_of_others_is_not_in_the_way(s: QueueFixture) -> None:
 
 
 def test_work_is_passed_on_to_those_who_take_it(s: QueueFixture) -> None:
-    """Q-39, Q-42: who was told leaves; another one that selects the same is told."""
+    """Q-39, Q-42: a notified consumer leaves; another one that selects the same is notified."""
     one, b, two = (s.join(1, select=f"x = '{x}'") for x in "aba")
     put(s, "a1", "a2")
     held = s.look().held

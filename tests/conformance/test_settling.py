@@ -94,7 +94,7 @@ def test_a_failed_job_comes_again_before_the_later_ones_or_behind_them(q: QueueF
     assert seen == ["B", "C", "A"]
 
 
-def test_a_retry_at_the_tail_is_told_to_who_waits(q: QueueFixture) -> None:
+def test_a_retry_at_the_tail_notifies_who_waits(q: QueueFixture) -> None:
     """X-05, Q-37."""
     q.put("A")
     consumer = q.join(1)
@@ -167,7 +167,7 @@ def test_a_settle_of_what_is_not_held_changes_nothing(q: QueueFixture) -> None:
 
 
 def test_a_cancelled_job_is_taken_from_its_consumer(q: QueueFixture) -> None:
-    """X-04: who has it is told, and its settle changes nothing."""
+    """X-04: its consumer is notified, and that one's settle changes nothing."""
     q.put("A")
     consumer = q.join(1)
     (job,) = consumer.pull()
@@ -190,7 +190,7 @@ def test_held_jobs_are_purged(q: QueueFixture) -> None:
     gone = some[1:]
     asked = [*some, "399", "dead", "later", "waits", "never"]
     assert q.purge_held(consumer, *asked) == (len(gone), ["later", "waits"])
-    assert q.told(consumer) == [b"X" + id.encode() for id in gone]
+    assert q.unread(consumer) == [b"X" + id.encode() for id in gone]
     assert [(wake.kind, wake.id) for wake in consumer.wait(1)] == [("revoked", gone[0])]
     assert {str(q.queue.job(id).state()) for id in gone} == {"purged"}
     left = [job for job in held if job.id not in {*some, "dead"}]
@@ -227,7 +227,7 @@ def test_the_life_of_a_consumer(q: QueueFixture) -> None:
     consumer.close()
 
 
-def test_a_consumer_of_a_dropped_term_is_told(q: QueueFixture) -> None:
+def test_a_consumer_of_a_dropped_term_learns_of_it(q: QueueFixture) -> None:
     """H-08."""
     consumer = q.join(1)
     consumer._state.term = "999"

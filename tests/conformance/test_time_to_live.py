@@ -129,7 +129,7 @@ def test_who_enqueues_sweeps_a_queue_that_nobody_serves(q: QueueFixture) -> None
     assert (q.queue.counts().ready, q.queue.counts().meta["expired"]) == (1, "2")
 
 
-def test_who_waits_for_a_result_is_told(q: QueueFixture) -> None:
+def test_who_waits_for_a_result_learns_of_the_end(q: QueueFixture) -> None:
     """Also in a queue that nobody serves: who waits looks."""
     handle = q.put("A", ttl=10)
     move_time(q.queue, 10_001)
@@ -138,7 +138,7 @@ def test_who_waits_for_a_result_is_told(q: QueueFixture) -> None:
 
 
 @pytest.mark.parametrize("expired", ["end", "dead"])
-def test_who_looks_is_told_although_nobody_has_swept_it(q: QueueFixture, expired: str) -> None:
+def test_who_looks_learns_of_it_although_nobody_has_swept_it(q: QueueFixture, expired: str) -> None:
     """A caller whose time ends just then hears that the job is over, not that it waits."""
     q.queue.configure(expired=expired)
     q.put("held", "A", ttl=10)

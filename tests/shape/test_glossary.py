@@ -55,7 +55,6 @@ RETIRED = {
 OPEN: dict[str, tuple[str, ...]] = {
     "whoever": (
         "tests/client",
-        "tests/conformance",
         "tests/lua",
         "tests/property",
         "tests/soak",
@@ -64,7 +63,6 @@ OPEN: dict[str, tuple[str, ...]] = {
     ),
     "somebody": (
         "tests/client",
-        "tests/conformance",
         "tests/damage",
         "tests/property",
         "tests/protocol",
@@ -75,7 +73,6 @@ OPEN: dict[str, tuple[str, ...]] = {
     ),
     "told": (
         "tests/client",
-        "tests/conformance",
         "tests/damage",
         "tests/inspector",
         "tests/lua",

@@ -95,8 +95,8 @@ class QueueFixture:
         """The list that a consumer is in, whatever it knows itself."""
         return self.look().consumers[consumer.name]["state"]
 
-    def told(self, consumer: Consumer) -> list[bytes]:
-        """What a consumer was told and has not read."""
+    def unread(self, consumer: Consumer) -> list[bytes]:
+        """The words in a consumer's wake list, which it has not read."""
         return self.look().wakes.get(consumer.name, [])
 
     def renew(self, *consumers: Consumer, lease_ms: int = 30_000) -> list[str]:

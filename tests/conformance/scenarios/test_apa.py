@@ -22,9 +22,9 @@ def test_APA_02_a_consumer_that_was_there_waits_too(q: QueueFixture, kind: str) 
     consumer = q.join()
     q.queue.pause()
     q.put(*"0123456789")
-    assert (consumer.pull(), q.told(consumer)) == ([], [])
+    assert (consumer.pull(), q.unread(consumer)) == ([], [])
     q.queue.resume()
-    assert q.told(consumer) == [b"w"]
+    assert q.unread(consumer) == [b"w"]
     assert ids(consumer.pull()) == list("0123456789")
 
 

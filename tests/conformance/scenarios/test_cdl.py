@@ -41,18 +41,18 @@ def test_CDL_05_a_job_due_earlier_wakes_the_consumer_that_watches(q: QueueFixtur
     """A-03, C-24: and nobody else."""
     consumers = [q.join(1), q.join(1)]
     q.put("late", delay_ms=50 * MINUTE)
-    (watcher,) = (consumer for consumer in consumers if q.told(consumer))
+    (watcher,) = (consumer for consumer in consumers if q.unread(consumer))
     watcher.pull()
     assert watcher.timer_ms > 49 * MINUTE
     q.put("later", delay_ms=55 * MINUTE)
-    assert q.told(watcher) == []
+    assert q.unread(watcher) == []
     q.put("early", at_ms=(at_ms := q.queue.counts().now + 5 * MINUTE))
-    assert q.told(watcher) == [b"w"]
+    assert q.unread(watcher) == [b"w"]
     watcher.pull()
     q.put("as early", at_ms=at_ms)
-    assert q.told(watcher) == []
+    assert q.unread(watcher) == []
     q.put("earlier", at_ms=at_ms - 1)
-    assert q.told(watcher) == [b"w"]
+    assert q.unread(watcher) == [b"w"]
     watcher.pull()
     assert watcher.timer_ms <= 5 * MINUTE
     assert sum(c["state"] == "interested" for c in q.look().consumers.values()) == 2

@@ -56,7 +56,7 @@ def test_QCM_03_one_arrival_wakes_one(q: QueueFixture, kind: str) -> None:
     consumers = [q.join(1) for _ in range(3)]
     q.put("A")
     assert sorted(map(q.state, consumers)) == ["interested", "interested", "not_interested"]
-    assert [len(q.told(c)) for c in consumers] == [1, 0, 0]
+    assert [len(q.unread(c)) for c in consumers] == [1, 0, 0]
     (wake,) = consumers[0].wait(1)
     assert wake.job is not None and wake.job.id == "A"
 
@@ -69,7 +69,7 @@ def test_QCM_05_a_notified_consumer_is_not_woken_again(q: QueueFixture, kind: st
     consumer = q.join(3)
     q.queue.resume()
     q.put(*"BCDEFGHIJ")
-    assert q.told(consumer) == [b"w"]
+    assert q.unread(consumer) == [b"w"]
     seen = []
     while jobs := consumer.pull():
         seen += ids(jobs)
@@ -77,7 +77,7 @@ def test_QCM_05_a_notified_consumer_is_not_woken_again(q: QueueFixture, kind: st
             consumer.ack(job)
     assert seen == list("ABCDEFGHIJ")
     assert q.state(consumer) == "interested"
-    assert q.told(consumer) == []
+    assert q.unread(consumer) == []
 
 
 @every_kind
@@ -137,7 +137,7 @@ def test_QCM_12_all_browsers_are_notified_of_each_job(q: QueueFixture) -> None:
     takers = [q.join(1), q.join(1)]
     q.queue.pause()
     q.put("A", "B")
-    assert [q.told(b) for b in browsers] == [[b"w"]] * 3
+    assert [q.unread(b) for b in browsers] == [[b"w"]] * 3
     assert [ids(b.pull()) for b in browsers] == [["A", "B"]] * 3
     q.queue.resume()
     assert ids(takers[0].pull()) == ["A"]
@@ -159,7 +159,7 @@ def test_QCM_13_a_browser_without_interest_misses_nothing(q: QueueFixture) -> No
     """Q-34."""
     browser = q.join(0, mode="browse")
     q.put("A", "B")
-    assert q.told(browser) == []
+    assert q.unread(browser) == []
     browser.interest(10)
     assert ids(browser.pull()) == ["A", "B"]
 

@@ -132,7 +132,7 @@ def test_QFL_13_who_is_short_of_bytes_goes_on_when_another_takes_the_job(
     two = q.join(10, bytes=350)
     assert ids(two.pull()) == ["2"]
     assert two.pull() == []
-    assert q.told(one)
+    assert q.unread(one)
     assert ids(one.pull()) == ["3"]
 
 
@@ -146,13 +146,13 @@ def test_QFL_15_who_is_short_of_bytes_goes_on_when_the_job_is_gone(
     q.put("small")
     consumer = q.join(10, bytes=300)
     assert ids(consumer.pull()) == ["held"]
-    assert q.told(consumer) == []
+    assert q.unread(consumer) == []
     if how == "expired":
         move_time(q.queue, timedelta(seconds=4))
         q.renew(consumer)
     else:
         q.queue.job("large").cancel()
-    assert q.told(consumer)
+    assert q.unread(consumer)
     assert ids(consumer.pull()) == ["small"]
 
 
@@ -206,7 +206,7 @@ def test_QFL_22_a_drain_of_nothing_and_of_one(own_q: QueueFixture) -> None:
     assert ids(consumer.flush()) == ["A"]
     assert (consumer.ended_by, credit.jobs, consumer.state) == ("empty", 0, "not_interested")
     own_q.put("B")
-    assert (consumer.pull(), own_q.told(consumer)) == ([], [])
+    assert (consumer.pull(), own_q.unread(consumer)) == ([], [])
 
 
 def test_QFL_24_a_stopped_consumer_gets_nothing_more(q: QueueFixture) -> None:
@@ -216,7 +216,7 @@ def test_QFL_24_a_stopped_consumer_gets_nothing_more(q: QueueFixture) -> None:
     assert ids(consumer.pull()) == ["1"]
     assert consumer.stop() == []
     consumer.ack("1")
-    assert (q.state(consumer), q.told(consumer)) == ("not_interested", [])
+    assert (q.state(consumer), q.unread(consumer)) == ("not_interested", [])
 
 
 def test_QFL_25_the_queue_hears_of_interest_when_it_changes(q: QueueFixture) -> None:

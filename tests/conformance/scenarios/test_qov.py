@@ -21,7 +21,7 @@ def producers(request: pytest.FixtureRequest, q: QueueFixture) -> Iterator[Produ
 
 
 def full(q: QueueFixture) -> QueueFull:
-    """What one more job is told."""
+    """How one more job is refused."""
     with pytest.raises(QueueFull) as caught:
         q.put("more", max_wait=0)
     return caught.value

@@ -74,7 +74,8 @@ def _send(keys: QueueKeys, target: str, jobs: list[Outgoing]) -> Steps:
             error,
         )
         return 0
-    return (yield outgoing_done(keys, [job.member for job in jobs]))
+    left: int = yield outgoing_done(keys, [job.member for job in jobs])
+    return left
 
 
 def _enqueue(target: QueueKeys, source: str, jobs: list[Outgoing]) -> ScriptCall[Any]:

@@ -187,7 +187,7 @@ def test_unknown_settings_are_refused() -> None:
         Settings.load({}, lease="30s")
 
 
-def test_a_variable_that_is_misspelt_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_variable_that_is_misspelt_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     environ = {"RQUEUE_COMAND_TIMEOUT": "3", "RQUEUE_DEPLOY_COLOR": "red", "RQUEUE_LEASE": "9s"}
     for _ in range(2):
         Settings.load(environ)

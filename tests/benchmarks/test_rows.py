@@ -94,7 +94,7 @@ def test_a_profile_of_redis_accounts_for_its_time(bench: Bench, mode: str) -> No
     json.dumps(found.to_json())
 
 
-def test_a_step_is_told_its_own_time() -> None:
+def test_a_step_is_charged_its_own_time() -> None:
     steps = Steps()
     inner = steps.wrap("inner", lambda: sum(range(100_000)))
     outer = steps.wrap("outer", lambda: inner() + inner())

@@ -88,7 +88,7 @@ def test_it_says_when_the_server_dies(away: Path) -> None:
 
 
 @pytest.mark.parametrize("variable", ["RQUEUE_URL", "REDIS_URL"])
-def test_a_variable_that_wins_is_told(
+def test_a_variable_that_wins_is_named(
     keeper: str, variable: str, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = "redis://127.0.0.1:1/0"

@@ -189,7 +189,7 @@ def test_what_was_heard_while_the_listener_changed_is_kept(arun: Runs) -> None:
             assert await listener.wait(0.01) == []  # it listens
             handle = await queue.send("t")
             assert listener._reader is not None
-            await asyncio.wait({listener._reader})  # it was told, and nobody asked yet
+            await asyncio.wait({listener._reader})  # its word is there, and nobody asked yet
             async with second:
                 (wake,) = await listener.wait(10)
                 assert wake.job is not None

@@ -164,8 +164,8 @@ def test_nobody_and_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rqueue.tasks.enqueuer._async_enqueuer_factory", None)
     with pytest.raises(LifecycleError, match="connect first"):
         add.enqueue(1)
-    set_default_enqueuer(lambda queue: "somebody")  # type: ignore[arg-type, return-value]
-    set_default_async_enqueuer(lambda queue: "somebody")  # type: ignore[arg-type, return-value]
+    set_default_enqueuer(lambda queue: "no enqueuer")  # type: ignore[arg-type, return-value]
+    set_default_async_enqueuer(lambda queue: "no enqueuer")  # type: ignore[arg-type, return-value]
     with pytest.raises(AttributeError):
         add.enqueue(1)
 

@@ -182,7 +182,7 @@ def test_the_page_of_operating(
 def test_all_variables_are_on_one_page() -> None:
     text = (DOCS / "operating.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`RQUEUE_.*?) \| (.*?) \|", text, re.M)
-    told = {name for first, _ in rows for name in re.findall(r"RQUEUE_\w+", first)}
+    documented = {name for first, _ in rows for name in re.findall(r"RQUEUE_\w+", first)}
     used = {
         name
         for base in ("rqueue", "workers")
@@ -190,14 +190,14 @@ def test_all_variables_are_on_one_page() -> None:
         for name in re.findall(r'"(RQUEUE_[A-Z_]+)"', path.read_text(encoding="utf-8"))
         if "demo" not in path.parts
     }
-    assert told == used
+    assert documented == used
     for first, default in rows:
         (name, *more) = re.findall(r"RQUEUE_\w+", first)
         if default != "none" and not more:
             assert Settings.load({name: default.strip("`")}) == Settings.load({}), name
 
 
-def test_limits_are_as_they_are_told() -> None:
+def test_limits_are_as_the_page_says() -> None:
     text = (DOCS / "operating.md").read_text(encoding="utf-8")
     assert f"{MAX_NAME} characters" in text
     assert f"{MAX_ID_BYTES} bytes" in text

@@ -132,7 +132,7 @@ REGISTERED = b"*3\r\n:1700000000000\r\n$1\r\n1\r\n$10\r\ninterested\r\n"
 
 
 def only_ends_the_wait(refusal: bytes) -> bool:
-    """Whoever is told so waits again, over a new connection."""
+    """A client that gets it waits again, over a new connection."""
     return b"UNBLOCKED" in refusal or b"max number of clients" in refusal
 
 
@@ -210,7 +210,8 @@ def test_connect(refusing: StubServer, expected: type[errors.RQueueError]) -> No
 def test_a_greeting_that_is_refused(
     refusing: StubServer, expected: type[errors.RQueueError]
 ) -> None:
-    """What waits, or wants a login, is told at once; who may not say HELLO may do all the same."""
+    """One that asks for patience or for a login is raised at once; a client that may not say HELLO
+    may do all the same."""
     refusing.greeting = refusing.reply
     with Queue("q", refusing.url) as queue:
         assert kind_of(queue.pause) is of_script(expected)
@@ -219,12 +220,12 @@ def test_a_greeting_that_is_refused(
 def test_background_puts(refusing: StubServer, expected: type[errors.RQueueError]) -> None:
     with Queue("q", refusing.url) as queue:
         putter = queue.putter()
-        told: list[Exception] = []
-        putter.add_error_listener(lambda error, _puts: told.append(error))
+        reported: list[Exception] = []
+        putter.add_error_listener(lambda error, _puts: reported.append(error))
         handle = putter.put("t")
         if issubclass(expected, errors.RedisUnavailable):
             assert not handle.wait_stored(0.2)
-            assert told == []
+            assert reported == []
             assert putter.failed == 0
             refusing.reply = b"*4\r\n:1\r\n:1\r\n*0\r\n$0\r\n\r\n"
             assert putter.flush(10)
@@ -232,7 +233,7 @@ def test_background_puts(refusing: StubServer, expected: type[errors.RQueueError
         else:
             with pytest.raises(of_script(expected)):
                 handle.wait_stored(10)
-            assert [type(error) for error in told] == [of_script(expected)]
+            assert [type(error) for error in reported] == [of_script(expected)]
         putter.close()
 
 

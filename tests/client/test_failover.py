@@ -123,7 +123,7 @@ def test_an_inspector_finds_the_new_primary(switch: Switch, queue_name: str) -> 
         assert inspector.queue(queue_name).paused
 
 
-def test_a_consumer_is_told_and_finds_the_new_primary(switch: Switch, queue_name: str) -> None:
+def test_a_consumer_hears_of_it_and_finds_the_new_primary(switch: Switch, queue_name: str) -> None:
     with Queue(queue_name, switch.url) as queue, queue.consumer(renew=False) as consumer:
         consumer.pull()
         switch.over()
@@ -216,7 +216,7 @@ def test_who_waits_on_a_server_that_becomes_a_replica_goes_on_waiting(
 
 
 @pytest.mark.parametrize("waits", WAITS)
-def test_who_waits_on_a_server_that_stays_read_only_is_told_when_the_time_is_over(
+def test_a_wait_on_a_server_that_stays_read_only_ends_with_that_when_the_time_is_over(
     make_server: Callable[..., EmbeddedRedis], queue_name: str, waits: Waits
 ) -> None:
     server = make_server(port=0)

@@ -1,4 +1,4 @@
-"""What history keeps of labels, whoever writes the row; and the rows of consumers of one's own."""
+"""What history keeps of labels, by each writer of rows; and the rows of consumers of one's own."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_newest_rows_with_their_labels(queue: Queue) -> None:
     assert row["labels"] == TEXTS
 
 
-def told(queue: Queue) -> list[tuple[Any, ...]]:
+def facts_of(queue: Queue) -> list[tuple[Any, ...]]:
     names = ("task", "outcome", "level", "attempts", "error", "worker")
     return [tuple(row[name] for name in names) for row in rows_of(queue)]
 
@@ -126,7 +126,7 @@ def test_a_consumer_of_ones_own_leaves_history(queue: Queue) -> None:
         [third] = consumer.pull()
         consumer.reject(third, "never", kind="refused")
         consumer.release(fourth)
-    assert told(queue) == [
+    assert facts_of(queue) == [
         ("a", "ack", 5, 0, "", "mine"),
         ("b", "ack", 5, 0, "", "mine"),
         ("c", "retry", 5, 0, "ValueError", "mine"),

@@ -61,7 +61,7 @@ def test_the_same_of_the_asyncio_client(forgetful: StubServer) -> None:
 
 
 def test_the_same_of_background_puts(forgetful: StubServer) -> None:
-    """What is given up for good after a lost answer may be stored: who hears of it is told so."""
+    """What is given up for good after a lost answer may be stored: the error says so."""
     refusal = REPLIES[forgetful.reply.decode()[1:].strip()]
     if issubclass(refusal, errors.RedisUnavailable):
         return  # that is waited for, and the jobs are kept

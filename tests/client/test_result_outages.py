@@ -47,9 +47,9 @@ def test_a_wait_goes_on_through_a_restart(
             (held,) = consumer.pull()
             consumer.ack(held, "found")
         assert waiting.result(PATIENCE) == "found"
-    # who waits for ever is told why, once
-    told = [said for said in caplog.messages if f"the wait for job {job.id} goes on" in said]
-    assert len(told) == (1 if timeout is None else 0)
+    # a wait without an end logs why it takes so long, once
+    logged = [said for said in caplog.messages if f"the wait for job {job.id} goes on" in said]
+    assert len(logged) == (1 if timeout is None else 0)
 
 
 def test_a_server_that_lost_the_job_says_so(

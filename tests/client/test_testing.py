@@ -31,7 +31,7 @@ def test_time_stands_and_moves_exactly(queue: Queue) -> None:
     assert abs(queue.counts().now - datetime.now(UTC).timestamp() * 1000) < 60_000
 
 
-def test_it_stops_now_unless_told(queue: Queue) -> None:
+def test_it_stops_now_unless_a_time_is_given(queue: Queue) -> None:
     with frozen_time(queue) as time:
         assert abs(time.now - datetime.now(UTC)) < timedelta(minutes=1)
         assert time.now == time.now

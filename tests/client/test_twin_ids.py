@@ -56,13 +56,13 @@ def test_background_puts(queue: Queue, consumer: Consumer, ids_are: Say) -> None
     queue.enqueue("t", 0)
     ids_are("twin", "x", "twin", "y")
     queue.enqueue("t", 1)
-    told = []
+    reported = []
     with queue.putter() as putter:
-        putter.add_listener(lambda handle: told.append(handle.id))
+        putter.add_listener(lambda handle: reported.append(handle.id))
         handles = [putter.put("t", number) for number in range(2, 5)]
         assert putter.flush(10)
     assert [handle.created for handle in handles] == [True] * 3
-    assert sorted(told) == sorted({handle.id for handle in handles})
+    assert sorted(reported) == sorted({handle.id for handle in handles})
     assert sorted(arguments(consumer, 5)) == [0, 1, 2, 3, 4]
 
 

@@ -1,4 +1,4 @@
-"""A wrong type, given to anything public, is told by name, with what to pass instead.
+"""A wrong type, given to anything public, is refused by name, with what to pass instead.
 
 The parameters are those of the signatures themselves, so that one added later is swept too.
 """
@@ -105,7 +105,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "parameter"), CASES)
 @pytest.mark.usefixtures("no_defaults")
-def test_a_wrong_type_is_told_by_name(
+def test_a_wrong_type_is_refused_by_name(
     name: str, parameter: str, client: redis.Redis, queue_name: str
 ) -> None:
     queue = Queue(queue_name, redis=client)

@@ -176,7 +176,7 @@ def test_a_job_that_crashed_once_too_often_goes_there(q: QueueFixture, dead: Que
 
 
 def test_a_job_that_comes_round_stays_where_it_is(q: QueueFixture, dead: QueueFixture) -> None:
-    """Also where two queues were configured with each other at the same time."""
+    """Also where two queues were configured at the same time, each as the other's target."""
     q.put("A")
     q.queue.configure(dead_to=dead.queue.name)
     for queue, target in ((q, dead), (dead, q)):

@@ -31,7 +31,7 @@ def ids(messages: Any) -> list[str]:
         (["redis://localhost"], "not a dict"),
     ],
 )
-def test_what_is_wrong_with_the_setting_is_told_by_the_check(
+def test_what_is_wrong_with_the_setting_is_reported_by_the_check(
     django: Any, setting: Any, said: str
 ) -> None:
     from django.core.checks import run_checks

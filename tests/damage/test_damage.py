@@ -71,11 +71,11 @@ def missing(before: Snapshot, after: Snapshot, some: list[Damage], taken: set[st
 def search(
     worlds: dict[str, World],
     name: str,
-    told: Callable[[list[str], str], None],
+    report: Callable[[list[str], str], None],
     lua: Scripts,
     examples: int = EXAMPLES,
 ) -> None:
-    """Try a script on damaged queues; `told` what is wrong, and how it came to that."""
+    """Try a script on damaged queues; `report` is given what is wrong, and how it came to that."""
 
     @settings(
         max_examples=examples,
@@ -88,17 +88,17 @@ def search(
     def tries(data: st.DataObject, which: str, some: list[Damage], change: Any) -> None:
         call = changed(MAKERS[name](worlds[which], data.draw), change)
         found = wrong(worlds[which], call, some, lua)
-        told(found, f"{which}: {name} {call.args} where {[one.says for one in some]}")
+        report(found, f"{which}: {name} {call.args} where {[one.says for one in some]}")
 
     tries()
 
 
 @pytest.mark.parametrize("name", SCRIPTS.names())
 def test_all_or_nothing(worlds: dict[str, World], name: str) -> None:
-    def told(found: list[str], how: str) -> None:
+    def report(found: list[str], how: str) -> None:
         assert found == [], how
 
-    search(worlds, name, told, SCRIPTS)
+    search(worlds, name, report, SCRIPTS)
 
 
 PLANTED = {

@@ -135,7 +135,7 @@ def late(client: redis.Redis) -> World:
 
 
 def lapsed(client: redis.Redis) -> World:
-    """As `late`; then somebody returned the jobs that were held, and charged those that ran."""
+    """As `late`; then a renewal returned the jobs that were held, and charged those that ran."""
     world = late(client)
     world.run(commands.renew(KEYS, 1000, []))
     world._dumps = []

@@ -48,7 +48,9 @@ def compare(lake: list[tuple[RowKey, int]], jobs: set[str] | None = None) -> Com
     return Comparison.of([A, B, C], lake, {"a", "c"} if jobs is None else jobs)
 
 
-def test_a_pool_that_ended_is_told_with_its_words(server: EmbeddedRedis, tmp_path: Path) -> None:
+def test_a_pool_that_ended_is_reported_with_its_words(
+    server: EmbeddedRedis, tmp_path: Path
+) -> None:
     with (
         running_pool(server.url, "no.such.app", ["q"], tmp_path / "log") as pool,
         pytest.raises(RQueueError, match=r"(?s)the pool ended with 1: .*no module 'no\.such\.app'"),

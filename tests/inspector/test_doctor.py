@@ -186,7 +186,7 @@ def test_what_is_noted_of_times_to_live_is_set_right(
     assert client.zrange(base + "expiring", 0, -1, withscores=True) == [(b"b", expires)]
 
 
-def test_who_waits_for_room_for_a_job_that_is_gone_is_told(
+def test_who_waits_for_room_for_a_job_that_is_gone_is_notified(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:
     fill(queue, 3)
@@ -200,7 +200,7 @@ def test_who_waits_for_room_for_a_job_that_is_gone_is_told(
     assert one.wait(5)
 
 
-def test_records_that_nobody_can_read_are_told(
+def test_records_that_nobody_can_read_are_reported(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str
 ) -> None:
     fill(queue, 1)

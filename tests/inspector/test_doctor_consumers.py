@@ -1,4 +1,4 @@
-"""Damages of consumers and of who is told of work are found and repaired."""
+"""Damages of consumers and of their notifications are found and repaired."""
 
 import pytest
 import redis
@@ -121,7 +121,7 @@ def test_a_lease_that_ended_unseen_is_reclaimed(
 # -- liveness --------------------------------------------------------------------------------------
 
 
-def test_work_that_nobody_was_told_of(
+def test_work_of_which_no_consumer_was_notified(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:
     one = consumer(name="c", jobs=9)
@@ -157,7 +157,7 @@ def test_a_schedule_that_nobody_watches(
     assert one.timer_ms > 0
 
 
-def test_who_was_told_and_does_not_pull_is_passed_over(
+def test_a_notified_consumer_that_does_not_pull_is_passed_over(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:
     deaf, other = consumer(name="a", jobs=1), consumer(name="b", jobs=1)

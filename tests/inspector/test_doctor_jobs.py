@@ -159,7 +159,7 @@ def test_a_held_job_that_also_waits_stays_held(
     assert job.id not in drain(queue, consumer)
 
 
-def test_a_job_held_twice_stays_with_one_and_the_other_is_told(
+def test_a_job_held_twice_stays_with_one_and_the_other_is_notified(
     doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
 ) -> None:
     fill(queue)

@@ -96,15 +96,15 @@ def test_a_dead_letter_that_dies_again_is_not_requeued_again(
     queue.enqueue_puts([commands.Put(f"j{i:03}", b'["t"]') for i in range(400)])
     jobs = one.pull()
     one.settle(reject=[(job, {"type": "E"}) for job in jobs])
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
 
     def reject(looked: int, done: int) -> None:
-        told.append((looked, done))
+        reported.append((looked, done))
         again = one.pull()
         one.settle(reject=[(job, {"type": "E"}) for job in again])
 
     assert inspector.requeue_dead(queue.name, DeadFilter(error="e"), reject) == 400
-    assert told[-1][1] == 400
+    assert reported[-1][1] == 400
     assert inspector.queue(queue.name).dead == 400
 
 

@@ -69,7 +69,7 @@ def _life() -> Iterator[ScriptCall[Any]]:
     yield commands.reclaim(KEYS, "c", CAUSE, [])
 
 
-def told(client: redis.Redis, lua: Scripts) -> list[str]:
+def sent(client: redis.Redis, lua: Scripts) -> list[str]:
     """The commands, one a line, by the script that sent them."""
     lines = []
     with client.monitor() as monitor:
@@ -104,7 +104,7 @@ def main() -> None:
         EmbeddedRedis() as server,
         redis.Redis.from_url(server.url) as client,
     ):
-        NOTED.write_text("\n".join(told(client, frozen(Path(folder)))) + "\n", encoding="utf-8")
+        NOTED.write_text("\n".join(sent(client, frozen(Path(folder)))) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

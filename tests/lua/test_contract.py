@@ -90,7 +90,7 @@ def test_nothing_is_called_like_the_key_that_never_exists(include: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_dragonfly_is_told_that_keys_are_derived(name: str) -> None:
+def test_the_first_line_says_to_dragonfly_that_keys_are_derived(name: str) -> None:
     assert script(name).source.startswith("--!df flags=allow-undeclared-keys\n--- ")
 
 
@@ -178,7 +178,7 @@ FUNCTION = re.compile(r"\s*local function (\w+)")
 
 @pytest.mark.parametrize("include", INCLUDES)
 def test_a_function_begins_with_its_file_s_name(include: str) -> None:
-    """So whoever reads a call knows where to look: <file>_..., or <folder>_<file>_... ."""
+    """So that the reader of a call knows where to look: <file>_..., or <folder>_<file>_... ."""
     folder, _, file = include.removesuffix(".lua").partition("/")
     assert file, "an include stands in the folder of its noun"
     wanted = re.compile(rf"(?:{folder}_)?{file}(?:_\w+)?")

@@ -133,8 +133,8 @@ def test_a_plain_queue_sends_what_it_always_sent(
 ) -> None:
     """Else, where it is meant: `python -m tests.lua.plain_commands`."""
     with redis.Redis.from_url(private_server.url) as client:
-        told = plain_commands.told(client, frozen(tmp_path))
-    assert told == plain_commands.NOTED.read_text(encoding="utf-8").splitlines()
+        sent = plain_commands.sent(client, frozen(tmp_path))
+    assert sent == plain_commands.NOTED.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if script(name).composed])

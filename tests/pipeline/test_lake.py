@@ -241,12 +241,12 @@ def test_small_files_become_one_in_order(lake: Lake, spark: SparkSession) -> Non
     add(lake, {"id": "b", "at": 10}, {"id": "c", "at": 100})
     add(lake, {"id": "a", "at": 9}, {"id": "other", "at": 1, "queue": "p"})
     add(lake, {"id": "later", "at": 3 * DAY})
-    told: list[Any] = []
-    done = compact(spark, lake.path, today=FIRST + timedelta(3), on_merged=told.append)
+    reported: list[Any] = []
+    done = compact(spark, lake.path, today=FIRST + timedelta(3), on_merged=reported.append)
     assert [(m.date, m.queue, m.before, m.after, m.rows) for m in done.merged] == [
         (FIRST, "a", 2, 1, 3)
     ]
-    assert told == list(done.merged)
+    assert reported == list(done.merged)
     files = lake.snapshot().files
     assert [(file.queue, file.rows, file.last.ms - T0) for file in files] == [
         ("p", 1, 1), ("a", 1, 3 * DAY), ("a", 3, 100),

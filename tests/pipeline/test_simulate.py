@@ -128,9 +128,9 @@ def test_spark_says_what_numpy_says(spark: SparkSession) -> None:
             for _ in range(20)
         )
     ]
-    told: list[tuple[int, int]] = []
-    found = simulate_sets(spark, work, sets, lambda done, total: told.append((done, total)))
+    reported: list[tuple[int, int]] = []
+    found = simulate_sets(spark, work, sets, lambda done, total: reported.append((done, total)))
     assert len(sets) == 1200 and [one.number for one in found] == list(range(1200))
     assert found == sorted(simulate(work, sets))
-    assert told[-1] == (1200, 1200) and len(told) > 3
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert reported[-1] == (1200, 1200) and len(reported) > 3
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)

@@ -38,7 +38,7 @@ class Acting(Arriving):
             self.mine[c.name].clear()
         taken, timer = self.model.pull(c, *window)
         self.got(c, pulled.jobs, expected + taken)
-        self.told(c, pulled, timer)
+        self.answered(c, pulled, timer)
         self.arrivals = 1 + len(taken)
 
     @precondition(lambda self: self.model.in_state("notified"))
@@ -172,8 +172,8 @@ class Acting(Arriving):
         self.got(c, pulled.jobs, taken)
         assert pulled.behind.decode() == (self.model.behind if pull else "")
         if pull:
-            self.told(c, pulled, timer)
-        assert pulled.state == c.state, f"{c.name} is told {pulled.state}, is {c.state}"
+            self.answered(c, pulled, timer)
+        assert pulled.state == c.state, f"{c.name}: the reply says {pulled.state}, it is {c.state}"
         # in a queue with groups each job that goes may let another one come
         left = len(ack) + len(done) + len(reject) if self.grouped else 0
         self.arrivals = 1 + left + len(retry) + len(release) + len(taken)

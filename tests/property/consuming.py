@@ -95,7 +95,7 @@ class Consuming(Waiting):
         return taken, "", cut and len(taken) < c.free
 
     def watches(self, c: Consumer) -> int:
-        """When this consumer is to pull by itself, ms; -1: somebody else watches the schedule."""
+        """When this consumer is to pull by itself, ms; -1: another one watches the schedule."""
         if self.paused or not self.scheduled:
             return -1
         if self.watched() and self.timer != c.name:
@@ -280,8 +280,8 @@ class Consuming(Waiting):
             if cost:
                 self.lapsed[c.name] = cost
             self.leave(c, charged)
-        late = [c for c in self.in_state("notified") if c.told_until <= self.now]
-        for c in sorted(late, key=lambda c: (c.told_until, c.name)):
+        late = [c for c in self.in_state("notified") if c.notified_until <= self.now]
+        for c in sorted(late, key=lambda c: (c.notified_until, c.name)):
             self.settle_state(c, "interested")
         self.sweep()
         if not self.paused and self.interested() and not self.in_state("notified"):

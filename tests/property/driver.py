@@ -109,9 +109,11 @@ class Driver(RuleBasedStateMachine):
         assert jobs[1::2] == values
         self.mine[c.name] |= {id: len(value) for id, value in zip(ids, values, strict=True)}
 
-    def told(self, c: Consumer, pulled: Any, timer: int) -> None:
-        assert pulled.state == c.state, f"{c.name} is told {pulled.state}, is {c.state}"
-        assert pulled.timer_ms == timer, f"{c.name} is told timer {pulled.timer_ms}, not {timer}"
+    def answered(self, c: Consumer, pulled: Any, timer: int) -> None:
+        assert pulled.state == c.state, f"{c.name}: the reply says {pulled.state}, it is {c.state}"
+        assert pulled.timer_ms == timer, (
+            f"{c.name}: the reply's timer {pulled.timer_ms}, not {timer}"
+        )
         self.watch.pop(c.name, None)
         if timer >= 0:
             self.watch[c.name] = pulled.now + timer

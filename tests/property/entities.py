@@ -65,7 +65,7 @@ class Consumer:
     term: int
     state: str = ""
     turn: int = 0
-    told_until: int = 0
+    notified_until: int = 0
     held: list[str] = field(default_factory=list)
     wake: list[bytes] = field(default_factory=list)
     running: dict[str, int] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """A queue in plain Python: what the scripts are to do, in lists and dicts, without their tricks.
 
-Every method is one script's effect; `now` is the time that the script's reply told. Where the
+Every method is one script's effect; `now` is the time that the script returned. Where the
 scripts bound their work (slices, caps) the model does not: tests stay below the bounds. It is built
 up in modules: `entities`, `state`, `wake_ups`, `waiting`, `consuming`.
 """
@@ -96,7 +96,7 @@ class Model(Consuming):
         work = self.elements() + sum(due <= self.now for due, *_ in self.scheduled)
         if work:
             self.notify(work)
-        # whoever watched the schedule may have looked meanwhile, and been told nothing
+        # the consumer that watched the schedule may have looked meanwhile, and learned nothing
         self.pass_timer()
         return True
 

@@ -64,7 +64,7 @@ class StagedConnection:
 
 
 class Clock:
-    """What stands for `time.monotonic`: it goes on where somebody waits in vain, and only there.
+    """What stands for `time.monotonic`: it goes on where a thread waits in vain, and only there.
     With a real one a wait of some ms would now find something to do first and now be over."""
 
     def __init__(self) -> None:

@@ -87,7 +87,7 @@ class SelectingModel(Model):
             return due or self.elements() > 0
         return due or any(self.hears(self.mine, self.number(self.jobs[id])) for id in self.open)
 
-    def told_ranks(self, without: Consumer | None = None) -> list[Consumer]:
+    def notified_able(self, without: Consumer | None = None) -> list[Consumer]:
         return [c for c in self.in_state("notified") if c.free > 0 and c is not without]
 
     def notify(self, arrivals: int) -> None:
@@ -111,11 +111,11 @@ class SelectingModel(Model):
             asked = [] if needs else list(numbers)
         for number in asked:
             needs[number] = max(needs[number], jobs)
-        told = self.told_ranks(without)
+        notified = self.notified_able(without)
         room: list[list[Any]] = []
         for number in sorted(needs):
             need = min(needs[number], len(self.of_class(number)))
-            able = [c for c in told if self.hears(c, number)]
+            able = [c for c in notified if self.hears(c, number)]
             if idle and able:
                 need = 0
             for one in room:
@@ -142,8 +142,8 @@ class SelectingModel(Model):
             return None
         number = self.number(job)
         able = [c for c in self.interested() if self.hears(c, number)]
-        told = [c.priority for c in self.told_ranks() if self.hears(c, number)]
-        if not able or (told and able[0].priority < max(told)):
+        notified = [c.priority for c in self.notified_able() if self.hears(c, number)]
+        if not able or (notified and able[0].priority < max(notified)):
             return None
         c, self.mine = able[0], able[0]
         waits, self.mine = self.work_waits(), None

@@ -46,7 +46,7 @@ FAULTS = [
         (*several(3), PULL, settle("ack")),
     ),
     Fault(
-        "who waits is not told of the next of a group",
+        "who waits is not notified of the next of a group",
         "settle.lua",
         "ready = ready + (queue.opened or 0)",
         "",

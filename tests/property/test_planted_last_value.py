@@ -40,7 +40,7 @@ FAULTS = [
         (begin((0, 0)), put("a", "b", "a")),
     ),
     Fault(
-        "who is told of a batch is told of those that are displaced",
+        "consumers are notified of jobs of a batch that are displaced",
         SHELF,
         "queue.kept_back = (queue.kept_back or 0) + 1",
         "queue.kept_back = (queue.kept_back or 0)",

@@ -58,7 +58,7 @@ FAULTS = [
         (begin((0, 0)), put(4), put(4), ("cancel", {"pick": 0, "held": False}), put(4)),
     ),
     Fault(
-        "who is told of a batch is told of those that make room",
+        "consumers are notified of jobs of a batch that make room",
         "enqueue.lua",
         "  ready = math.min(ready, left)\n",
         "",

@@ -12,13 +12,13 @@ TELL = "policies/selectors/tell.lua"
 
 FAULTS = [
     Fault(
-        "a consumer is told without being asked what it takes",
+        "a consumer is notified without a look at what it takes",
         TELL,
         "if selectors_hear(base, audience, class) then look(audience) end",
         "look(audience)",
     ),
     Fault(
-        "what is due for others is told to nobody",
+        "no consumer is notified of what is due for others",
         "policies/selectors/closing.lua",
         "if not SELECTORS.fresh_any or queue.paused then return end",
         "do return end",

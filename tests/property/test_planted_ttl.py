@@ -122,7 +122,7 @@ FAULTS = [
         ),
     ),
     Fault(
-        "who waits for the bytes of an expired job is not told",
+        "who waits for the bytes of an expired job is not notified",
         "policies/ttl/dropped.lua",
         "wait_for_bytes_over(base, queue.now, ids, how.taker)",
         "",
@@ -157,7 +157,7 @@ FAULTS = [
         (*expired_heads(20, *("g20", "")), PULL),
     ),
     Fault(
-        "who waits is not told what a swept job made way for",
+        "who waits is not notified of what a swept job made way for",
         "policies/ttl/upkeep.lua",
         "if not taker then notify_opened(base, queue) end",
         "",

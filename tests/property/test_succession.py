@@ -136,7 +136,7 @@ class Course:
             if look.consumers[name]["state"] != "not_interested" or self.client.llen(
                 KEYS.held(name)
             ):
-                found.append(f"{name} stands by, and is told of work or holds some")
+                found.append(f"{name} stands by, and is notified of work or holds some")
         return found + invariants.of_state(look)
 
     def play(self) -> list[str]:

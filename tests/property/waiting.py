@@ -67,7 +67,7 @@ class Waiting(WakeUps):
 
     def trim(self, ready: int, by: Consumer | None = None) -> int:
         """The oldest of the lowest level end where more jobs are ready than the ring holds. Returns
-        how many of the `ready` ones are left to be told of."""
+        of how many of the `ready` ones consumers are still to be notified."""
         left = self.elements() - len(self.marks)
         if not self.ring:
             return ready
@@ -115,7 +115,7 @@ class Waiting(WakeUps):
         self.scheduled.sort()
 
     def watch(self, added: list[int], soonest: int = 0) -> None:
-        """Somebody who waits must know of an earlier due time. added: those of new jobs."""
+        """A consumer that waits must know of an earlier due time. added: those of new jobs."""
         soonest = soonest or min(added)
         known = [due for due, *_ in self.scheduled if due <= soonest]
         if len(known) > added.count(soonest):
@@ -162,7 +162,7 @@ class Waiting(WakeUps):
 
     def sweep(self, by: Consumer | None = None) -> None:
         """What waits and is expired goes, the earliest first; in lists a mark stays in each one's
-        place. Who looks for work sees what others made way for; else it is told."""
+        place. Who looks for work sees what others made way for; else consumers are notified."""
         late = sorted((ms, id) for id, ms in self.timed().items() if ms < self.now)
         ids = [id for _, id in late[: 16 if self.kept_dead else 64]]
         for id in ids:

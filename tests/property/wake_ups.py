@@ -17,7 +17,7 @@ class WakeUps(State):
             self.turns += 1
             c.turn = self.turns
         elif to == "notified":
-            c.told_until = self.now + NOTIFIED_MS
+            c.notified_until = self.now + NOTIFIED_MS
 
     def wake(self, c: Consumer) -> None:
         if c.state == "interested":

@@ -1,4 +1,4 @@
-"""Credit managers: the tables of Q-48 to Q-51, and what the queue is told of them."""
+"""Credit managers: the tables of Q-48 to Q-51, and what they say to the queue."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Steps that may come twice: noted where they are done, refused where somebody else was there."""
+"""Steps that may come twice: noted where they are done, refused where another writer was there."""
 
 import pytest
 import redis

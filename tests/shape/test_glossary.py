@@ -54,33 +54,12 @@ RETIRED = {
 
 OPEN: dict[str, tuple[str, ...]] = {
     "whoever": (
-        "tests/client",
-        "tests/lua",
-        "tests/property",
         "tests/soak",
-        "tests/support",
         "tests/workers",
     ),
-    "somebody": (
-        "tests/client",
-        "tests/damage",
-        "tests/property",
-        "tests/protocol",
-        "tests/shape",
-        "tests/support",
-        "tests/transport",
-        "tests/workers",
-    ),
+    "somebody": ("tests/workers",),
     "told": (
-        "tests/client",
-        "tests/damage",
-        "tests/inspector",
-        "tests/lua",
-        "tests/pipeline",
-        "tests/property",
-        "tests/protocol",
         "tests/soak",
-        "tests/support",
         "tests/workers",
     ),
 }

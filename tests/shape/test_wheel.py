@@ -96,7 +96,7 @@ def test_it_works_from_a_zip(wheel: Path, tmp_path: Path) -> None:
 def test_it_works_unpacked(wheel: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
-    (site / "lua").mkdir()  # somebody else's; ours is inside the package
+    (site / "lua").mkdir()  # another distribution's; ours is inside the package
     found = look(tmp_path, site)
     assert found["rqueue"] == str(site / "rqueue" / "__init__.py")
     assert found["lua"] == str(site / "rqueue" / "lua")

@@ -99,7 +99,7 @@ def test_rows_have_their_numbers_whatever_was_refused() -> None:
 
 @pytest.mark.parametrize("value", ["x", 2**40, None, {}])
 @pytest.mark.parametrize("alone", [True, False])
-def test_what_is_no_history_is_told_with_its_entry(value: Any, alone: bool) -> None:
+def test_what_is_no_history_is_reported_with_its_entry(value: Any, alone: bool) -> None:
     fields = {b"b": pack({"id": ["a", "b"], "level": value if alone else [1, value]})}
     batches = HistoryBatches(HISTORY_COLUMNS)
     if value is None:  # of a number that is not there

@@ -48,7 +48,7 @@ def test_nothing_new_leaves_the_offset_as_it_is(
     assert json.dumps(reader.latestOffset(end, ALL)) == json.dumps(end)
 
 
-def test_it_waits_for_news_and_is_told_of_them(
+def test_it_waits_for_news_and_returns_them(
     make_reader: MakeReader, client: redis.Redis, keys: QueueKeys
 ) -> None:
     write(client, keys, 1)

@@ -31,7 +31,7 @@ def test_trimmed_rows_that_were_read_are_no_loss(
     assert ids(reader, end, later) == [jobs(40, 50)]
 
 
-def test_a_single_lost_entry_is_told(
+def test_a_single_lost_entry_is_reported(
     make_reader: MakeReader, client: redis.Redis, keys: QueueKeys
 ) -> None:
     first = write(client, keys, 4, 10)
@@ -49,7 +49,7 @@ def test_a_single_lost_entry_is_told(
     assert "history_rows_max" in str(found)
 
 
-def test_a_loss_of_all_there_was_is_told(
+def test_a_loss_of_all_there_was_is_reported(
     make_reader: MakeReader, client: redis.Redis, keys: QueueKeys
 ) -> None:
     reader = make_reader()
@@ -152,7 +152,7 @@ def test_a_queue_that_was_added_to_the_list_begins_with_what_there_is(
         make_reader(queues="*").latestOffset(start, ALL)
 
 
-def test_what_the_scripts_trim_is_told_too(
+def test_what_the_scripts_trim_is_reported_too(
     make_reader: MakeReader, server: EmbeddedRedis, namespace: str
 ) -> None:
     settings = Settings(url=server.url, namespace=namespace)

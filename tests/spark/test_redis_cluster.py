@@ -97,7 +97,7 @@ def test_losses_are_found_there_too(redis_cluster: SmallCluster, namespace: str)
     ("cluster", "said"),
     [("false", "set cluster=true"), ("true", "no cluster to be reached")],
 )
-def test_a_wrong_guess_is_told(
+def test_a_wrong_guess_is_reported(
     spark: SparkSession, redis_cluster: SmallCluster, private_server: Any, cluster: str, said: str
 ) -> None:
     url = redis_cluster.url if cluster == "false" else private_server.tcp_url

@@ -139,6 +139,6 @@ def liveness(snapshot: Snapshot) -> list[str]:
         for number in sorted(heard(snapshot, name) & ready):
             if not any(number in its for its in notified):
                 wrong.append(
-                    f"{name} waits, class {number} has jobs, nobody who takes them is told"
+                    f"{name} waits, class {number} has jobs, none that takes them is notified"
                 )
     return wrong

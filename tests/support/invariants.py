@@ -246,16 +246,16 @@ def wake_ups(snapshot: Snapshot) -> list[str]:
     """5, at rest: one unread wake-up at most, and none for a consumer that waits to be woken."""
     wrong = []
     interested = snapshot.scores("interested")
-    for name, told in snapshot.wakes.items():
-        pulls = told.count(b"w")
+    for name, words in snapshot.wakes.items():
+        pulls = words.count(b"w")
         if pulls > 1:
             wrong.append(f"{name} has {pulls} unread wake-ups")
         if pulls and name in interested:
             wrong.append(f"{name} is interested and has an unread wake-up")
-        # the end of a queue is told to those that wait for work, with a lifetime
-        over = "deleted" in snapshot.meta and told == [b"w"]
+        # the end of a queue wakes those that wait for work, by a key with a lifetime
+        over = "deleted" in snapshot.meta and words == [b"w"]
         if name not in snapshot.consumers and not over:
-            wrong.append(f"{name} is told {told} and is not registered")
+            wrong.append(f"{name} has the unread {words} and is not registered")
     for name in interested:
         if int(snapshot.consumers[name]["jobs"]) <= len(snapshot.held.get(name, ())):
             wrong.append(f"{name} is interested and has no credit")

@@ -1,4 +1,4 @@
-"""What a server is asked, as it is asked: for tests that wait until somebody else waits."""
+"""What a server is asked, as it is asked: for tests that wait until another client waits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -136,7 +136,7 @@ class Proxy:
 
     def lead_to(self, target: str | tuple[str, int]) -> None:
         """Take new connections to another server, as a name or a virtual address does after a
-        failover; nobody is told."""
+        failover; clients are not notified."""
         self._do(lambda: setattr(self, "_target", target))
 
     def close(self) -> None:

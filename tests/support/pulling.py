@@ -1,4 +1,4 @@
-"""Pulling jobs as a worker does: pull, and where that brings nothing wait to be told."""
+"""Pulling jobs as a worker does: pull, and where that brings nothing wait for a wake-up."""
 
 from rqueue.client._async.consumer import AsyncConsumer
 from rqueue.client._sync.consumer import Consumer

@@ -1,4 +1,4 @@
-"""Somebody who waits for a result with a client of its own: sync and asyncio."""
+"""A wait for a result with a client of its own: sync and asyncio."""
 
 import asyncio
 from collections.abc import Callable

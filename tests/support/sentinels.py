@@ -81,14 +81,14 @@ class BehindSentinels:
         """Make one server a replica of the other, and wait until it is up to date."""
         with self.client(replica) as client:
 
-            def told() -> bool:
+            def accepted() -> bool:
                 try:
                     client.execute_command("REPLICAOF", "127.0.0.1", port_of(primary))
                 except redis.BusyLoadingError:
                     return False  # the Sentinels were faster: it loads what the primary sent
                 return True
 
-            until(told, "a replica")
+            until(accepted, "a replica")
             until(lambda: client.info("replication")["master_link_status"] == "up", "a replica")
 
     def named(self) -> int | None:

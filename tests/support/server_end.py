@@ -1,4 +1,4 @@
-"""When a server of this machine has ended, told without polling."""
+"""When a server of this machine has ended, noticed without polling."""
 
 import socket
 

@@ -131,7 +131,7 @@ class Snapshot:
 
     @cached_property
     def wakes(self) -> dict[str, list[bytes]]:
-        """consumer -> what it was told and has not read."""
+        """consumer -> the words in its wake list, which it has not read."""
         return {name: self.keys[f"wake:{name}"] for name in self.named("wake:")}
 
     @cached_property

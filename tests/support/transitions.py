@@ -24,7 +24,7 @@ def newly_held(before: Snapshot, after: Snapshot) -> dict[str, list[str]]:
 
 
 def credit_kept(before: Snapshot, after: Snapshot) -> list[str]:
-    """6: whoever acquired something holds no more than it granted; one job alone always fits."""
+    """6: a consumer that took a job holds no more than it granted; one job alone always fits."""
     wrong = []
     for name in newly_held(before, after):
         row, held = after.consumers[name], after.held[name]
@@ -55,16 +55,16 @@ def oldest_taken(before: Snapshot, after: Snapshot) -> list[str]:
 def no_herd(before: Snapshot, after: Snapshot, arrivals: int) -> list[str]:
     """5: no more consumers were woken than jobs arrived; one more where another one takes over the
     fleet's timer, which is no wake-up for the job."""
-    told = _wake_ups(after)
-    told.subtract(_wake_ups(before))
+    wakes = _wake_ups(after)
+    wakes.subtract(_wake_ups(before))
     woken = sum(
         count
-        for name, count in told.items()
+        for name, count in wakes.items()
         if count > 0 and after.consumers[name]["mode"] != "browse"
     )
     timer = 1 if before.scheduled or after.scheduled else 0
     if woken > arrivals + timer:
-        return [f"{woken} wake-ups for {arrivals} arrivals: {dict(told)}"]
+        return [f"{woken} wake-ups for {arrivals} arrivals: {dict(wakes)}"]
     return []
 
 

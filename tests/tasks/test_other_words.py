@@ -89,7 +89,7 @@ def test_an_option_that_nobody_knows(welcome: Any) -> None:
         welcome.options(xyzzy=1)
 
 
-def test_an_option_among_the_arguments_is_told(welcome: Any) -> None:
+def test_an_option_among_the_arguments_is_named(welcome: Any) -> None:
     with pytest.raises(
         BadArguments, match=r"countdown.*\(if an option is meant: a call is delayed"
     ):

@@ -92,7 +92,7 @@ def test_messages_name_the_primary_and_the_sentinels(behind: BehindSentinels) ->
         assert url_of(client) == behind.shown
         client.ping()
         assert url_of(client) == primary
-    # a client that somebody made himself
+    # a client that an application has made itself
     addresses = [("127.0.0.1", port) for port in behind.sentinel_ports]
     asking = {"password": SENTINEL_PASSWORD}
     own = Sentinel(addresses, sentinel_kwargs=asking, password=PASSWORD).master_for(NAME)
@@ -122,7 +122,7 @@ def test_what_sentinels_do_not_know_or_refuse(behind: BehindSentinels) -> None:
 
 
 @pytest.mark.parametrize("hosts", ["127.0.0.1:1", "127.0.0.1:1,localhost:2"])
-def test_sentinels_that_are_down_are_told_in_short(hosts: str) -> None:
+def test_sentinels_that_are_down_are_reported_in_short(hosts: str) -> None:
     url = f"redis+sentinel://{hosts}/mymaster"
     with Queue("q", url) as queue, pytest.raises(errors.ConnectionLost) as caught:
         queue.send("t")
@@ -137,7 +137,9 @@ def test_sentinels_that_are_down_are_told_in_short(hosts: str) -> None:
     assert str(caught.value) == str(acaught.value) == expected
 
 
-def test_what_is_no_sentinel_is_told_in_short(make_server: Callable[..., EmbeddedRedis]) -> None:
+def test_what_is_no_sentinel_is_reported_in_short(
+    make_server: Callable[..., EmbeddedRedis],
+) -> None:
     server = make_server(port=0)
     url = (server.tcp_url or "").replace("redis://", "redis+sentinel://").partition("/0")[0]
     refused = pytest.raises(errors.WrongServer, match="what answers is no Sentinel")

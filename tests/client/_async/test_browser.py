@@ -47,7 +47,7 @@ async def test_a_grant_is_used_up(queue: AsyncQueue) -> None:
         assert ids(await browser.pull()) == sent[:3]
         assert (credit.jobs, browser.state, await browser.pull()) == (0, "not_interested", [])
         await fill(queue, 1)
-        assert await queue.redis.llen(queue.keys.wake(browser.name)) == 0  # told of nothing
+        assert await queue.redis.llen(queue.keys.wake(browser.name)) == 0  # it was not woken
         assert await browser.grant(1) == "browsers"
         assert ids(await browser.pull()) == sent[3:4]
 

@@ -167,12 +167,12 @@ async def test_listeners_hear_of_every_job_once_in_order(
     assert heard == [(name, handle.id) for handle in handles for name in ("first", "second")]
 
 
-async def test_jobs_that_cannot_be_stored_are_told(
+async def test_jobs_that_cannot_be_stored_are_reported(
     queue: AsyncQueue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told: list[tuple[Exception, list[Put]]] = []
+    reported: list[tuple[Exception, list[Put]]] = []
     await queue.redis.hset(queue.keys.meta, "v", "99")  # of another version
-    async with queue.putter(on_error=lambda error, puts: told.append((error, puts))) as putter:
+    async with queue.putter(on_error=lambda error, puts: reported.append((error, puts))) as putter:
         handle = await putter.put_call(Call("t", (1,), options=Options(priority=7, delay_ms=5)))
         other = await putter.put("t")
         assert await putter.flush(20)  # C-13: what was refused is finished
@@ -182,8 +182,8 @@ async def test_jobs_that_cannot_be_stored_are_told(
             with pytest.raises(WrongServer):
                 await wait()
     # the second may be in the same batch or in one of its own
-    assert all(isinstance(error, WrongServer) for error, _ in told)
-    puts = [put for _, batch in told for put in batch]
+    assert all(isinstance(error, WrongServer) for error, _ in reported)
+    puts = [put for _, batch in reported for put in batch]
     assert [(put.id, put.priority, put.delay_ms) for put in puts] == [
         (handle.id, 7, 5),
         (other.id, 4, 0),
@@ -258,15 +258,15 @@ async def test_the_deadline_is_a_total(far: AsyncQueue, proxy: Proxy) -> None:
 async def test_close_says_what_could_not_be_stored(
     far: AsyncQueue, near: AsyncQueue, proxy: Proxy
 ) -> None:
-    told: list[tuple[Exception, list[Put]]] = []
+    reported: list[tuple[Exception, list[Put]]] = []
     await far.send("t")
-    putter = far.putter(on_error=lambda error, puts: told.append((error, puts)))
+    putter = far.putter(on_error=lambda error, puts: reported.append((error, puts)))
     proxy.refuse()
     handles = [await putter.put("t", i) for i in range(3)]
     left = await putter.close(timeout=0.1)
     assert [put.id for put in left] == [handle.id for handle in handles]
-    assert [puts for _, puts in told] == [left]
-    assert isinstance(told[0][0], RedisUnavailable)
+    assert [puts for _, puts in reported] == [left]
+    assert isinstance(reported[0][0], RedisUnavailable)
     with pytest.raises(RedisUnavailable):
         await handles[0].wait_stored()
     assert (await near.enqueue_puts(left)).accepted == 3

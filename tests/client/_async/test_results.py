@@ -163,8 +163,8 @@ async def test_a_time_out_says_what_the_job_does(
         assert f": {error.value.reason}" in str(error.value)
         with pytest.raises(ResultNotReady) as not_ready:
             await handle.result(0)
-        told = [re.sub(r"[\d.]+ s$", "", found.value.reason) for found in (error, not_ready)]
-        assert told[0] == told[1], "nothing passes meanwhile but time"
+        reasons = [re.sub(r"[\d.]+ s$", "", found.value.reason) for found in (error, not_ready)]
+        assert reasons[0] == reasons[1], "nothing passes meanwhile but time"
         return error.value.reason
 
     job = await apull_one(consumer)
@@ -192,7 +192,7 @@ async def test_a_time_out_says_what_the_job_does(
     assert await said() == f"attempt 2 failed; no worker serves queue '{queue.name}'"
 
 
-async def test_who_waits_for_what_cannot_come_is_told_at_once(
+async def test_the_wait_for_what_cannot_come_ends_at_once(
     queue: AsyncQueue, consumer: AsyncConsumer
 ) -> None:
     for _ in range(2):

@@ -48,7 +48,7 @@ def test_a_grant_is_used_up(queue: Queue) -> None:
         assert ids(browser.pull()) == sent[:3]
         assert (credit.jobs, browser.state, browser.pull()) == (0, "not_interested", [])
         fill(queue, 1)
-        assert queue.redis.llen(queue.keys.wake(browser.name)) == 0  # told of nothing
+        assert queue.redis.llen(queue.keys.wake(browser.name)) == 0  # it was not woken
         assert browser.grant(1) == "browsers"
         assert ids(browser.pull()) == sent[3:4]
 

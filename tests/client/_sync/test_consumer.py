@@ -115,7 +115,7 @@ def test_a_grant_holds_for_jobs_that_are_handed_over(queue: Queue) -> None:
 
 
 def test_a_grant_that_is_held_in_full_opens_again(queue: Queue) -> None:
-    """More is held than is still granted: the queue is told before and after the settle."""
+    """More is held than is still granted: the client says so before and after the settle."""
     credit = GrantCredit(4)
     sent = fill(queue, 3)
     with queue.consumer(credit=credit, renew=False) as consumer:

@@ -158,12 +158,12 @@ def test_listeners_hear_of_every_job_once_in_order(queue: Queue, putter: Backgro
     assert heard == [(name, handle.id) for handle in handles for name in ("first", "second")]
 
 
-def test_jobs_that_cannot_be_stored_are_told(
+def test_jobs_that_cannot_be_stored_are_reported(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told: list[tuple[Exception, list[Put]]] = []
+    reported: list[tuple[Exception, list[Put]]] = []
     queue.redis.hset(queue.keys.meta, "v", "99")  # of another version
-    with queue.putter(on_error=lambda error, puts: told.append((error, puts))) as putter:
+    with queue.putter(on_error=lambda error, puts: reported.append((error, puts))) as putter:
         handle = putter.put_call(Call("t", (1,), options=Options(priority=7, delay_ms=5)))
         other = putter.put("t")
         assert putter.flush(20)  # C-13: what was refused is finished
@@ -173,8 +173,8 @@ def test_jobs_that_cannot_be_stored_are_told(
             with pytest.raises(WrongServer):
                 wait()
     # the second may be in the same batch or in one of its own
-    assert all(isinstance(error, WrongServer) for error, _ in told)
-    puts = [put for _, batch in told for put in batch]
+    assert all(isinstance(error, WrongServer) for error, _ in reported)
+    puts = [put for _, batch in reported for put in batch]
     assert [(put.id, put.priority, put.delay_ms) for put in puts] == [
         (handle.id, 7, 5),
         (other.id, 4, 0),
@@ -245,15 +245,15 @@ def test_the_deadline_is_a_total(far: Queue, proxy: Proxy) -> None:
 
 
 def test_close_says_what_could_not_be_stored(far: Queue, near: Queue, proxy: Proxy) -> None:
-    told: list[tuple[Exception, list[Put]]] = []
+    reported: list[tuple[Exception, list[Put]]] = []
     far.send("t")
-    putter = far.putter(on_error=lambda error, puts: told.append((error, puts)))
+    putter = far.putter(on_error=lambda error, puts: reported.append((error, puts)))
     proxy.refuse()
     handles = [putter.put("t", i) for i in range(3)]
     left = putter.close(timeout=0.1)
     assert [put.id for put in left] == [handle.id for handle in handles]
-    assert [puts for _, puts in told] == [left]
-    assert isinstance(told[0][0], RedisUnavailable)
+    assert [puts for _, puts in reported] == [left]
+    assert isinstance(reported[0][0], RedisUnavailable)
     with pytest.raises(RedisUnavailable):
         handles[0].wait_stored()
     assert (near.enqueue_puts(left)).accepted == 3

@@ -156,8 +156,8 @@ def test_a_time_out_says_what_the_job_does(queue: Queue, consumer: Consumer) -> 
         assert f": {error.value.reason}" in str(error.value)
         with pytest.raises(ResultNotReady) as not_ready:
             handle.result(0)
-        told = [re.sub(r"[\d.]+ s$", "", found.value.reason) for found in (error, not_ready)]
-        assert told[0] == told[1], "nothing passes meanwhile but time"
+        reasons = [re.sub(r"[\d.]+ s$", "", found.value.reason) for found in (error, not_ready)]
+        assert reasons[0] == reasons[1], "nothing passes meanwhile but time"
         return error.value.reason
 
     job = pull_one(consumer)
@@ -180,7 +180,7 @@ def test_a_time_out_says_what_the_job_does(queue: Queue, consumer: Consumer) -> 
     assert said() == f"attempt 2 failed; no worker serves queue '{queue.name}'"
 
 
-def test_who_waits_for_what_cannot_come_is_told_at_once(queue: Queue, consumer: Consumer) -> None:
+def test_the_wait_for_what_cannot_come_ends_at_once(queue: Queue, consumer: Consumer) -> None:
     for _ in range(2):
         with pytest.raises(UnknownJob):
             queue.job("never").result()

@@ -54,7 +54,8 @@
     │   ├── JobCancelled             it was cancelled before it ended
     │   │   └── JobPurged            ... together with its whole queue
     │   ├── JobExpired               its time to live ended before it ran
-    │   └── JobDisplaced             a newer job took its place before it ran
+    │   ├── JobDisplaced             a newer job took its place before it ran
+    │   └── JobMoved                 it was moved to another queue, which it says
     └── TaskError
         ├── UnknownTask              no task of this name is registered here
         ├── TaskAlreadyRegistered    two functions claim one name
@@ -99,6 +100,7 @@ __all__ = [
     "JobDisplaced",
     "JobExpired",
     "JobFailed",
+    "JobMoved",
     "JobPurged",
     "LifecycleError",
     "NoConsumer",
@@ -732,6 +734,14 @@ class JobDisplaced(ResultError):
 
     def __init__(self, id: str) -> None:
         super().__init__(f"job '{id}' was displaced: a newer job took its place", id=id)
+
+
+class JobMoved(ResultError):
+    """People moved the job to the queue `to` (Q-69): `Queue(to).job(id)` is its handle."""
+
+    def __init__(self, id: str, *, to: str) -> None:
+        super().__init__(f"job '{id}' was moved to queue '{to}': ask there", id=id)
+        self.to = to
 
 
 # -- tasks -----------------------------------------------------------------------------------------

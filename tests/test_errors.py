@@ -58,6 +58,7 @@ EXAMPLES: list[RQueueError] = [
     errors.JobCancelled("j"),
     errors.JobPurged("j"),
     errors.JobDisplaced("j"),
+    errors.JobMoved("j", to="other"),
     errors.JobExpired("j"),
     errors.TaskError("no", task="t"),
     errors.UnknownTask("ad", ["add"]),

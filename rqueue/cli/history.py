@@ -24,6 +24,7 @@ OUTCOMES = (
         "expired",
         "changed",
         "displaced",
+        "moved",
     ),
 )
 """The outcomes that rows give for a job, or for an attempt at it."""
@@ -133,6 +134,9 @@ def text_of(row: Row) -> str:
     waited = row["started"] - max(row["enqueued"], row["due"]) if row["started"] else -1
     ran = row["finished"] - row["started"] if row["started"] else -1
     error = f"  {row['error']}" if row["error"] else ""
+    cause = row.get("cause")
+    if row["outcome"] == "moved" and isinstance(cause, dict):
+        error = f"  to queue {cause.get('to')}"
     labels = "".join(f"  {name}={value}" for name, value in row["labels"].items())
     return (
         f"{clock(row['finished']):8}  {row['outcome']:9}  {shorten(row['task'], 28):28}  "

@@ -22,7 +22,7 @@ from rqueue.cli.show import died_of_crashes
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.job import JobInfo, why_dead
 
-ENDED = ("ended", "done", "cancelled", "purged", "expired", "displaced")
+ENDED = ("ended", "done", "cancelled", "purged", "expired", "displaced", "moved")
 STATES = ("ready", "blocked", "scheduled", "parked", "held", "dead", *ENDED)
 
 
@@ -34,7 +34,7 @@ STATES = ("ready", "blocked", "scheduled", "parked", "held", "dead", *ENDED)
     type=click.Choice(STATES),
     default="ready",
     show_default=True,
-    help="Which jobs. 'ended' is done, cancelled, purged, expired and displaced, while kept.",
+    help="Which jobs. 'ended' is done, cancelled, purged, expired, displaced or moved.",
 )
 @click.option("--limit", "-n", default=50, show_default=True, metavar="N", help="Jobs per page.")
 @click.option("--after", default="", metavar="CURSOR", help="Go on where the last page ended.")

@@ -37,7 +37,14 @@ def result(target: Target, /, id: str, queue: str | None, timeout: str, as_json:
       rqueue result order-42 --timeout 30s
       rqueue result order-42 -q default --json | jq .result
     """  # noqa: D301
-    from rqueue.errors import JobCancelled, JobDisplaced, JobExpired, JobFailed, ResultExpired
+    from rqueue.errors import (
+        JobCancelled,
+        JobDisplaced,
+        JobExpired,
+        JobFailed,
+        JobMoved,
+        ResultExpired,
+    )
     from rqueue.model.times import parse_duration
 
     seconds = None if timeout in ("inf", "forever") else parse_duration(timeout, "timeout")
@@ -61,7 +68,7 @@ def result(target: Target, /, id: str, queue: str | None, timeout: str, as_json:
             return _refused({**document, "state": "dead", "cause": cause}, failed, as_json)
         except ResultExpired as gone:
             return _refused({**document, "state": "done", "kept": False}, gone, as_json)
-        except (JobCancelled, JobDisplaced, JobExpired) as ended:
+        except (JobCancelled, JobDisplaced, JobExpired, JobMoved) as ended:
             state = str(inspector.job(id, found.queue).job.state)
             return _refused({**document, "state": state}, ended, as_json)
     if as_json:

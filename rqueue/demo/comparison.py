@@ -12,7 +12,7 @@ from rich.table import Table
 
 __all__ = ["ENDINGS", "Comparison", "RowKey", "print_comparison"]
 
-ENDINGS = frozenset({"ack", "dead", "cancelled", "purged", "expired", "displaced"})
+ENDINGS = frozenset({"ack", "dead", "cancelled", "purged", "expired", "displaced", "moved"})
 """Outcomes that end a job."""
 
 RowKey = tuple[str, str, str, str]

@@ -18,12 +18,12 @@ from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.consumer_rows import registered_names
 from rqueue.protocol.commands.job_notes import Notes, notes_of, notes_page
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.result_wait import NOT_KEPT
+from rqueue.protocol.result_wait import NOT_KEPT, moved_to
 from rqueue.transport.redis_client import execute
 
 PAGE_MAX = commands.read.PAGE_MAX
 
-ENDED = ("ended", "done", "cancelled", "purged", "expired", "displaced")
+ENDED = ("ended", "done", "cancelled", "purged", "expired", "displaced", "moved")
 BROWSABLE = ("ready", "blocked", "scheduled", "parked", "held", "dead", *ENDED)
 """The states that `jobs_page` can show."""
 
@@ -87,6 +87,8 @@ def ended_info(queue: str, id: str, record: Record) -> JobInfo:
                 facts["problem"] = str(error)
     elif record.state is JobState.DEAD:
         facts["cause"] = read_json(record.payload)
+    elif record.state is JobState.MOVED:
+        facts["problem"] = f"moved to queue '{moved_to(record)}'"
     return JobInfo(id, queue, record.state, **facts)
 
 
@@ -144,6 +146,8 @@ def find_job(client: redis.Redis, candidates: Sequence[QueueKeys], id: str) -> L
             unknown.add_note(f"queue '{keys.queue}' was not searched: {error.message}")
     if not found:
         raise unknown
+    # one that was moved is where it went
+    found = [look for look in found if look.job.state is not JobState.MOVED] or found[:1]
     if len(found) > 1:
         where = ", ".join(f"'{look.job.queue}' ({look.job.state})" for look in found)
         raise ConfigError("queue", f"several have a job '{id}', name one: {where}")
@@ -163,8 +167,8 @@ def jobs_page(
     shown twice or left out while jobs are consumed. blocked: those behind others of their groups,
     group by group. scheduled: by due time, without the parked
     ones. parked: those that wait for a worker that knows their task. held: by consumer. dead: by
-    time of death. ended (done, cancelled, purged, expired, displaced): in no order, while their
-    records last. Raises ConfigError.
+    time of death. ended (done, cancelled, purged, expired, displaced, moved): in no order, while
+    their records last. Raises ConfigError.
     """
     if not 1 <= limit <= PAGE_MAX:
         raise ConfigError("limit", f"{limit} is not from 1 to {PAGE_MAX}")

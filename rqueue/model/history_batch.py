@@ -65,7 +65,7 @@ class Column(NamedTuple):
 
 OUTCOMES = (
     "ack, retry, dead (failed for good), crash, snooze, park, cancelled, purged, expired,"
-    " displaced, or changed (its place)"
+    " displaced, moved (to another queue), or changed (its place)"
 )
 
 COLUMNS = (
@@ -292,7 +292,7 @@ def read_entry(fields: Mapping[bytes, bytes], queue: str) -> list[dict[str, Any]
             raise Undecodable("not a history row", line)
         row = {**_DEFAULTS, "queue": queue, **written}
         cause = written.get("cause")
-        if type(cause) is dict and not row["error"]:
+        if type(cause) is dict and not row["error"] and row["outcome"] != "moved":
             row["error"] = cause.get("type") or cause.get("kind") or ""
         rows.append(row)
     return rows

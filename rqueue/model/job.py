@@ -43,7 +43,8 @@ DEFAULT_LEVEL = 4  # JMS's default priority (Q-11)
 class JobState(StrEnum):
     """Where a job is. The values are the words of the CLI, of JSON and of error messages.
 
-    parked: it waits for a worker that knows its task. blocked: behind others of its group.
+    parked: it waits for a worker that knows its task. blocked: behind others of its group. moved:
+    it is in another queue now, to which people moved it.
     """
 
     READY = "ready"
@@ -57,6 +58,7 @@ class JobState(StrEnum):
     PURGED = "purged"
     EXPIRED = "expired"
     DISPLACED = "displaced"
+    MOVED = "moved"
     UNKNOWN = "unknown"
 
     @property
@@ -332,6 +334,7 @@ _STATE_OF_LETTER = {
     b"P": JobState.PURGED,
     b"E": JobState.EXPIRED,
     b"R": JobState.DISPLACED,
+    b"M": JobState.MOVED,
 }
 
 

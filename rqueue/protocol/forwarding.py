@@ -13,12 +13,15 @@ from typing import Any
 
 from orjson import JSONDecodeError, dumps, loads
 
-from rqueue.errors import QueueFull, RQueueError, ServerError
+from rqueue.errors import QueueFull, RQueueError, ServerError, Undecodable
 from rqueue.logs import logger
+from rqueue.model.envelope import unpack
 from rqueue.model.signing import split_signature
 from rqueue.protocol.call import ScriptCall
+from rqueue.protocol.commands.admin import readmit
 from rqueue.protocol.commands.enqueue import enqueue_flat
 from rqueue.protocol.commands.outgoing import Outgoing, outgoing_done, outgoing_take
+from rqueue.protocol.departures import departure, departures
 from rqueue.protocol.exchange import KNOWN
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import PLAIN, outbox
@@ -57,7 +60,7 @@ def _send(keys: QueueKeys, target: str, jobs: list[Outgoing]) -> Steps:
     """Send jobs to one target. Where it refuses them together each is sent alone, so that one that
     it never takes does not keep the others."""
     try:
-        yield _enqueue(QueueKeys(target, keys.namespace), keys.queue, jobs)
+        yield from _enqueued(QueueKeys(target, keys.namespace), keys.queue, jobs)
     except ServerError:
         raise
     except RQueueError as error:
@@ -78,11 +81,31 @@ def _send(keys: QueueKeys, target: str, jobs: list[Outgoing]) -> Steps:
     return left
 
 
-def _enqueue(target: QueueKeys, source: str, jobs: list[Outgoing]) -> ScriptCall[Any]:
-    flat: list[Any] = []
-    for job in jobs:
-        flat += (job.id, envelope_of(job, source))
-    return enqueue_flat(target, flat, [job.terms for job in jobs])
+def _enqueued(
+    target: QueueKeys, source: str, jobs: list[Outgoing]
+) -> Generator[ScriptCall[Any], Any, None]:
+    """Enqueue them. An id that the target knows is there already, from a try whose answer was lost;
+    or the job comes back to a queue that it left, which then has to forget that departure."""
+    puts = [(job.id, envelope_of(job, source), job.terms) for job in jobs]
+    while puts:
+        flat: list[Any] = []
+        for id_, envelope, _ in puts:
+            flat += (id_, envelope)
+        accepted = yield enqueue_flat(target, flat, [terms for _, _, terms in puts])
+        back = [(put, _left(put[1], target.queue)) for put in (puts[i] for i in accepted.known)]
+        back = [(put, left) for put, left in back if left]
+        if not back:
+            return
+        words = yield readmit(target, [(put[0], left) for put, left in back])
+        puts = [put for (put, _), was in zip(back, words, strict=True) if was != "known"]
+
+
+def _left(envelope: bytes, queue: str) -> int:
+    """When the job left this queue before, as it says; 0 = it did not."""
+    try:
+        return departure(unpack(envelope)[3], queue)
+    except Undecodable:
+        return 0
 
 
 def envelope_of(job: Outgoing, source: str) -> bytes:
@@ -98,13 +121,17 @@ def envelope_of(job: Outgoing, source: str) -> bytes:
     try:
         parts = loads(body)
         opts = parts[3] if len(parts) > 3 else {}
-        via = [*opts.get("origin", {}).get("via", ()), source]
+        earlier = opts.get("origin", {})
+        via = [*earlier.get("via", ()), source]
         origin = {**job.origin, "queue": source, "via": via}
+        if job.origin.get("outcome") != "deleted":
+            # a deleted queue knows nothing any more
+            origin["left"] = departures(earlier, source, job.origin["at"])
         if signature:
             origin["signature"] = signature
         filled = [*parts, *([], {}, {})[len(parts) - 1 :]][:3]
         return dumps([*filled, {**opts, "origin": origin}])
-    except (JSONDecodeError, AttributeError, TypeError, ValueError, IndexError):
+    except (JSONDecodeError, AttributeError, KeyError, TypeError, ValueError, IndexError):
         return job.envelope
 
 

@@ -162,10 +162,10 @@ class JobPacker:
     soon after it was made.
     """
 
-    __slots__ = ("_max_body", "_queue", "_signer")
+    __slots__ = ("_max_body", "_signer", "queue")
 
     def __init__(self, keys: QueueKeys, settings: Settings) -> None:
-        self._queue = keys.queue
+        self.queue = keys.queue
         self._signer = settings.signer
         self._max_body = settings.max_body
 
@@ -173,7 +173,7 @@ class JobPacker:
         """The envelope as it is to be sent now; what is signed already stays as it is."""
         if self._signer is None or body[:1] == b"S":
             return body
-        return self._signer.sign(self._queue, id, body, terms)
+        return self._signer.sign(self.queue, id, body, terms)
 
     @property
     def signs(self) -> bool:
@@ -185,7 +185,7 @@ class JobPacker:
         None where nothing has to change. Raises Forged, Undecodable."""
         if self._signer is None or job.body[:1] != b"S":
             return None
-        fresh = self._signer.without_due(self._queue, job.id, job.body)
+        fresh = self._signer.without_due(self.queue, job.id, job.body)
         return None if fresh == job.body else fresh
 
     def signed_for_priority(self, job: Delivery, priority: int) -> bytes:
@@ -193,14 +193,14 @@ class JobPacker:
         Raises Forged, Undecodable."""
         if self._signer is None or job.body[:1] != b"S":
             return job.body
-        return self._signer.with_priority(self._queue, job.id, job.body, priority)
+        return self._signer.with_priority(self.queue, job.id, job.body, priority)
 
     def envelope(self, job: Delivery) -> Envelope:
         """What a job carries, verified where there are keys. Raises Undecodable, Unsigned,
         Forged."""
         body = job.body
         if self._signer is not None:
-            body = self._signer.verify(self._queue, job.id, body, job.header).json
+            body = self._signer.verify(self.queue, job.id, body, job.header).json
         return Envelope(*unpack(body))
 
     def signed_puts(self, puts: Sequence[Put]) -> Sequence[Put]:

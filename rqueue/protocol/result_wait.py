@@ -20,6 +20,7 @@ from rqueue.errors import (
     JobDisplaced,
     JobExpired,
     JobFailed,
+    JobMoved,
     JobPurged,
     RedisReadOnly,
     ResultError,
@@ -38,7 +39,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience
 from rqueue.protocol.waiting import error_said, why_it_waits
 
-__all__ = ["ResultWait", "failure_of", "read_result", "read_state"]
+__all__ = ["ResultWait", "failure_of", "moved_to", "read_result", "read_state"]
 
 log = logger("rqueue")
 
@@ -54,7 +55,7 @@ SHORTEST_WAIT_S = 0.002
 
 def read_result(id: str, record: Record) -> Any:
     """The result in a record. Raises JobFailed, JobCancelled, JobPurged, JobExpired,
-    JobDisplaced or ResultExpired."""
+    JobDisplaced, JobMoved or ResultExpired."""
     if record.state is JobState.DONE:
         if record.payload == NOT_KEPT:
             raise ResultExpired(id)
@@ -84,7 +85,19 @@ def failure_of(id: str, record: Record) -> ResultError:
         return JobPurged(id)
     if record.state is JobState.DISPLACED:
         return JobDisplaced(id)
+    if record.state is JobState.MOVED:
+        return JobMoved(id, to=moved_to(record))
     return JobExpired(id)
+
+
+def moved_to(record: Record) -> str:
+    """The queue to which people moved a job; "" where its record does not say so."""
+    try:
+        said = orjson.loads(record.payload or b"{}")
+    except orjson.JSONDecodeError:
+        return ""
+    to = said.get("to") if isinstance(said, dict) else ""
+    return to if isinstance(to, str) else ""
 
 
 def read_state(seen: commands.Awaited) -> JobState:

@@ -1,4 +1,4 @@
-"""Looking at what became of jobs: history and stats."""
+"""Looking at what comes and what became of it: browse, history and stats."""
 
 import json
 import os
@@ -127,3 +127,28 @@ def test_a_since_that_is_no_time_prints_no_head(run: Run, queue: Queue) -> None:
     fill(queue, 1)
     done = run("history", queue.name, "--since", "yesterday", code=2)
     assert done.stdout == "" and "yesterday" in done.stderr
+
+
+def test_browse_follows(server: EmbeddedRedis, run: Run, queue: Queue) -> None:
+    fill(queue, 3)
+    assert [line.split()[-2] for line in run("browse", queue.name).stdout.splitlines()[1:]] == [
+        "j000",
+        "j001",
+        "j002",
+    ]
+    assert len(run("browse", queue.name, "-n", "1", "--task", "app.t").stdout.splitlines()) == 2
+    assert len(run("browse", queue.name, "--task", "none").stdout.splitlines()) == 1
+    command = [sys.executable, "-m", "rqueue.cli", "--url", server.url, "browse", queue.name]
+    with subprocess.Popen(
+        [*command, "-f", "--json"],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    ) as browser:
+        assert browser.stdout
+        for id_ in ("j000", "j001", "j002"):
+            assert json.loads(browser.stdout.readline())["id"] == id_
+        for id_ in ("j003", "j004"):
+            queue.send("app.t", [1], None, Options(id=id_))
+            assert json.loads(browser.stdout.readline())["id"] == id_
+        browser.terminate()
+    assert queue.counts().ready == 5

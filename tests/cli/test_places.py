@@ -1,4 +1,4 @@
-"""What moves jobs that wait: prioritize, promote."""
+"""What is done with jobs that wait: prioritize, promote, move, copy, reject, expire."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,3 +43,44 @@ def test_promote(run: Run, read: Read, queue: Queue) -> None:
     run("promote", queue.name, "--task", "make", "--label", "tenant=8", code=1)
     assert "2 jobs" in run("promote", queue.name, "--label", "tenant=7").stdout
     run("promote", queue.name, "--all", code=1)
+
+
+def test_move_and_copy(run: Run, read: Read, queue: Queue) -> None:
+    for id_, task in (("a", "send"), ("b", "make"), ("c", "make"), ("d", "make")):
+        queue.send(task, [], None, Options(id=id_, labels={"tenant": 7}))
+    other = queue.at(queue.name + "-other")
+    other.configure(priorities=10)
+    run("move", queue.name, "nowhere", "--all", code=2)
+    assert read("copy", queue.name, other.name, "a") == {
+        "queue": queue.name,
+        "target": other.name,
+        "copied": 1,
+    }
+    run("copy", queue.name, other.name, "--task", "send", code=1)
+    assert "2 jobs" in run("move", queue.name, other.name, "--task", "make", "-n", "2").stdout
+    run("move", queue.name, other.name, "d", "never", code=1)
+    run("move", queue.name, other.name, "--label", "tenant=8", code=1)
+    run("move", queue.name, other.name, code=2)
+    run("move", queue.name, other.name, "a", "--all", code=2)
+    assert "moved to queue" in run("jobs", queue.name, "--state", "moved").stdout
+    assert "ready" in run("show", "b").stdout
+    run("result", "b", "-q", queue.name, code=1)
+    said = run("history", queue.name, "--outcome", "moved").stdout
+    rows = [line.split()[-5:] for line in said.splitlines()[1:]]
+    assert [(row[0], " ".join(row[1:4])) for row in rows] == [
+        (id_, f"to queue {other.name}") for id_ in "bcd"
+    ]
+
+
+def test_reject_and_expire(run: Run, read: Read, queue: Queue) -> None:
+    for id_ in "abc":
+        queue.send("app.t", [], None, Options(id=id_))
+    assert read("reject", queue.name, "a", "--reason", "no need") == {
+        "queue": queue.name,
+        "rejected": 1,
+    }
+    assert "no need" in run("dead", "list", queue.name).stdout
+    run("expire", queue.name, "b", code=2)
+    assert "1 job" in run("expire", queue.name, "b", "--yes").stdout
+    assert read("expire", queue.name, "--all", "--yes") == {"queue": queue.name, "expired": 1}
+    run("expire", queue.name, "--all", "--yes", code=1)

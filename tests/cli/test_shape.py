@@ -139,6 +139,7 @@ def test_every_command_that_meets_a_server_takes_a_url_and_gives_json(
 
 
 DESTRUCTIVE = {
+    ("expire",),
     ("cancel",),
     ("purge",),
     ("delete",),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha1
 from typing import Any
 
 from hypothesis import strategies as st
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
+from rqueue.protocol.commands.admin import Moved
 from rqueue.protocol.commands.room import with_grant
 from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.protocol.scripts import SCRIPTS
@@ -124,6 +126,12 @@ def _fitting(world: World, draw: Callable[[Any], Any]) -> st.SearchStrategy[Put]
 
 def _term(world: World, name: str) -> str:
     return world.terms.get(name, "0")
+
+
+def _leaving(world: World, id: str) -> Moved:
+    """A job as it was read before it is moved away."""
+    value = world.values.get(id.encode(), b"")
+    return Moved(id, sha1(value).hexdigest(), "4,,0,", BODY)
 
 
 ALONE = (Kind.of(["last_value"]), Kind.of(["ring"]))
@@ -257,6 +265,17 @@ MAKERS: dict[str, Maker] = {
     "requeue": lambda w, d: commands.requeue(KEYS, [d(ids), "x0", *d(some)]),
     "resign": lambda w, d: commands.resign(KEYS, d(ids), BODY, b'["u"]'),
     "resume": lambda w, d: commands.resume(KEYS),
+    "move": lambda w, d: commands.move(
+        KEYS,
+        "other",
+        d(st.sampled_from([1, 1_700_000_000_000])),
+        [_leaving(w, id) for id in [d(ids), *d(some)]],
+    ),
+    "readmit": lambda w, d: commands.readmit(
+        KEYS, [(id, d(st.sampled_from([0, 1]))) for id in [d(ids), "x0"]], look=d(flags)
+    ),
+    "expire": lambda w, d: commands.expire(KEYS, [d(ids), *d(some)]),
+    "reject": lambda w, d: commands.reject(KEYS, [d(ids), *d(some)], b"why"),
     "settle": _settle,
     "show": lambda w, d: commands.show(KEYS, d(ids)),
     "unpark": lambda w, d: commands.unpark(KEYS, "0", d(st.sampled_from([["t"], ["u", "t"], []]))),

@@ -30,6 +30,8 @@ class World:
         self.client = client
         self.terms: dict[str, str] = {}
         self.kind = PLAIN
+        self.values: dict[bytes, bytes] = {}
+        """The jobs, by their ids, as they are stored."""
         self._dumps: list[Any] = []
 
     def run(self, call: commands.ScriptCall[Any]) -> Any:
@@ -56,6 +58,7 @@ class World:
         """This is it."""
         for key in self.client.scan_iter(match=KEYS.base + "*"):
             self._dumps += (key, self.client.dump(key))
+        self.values = self.client.hgetall(KEYS.jobs)  # type: ignore[assignment]
         stamp: Any = self.client.hget(KEYS.meta, "v")
         self.kind = Kind.parse(stamp.decode()) if stamp else PLAIN
         return self

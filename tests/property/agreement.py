@@ -51,6 +51,7 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
     yield "schedule", [(d, -lv, p, i) for i, d, lv, p in snapshot.scheduled], model.scheduled
     yield "returns to", _text(snapshot.hash("returns_to")), model.returns_to
     yield "dead", sorted(snapshot.scores("dead")), sorted(model.dead)
+    yield "outgoing", _outgoing(snapshot), model.outgoing
     yield "ended", _letters(snapshot.hash("ended")), model.ended
     yield "ended before", _letters(snapshot.hash("ended:old")), model.older
     yield "history", [(row["id"], row["outcome"]) for row in snapshot.history], model.history
@@ -92,6 +93,11 @@ def _suspicions(errors: dict[bytes, bytes]) -> dict[str, list[int]]:
             if error.get("kind") == "suspected":
                 found.setdefault(id.decode(), []).append(error["position"])
     return found
+
+
+def _outgoing(snapshot: Snapshot) -> list[str]:
+    """In the order in which they left."""
+    return [member.split("\n")[2] for member in sorted(snapshot.scores("outgoing"))]
 
 
 def _letters(records: dict[bytes, bytes]) -> dict[str, str]:

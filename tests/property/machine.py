@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha1
 from typing import Any
 
 from hypothesis import strategies as st
@@ -10,8 +11,10 @@ from hypothesis.stateful import precondition, rule
 from rqueue.model.history_batch import pack
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Retried, ScriptCall, Window
+from rqueue.protocol.commands.admin import Moved
 from tests.property.choices import CAUSE, some
 from tests.property.committing import Committing
+from tests.property.leaving import How as Leaving
 
 
 class Machine(Committing):
@@ -54,6 +57,29 @@ class Machine(Committing):
         call = commands.reorder(self.keys, to, [(id, b"", b"") for id in ids])
         self.model.now = self.clock()
         assert self.answer(call) == self.model.reorder(ids, level)
+
+    @precondition(lambda self: self.model.jobs)
+    @rule(
+        chosen=st.lists(some, min_size=1, max_size=3, unique=True),
+        how=st.sampled_from(["move", "expire", "reject"]),
+    )
+    def take_out(self, chosen: list[int], how: Leaving) -> None:
+        """Into another queue, as expired, or to the dead letters."""
+        known = [*self.model.jobs, *self.model.accepted[-1:]]
+        ids = list(dict.fromkeys(known[i % len(known)] for i in chosen))
+        call: ScriptCall[list[str]]
+        if how == "move":
+            values = [job.value if (job := self.model.jobs.get(id)) else b"" for id in ids]
+            jobs = [
+                Moved(id, sha1(value).hexdigest(), "4,,0,", b"x")
+                for id, value in zip(ids, values, strict=True)
+            ]
+            call = commands.move(self.keys, "elsewhere", 1, jobs)
+        else:
+            make = commands.expire if how == "expire" else commands.reject
+            call = make(self.keys, ids)
+        self.arrivals = len(ids) if self.grouped else 0
+        assert self.answer(call) == self.model.take_out(ids, how)
 
     @precondition(lambda self: self.model.accepted)
     @rule(pick=st.integers(0, 40), held=st.booleans())

@@ -2,16 +2,16 @@
 
 Every method is one script's effect; `now` is the time that the script returned. Where the
 scripts bound their work (slices, caps) the model does not: tests stay below the bounds. It is built
-up in modules: `entities`, `state`, `wake_ups`, `waiting`, `consuming`.
+up in modules: `entities`, `state`, `wake_ups`, `waiting`, `consuming`, `leaving`.
 """
 
 from __future__ import annotations
 
-from tests.property.consuming import Consuming
 from tests.property.entities import Consumer, Job
+from tests.property.leaving import Leaving
 
 
-class Model(Consuming):
+class Model(Leaving):
     """What producers and people do."""
 
     def taker(self, job: Job, total: int) -> Consumer | None:

@@ -42,6 +42,8 @@ class State:
     """(due, -level, position, id), sorted."""
     returns_to: dict[str, str] = field(default_factory=dict)
     dead: list[str] = field(default_factory=list)
+    outgoing: list[str] = field(default_factory=list)
+    """On their way to another queue."""
     ended: dict[str, str] = field(default_factory=dict)
     older: dict[str, str] = field(default_factory=dict)
     consumers: dict[str, Consumer] = field(default_factory=dict)

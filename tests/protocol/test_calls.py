@@ -12,6 +12,7 @@ import pytest
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
+from rqueue.protocol.commands.admin import Moved
 from rqueue.protocol.commands.room import with_grant
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.scripts import SCRIPTS, script
@@ -180,6 +181,18 @@ SAMPLES: dict[str, list[Sample]] = {
             rest=["i1", b"e1", b"f1", "i2", b"", b""],
         ),
     ],
+    "move": [
+        Sample(
+            commands.move(K, "target", "left", [Moved("i1", "d1", "4,,0,", b"e1")]),  # type: ignore[arg-type]
+            rest=["i1", "d1", "4,,0,", b"e1"],
+        ),
+    ],
+    "readmit": [
+        Sample(commands.readmit(K, [("i1", 5), ("i2", 0)]), {"how": "go"}, ["i1", 5, "i2", 0]),
+        Sample(commands.readmit(K, [("i1", 5)], look=True), {"how": "look"}, ["i1", 5]),
+    ],
+    "expire": [Sample(commands.expire(K, ["i1", "i2"]), rest=["i1", "i2"])],
+    "reject": [Sample(commands.reject(K, ["i1"], b"message"), {"message": b"message"}, ["i1"])],
     "purge": [
         Sample(commands.purge(K, "limit"), {"scheduled": "0"}),
         Sample(commands.purge(K, "limit", scheduled=True), {"scheduled": "1"}),

@@ -39,6 +39,7 @@ PUBLIC = [
     "JobFilter",
     "JobHandle",
     "JobInfo",
+    "JobMoved",
     "JobState",
     "NoConsumer",
     "NotEncodable",

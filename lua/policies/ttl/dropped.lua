@@ -29,10 +29,12 @@ local function ttl_dropped(base, queue, jobs, how)
     ids[#ids + 1] = id
     redis.call('ZREM', base .. 'expiring', id)
     local dead, cause, listed = kept_dead or job.damaged, nil, waiting
+    -- a job that lives on, here or elsewhere, leaves nothing of its id in a list
+    local lives = dead
     --- @if route
     local target
     --- @each target = route(base, job, 'expired')
-    dead = dead and not target
+    dead, lives = dead and not target, dead or target
     --- @end
     --- @if unblock
     if waiting then
@@ -41,7 +43,7 @@ local function ttl_dropped(base, queue, jobs, how)
       listed = not placed
     end
     --- @end
-    if not dead or not listed or order_replace(base, job, 0) then
+    if not lives or not listed or order_replace(base, job, 0) then
       if listed then marks = marks + 1 end
       --- @if pass
       gone[#gone + 1] = job
@@ -52,7 +54,7 @@ local function ttl_dropped(base, queue, jobs, how)
         records[#records + 1] = dead_letter_store(base, queue.now, job, cause)
       else
         redis.call('HDEL', base .. 'errors', id)
-        if listed then
+        if listed and not lives then
           redis.call('HSET', jobs_key, id, string.format('!%d,%d', job.position, job.due))
         else
           redis.call('HDEL', jobs_key, id)

@@ -4,6 +4,9 @@ local TTL_SWEPT, TTL_SWEPT_DEAD = '64', '16'
 --- The ids that one call looks at, and how many these are at the most.
 local function ttl_swept_ids(base, now)
   local most = redis.call('HGET', base .. 'meta', 'ttl_dead') == '1' and TTL_SWEPT_DEAD or TTL_SWEPT
+  --- @if route
+  most = TTL_SWEPT_DEAD
+  --- @end
   return redis.call('ZRANGEBYSCORE', base .. 'expiring', '-inf', string.format('(%d', now), 'LIMIT', '0', most), most
 end
 

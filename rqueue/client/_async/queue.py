@@ -12,7 +12,7 @@ from rqueue.client._async.consumer import AsyncConsumer
 from rqueue.client._async.deletion import delete_queue
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.putter import AsyncBackgroundPuts
-from rqueue.client._async.queue_steering import AsyncQueueSteering
+from rqueue.client._async.queue_moving import AsyncQueueMoving
 from rqueue.client._async.transaction import AsyncTransaction
 from rqueue.errors import ConfigError
 from rqueue.model.envelope import Envelope
@@ -52,7 +52,7 @@ SIBLINGS_MAX = 1000
 """Queues over one connection that are remembered."""
 
 
-class AsyncQueue(AsyncQueueSteering):
+class AsyncQueue(AsyncQueueMoving):
     """A queue, by name. Making one costs nothing: it connects at its first command.
 
     url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an

@@ -13,7 +13,7 @@ from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.deletion import delete_queue
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.putter import BackgroundPuts
-from rqueue.client._sync.queue_steering import QueueSteering
+from rqueue.client._sync.queue_moving import QueueMoving
 from rqueue.client._sync.transaction import Transaction
 from rqueue.errors import ConfigError
 from rqueue.model.envelope import Envelope
@@ -53,7 +53,7 @@ SIBLINGS_MAX = 1000
 """Queues over one connection that are remembered."""
 
 
-class Queue(QueueSteering):
+class Queue(QueueMoving):
     """A queue, by name. Making one costs nothing: it connects at its first command.
 
     url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an

@@ -80,7 +80,8 @@ SELECT queue, entry, row, id, task, `group`, labels, outcome, attempts, worker,
   attempt AND outcome IN ('retry', 'crash') AS again,
   CASE WHEN outcome = 'ack' THEN 'done'
        WHEN outcome = 'dead' THEN 'failed'
-       WHEN outcome IN ('cancelled', 'purged', 'expired', 'displaced') THEN 'removed' END AS ended,
+       WHEN outcome IN ('cancelled', 'purged', 'expired', 'displaced', 'moved')
+       THEN 'removed' END AS ended,
   CASE WHEN outcome IN ('ack', 'dead') THEN attempts + 1 END AS tries,
   CASE WHEN ran THEN greatest(started_ms - could_run_ms, 0) END AS wait_ms,
   CASE WHEN ran THEN greatest(finished_ms - started_ms, 0) END AS run_ms

@@ -69,7 +69,7 @@ def throughput(table: Sequence[Row], width_ms: int) -> str:
     for name, color, label in (
         ("done", GREEN, "done"),
         ("failed", RED, "failed for good"),
-        ("removed", GREY, "cancelled, purged, expired or displaced"),
+        ("removed", GREY, "cancelled, purged, expired, displaced or moved"),
     ):
         values = [row[name] * 1000 / width_ms for row in table]
         if any(values):

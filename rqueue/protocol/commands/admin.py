@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import PLAIN, POLICIES, Policy
+from rqueue.protocol.policies import PLAIN, POLICIES, Policy, outbox
 
 SLICE = 250
 """Ids that one requeue, purge_dead, purge_held or promote call takes."""
@@ -15,8 +15,18 @@ SLICE = 250
 CANCELLED_FROM = frozenset({"ready", "blocked", "scheduled", "held"})
 """Answers of `cancel` about a job that it ended: where the job was."""
 
-REORDER_MAX = 50
-"""Jobs that one reorder call takes: each has to be found in its list."""
+REORDER_MAX = MOVE_MAX = 50
+"""Jobs that one reorder, move, expire or reject call takes: each has to be found in its list."""
+
+
+class Moved(NamedTuple):
+    """A job that goes to another queue. digest: the SHA-1, in hex, of its value here, as it was
+    read. terms, envelope: with which it is enqueued there."""
+
+    id: str
+    digest: str
+    terms: str
+    envelope: bytes
 
 
 def _read_flag(reply: Any) -> bool:
@@ -78,6 +88,39 @@ def reorder(
     for job in jobs:
         args += job
     return ScriptCall("reorder", keys.meta, args, _read_words)
+
+
+def move(keys: QueueKeys, target: str, left: int, jobs: Sequence[Moved]) -> ScriptCall[list[str]]:
+    """Jobs leave for another queue, by way of the outbox (Q-69); answers what became of each, see
+    `lua/move.lua`. left: ms, their departure. At most `MOVE_MAX`."""
+    args: list[Arg] = [target, left]
+    for job in jobs:
+        args += job
+    return ScriptCall("move", keys.meta, args, _read_words, (outbox.POLICY.name,))
+
+
+def readmit(
+    keys: QueueKeys, jobs: Sequence[tuple[str, int]], *, look: bool = False
+) -> ScriptCall[list[str]]:
+    """Forget that these jobs left this queue, so that they may come back; answers what each id is:
+    free, left or known. jobs: (id, when it left this queue as it says itself, ms; 0 = never), at
+    most `SLICE`. look: forget nothing."""
+    args: list[Arg] = ["look" if look else "go"]
+    for job in jobs:
+        args += job
+    return ScriptCall("readmit", keys.meta, args, _read_words)
+
+
+def expire(keys: QueueKeys, ids: Sequence[str]) -> ScriptCall[list[str]]:
+    """Jobs that wait end as expired (A-38); answers what became of each, see `lua/expire.lua`. At
+    most `MOVE_MAX`."""
+    return ScriptCall("expire", keys.meta, ids, _read_words)
+
+
+def reject(keys: QueueKeys, ids: Sequence[str], message: bytes = b"") -> ScriptCall[list[str]]:
+    """Jobs that wait become dead letters (A-38); answers what became of each, see
+    `lua/reject.lua`. At most `MOVE_MAX`."""
+    return ScriptCall("reject", keys.meta, [message, *ids], _read_words)
 
 
 def resign(keys: QueueKeys, id: str, envelope: bytes, fresh: bytes) -> ScriptCall[bool]:

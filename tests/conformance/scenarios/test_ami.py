@@ -3,6 +3,7 @@
 import pytest
 
 from rqueue.errors import ConfigError
+from rqueue.model.job_filter import JobFilter
 from tests.support.queue_fixture import QueueFixture, ids
 from tests.workers.pools import eventually
 
@@ -35,3 +36,15 @@ def test_AMI_04_what_is_left_goes_with_the_last_consumer(q: QueueFixture, delete
     if delete_if == "always":
         eventually(lambda: not q.queue.redis.exists(q.queue.keys.meta))
     assert q.queue.counts().ready == (0 if delete_if == "always" else 1)
+
+
+def test_AMI_03_jobs_are_removed_by_filter_with_a_limit_and_all(q: QueueFixture) -> None:
+    """A-38."""
+    for n in range(10):
+        q.put(f"j{n}", labels={"odd": n % 2, "few": int(n in (1, 3, 5, 7))})
+    assert q.queue.cancel_all(JobFilter(labels={"few": "1"})) == 4
+    assert q.queue.cancel_all(limit=2) == 2
+    assert q.listed() == ["j4", "j6", "j8", "j9"]
+    assert q.queue.cancel_all() == 4
+    counts = q.queue.counts()
+    assert (counts.ready, counts.meta["cancelled"], q.join().pull()) == (0, "10", [])

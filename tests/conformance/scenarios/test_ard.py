@@ -8,6 +8,9 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import JobExpired, JobFailed
 from rqueue.inspector import Inspector
 from rqueue.model.job import JobState
+from rqueue.model.job_filter import JobFilter
+from rqueue.protocol.job_packer import Call
+from rqueue.tasks.options import Options
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.testing import frozen_time, housekeeping, move_time
 from tests.support.due_jobs import pass_minutes
@@ -178,3 +181,24 @@ def test_ARD_17_expired_jobs_say_when_and_go_where_the_queue_says_then(q: QueueF
     move_time(q.queue, 1001)
     housekeeping(q.queue)
     assert q.queue.job("last").state() is JobState.EXPIRED
+
+
+@every_kind
+def test_ARD_18_jobs_are_expired_rejected_and_tried_again_by_hand(
+    q: QueueFixture, kind: str
+) -> None:
+    """A-38."""
+    q.queue.enqueue_many([Call("old", [], None, Options(id="a", **q._terms("a")))])
+    q.put("b", "c")
+    assert q.queue.expire_all(JobFilter(task="old")) == 1
+    assert q.queue.reject("b", "b", "none", reason="not now") == 1
+    assert q.queue.job("a").state() is JobState.EXPIRED
+    assert q.queue.job("b").state() is JobState.DEAD
+    with pytest.raises(JobFailed, match="not now"):
+        q.queue.job("b").result(0)
+    assert [(row["id"], row["outcome"]) for row in q.look().history] == [
+        ("a", "expired"),
+        ("b", "dead"),
+    ]
+    assert q.requeue("b") == 1
+    assert ids(q.join().pull()) == ["c", "b"]

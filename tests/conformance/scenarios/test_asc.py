@@ -17,6 +17,7 @@ from rqueue.testing import frozen_time
 from rqueue.transport.redis_client import execute
 from tests.support.due_jobs import MINUTE, pass_minutes, put_at, take
 from tests.support.queue_fixture import QueueFixture, every_kind, ids
+from tests.support.two_queues import second
 
 MakeQueue = Callable[[EmbeddedRedis], QueueFixture]
 
@@ -326,3 +327,19 @@ def test_ASC_30_due_times_are_whole_numbers() -> None:
     for wrong in (0, 1_700_000_000, 1.5, "123", -1, 2**53 + 1, True):
         with pytest.raises(ConfigError):
             Options(at_ms=wrong)  # type: ignore[arg-type]
+
+
+def test_ASC_29_what_is_moved_keeps_its_due_time(q: QueueFixture) -> None:
+    """A-10: three are scheduled, two are not."""
+    start = q.queue.counts().now
+    due = {f"s{n}": start + n * MINUTE for n in (3, 1, 2)}
+    for id, at_ms in due.items():
+        q.put(id, at_ms=at_ms)
+    q.put("n1", "n2")
+    with second(q) as target:
+        assert q.queue.move_all(target.queue.name) == 5
+        assert scheduled(q) == [] and q.queue.counts().scheduled == 0
+        assert {id: at for id, at, *_ in target.look().scheduled} == due
+        assert ids(target.join().pull()) == ["n1", "n2"]
+        pass_minutes(target, 4)
+        assert ids(target.join().pull()) == ["s1", "s2", "s3"]

@@ -385,3 +385,16 @@ def test_QAK_20_a_cancelled_consumer_that_holds_nothing_leaves(own_q: QueueFixtu
     first = own_q.join(3)
     assert first.cancel(release=False) == []
     assert (first.state, own_q.look().consumers) == ("", {})
+
+
+def test_QAK_10_browsers_read_all_and_take_nothing(own_q: QueueFixture) -> None:
+    """Q-26: the jobs stay, and each reader sees each of them once."""
+    own_q.put(*TEN[:5])
+    first = own_q.join(mode="browse")
+    assert (ids(first.pull()), first.pull()) == (TEN[:5], [])
+    second = own_q.join(mode="browse")
+    assert ids(second.pull()) == TEN[:5]
+    assert own_q.queue.counts().ready == 5
+    own_q.put("j6")
+    assert (ids(first.pull()), ids(second.pull())) == (["j6"], ["j6"])
+    assert own_q.queue.counts().ready == 6

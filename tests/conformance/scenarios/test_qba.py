@@ -7,6 +7,7 @@ from rqueue.errors import InvalidName
 from rqueue.protocol.commands import Put
 from rqueue.testing import housekeeping, move_time
 from tests.support.queue_fixture import QueueFixture, every_kind, ids
+from tests.support.two_queues import second
 
 
 def test_QBA_01_a_queue_needs_a_name() -> None:
@@ -171,3 +172,23 @@ def test_QBA_28_expired_jobs_go_to_the_alternate_queue(q: QueueFixture) -> None:
     assert (q.queue.counts().ready, other.queue.counts().ready) == (0, 1)
     assert other.listed() == ["A"]
     other.close()
+
+
+@every_kind
+def test_QBA_26_all_jobs_are_moved(q: QueueFixture, kind: str) -> None:
+    """a) Q-69: in their order."""
+    q.put("a", "b", "c")
+    with second(q) as target:
+        assert q.queue.move_all(target.queue.name) == 3
+        assert (q.listed(), target.listed()) == ([], ["a", "b", "c"])
+        assert q.queue.counts().ready == 0
+
+
+@every_kind
+def test_QBA_26_all_jobs_are_copied(q: QueueFixture, kind: str) -> None:
+    """b) Q-69."""
+    q.put("a", "b", "c")
+    with second(q) as target:
+        assert q.queue.copy_all(target.queue.name) == 3
+        assert q.queue.copy_all(target.queue.name) == 0, "a copy has the id of its original"
+        assert (q.listed(), target.listed()) == (["a", "b", "c"], ["a", "b", "c"])

@@ -1,0 +1,111 @@
+"""`rqueue reject` and `rqueue expire`: jobs that wait become dead letters, or end as expired."""
+
+from __future__ import annotations
+
+import click
+
+from rqueue.cli.exit_codes import NEGATIVE, OK, confirm
+from rqueue.cli.output import echo, json_option, print_json, yes_option
+from rqueue.cli.selection import Selection, selected, selection_options
+from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.text.numbers import many
+
+
+@click.command()
+@click.argument("queue")
+@selection_options
+@click.option("--reason", default="", metavar="TEXT", help="Why, for who looks at them later.")
+@json_option
+@connection_options
+@pass_target
+def reject(
+    target: Target,
+    /,
+    queue: str,
+    ids: tuple[str, ...],
+    every: bool,
+    task: str | None,
+    labels: tuple[str, ...],
+    limit: int | None,
+    reason: str,
+    as_json: bool,
+) -> int:
+    """Make dead letters of waiting jobs.
+
+    They stay, with the reason, until 'rqueue dead requeue' gives them another life; or they go to
+    the queue to which the dead letters of this one go. Jobs that workers have stay with them.
+
+    \b
+    Exit codes: 0 some are dead now, 1 none; with named jobs, 1 unless all are.
+
+    \b
+    Examples:
+      rqueue reject default order-42 --reason "the customer is gone"
+      rqueue reject default --task app.tasks.report --limit 100
+    """  # noqa: D301
+    from rqueue.model.job_filter import JobFilter
+
+    which = selected(ids, every, task, labels, limit)
+    with target.queue(queue) as (waiting, inspector):
+        inspector.require_queue(queue)
+        if which.ids:
+            count = waiting.reject(*which.ids, reason=reason)
+        else:
+            these = JobFilter(task=which.task, labels=which.labels)
+            count = waiting.reject_all(these, limit=which.limit, reason=reason)
+    return _said(queue, "rejected", count, which, as_json)
+
+
+@click.command()
+@click.argument("queue")
+@selection_options
+@yes_option
+@json_option
+@connection_options
+@pass_target
+def expire(
+    target: Target,
+    /,
+    queue: str,
+    ids: tuple[str, ...],
+    every: bool,
+    task: str | None,
+    labels: tuple[str, ...],
+    limit: int | None,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """End waiting jobs as expired.
+
+    As if their times to live were over: they end, or become dead letters, or go to another queue,
+    as the queue is configured. Jobs that workers have stay with them.
+
+    \b
+    Exit codes: 0 some expired, 1 none; with named jobs, 1 unless all did.
+
+    \b
+    Examples:
+      rqueue expire default order-42 --yes
+      rqueue expire default --task app.tasks.quote --limit 100
+    """  # noqa: D301
+    from rqueue.model.job_filter import JobFilter
+
+    which = selected(ids, every, task, labels, limit)
+    with target.queue(queue) as (waiting, inspector):
+        inspector.require_queue(queue)
+        what = many(len(which.ids), "job") if which.ids else "the jobs that fit"
+        confirm(f"Expire {what} of queue '{queue}'?", yes)
+        if which.ids:
+            count = waiting.expire(*which.ids)
+        else:
+            these = JobFilter(task=which.task, labels=which.labels)
+            count = waiting.expire_all(these, limit=which.limit)
+    return _said(queue, "expired", count, which, as_json)
+
+
+def _said(queue: str, word: str, count: int, which: Selection, as_json: bool) -> int:
+    if as_json:
+        print_json({"queue": queue, word: count})
+    else:
+        echo(f"{many(count, 'job')} of queue '{queue}' {word}")
+    return OK if count >= max(1, len(set(which.ids))) else NEGATIVE

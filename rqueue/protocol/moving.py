@@ -1,0 +1,140 @@
+"""Jobs that people move or copy into another queue: the terms and the envelope that each has there,
+without I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha1
+from math import ceil
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from orjson import dumps
+
+from rqueue.errors import Undecodable
+from rqueue.model.job import Delivery
+from rqueue.model.signing import split_signature
+from rqueue.model.terms import Terms
+from rqueue.protocol.commands.admin import MOVE_MAX, Moved
+from rqueue.protocol.departures import departures
+from rqueue.protocol.job_packer import JobPacker
+from rqueue.protocol.policies import ExcludedPolicies, Kind, groups, hold, last_value, ttl
+
+__all__ = ["Copier", "Listed", "pieces", "slices"]
+
+T = TypeVar("T")
+
+SLICE_BYTES = 1_000_000
+"""Envelopes of one call, but for a single larger one."""
+
+
+class Listed(NamedTuple):
+    """A job that waits, or is dead. due_ms: of a scheduled one; 0 = it may run at once."""
+
+    job: Delivery
+    due_ms: int = 0
+
+
+class Copier:
+    """Makes jobs of one queue into jobs of another one.
+
+    source, target: what packs the jobs of each. kind: of the target. levels: how many the source
+    has. now: ms, Redis's clock, which is also the departure of what leaves.
+    """
+
+    def __init__(
+        self, source: JobPacker, target: JobPacker, kind: Kind, *, levels: int, now: int
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._kind = kind
+        self._levels = levels
+        self._timed = _may_have(kind, ttl.POLICY.name)
+        self.now = now
+
+    def takes(self, listed: Listed) -> bool:
+        """Whether the job can go: it can be read, and its time to live is not over before it is
+        due, as a queue takes no such job."""
+        try:
+            expires = listed.job.header.expires_ms
+        except Undecodable:
+            return False
+        return not (self._timed and expires and listed.due_ms > expires)
+
+    def of(self, listed: Listed, outcome: Literal["moved", "copied"]) -> Moved:
+        """The job as it is there; it begins anew, and says where it comes from. Raises Unsigned and
+        Forged where there are keys, Undecodable."""
+        job = listed.job
+        task, args, kwargs, opts = self._source.envelope(job)
+        terms = self._terms(listed)
+        options = {**opts, "origin": self._origin(job, opts.get("origin"), outcome)}
+        body = self._target.signed(job.id, dumps([task, args, kwargs, options]), terms)
+        # a short name of the value, no secret: Redis has no other digest
+        digest = sha1(job.value, usedforsecurity=False).hexdigest()
+        return Moved(job.id, digest, terms, body)
+
+    def _terms(self, listed: Listed) -> str:
+        header, policies = listed.job.header, self._kind.policies
+        left = header.expires_ms - self.now if header.expires_ms and self._timed else 0
+        return Terms(
+            min(9, header.level + max(0, 5 - ceil(self._levels / 2))),
+            at_ms=listed.due_ms,
+            max_deliveries=header.max_deliveries,
+            max_crashes=header.max_crashes,
+            ttl_ms=max(1, left) if header.expires_ms and self._timed else 0,
+            group=header.group if groups.POLICY.name in policies else "",
+            key=header.key if last_value.POLICY.name in policies else "",
+            hold=_is_held(listed.job) and _may_have(self._kind, hold.POLICY.name),
+        ).text
+
+    def _origin(self, job: Delivery, earlier: Any, outcome: str) -> dict[str, Any]:
+        header = job.header
+        origin: dict[str, Any] = {
+            "outcome": outcome,
+            "at": self.now,
+            "enqueued": header.enqueued_ms,
+            "attempts": header.attempts,
+            "deliveries": header.deliveries,
+            "queue": self._source.queue,
+        }
+        if header.group:
+            origin["group"] = header.group
+        if outcome == "moved":
+            origin["left"] = departures(earlier, self._source.queue, self.now)
+        if job.body[:1] == b"S" and not self._source.signs:
+            body = split_signature(job.body).json
+            signature = job.body[: -len(body)]
+            origin["signature"] = signature.decode("ascii", "backslashreplace")
+        return origin
+
+
+def pieces(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The items in pieces for one call each."""
+    for start in range(0, len(items), MOVE_MAX):
+        yield items[start : start + MOVE_MAX]
+
+
+def slices(jobs: Iterable[Moved]) -> Iterator[list[Moved]]:
+    """The jobs in pieces for one call each, which is not too large."""
+    piece: list[Moved] = []
+    size = 0
+    for job in jobs:
+        size += len(job.envelope)
+        if piece and (len(piece) == MOVE_MAX or size > SLICE_BYTES):
+            yield piece
+            piece, size = [], len(job.envelope)
+        piece.append(job)
+    if piece:
+        yield piece
+
+
+def _is_held(job: Delivery) -> bool:
+    """Whether the job keeps its place until its time has come."""
+    return b"h" in job.value.partition(b";")[0].split(b"|")[1:]
+
+
+def _may_have(kind: Kind, policy: str) -> bool:
+    try:
+        kind.having((policy,))
+    except ExcludedPolicies:
+        return False
+    return True

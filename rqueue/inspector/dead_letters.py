@@ -16,7 +16,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
 
 Progress = Callable[[int, int], None]
-"""Told after each step: how many dead letters were looked at, and how many were done."""
+"""Called after each step: with how many dead letters were looked at, and how many were done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ import rqueue
 
 PUBLIC = [
     "UNLIMITED",
-    "App",
     "AsyncBackgroundPuts",
     "AsyncConsumer",
     "AsyncJobHandle",
@@ -27,7 +26,6 @@ PUBLIC = [
     "ConnectionState",
     "Consumer",
     "Delivery",
-    "Depends",
     "Envelope",
     "GrantCredit",
     "Inspector",
@@ -42,9 +40,7 @@ PUBLIC = [
     "JobHandle",
     "JobInfo",
     "JobMoved",
-    "JobRequest",
     "JobState",
-    "Middleware",
     "NoConsumer",
     "NotEncodable",
     "Options",
@@ -77,7 +73,6 @@ PUBLIC = [
     "Wake",
     "Window",
     "WindowCredit",
-    "WorkerInfo",
     "__version__",
     "adisconnect",
     "aqueue",

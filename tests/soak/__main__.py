@@ -22,7 +22,7 @@ from tests.support.redis_server import MissingServer, binaries
 def main() -> int:
     """Run a soak; its exit code."""
     options = _parser().parse_args()
-    # so that whoever ends it leaves no process behind
+    # so that a signal that ends it leaves no process behind
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     console = Console(stderr=options.json)
     try:

@@ -76,7 +76,7 @@ class Causes:
             if any(span.meets(since, until) for span in self._long(pid)):
                 return f"{who} was frozen"
             if any(since - SIGNAL_S <= at <= until for at in self.stopped[pid]):
-                return f"{who} was told to stop at once"
+                return f"{who} was asked to stop at once"
         if self._without_redis(first.pid, since - REJOIN_S, until):
             return "Redis was away for long"
         if self._hindered(first.pid, since, until):

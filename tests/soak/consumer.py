@@ -30,12 +30,12 @@ PAUSE_S = 0.1
 
 
 class Work:
-    """What is to be run, and what is to be told, apart from how the queue is asked."""
+    """What is to be run, and what is to be settled, apart from how the queue is asked."""
 
     def __init__(self, queue: str) -> None:
         self.queue = queue
         self.todo: list[Delivery] = []
-        self.told: list[Delivery] = []
+        self.ended: list[Delivery] = []
         """Ended, and the queue has not confirmed that it knows."""
         self.broken: list[Delivery] = []
         self.lost = False
@@ -68,25 +68,25 @@ class Work:
         self.recorder.write("begin", publisher=publisher, number=number, **facts)
         time.sleep(min(seconds, 0.005))
         self.recorder.write("end", publisher=publisher, number=number, **facts)
-        self.told.append(job)
+        self.ended.append(job)
 
     def confirmed(self, refused: list[str]) -> None:
         """The queue knows these outcomes, but for jobs that were not held any more."""
-        for job in self.told:
+        for job in self.ended:
             if job.id not in refused:
                 self.recorder.write("settled", id=job.id, queue=self.queue)
-        self.told.clear()
+        self.ended.clear()
 
     def recalled(self, jobs: list[Delivery]) -> None:
         """These are held, and no others."""
-        done = {job.id for job in self.told}
+        done = {job.id for job in self.ended}
         self.todo = [job for job in jobs if job.id not in done]
         self.lost = False
 
     def settle(self, consumer: Consumer) -> None:
         """Tell the queue what became of jobs."""
-        if self.told:
-            consumer.settle(ack=self.told)
+        if self.ended:
+            consumer.settle(ack=self.ended)
             self.confirmed(consumer.refused)
         while self.broken:
             consumer.reject(self.broken[-1], "cannot be read", "undecodable")
@@ -94,7 +94,7 @@ class Work:
 
     def forget(self) -> None:
         """Nothing is held any more."""
-        for jobs in (self.todo, self.told, self.broken):
+        for jobs in (self.todo, self.ended, self.broken):
             jobs.clear()
 
     def failed(self, error: Exception) -> None:
@@ -137,8 +137,8 @@ async def on_a_loop(work: Work, lease: str, url: str) -> None:
         try:
             if not consumer.term:
                 await join()
-            if work.told:
-                await consumer.settle(ack=work.told)
+            if work.ended:
+                await consumer.settle(ack=work.ended)
                 work.confirmed(consumer.refused)
             while work.broken:
                 await consumer.reject(work.broken[-1], "cannot be read", "undecodable")
@@ -157,8 +157,8 @@ async def on_a_loop(work: Work, lease: str, url: str) -> None:
         except Exception as error:
             work.failed(error)
             await asyncio.sleep(PAUSE_S)
-    if work.told:
-        await consumer.settle(ack=work.told)
+    if work.ended:
+        await consumer.settle(ack=work.ended)
         work.confirmed(consumer.refused)
     await consumer.close()
     await queue.close()

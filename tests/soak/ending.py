@@ -37,7 +37,7 @@ KEEP_S = 1.0
 
 
 class Ending:
-    """Ends a field in order. `say`: told what it waits for."""
+    """Ends a field in order. `say`: called with what it waits for."""
 
     def __init__(self, field: Field, say: Callable[[str], None], patience: float = 90.0) -> None:
         self._field = field
@@ -116,7 +116,7 @@ class Ending:
                 page: Any = client.xrange(queue.keys.history, start, "+", count=PAGE)
                 for entry, fields in page:
                     start = "(" + entry.decode()
-                    told = int(entry.partition(b"-")[0]) / 1000 - offset
+                    written = int(entry.partition(b"-")[0]) / 1000 - offset
                     try:
                         rows = read_entry(fields, name)
                     except Undecodable as error:
@@ -135,7 +135,7 @@ class Ending:
                             deaths=(row.get("cause") or {}).get("deaths", 0),
                             worker=row["worker"],
                             lasted=(row["finished"] - row["started"]) / 1000,
-                            told=told,
+                            written=written,
                         )
                 if len(page) < PAGE:
                     break

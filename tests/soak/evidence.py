@@ -117,10 +117,10 @@ def gather(records: Iterable[Record]) -> Evidence:
 
 
 def _add_settled(evidence: Evidence, by_id: dict[tuple[str, str], Job]) -> None:
-    """What consumers of one's own were told, where they write no history."""
+    """The outcomes of consumers of one's own that were confirmed, where they write no history."""
     for record in evidence.records["settled"]:
         job = by_id.get((record["queue"], record["id"]))
-        if job is not None and not any("told" in row for row in job.finals):
+        if job is not None and not any("written" in row for row in job.finals):
             job.rows.append({**record, "outcome": "ack"})
 
 

@@ -34,15 +34,15 @@ class Plot:
         return self.queue.job(id_).state() == "done"
 
     def job(
-        self, name: str, number: int = 1, told: str = "accepted", task: str = "soak.step"
+        self, name: str, number: int = 1, answer: str = "accepted", task: str = "soak.step"
     ) -> str:
-        """Enqueue a job, and note what its producer was told; its id."""
+        """Enqueue a job, and note the answer that its producer got; its id."""
         publisher = f"{PUBLISHER}-{name}"
         id_ = f"{publisher}-{number}"
         facts = {"publisher": publisher, "number": number, "id": id_, "queue": self.queue.name}
         self._field.recorder.write("sent", **facts)
         self.queue.send(task, (publisher, number, 0.0, ""), options=Options(id=id_))
-        self._field.recorder.write(told, **facts)
+        self._field.recorder.write(answer, **facts)
         return id_
 
 
@@ -97,9 +97,9 @@ def charge(field: Field) -> None:
 
 
 def store_refused(field: Field) -> None:
-    """A job is stored, and its producer was told that it is not."""
+    """A job is stored, and its producer got the answer that it is not."""
     with plot(field, "side") as here:
-        here.job("refused", told="refused")
+        here.job("refused", answer="refused")
 
 
 def cancel_unasked(field: Field) -> None:

@@ -1,4 +1,4 @@
-"""A producer: enqueues in one of the ways that the client has, and notes what it was told.
+"""A producer: enqueues in one of the ways that the client has, and notes the answers.
 
 `python -m tests.soak.producer WAY QUEUE RATE SEED URL`. Before an enqueue is tried there is a
 record "sent"; afterwards one of "accepted", "refused" (documented as not stored), "unknown"
@@ -75,7 +75,7 @@ class Publisher:
             what, publisher=self.name, number=number, queue=self.queue, way=self.way, **facts
         )
 
-    def told(self, numbers: list[int], error: BaseException) -> bool:
+    def failed(self, numbers: list[int], error: BaseException) -> bool:
         """Note an error; True if the same is to be tried again."""
         what = "wrong"
         if isinstance(error, errors.RedisUnavailable):
@@ -100,7 +100,7 @@ class Publisher:
 
 
 def pauses(publisher: Publisher, rate: float) -> Iterator[None]:
-    """Yields again and again, `rate` times a second in the mean, until it is told to end."""
+    """Yields again and again, `rate` times a second in the mean, until it is asked to end."""
     while not publisher.over.wait(publisher.random.expovariate(rate)):
         yield
 
@@ -114,7 +114,7 @@ def one_by_one(publisher: Publisher, rate: float, url: str) -> None:
                 try:
                     handle = queue.send(*call[:3], options=call.options)
                 except Exception as error:
-                    if publisher.told([number], error):
+                    if publisher.failed([number], error):
                         continue
                     break
                 publisher.say("accepted", number)
@@ -136,7 +136,7 @@ def in_batches(publisher: Publisher, rate: float, url: str) -> None:
                 try:
                     queue.enqueue_many(call for _, call in sent)
                 except Exception as error:
-                    if publisher.told(numbers, error):
+                    if publisher.failed(numbers, error):
                         continue
                     break
                 for number in numbers:
@@ -171,7 +171,7 @@ def in_background(publisher: Publisher, rate: float, url: str) -> None:
                 except errors.BufferFull as error:
                     publisher.say("refused", number, error="BufferFull", said=str(error))
                 except Exception as error:
-                    publisher.told([number], error)
+                    publisher.failed([number], error)
         publisher.ended(len(putter.close(20)))
 
 
@@ -185,7 +185,7 @@ async def on_a_loop(publisher: Publisher, rate: float, url: str) -> None:
                 try:
                     handle = await queue.send(*call[:3], options=call.options)
                 except Exception as error:
-                    if publisher.told([number], error):
+                    if publisher.failed([number], error):
                         continue
                     break
                 publisher.say("accepted", number)

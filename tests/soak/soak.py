@@ -40,7 +40,7 @@ class Soak:
     patience: float = 90.0
 
     def run(self, say: Callable[[str], None] = lambda _said: None) -> tuple[Verdict, Evidence]:
-        """Run it; what became of it. say: told what goes on."""
+        """Run it; what became of it. say: called with what goes on."""
         field = Field(self.binary, self.folder, self.seed, self.lease)
         planned = plan(self.seed, self.seconds, self.faults, self.pressure)
         over = threading.Event()

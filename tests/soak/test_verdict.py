@@ -16,9 +16,9 @@ from tests.soak.verdict import charged, suspected
 
 def crashed(at: float, deaths: int, **facts: Any) -> dict[str, Any]:
     """A row of the history: a job was charged for a crash at the end of a lease."""
-    told = {"outcome": "crash", "error": "LeaseEnded", "worker": "w", "told": at}
+    ended = {"outcome": "crash", "error": "LeaseEnded", "worker": "w", "written": at}
     counts = {"attempts": 0, "crashes": 0, "deliveries": 1, "deaths": deaths, "lasted": 0.5}
-    return {"what": "row", "at": 100.0, "queue": "q", "id": "p-1", **told, **counts, **facts}
+    return {"what": "row", "at": 100.0, "queue": "q", "id": "p-1", **ended, **counts, **facts}
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def effect(kind: str, since: float, until: float, *pids: int, **facts: Any) -> d
         ([effect("death", 18.59, 18.6, 7)], "its process was killed"),
         ([effect("death", 18.0, 18.1, 7)], ""),
         (
-            [effect("told", 18.59, 18.59, 6, signal="SIGQUIT")],
-            "its supervisor was told to stop at once",
+            [effect("signalled", 18.59, 18.59, 6, signal="SIGQUIT")],
+            "its supervisor was asked to stop at once",
         ),
         ([effect("death", 20.2, 20.2, 7)], ""),
         (

@@ -175,9 +175,9 @@ def charged(evidence: Evidence, _causes: Causes) -> Iterator[str]:
     for job in evidence.jobs.values():
         begins = sorted(begin.at for begin in job.begins)
         used = suspected = 0
-        rows = [row for row in job.rows if "told" in row]
-        for row in sorted(rows, key=lambda row: row["told"]):
-            there = sum(at <= row["told"] + CHARGE_S for at in begins)
+        rows = [row for row in job.rows if "written" in row]
+        for row in sorted(rows, key=lambda row: row["written"]):
+            there = sum(at <= row["written"] + CHARGE_S for at in begins)
             if row["outcome"] == "crash":
                 used += 1
                 if used - suspected <= there:
@@ -188,7 +188,7 @@ def charged(evidence: Evidence, _causes: Causes) -> Iterator[str]:
                 # nobody is left who could know whether it had begun: one job at a time, the oldest,
                 # and only where a worker held it that died before
                 former = row["deaths"] > 1 and row["deliveries"] > 0
-                step = (row["queue"], row["worker"], row["told"])
+                step = (row["queue"], row["worker"], row["written"])
                 suspects[step] += 1
                 suspected += 1
                 if row["error"] != SUSPECTED or not former or suspects[step] > 1:
@@ -209,12 +209,12 @@ def suspected(evidence: Evidence) -> int:
     for job in evidence.jobs.values():
         for row in job.rows:
             if row["outcome"] == "crash" and row["error"] == SUSPECTED:
-                count += not any(begin.at <= row["told"] + CHARGE_S for begin in job.begins)
+                count += not any(begin.at <= row["written"] + CHARGE_S for begin in job.begins)
     return count
 
 
 def refused_stored(evidence: Evidence, _causes: Causes) -> Iterator[str]:
-    """Its producer was told that it is not stored, and it is."""
+    """Its producer got the answer that it is not stored, and it is."""
     for job in evidence.jobs.values():
         if job.refused and not job.accepted and not job.unknown and (job.begins or job.rows):
             yield _said(job)
@@ -257,8 +257,11 @@ def errors_unpromised(evidence: Evidence, _causes: Causes) -> Iterator[str]:
 
 def exit_codes(evidence: Evidence, causes: Causes) -> Iterator[str]:
     """A program that ended with a code that nothing explains."""
-    told = {
-        pid for effect in evidence.effects for pid in effect["pids"] if effect["kind"] == "told"
+    signalled = {
+        pid
+        for effect in evidence.effects
+        for pid in effect["pids"]
+        if effect["kind"] == "signalled"
     }
     last = {record["process"] for record in evidence.records["closing"]}
     for record in evidence.records["ended"]:
@@ -267,10 +270,11 @@ def exit_codes(evidence: Evidence, causes: Causes) -> Iterator[str]:
             continue
         if pid in last and code in EXCUSED_CODES:
             continue
-        if record["kind"] == "pool" and pid in told and code in EXCUSED_CODES:
+        asked = record["kind"] == "pool" and pid in signalled
+        if asked and code in EXCUSED_CODES:
             continue
-        if record["kind"] == "pool" and pid in told and _age(evidence, pid, record["at"]) < DEAF_S:
-            continue  # the signal came before there was anybody to hear it
+        if asked and _age(evidence, pid, record["at"]) < DEAF_S:
+            continue  # the signal came before the pool could hear it
         if record["kind"] == "pool" and code == UNREACHABLE and _young(evidence, pid, record["at"]):
             continue
         yield f"{record['program']} {pid}: {code}"
@@ -291,7 +295,7 @@ def _young(evidence: Evidence, pid: int, ended: float) -> bool:
 
 
 def late(evidence: Evidence, _causes: Causes) -> Iterator[str]:
-    """Did not end when it was told to."""
+    """Did not end when it was asked to."""
     for record in evidence.records["late"]:
         yield record["program"]
 

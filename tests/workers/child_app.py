@@ -256,7 +256,7 @@ async def atell_context() -> str:
 
 @task(name="c.watch")
 def watch(key: str) -> None:
-    """Looks at its own context until it is told something."""
+    """Looks at its own context until that changes."""
     say(key, "in")
     job = context.current_job()
     assert job is not None

@@ -28,6 +28,6 @@ def in_turn(key: str, group: str, number: int, how: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     server.rpush(key, f"end {group} {number}")
     if how == "fails":
-        raise RuntimeError("as it was told")
+        raise RuntimeError("as its arguments say")
     if first and how == "retried":
         raise Retry(after=0.05)

@@ -1,4 +1,4 @@
-"""Jobs that take the place of older ones: each tells its value, the first one waits to be told."""
+"""Jobs that take the place of older ones: each tells its value, the first waits for the test."""
 
 import os
 
@@ -17,7 +17,7 @@ def _server() -> redis.Redis:
 
 @task(name="refresh")
 def refresh(key: str, value: int) -> int:
-    """Tell the value; a negative one waits until somebody says that it may end."""
+    """Tell the value; a negative one waits until the test says that it may end."""
     _server().rpush(f"{key}:seen", value)
     if value < 0:
         _server().blpop([f"{key}:go"])

@@ -35,7 +35,7 @@ def overwrite(queue: Queue, key: str) -> str:
     if key.endswith(":"):
         key += consumer_of(queue)
     name = queue.keys.base + key
-    queue.redis.set(name, "somebody's")
+    queue.redis.set(name, "another application's")
     return name
 
 
@@ -44,7 +44,7 @@ def repair(queue: Queue) -> None:
     assert [finding for finding in left if finding.kind == "wrong-type"] == []
 
 
-def told_once(pool: Pool, name: str) -> None:
+def named_once(pool: Pool, name: str) -> None:
     """Each process names the key at most once, and none shows a traceback."""
     errors = [line for line in pool.log.splitlines() if name in line and " ERROR " in line]
     assert 1 <= len(errors) <= 2, pool.log  # the worker, and its supervisor
@@ -68,7 +68,7 @@ def test_the_other_queues_go_on(
     pool.said(LEFT_ALONE)
     other.enqueue("note", other.name, "still")
     assert pop(client, other.name) == "still"
-    told_once(pool, name)
+    named_once(pool, name)
     repair(queue)
     pool.said("works again")
     if key != "jobs":  # where they are gone, the job's outcome has no job any more
@@ -79,7 +79,7 @@ def test_the_other_queues_go_on(
     other.enqueue("note", other.name, "too")
     assert pop(client, other.name) == "too"
     assert pool.drained() == Exit.OK, pool.log
-    told_once(pool, name)
+    named_once(pool, name)
     assert "crash" not in pool.log
 
 
@@ -94,7 +94,7 @@ def test_a_pool_that_starts_on_a_damaged_queue_serves_the_others(
     pool = make_pool(queues=[queue.name, other.name])
     other.enqueue("note", other.name, "served")
     assert pop(client, other.name) == "served"
-    told_once(pool, name)
+    named_once(pool, name)
     repair(queue)
     assert pop(client, queue.name) == "waits"
     assert pool.drained() == Exit.OK
@@ -110,7 +110,7 @@ def test_a_pool_without_a_sound_queue_waits_for_one(
     repair(queue)
     assert pop(client, queue.name) == "waits"
     job.result(PATIENCE)
-    told_once(pool, name)
+    named_once(pool, name)
     overwrite(queue, "interested")
     assert pool.drained() == Exit.OK
     assert "Traceback" not in pool.log

@@ -37,9 +37,9 @@ def test_jobs_that_no_thread_is_free_for_go_to_another_worker(workers: WorkerFix
 def test_threads_know_their_jobs(workers: WorkerFixture) -> None:
     workers.child(threads=2)
     job = workers.send("c.context", "x")
-    told = job.result(PATIENCE)
-    assert told["id"] == job.id
-    assert told["thread"].startswith("rqueue-")
+    context = job.result(PATIENCE)
+    assert context["id"] == job.id
+    assert context["thread"].startswith("rqueue-")
 
 
 def test_failures_in_threads_and_on_the_loop(workers: WorkerFixture) -> None:

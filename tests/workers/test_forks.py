@@ -24,8 +24,8 @@ def test_the_child_ends_where_the_job_does(make_pool: Make, queue: Queue, execut
     pool = make_pool(app=APP, threads=2 if executor == "threads" else 0)
     task = "afork" if executor == "loop" else "fork"
     jobs = {how: queue.enqueue(task, how) for how in STATUS}
-    told = {how: job.result(PATIENCE) for how, job in jobs.items()}
-    assert told == STATUS
+    ends = {how: job.result(PATIENCE) for how, job in jobs.items()}
+    assert ends == STATUS
     assert "ValueError: in the child" in pool.log
     # nothing else was there to take this
     assert queue.enqueue("pid").result(PATIENCE) in workers(pool)

@@ -32,6 +32,6 @@ def test_a_worker_s_log_is_lines_of_text(workers: WorkerFixture) -> None:
     for name in calls:
         assert f"\\x00-{name}" in log, name
     assert steers(log) == []
-    told = [line for line in false_lines(log) if "-fails" in line or "-later" in line]
-    assert told == [], "an id makes no line of its own"
+    false = [line for line in false_lines(log) if "-fails" in line or "-later" in line]
+    assert false == [], "an id makes no line of its own"
     assert HOSTILE not in log

@@ -23,7 +23,7 @@ APP = "tests.workers.last_value_app"
 def test_only_the_latest_value_of_each_key_runs(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str, server: EmbeddedRedis
 ) -> None:
-    """Q-15: while one runs the others displace each other; who awaits them is told."""
+    """Q-15: while one runs the others displace each other; waits for their results end."""
     pool = make_pool(app=[APP], processes=1)
     running = queue.send("refresh", [queue_name, -1], None, Options(key="a"))
     assert client.blmove(f"{queue_name}:seen", f"{queue_name}:kept", 30)

@@ -73,7 +73,7 @@ def test_past_the_deadline_jobs_on_the_loop_go_back(workers: WorkerFixture) -> N
     _overdue(workers, "c.agate")
 
 
-def test_a_job_is_told_that_the_worker_is_about_to_stop(workers: WorkerFixture) -> None:
+def test_a_job_learns_that_the_worker_is_about_to_stop(workers: WorkerFixture) -> None:
     for threads in (0, 1):
         key = f"{workers.name}:k{threads}"
         child = workers.child(threads=threads)

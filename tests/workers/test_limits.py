@@ -1,4 +1,4 @@
-"""Soft limits raise in the job, wherever it runs; a cancelled job is told."""
+"""Soft limits raise in the job, wherever it runs; a cancelled job learns of it."""
 
 import orjson
 import pytest
@@ -53,7 +53,7 @@ def test_the_supervisor_can_read_the_hard_limit(workers: WorkerFixture) -> None:
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_a_cancelled_sync_job_is_told_and_its_outcome_drops(
+def test_a_cancelled_sync_job_learns_of_it_and_its_outcome_drops(
     workers: WorkerFixture, threads: int
 ) -> None:
     worker = workers.child(threads=threads)

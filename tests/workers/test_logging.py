@@ -31,9 +31,9 @@ def test_a_pool_s_lines_are_json_and_those_of_the_application_are_its_own(
     assert pool.drained() == 0
     lines = pool.log.splitlines()
     assert [line for line in lines if not line.startswith("{")] == ["shop says hello"]
-    told = [json.loads(line) for line in lines if line.startswith("{")]
-    assert {line["logger"] for line in told} == {"rqueue.pool", "rqueue.worker"}
-    by_job = {line["job"]: line for line in told if "job" in line}
+    records = [json.loads(line) for line in lines if line.startswith("{")]
+    assert {line["logger"] for line in records} == {"rqueue.pool", "rqueue.worker"}
+    by_job = {line["job"]: line for line in records if "job" in line}
     line = by_job[failed.id]
     assert (line["level"], line["task"], line["queue"]) == ("ERROR", "speak", queue.name)
     assert line["message"].startswith(f"job {failed.id} of speak failed for good after 1 attempt")

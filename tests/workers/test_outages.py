@@ -283,7 +283,7 @@ def test_an_idle_worker_that_lost_its_lease_joins_again(workers: WorkerFixture) 
     other = f"{workers.name}-2"
     child = workers.child(queues=(workers.name, other))
     _end_leases(workers)
-    workers.send("c.noop")  # waits: nobody is there to be told
+    workers.send("c.noop")  # waits: no consumer is there to be notified
     workers.queue.at(other).send("c.noop")
     # it hears of nothing in the one queue; in the other it is still there
     workers.redis.rpush(workers.queue.keys.wake(f"{child.base}.0"), "w")

@@ -260,7 +260,7 @@ def test_signed_jobs_run_and_all_others_are_refused(workers: WorkerFixture) -> N
 
 
 def test_a_signature_covers_what_the_queue_knows_of_a_job(workers: WorkerFixture) -> None:
-    """Whoever writes to Redis cannot move a signed job forward, or run it again or early."""
+    """A client that writes to Redis cannot move a signed job forward, or run it again or early."""
     settings = Settings(
         url=workers.url, lease_ms=7_200_000, signing_keys={"k1": "0123456789abcdef"}
     )
@@ -280,7 +280,7 @@ def test_a_signature_covers_what_the_queue_knows_of_a_job(workers: WorkerFixture
     move_time(workers.queue, SIGNED_WITHIN_MS + 1000)
     workers.queue.enqueue_puts([Put(copied.id, envelope)])
     assert "enqueued again from a copy" in dead(workers, copied.id)["message"]
-    # promoted by somebody without keys it goes back, by somebody who has them it runs
+    # promoted by a client without keys it goes back, by a client that has them it runs
     assert workers.queue.promote(later.id) == 1
     eventually(lambda: workers.counts().scheduled == 1, "the job to wait again")
     assert signing.promote(later.id) == 1
@@ -318,8 +318,8 @@ def test_an_unknown_task_waits_for_a_worker_that_knows_it(
 def test_a_job_knows_itself(workers: WorkerFixture) -> None:
     worker = workers.child()
     job = workers.send("c.context", "x", headers={"trace": "abc"})
-    told = job.result(PATIENCE)
-    assert told == {
+    context = job.result(PATIENCE)
+    assert context == {
         "id": job.id,
         "task": "c.context",
         "queue": workers.name,

@@ -55,11 +55,11 @@ def test_poison_jobs_in_front_do_not_stop_a_queue(
         assert causes(queue, job.id) == [("crash", "exit code 3")] * 3
         assert (header(queue, job.id).attempts, header(queue, job.id).crashes) == (3, 3)
         who = f"job {job.id} (task die_alone, queue {queue_name})"
-        (told,) = [line for line in pool.log.splitlines() if f"{who} is dead after" in line]
-        assert "is dead after 3 crashes in 3 attempts" in told
-        assert " ERROR " in told and "; the last one: exit code 3" in told
-        assert f"rqueue show {job.id} -q {queue_name}" in told
-        assert f"rqueue dead requeue {queue_name} --task die_alone" in told
+        (line,) = [line for line in pool.log.splitlines() if f"{who} is dead after" in line]
+        assert "is dead after 3 crashes in 3 attempts" in line
+        assert " ERROR " in line and "; the last one: exit code 3" in line
+        assert f"rqueue show {job.id} -q {queue_name}" in line
+        assert f"rqueue dead requeue {queue_name} --task die_alone" in line
     assert client.llen(said) == 15
     assert [job.state() for job in behind] == [JobState.DONE] * 20
     assert Counter(row["id"] for row in rows(queue, "crash", "dead")) == {j.id: 3 for j in poison}
@@ -95,8 +95,8 @@ def test_a_job_that_takes_the_whole_pool_with_it_kills_no_other_job(
 def test_a_short_job_before_one_that_takes_the_pool_with_it_is_no_dead_letter(
     queue: Queue, make_pool: MakePool, queue_name: str
 ) -> None:
-    """It ends, and its process dies before that is told. When it comes again it is settled before
-    the next one begins, so that nobody suspects it twice."""
+    """It ends, and its process dies before that is reported. When it comes again it is settled
+    before the next one begins, so that nobody suspects it twice."""
     innocent = queue.send("innocent", [queue_name, 0])
     poison = queue.send("die_with_all", [f"{queue_name}-poison"])
     while not ended(queue):

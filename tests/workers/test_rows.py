@@ -19,7 +19,7 @@ BODY = pack("t.ask", (1,))
 EPOCH = float(EPOCH_MS)
 
 
-def told(packed: bytes) -> list[dict[str, Any]]:
+def unpacked(packed: bytes) -> list[dict[str, Any]]:
     """Rows with their times from `EPOCH_MS` on; 0 where there is none."""
     rows = unpack(packed)
     for one in rows:
@@ -38,7 +38,7 @@ RETRIED = Retried("x", 0, "old", True, b"")
 
 def test_rows_stand_in_the_order_of_the_settle_call() -> None:
     ids = [new_id() for _ in range(4)]
-    rows = told(
+    rows = unpacked(
         pack_rows(
             "q",
             "w",
@@ -74,7 +74,7 @@ def test_envelopes_are_recorded_where_they_are_asked_for() -> None:
     ]
 
     def bodies(of: str, *groups: Any) -> list[str]:
-        return [r["body"] for r in told(pack_rows("q", "w", EPOCH, *groups, bodies=of))]
+        return [r["body"] for r in unpacked(pack_rows("q", "w", EPOCH, *groups, bodies=of))]
 
     assert bodies("none", acks, [], others) == ["", "", ""]
     assert bodies("failed", acks, [], others) == ["", BODY.decode(), ""]
@@ -84,7 +84,7 @@ def test_envelopes_are_recorded_where_they_are_asked_for() -> None:
 
 
 def test_any_id_and_any_header_has_a_row() -> None:
-    rows = told(
+    rows = unpacked(
         pack_rows(
             "q", "w", EPOCH, [row("a\nü", b"1,900", 1.0, 1.0), row("b", b"x", 1.0, 1.0)], [], []
         )
@@ -117,7 +117,7 @@ def test_headers_of_all_kinds_stand_together() -> None:
         (heads, [(900, 4, 0), (903, 7, 950), *[(0, 4, 0)] * 4, (904, 4, 0)]),
     ):
         acks = [row(new_id(), head, 1.0, 1.0) for head in some]
-        rows = told(pack_rows("q", "w", EPOCH, acks, [], []))
+        rows = unpacked(pack_rows("q", "w", EPOCH, acks, [], []))
         assert [(r["enqueued"], r["level"], r["due"]) for r in rows] == expected
 
 
@@ -135,10 +135,10 @@ def test_a_job_alone_is_packed_as_it_would_be_in_company() -> None:
     queue, worker = '10 % of "q"', "%d ü"
     for one in [result, *[Done(*other, None, b"") for other in [plain, *others]]]:
         dones = [one]
-        (alone,) = told(pack_rows(queue, worker, EPOCH, [], dones, []))
-        both = told(pack_rows(queue, worker, EPOCH, [plain], dones, []))
+        (alone,) = unpacked(pack_rows(queue, worker, EPOCH, [], dones, []))
+        both = unpacked(pack_rows(queue, worker, EPOCH, [plain], dones, []))
         assert alone == both[1]
-        (without,) = told(pack_rows(queue, worker, EPOCH, [one[:7]], [], []))
+        (without,) = unpacked(pack_rows(queue, worker, EPOCH, [one[:7]], [], []))
         assert without == {**alone, "result_size": 0}
     packed = pack_rows(queue, worker, EPOCH, [plain], [], [])
     assert packed == pack_columns(unpack_one(packed)), "byte for byte"
@@ -151,7 +151,7 @@ def unpack_one(packed: bytes) -> dict[str, object]:
 
 def test_no_time_is_before_the_one_that_it_follows() -> None:
     """Redis's clock and ours differ by a reply's way: that is no reason to write nonsense."""
-    (only,) = told(pack_rows("q", "w", EPOCH, [row("a", b"1,1002", 1.0, 1.001)], [], []))
+    (only,) = unpacked(pack_rows("q", "w", EPOCH, [row("a", b"1,1002", 1.0, 1.001)], [], []))
     times = [only[name] for name in ("enqueued", "acquired", "started", "finished")]
     assert times == [1002] * 4
     assert loads(BODY)[0] == only["task"]

@@ -24,15 +24,15 @@ def test_a_rolling_deploy_runs_no_job_in_a_pool_that_is_too_old(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Q-22: two pools, two versions of the code; the old one drains, the new one takes over."""
-    told = f"{queue_name}-told"
+    ran_key = f"{queue_name}-ran"
 
     def put(first: int, version: int) -> None:
         for number in range(first, first + 20):
             options = Options(labels={"version": version})
-            queue.send("told_by", [told, number, version], None, options)
+            queue.send("note_version", [ran_key, number, version], None, options)
 
     def done(count: int) -> Callable[[], bool]:
-        return lambda: client.llen(told) == count
+        return lambda: client.llen(ran_key) == count
 
     queue.configure(kind="selectors")
     monkeypatch.setenv("RUNS_VERSION", "7")
@@ -48,7 +48,7 @@ def test_a_rolling_deploy_runs_no_job_in_a_pool_that_is_too_old(
     put(40, 7)
     eventually(done(60), lambda: new.log)
     assert new.drained() == Exit.OK
-    said: Any = client.lrange(told, 0, -1)
+    said: Any = client.lrange(ran_key, 0, -1)
     ran = [tuple(map(int, line.split())) for line in said]
     assert sorted(number for number, *_ in ran) == list(range(60))
     assert all(pool >= version for _, version, pool in ran), ran

@@ -219,7 +219,7 @@ def test_a_pool_may_be_ended_while_its_workers_start(make_pool: MakePool, tmp_pa
     assert pool.drained() == Exit.OK
 
 
-def test_systemd_is_told(
+def test_systemd_is_notified(
     make_pool: MakePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:

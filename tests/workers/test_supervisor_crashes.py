@@ -244,8 +244,8 @@ def test_an_idle_worker_that_lost_its_lease_is_replaced(
     other.said("took back what consumers held")
     pool.send(signal.SIGCONT)
     assert other.drained() == Exit.OK
-    queue.enqueue("note", queue_name, "somebody hears")
-    assert pop(client, queue_name) == "somebody hears"
+    queue.enqueue("note", queue_name, "a worker hears")
+    assert pop(client, queue_name) == "a worker hears"
     assert "although it lives (its lease ended, or Redis lost its data): replacing it" in pool.log
     assert pool.drained() == Exit.OK
 
@@ -300,8 +300,8 @@ def test_a_redis_that_dies_and_comes_back_loses_no_job(
         jobs = queue.enqueue_many(Call("note", [queue_name, str(i)]) for i in range(20))
         assert {pop(client, queue_name) for _ in range(20)} == {str(i) for i in range(20)}
         pool.said("Redis is back after")
-        told = [line for line in pool.log.splitlines() if "Redis is" in line]
-        assert all(re.search(r"(supervisor|worker process \d+): Redis is", line) for line in told)
+        lines = [line for line in pool.log.splitlines() if "Redis is" in line]
+        assert all(re.search(r"(supervisor|worker process \d+): Redis is", line) for line in lines)
         eventually(lambda: all(job.state() is JobState.DONE for job in jobs))
         assert pool.drained() == Exit.OK
         assert " ERROR " not in pool.log

@@ -52,7 +52,7 @@ async def alink(key: str, chain: int, left: int, how: str) -> int:
 
 @task(name="quiet")
 def quiet(ids: str) -> None:
-    """Followed by two jobs; the ids of both are told."""
+    """Followed by two jobs; the ids of both are noted."""
     job = _job()
     with job.transaction() as tx:
         first = tx.send("link", [ids, 0, 0, ""])

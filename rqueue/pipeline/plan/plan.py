@@ -43,7 +43,7 @@ ROUNDS = 12
 """Times that more numbers of workers are tried, before the search is given up."""
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many sets are done, and of how many."""
+"""Called with what is being done, how many sets are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)

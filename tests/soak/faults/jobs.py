@@ -58,7 +58,7 @@ def _cancelled(scene: Scene) -> None:
     options: dict[str, object] = {"delay_ms": delay} if delay else {}
     id_ = _enqueue(scene, queue, "soak.step", (0.05, ""), options)
     scene.wait(scene.draw.uniform(0, 0.05))
-    # whoever asks and gets no answer has asked all the same
+    # a client that asks and gets no answer has asked all the same
     scene.field.recorder.write("cancelling", queue=queue, id=id_)
     with scene.field.queue(queue) as box:
         try:

@@ -47,7 +47,7 @@ def _pool_killed(scene: Scene) -> None:
     scene.kill(_all_of(pool))
 
 
-def _pool_told(*numbers: signal.Signals) -> Callable[[Scene], None]:
+def _pool_signalled(*numbers: signal.Signals) -> Callable[[Scene], None]:
     def act(scene: Scene) -> None:
         pid = _one(scene, "pool").pid
         for number in numbers:
@@ -71,11 +71,11 @@ POOL_FAULTS = (
     Fault("supervisor-freeze", "pools", lambda s: s.freeze([_one(s, "pool").pid], _long(s))),
     Fault("pool-kill", "pools", _pool_killed),
     Fault("pool-freeze", "pools", lambda s: s.freeze(_all_of(_one(s, "pool")), _long(s))),
-    Fault("pool-drain", "pools", _pool_told(signal.SIGTERM), 2),
-    Fault("pool-stop", "pools", _pool_told(signal.SIGQUIT)),
-    Fault("pool-roll", "pools", _pool_told(signal.SIGHUP), 2),
-    Fault("pool-resize", "pools", _pool_told(signal.SIGTTIN, signal.SIGTTOU), 2),
-    Fault("pool-report", "pools", _pool_told(signal.SIGUSR1)),
+    Fault("pool-drain", "pools", _pool_signalled(signal.SIGTERM), 2),
+    Fault("pool-stop", "pools", _pool_signalled(signal.SIGQUIT)),
+    Fault("pool-roll", "pools", _pool_signalled(signal.SIGHUP), 2),
+    Fault("pool-resize", "pools", _pool_signalled(signal.SIGTTIN, signal.SIGTTOU), 2),
+    Fault("pool-report", "pools", _pool_signalled(signal.SIGUSR1)),
 )
 
 CLIENT_FAULTS = (

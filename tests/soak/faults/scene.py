@@ -1,6 +1,6 @@
 """What a fault may do, and how what it did to whom is put on record.
 
-The verdict excuses a job that begins again only by these records: who was killed, frozen, told to
+The verdict excuses a job that begins again only by these records: who was killed, frozen, asked to
 stop at once, or kept from Redis, and when.
 """
 
@@ -72,7 +72,7 @@ class Scene:
             os.kill(pid, number)
         except ProcessLookupError:
             raise NoTarget from None
-        self._effect("told", at, [pid], signal=number.name)
+        self._effect("signalled", at, [pid], signal=number.name)
 
     def freeze(self, pids: Iterable[int], seconds: float) -> None:
         """Stop processes for a while."""

@@ -19,7 +19,7 @@ from tests.workers.loop.world import CAUSE, LEASE_MS, World
 
 some = st.integers(0, 11)
 lasting = st.sampled_from([0.0, 0.0, 0.0, None, None, 0.002, 0.03, 0.4])
-"""Seconds that an attempt takes; None: until it is told."""
+"""Seconds that an attempt takes; None: until the machine ends it."""
 verdicts = st.lists(
     st.sampled_from(
         ["none", "none", "value", "error", "retry", "snooze", "reject", "exit", "interrupt"]
@@ -81,7 +81,7 @@ class Machine(Watched):
     @precondition(lambda self: self.waiting())
     @rule(pick=some, choices=st.lists(some, max_size=4), pauses=st.lists(st.booleans(), max_size=4))
     def finish(self, pick: int, choices: list[int], pauses: list[bool]) -> None:
-        """A job that was waiting for it is told to end."""
+        """One of the jobs that run until then ends."""
         self.step(choices)
         self.world.stage.pauses.extend(pauses)
         waiting = self.waiting()
@@ -90,7 +90,7 @@ class Machine(Watched):
     @precondition(lambda self: self.waiting())
     @rule(choices=st.lists(some, max_size=4))
     def finish_all(self, choices: list[int]) -> None:
-        """All that run are told to end, in one instant."""
+        """All jobs that run until then end, in one instant."""
         self.step(choices)
         for job in self.waiting():
             self.tell(job)
@@ -165,7 +165,7 @@ class Machine(Watched):
 
     @rule(pick=some)
     def lose_lease(self, pick: int) -> None:
-        """Somebody takes a worker for dead, and gives its jobs to others."""
+        """Another supervisor takes a worker for dead, and gives its jobs to others."""
         self.step()
         if worker := self.one(pick):
             self.take_back(worker, {})

@@ -1,4 +1,4 @@
-"""A worker process on the stage, and its connections, which fail when they are told to."""
+"""A worker process on the stage, and its connections, which fail when a rule says so."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Worker:
         self.asked = False
         self.excused = False
         self.lost = -1
-        """The registration that somebody took from it, by its number."""
+        """The registration that another supervisor took from it, by its number."""
         self.alone: tuple[Truth, str, int] | None = None
         """The crashed job that it began last, as which consumer, and by which delivery."""
         self.missed = False
@@ -119,7 +119,7 @@ class StageConnection(Connection):
         self.world.stage.pause()
         reply = super().read()
         self.world.catch_up()
-        self.world.note(f"{self.owner.base} is told {str(reply)[:300]}")
+        self.world.note(f"{self.owner.base} reads {str(reply)[:300]}")
         if self.lose or self.world.down:
             self.lose = False
             raise self._fault()

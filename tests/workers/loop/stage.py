@@ -233,12 +233,12 @@ class Stage:
     def stacks(self) -> str:
         """Where everybody is."""
         frames: Mapping[int, Any] = sys._current_frames()
-        told = []
+        stacks = []
         for actor in self._actors.values():
             frame = frames.get(actor.ident)
             lines = traceback.format_stack(frame)[-8:] if frame is not None else []
-            told.append(f"{actor} running={actor.running} until={actor.until}\n{''.join(lines)}")
-        return "\n".join(told)
+            stacks.append(f"{actor} running={actor.running} until={actor.until}\n{''.join(lines)}")
+        return "\n".join(stacks)
 
     # -- what stands for the things that threads wait with -----------------------------------------
 

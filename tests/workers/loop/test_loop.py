@@ -95,7 +95,7 @@ def test_what_comes_while_it_leaves_is_not_begun(machine: type[Machine]) -> None
         runs, late = played.world.jobs
         log = played.world.log
         assert runs.runs and not late.begins
-        assert any("is told" in said and "wake:" in said and late.id in said for said in log)
+        assert any(" reads " in said and "wake:" in said and late.id in said for said in log)
         played.tell(runs)
         played.let_pass(1)
         played.holds()
@@ -165,7 +165,7 @@ def test_what_waits_here_does_not_begin_where_redis_is_lost_while_the_queues_are
         played.tell(runs)
         played.world.settle()
         assert not runs.runs and not waits.begins
-        runs.lasts = 0.0  # it runs again: its end was not told
+        runs.lasts = 0.0  # it runs again: its end was not reported
         played.let_pass(2)
         played.holds()
         assert len(waits.begins) == 1 and waits.ends == ["none"]

@@ -17,7 +17,7 @@ AGAIN = {"error", "retry", "snooze", "exit", "interrupt"}
 
 @dataclass
 class Truth:
-    """What is true of one job. `lasts`: seconds that an attempt takes, None = until it is told.
+    """What is true of one job. `lasts`: seconds that an attempt takes, None = until `may_end`.
     `verdicts`: what its attempts make of it, one after the other, "none" when there are no more.
     """
 
@@ -44,5 +44,5 @@ class Truth:
     """Who runs it now: two, where the first one's lease was lost."""
 
     @property
-    def told(self) -> bool:
+    def may_end(self) -> bool:
         return bool(self.verdict)

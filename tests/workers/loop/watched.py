@@ -79,7 +79,9 @@ class Watched(RuleBasedStateMachine):
         self.world.stage.choices.extend(choices or ())
 
     def waiting(self) -> list[Truth]:
-        return [job for job in self.world.jobs if job.runs and job.lasts is None and not job.told]
+        return [
+            job for job in self.world.jobs if job.runs and job.lasts is None and not job.may_end
+        ]
 
     def tell(self, job: Truth) -> None:
         verdict = job.verdicts.pop(0) if job.verdicts else "none"
@@ -161,7 +163,7 @@ class Watched(RuleBasedStateMachine):
         for _ in range(60 + ENDED_LEASE):
             for job in world.jobs:
                 job.lasts = 0.0 if job.lasts is None else job.lasts
-                if job.runs and not job.told:
+                if job.runs and not job.may_end:
                     self.tell(job)
             if not self.living:
                 self._hire({"async_slots": 2}, True)

@@ -66,7 +66,7 @@ class World:
         self.jobs: list[Truth] = []
         self.down = False
         self.paused: set[str] = set()
-        self._told = -1
+        self._clock_ms = -1
         self._patches = ExitStack()
         self.log: list[str] = []
         self.overtaken: list[str] = []
@@ -133,7 +133,7 @@ class World:
             if not loop.is_closed():
                 for left in asyncio.all_tasks(loop):
                     left._log_destroy_pending = False  # type: ignore[attr-defined]
-                    with suppress(BaseException):  # not later, in somebody else's thread
+                    with suppress(BaseException):  # not later, in another thread
                         left.get_coro().close()  # type: ignore[union-attr]
                 loop.close()
 
@@ -182,7 +182,7 @@ class World:
         return owner
 
     def note(self, what: str) -> None:
-        """Keep it for whoever has to find out what happened."""
+        """Keep it for those who have to find out what happened."""
         self.log.append(f"{self.stage.now:.6f} {what}")
 
     def fall(self) -> None:
@@ -198,8 +198,8 @@ class World:
     def tell_time(self) -> None:
         """Redis's clock is the stage's."""
         ms = SINCE_MS + int(self.stage.now * 1000)
-        if ms != self._told:
-            self._told = ms
+        if ms != self._clock_ms:
+            self._clock_ms = ms
             for queue in self.queues:
                 self.client.hset(queue.keys.meta, "clock", ms)
 
@@ -221,7 +221,7 @@ class World:
 
     def catch_up(self) -> None:
         """Wait until the server has read what was sent so far, and what it wrote to others on that
-        account has arrived: whoever looks next sees the same in each run."""
+        account has arrived: the next look sees the same in each run."""
         self.client.ping()
 
     def settle(self) -> None:
@@ -315,7 +315,7 @@ class World:
     def _play(self, number: int) -> Any:
         job = self._begin(number)
         if job.lasts is None:
-            self.stage.wait(lambda: job.told)
+            self.stage.wait(lambda: job.may_end)
         elif job.lasts:
             self.stage.wait(lambda: False, job.lasts)
         return self._end(job)

@@ -46,11 +46,15 @@ from rqueue.errors import (
 from rqueue.model.job import Delivery, JobInfo, JobState, Outcome
 from rqueue.settings import Settings
 from rqueue.tasks import enqueuer as _enqueuer
+from rqueue.tasks.app import App
 from rqueue.tasks.context import JobContext, current_job
 from rqueue.tasks.control import Reject, Retry, Snooze
 from rqueue.tasks.decorator import task
+from rqueue.tasks.depends import Depends
+from rqueue.tasks.middleware import Middleware, WorkerInfo
 from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry
+from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.task import Task
 
@@ -91,6 +95,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "UNLIMITED",
+    "App",
     "AsyncBackgroundPuts",
     "AsyncConsumer",
     "AsyncJobHandle",
@@ -106,6 +111,7 @@ __all__ = [
     "ConnectionState",
     "Consumer",
     "Delivery",
+    "Depends",
     "Envelope",
     "GrantCredit",
     "Inspector",
@@ -120,7 +126,9 @@ __all__ = [
     "JobHandle",
     "JobInfo",
     "JobMoved",
+    "JobRequest",
     "JobState",
+    "Middleware",
     "NoConsumer",
     "NotEncodable",
     "Options",
@@ -153,6 +161,7 @@ __all__ = [
     "Wake",
     "Window",
     "WindowCredit",
+    "WorkerInfo",
     "__version__",
     "adisconnect",
     "aqueue",

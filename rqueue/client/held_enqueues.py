@@ -86,7 +86,7 @@ class HeldEnqueues:
                 "immediate",
                 "a job that waits for a commit cannot be refused at once; pass on_commit=False",
             )
-        id_, body, own = self.queue._packer.pack(request)
+        id_, body, own, options = self.queue._packer.pack(request)
         self._batch.append((as_put(id_, body, options), own))
         if options.max_wait is not None:
             self._waits.append(options.max_wait)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
-from functools import wraps
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any
 
-from rqueue.tasks.registry import registry
-from rqueue.tasks.task import Task
+from rqueue.tasks.app import App
+from rqueue.tasks.context import JobContext
+from rqueue.tasks.middleware import Middleware
 
 __all__ = ["around_jobs"]
 
@@ -16,39 +16,25 @@ Around = Callable[[], AbstractContextManager[Any]]
 AsyncAround = Callable[[], AbstractAsyncContextManager[Any]]
 
 
-def around_jobs(around: Around, async_around: AsyncAround | None = None) -> None:
+def around_jobs(around: Around, async_around: AsyncAround | None = None) -> App:
     """Run every job of this process inside of what `around` returns, jobs of async tasks inside of
     what `async_around` does (None: the same, entered and left on the event loop). Called while the
-    application is imported."""
-
-    @asynccontextmanager
-    async def on_the_loop() -> AsyncIterator[None]:
-        with around():
-            yield
-
-    def wrap(task: Task[Any, Any], function: Callable[..., Any]) -> Callable[..., Any]:
-        if task.is_async:
-            return _async(function, async_around or on_the_loop)
-        return _sync(function, around)
-
-    registry.wrap(wrap)
+    application is imported; what was given first is the outermost."""
+    return App(middleware=[_AroundJobs(around, async_around)])
 
 
-def _sync(function: Callable[..., Any], around: Around) -> Callable[..., Any]:
-    @wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with around():
-            return function(*args, **kwargs)
+class _AroundJobs(Middleware):
+    def __init__(self, around: Around, async_around: AsyncAround | None) -> None:
+        self._around = around
+        self._async_around = async_around
 
-    return run
+    def around_job(self, job: JobContext, call: Callable[[], Any]) -> Any:
+        with self._around():
+            return call()
 
-
-def _async(
-    function: Callable[..., Coroutine[Any, Any, Any]], around: AsyncAround
-) -> Callable[..., Coroutine[Any, Any, Any]]:
-    @wraps(function)
-    async def run(*args: Any, **kwargs: Any) -> Any:
-        async with around():
-            return await function(*args, **kwargs)
-
-    return run
+    async def around_async_job(self, job: JobContext, call: Callable[[], Awaitable[Any]]) -> Any:
+        if self._async_around is None:
+            with self._around():
+                return await call()
+        async with self._async_around():
+            return await call()

@@ -5,10 +5,11 @@ number); packed once by the client and never rewritten. With signing keys a sign
 it, see `rqueue.model.signing`.
 
 Encodable are None, bool, int up to 64 bits, finite float, str, list, tuple, dict with str keys, and
-what has one obvious JSON form: Enum (its value), datetime, date, time, UUID (text) and dataclasses
-(an object of all their fields). The task receives that JSON form: lists for tuples, text for a
-datetime, a dict for a dataclass. Everything else is refused where the job is enqueued, with the
-argument's name.
+what has one obvious JSON form: Enum (its value), datetime, date, time, UUID, Decimal (text),
+dataclasses, pydantic's models and msgspec's Structs (an object of all their fields). The task
+receives that JSON form, unless it is annotated (`rqueue.tasks.arguments`): lists for tuples, text
+for a datetime, a dict for a dataclass. Everything else is refused where the job is enqueued, with
+the argument's name.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
+from decimal import Decimal
 from enum import Enum
 from math import isfinite
 from typing import Any, NamedTuple
@@ -47,7 +49,6 @@ _HINTS = {
     "bytes": "pass text, for instance base64",
     "bytearray": "pass text, for instance base64",
     "memoryview": "pass text, for instance base64",
-    "Decimal": "pass text (str(value))",
     "Fraction": "pass text (str(value))",
     "timedelta": "pass seconds (.total_seconds())",
     "PosixPath": "pass text (str(path))",
@@ -80,10 +81,22 @@ class Envelope(NamedTuple):
 _PLAIN = frozenset({type(None), bool, int, str})  # nothing in these can become a null unseen
 
 
-def _dataclass_as_dict(value: Any) -> dict[str, Any]:
-    # orjson by itself would leave out fields whose name begins with an underscore, and say nothing.
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: getattr(value, f.name) for f in fields(value)}
+def _as_json(value: Any) -> Any:
+    """What stands for a value that orjson does not know. Raises TypeError where nothing does."""
+    kind = type(value)
+    if kind is Decimal:
+        if value.is_finite():
+            return str(value)
+    elif hasattr(kind, "__pydantic_serializer__") and hasattr(kind, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True, round_trip=True)
+    elif hasattr(kind, "__struct_fields__"):
+        from msgspec import to_builtins  # it is loaded, since the value is its
+
+        return to_builtins(value)
+    elif is_dataclass(kind):
+        # orjson by itself would leave out fields whose name begins with an underscore, and say
+        # nothing
+        return {f.name: getattr(value, f.name) for f in fields(kind)}
     raise TypeError
 
 
@@ -107,7 +120,7 @@ def pack(
     else:
         parts = [task]
     try:
-        body = dumps(parts, _dataclass_as_dict, OPT_PASSTHROUGH_DATACLASS)
+        body = dumps(parts, _as_json, OPT_PASSTHROUGH_DATACLASS)
     except TypeError as error:
         raise _explain(task, args, kwargs, opts, parameters, str(error)) from None
     # orjson writes NaN and infinity as null: where the text has no null there was none. (partition
@@ -164,7 +177,7 @@ def encode_result(value: Any, task: str = "") -> bytes:
     if value is None:
         return b""
     try:
-        payload = dumps(value, _dataclass_as_dict, OPT_PASSTHROUGH_DATACLASS)
+        payload = dumps(value, _as_json, OPT_PASSTHROUGH_DATACLASS)
     except TypeError as error:
         path, problem = _problem(value, "") or ("", str(error))
         raise NotEncodable("", task, f"{path}: {problem}" if path else problem) from None
@@ -230,7 +243,7 @@ def _explain(
             return NotEncodable(problem[0], task, problem[1])
     for name, value in named:  # orjson knows a reason that we do not: find the argument at least
         try:
-            dumps(value, _dataclass_as_dict, OPT_PASSTHROUGH_DATACLASS)
+            dumps(value, _as_json, OPT_PASSTHROUGH_DATACLASS)
         except TypeError as error:
             return NotEncodable(name, task, str(error))
     return NotEncodable("task", task, reason)
@@ -273,12 +286,15 @@ def _problem(value: Any, path: str, depth: int = 0) -> tuple[str, str] | None:
             if found := _problem(item, f"{path}[{index}]", depth + 1):
                 return found
         return None
-    if is_dataclass(value) and not isinstance(value, type):
-        for f in fields(value):
-            if found := _problem(getattr(value, f.name), _join(path, f.name), depth + 1):
-                return found
-        return None
-    return path, f"{kind.__name__} is not JSON; {_hint(value)}"
+    if kind is Decimal and not value.is_finite():
+        return path, f"{value} is not JSON; pass None or text"
+    try:
+        plain = _as_json(value)
+    except TypeError:
+        return path, f"{kind.__name__} is not JSON; {_hint(value)}"
+    except Exception as error:  # of a model's own serializers
+        return path, f"{kind.__name__} has no JSON form: {error}"
+    return _problem(plain, path, depth)
 
 
 def _join(path: str, key: str) -> str:

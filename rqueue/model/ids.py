@@ -16,7 +16,7 @@ with a chance of 1 in 62**7, 3.5 * 10**12. A fleet that enqueues r jobs a second
 2.2 years (a batch counts on, and is no more likely to meet another than its jobs are). It must also
 be the same queue: ids are compared nowhere else. And then no job is dropped: the queue refuses the
 second one, and its client, who knows that this id was made just now, takes another one
-(`rqueue.protocol.job_packer.renamed`). Only where the answer to a first try was lost as well, a
+(`rqueue.protocol.twin_ids.renamed`). Only where the answer to a first try was lost as well, a
 client cannot tell the two. Ids are no secrets: a program that knows one can guess its neighbours.
 """
 

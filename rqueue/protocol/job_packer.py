@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from rqueue.errors import ConfigError, NotEncodable
-from rqueue.logs import logger
 from rqueue.model.envelope import Envelope, pack, too_large, unpack
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id, new_id
@@ -15,7 +15,7 @@ from rqueue.model.job import Delivery
 from rqueue.model.names import MAX_NAME, check_queue, check_task
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.model.times import parse_duration
-from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
+from rqueue.protocol.commands.enqueue import BATCH, Put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.kind_words import kind_of
 from rqueue.protocol.policies import bounded as bounded_policy
@@ -24,6 +24,7 @@ from rqueue.protocol.policies import hold as hold_policy
 from rqueue.protocol.policies import ring as ring_policy
 from rqueue.protocol.policies import ttl as ttl_policy
 from rqueue.settings import Settings
+from rqueue.tasks import app
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
 from rqueue.tasks.request import JobRequest
@@ -35,17 +36,13 @@ __all__ = [
     "JobPacker",
     "Overflow",
     "Packed",
-    "another_id",
     "as_put",
     "by_name",
     "call_of",
     "configuration",
     "lease_of",
-    "renamed",
     "terms_of",
 ]
-
-log = logger("rqueue")
 
 LIMITS = {
     "priorities": (1, 10),
@@ -148,11 +145,12 @@ def call_of(value: object) -> Call:
 
 
 class Packed(NamedTuple):
-    """A job's id and envelope. `own`: the id was made here, so that no other job can have it."""
+    """A job's id, envelope, options. `own`: the id was made here, so that no other job has it."""
 
     id: str
     body: bytes
     own: bool
+    options: Options
 
 
 class JobPacker:
@@ -209,8 +207,13 @@ class JobPacker:
             return puts
         return [put._replace(envelope=self.signed(put.id, put.envelope, put.terms)) for put in puts]
 
-    def pack(self, request: JobRequest) -> Packed:
-        """The id and envelope, not signed yet, of one job. Raises NotEncodable, InvalidName."""
+    def pack(self, request: JobRequest, around: bool = True) -> Packed:
+        """One job, not signed yet. Raises NotEncodable, InvalidName, what runs `around` it."""
+        if app.around_enqueues and around:
+            return app.make(
+                request._replace(queue=request.queue or self.queue),
+                partial(self.pack, around=False),
+            )
         task, args, kwargs, options, parameters, _ = request
         id_ = options.id
         own = id_ is None
@@ -218,7 +221,7 @@ class JobPacker:
         body = pack(task, args, kwargs, options.to_opts(), parameters)
         if len(body) > self._max_body:
             raise NotEncodable("", task, too_large(len(body), self._max_body), what="arguments")
-        return _new(Packed, (id_, body, own))  # past its own constructor: half the time
+        return _new(Packed, (id_, body, own, options))  # past its own constructor: half the time
 
     def batches(self, calls: Iterable[Call] | str) -> Iterator[list[tuple[Put, bool]]]:
         """Many jobs, signed, in batches for one step each; with every job whether its id is its
@@ -229,8 +232,8 @@ class JobPacker:
         batch: list[tuple[Put, bool]] = []
         for call in calls:
             request = call_of(call).resolve()
-            id_, body, own = self.pack(request)
-            put = as_put(id_, body, request.options)
+            id_, body, own, options = self.pack(request)
+            put = as_put(id_, body, options)
             if self._signer is not None:
                 put = put._replace(envelope=self.signed(id_, body, put.terms))
             batch.append((put, own))
@@ -239,23 +242,6 @@ class JobPacker:
                 batch = []
         if batch:
             yield batch
-
-
-def another_id(taken: str, queue: str) -> str:
-    """A new id for a job whose own one another process made too, in the same millisecond."""
-    fresh = new_id()
-    log.warning("queue %s has another job %s: this one is %s now", queue, taken, fresh)
-    return fresh
-
-
-def renamed(batch: list[tuple[Put, bool]], accepted: Accepted, queue: str) -> list[int]:
-    """Which of a batch were refused because another process made the same id; each has another one
-    now. Where the batch may have been stored by a try whose answer was lost, none."""
-    twins = [] if accepted.again else [index for index in accepted.known if batch[index][1]]
-    for index in twins:
-        put, own = batch[index]
-        batch[index] = put._replace(id=another_id(put.id, queue)), own
-    return twins
 
 
 def terms_of(options: Options) -> str:

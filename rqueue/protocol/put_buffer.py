@@ -19,9 +19,10 @@ from rqueue.protocol import commands
 from rqueue.protocol.call import Arg
 from rqueue.protocol.commands.enqueue import BATCH_MAX, Accepted, Put
 from rqueue.protocol.error_mapping import unsure
-from rqueue.protocol.job_packer import JobPacker, another_id, terms_of
+from rqueue.protocol.job_packer import JobPacker, terms_of
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.room_wait import RoomWait, piece_of
+from rqueue.protocol.twin_ids import another_id
 from rqueue.tasks.options import Options
 from rqueue.tasks.request import JobRequest
 from rqueue.text.numbers import many
@@ -136,8 +137,7 @@ class PutBuffer:
 
     def item(self, handle: PutTarget, request: JobRequest) -> Item:
         """Pack one job; the arguments may change afterwards. Raises NotEncodable."""
-        id_, body, own = self._packer.pack(request)
-        options = request.options
+        id_, body, own, options = self._packer.pack(request)
         handle.id = id_
         known, terms = self._memo  # read at once: threads share it
         if options is not known:

@@ -11,9 +11,10 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands.commit import Committed
 from rqueue.protocol.commands.enqueue import BATCH_MAX, Put
 from rqueue.protocol.commands.settle import SETTLE_MAX, Retried
-from rqueue.protocol.job_packer import JobPacker, another_id, as_put
+from rqueue.protocol.job_packer import JobPacker, as_put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.settling import Settling, retried
+from rqueue.protocol.twin_ids import another_id
 from rqueue.tasks.request import JobRequest
 
 __all__ = ["TransactionParts"]
@@ -54,8 +55,8 @@ class TransactionParts:
         elsewhere = request.queue not in ("", self._queue)
         if len(self.others if elsewhere else self.puts) == BATCH_MAX:
             raise ConfigError("transaction", f"it has {BATCH_MAX} jobs already: no more fit")
-        id_, body, own = packer.pack(request)
-        put = as_put(id_, body, request.options)
+        id_, body, own, options = packer.pack(request)
+        put = as_put(id_, body, options)
         if elsewhere:
             signed = packer.signed_puts([put])[0]
             self.others.append((request.queue, signed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 from rqueue.tasks.task import Task
 
-__all__ = ["Registry", "Wrapper", "registry"]
-
-Wrapper = Callable[[Task[Any, Any], Callable[..., Any]], Callable[..., Any]]
-"""Makes of a task and its function what a worker calls for a job of it."""
+__all__ = ["Registry", "registry"]
 
 
 class Registry:
@@ -24,7 +21,6 @@ class Registry:
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task[Any, Any]] = {}
-        self._wrappers: list[Wrapper] = []
 
     def add(self, task: Task[Any, Any]) -> None:
         """Register a task. Raises TaskAlreadyRegistered when another function has its name.
@@ -47,20 +43,6 @@ class Registry:
     def find(self, name: str) -> Task[Any, Any] | None:
         """The task of this name, or None."""
         return self._tasks.get(name)
-
-    def wrap(self, wrapper: Wrapper) -> None:
-        """Let workers of this process call what `wrapper(task, function)` returns for each job, in
-        place of the task's function. It takes the function's arguments and is asked once for each
-        task, when all are there; what was given first is the outermost. A plain call of the task
-        stays one of the function."""
-        self._wrappers.append(wrapper)
-
-    def for_jobs(self, task: Task[Any, Any]) -> Callable[..., Any]:
-        """What a worker calls for a job of this task."""
-        function = task.function
-        for wrapper in reversed(self._wrappers):
-            function = wrapper(task, function)
-        return function
 
     def __contains__(self, name: object) -> bool:
         return name in self._tasks

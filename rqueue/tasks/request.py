@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rqueue.tasks.options import Options
@@ -20,3 +20,7 @@ class JobRequest(NamedTuple):
     options: Options
     parameters: Sequence[str] = ()
     queue: str = ""
+
+    def with_headers(self, headers: Mapping[str, str]) -> JobRequest:
+        """The same request with more headers, which take the place of those of their names."""
+        return self._replace(options=self.options.merged(headers=headers))

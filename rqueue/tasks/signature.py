@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from rqueue.errors import BadArguments
+from rqueue.errors import BadArguments, ConfigError
+from rqueue.tasks.depends import marker_of
 from rqueue.tasks.other_words import hint_of_option
 
 __all__ = ["OPTIONS", "CallChecker"]
@@ -56,7 +57,7 @@ class CallChecker:
 
     def __init__(self, task: str, function: Callable[..., Any]) -> None:
         self._task = task
-        self._signature = inspect.signature(function)
+        self._signature = _given_by_callers(task, function)
         by_position: list[inspect.Parameter] = []
         by_keyword: list[inspect.Parameter] = []
         rest = ""
@@ -111,3 +112,23 @@ class CallChecker:
             elif found is not None and (hint := hint_of_option(found[1])):
                 said += f" (if an option is meant: {hint})"
             raise BadArguments(self._task, said, str(self._signature)) from None
+
+
+def _given_by_callers(task: str, function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function without the dependencies that it asks for. Raises ConfigError
+    where an argument that may be given by position stands behind one of these."""
+    signature = inspect.signature(function)
+    given: list[inspect.Parameter] = []
+    behind = ""
+    for parameter in signature.parameters.values():
+        if marker_of(parameter, function) is not None:
+            behind = parameter.name
+        elif behind and parameter.kind not in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
+            raise ConfigError(
+                "Depends",
+                f"task '{task}': dependencies stand behind the arguments, and '{parameter.name}'"
+                f" stands behind '{behind}'",
+            )
+        else:
+            given.append(parameter)
+    return signature.replace(parameters=given) if behind else signature

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,19 +22,7 @@ from rqueue.protocol.commands.enqueue import BATCH
 from rqueue.protocol.job_packer import LIMITS, Call
 from rqueue.settings import Settings
 from rqueue.tasks.registry import registry
-
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-
-def blocks(page: str) -> str:
-    """All Python of a page, one program, at its own line numbers."""
-    lines, inside = [], False
-    for line in (DOCS / page).read_text(encoding="utf-8").splitlines():
-        fence = line.startswith("```")
-        if fence:
-            inside = not inside and line == "```python"
-        lines.append(line if inside and not fence else "")
-    return "\n".join(lines)
+from tests.support.pages import DOCS, blocks
 
 
 @contextmanager

@@ -12,16 +12,18 @@ from rqueue.client._sync.queue import Queue
 from rqueue.contrib.flask import Rqueue, extension
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, LifecycleError
+from rqueue.tasks import app as app_module
 from rqueue.tasks.decorator import task
 from rqueue.tasks.registry import Registry, registry
+from tests.support.composed_jobs import for_jobs
 from tests.support.followed_page import EXAMPLES, FollowedPage
 
 
 @pytest.fixture
 def tasks(no_defaults: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
     """The registry, without what an application puts around jobs."""
-    monkeypatch.setattr(registry, "_wrappers", [])
     monkeypatch.setattr(extension, "_app", None)
+    monkeypatch.setattr(app_module, "_apps", [])
     yield registry
 
 
@@ -65,13 +67,13 @@ def test_a_job_runs_in_a_context_of_its_own(tasks: Registry, server: EmbeddedRed
         await asyncio.sleep(0)
         return look()
 
-    run: Any = tasks.for_jobs(task(registry=Registry())(look))
+    run: Any = for_jobs(task(registry=Registry())(look))
     assert run() == run() == ("Ada's", True)
     assert ended == [None, None]
     with pytest.raises(ValueError, match="no") as raised:
         run(True)
     assert ended[2:] == [raised.value]
-    arun: Any = tasks.for_jobs(task(registry=Registry())(alook))
+    arun: Any = for_jobs(task(registry=Registry())(alook))
 
     async def both() -> Any:
         return await asyncio.gather(arun(), arun())

@@ -11,15 +11,15 @@ from rqueue.contrib.job_wrappers import around_jobs
 from rqueue.errors import BadArguments
 from rqueue.model.envelope import pack
 from rqueue.tasks.decorator import task
-from rqueue.tasks.registry import Registry, registry
+from rqueue.tasks.registry import Registry
 from rqueue_workers.worker.attempt import _misfit
 from rqueue_workers.worker.task_plans import MAIN, Plan
+from tests.support.composed_jobs import for_jobs
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def said() -> Iterator[list[str]]:
     """What two wrappers did, in order."""
-    monkeypatch.setattr(registry, "_wrappers", [])
     said: list[str] = []
 
     def around(name: str) -> Any:
@@ -35,9 +35,8 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return one
 
-    around_jobs(around("outer"))
-    around_jobs(around("inner"))
-    return said
+    with around_jobs(around("outer")), around_jobs(around("inner")):
+        yield said
 
 
 def test_the_first_is_the_outermost(said: list[str]) -> None:
@@ -46,13 +45,13 @@ def test_the_first_is_the_outermost(said: list[str]) -> None:
         return 10 // number
 
     made = task(registry=Registry())(work)
-    assert registry.for_jobs(made)(5) == 2
+    assert for_jobs(made)(5) == 2
     assert said == ["outer begins", "inner begins", "works", "inner ends", "outer ends"]
     said.clear()
     assert made(5) == 2 and said == ["works"], "a plain call is one of the function"
     said.clear()
     with pytest.raises(ZeroDivisionError):
-        registry.for_jobs(made)(0)
+        for_jobs(made)(0)
     assert said == ["outer begins", "inner begins", "works"]
 
 
@@ -63,7 +62,7 @@ def test_around_an_async_task(said: list[str]) -> None:
         raise ValueError
 
     with pytest.raises(ValueError):
-        asyncio.run(registry.for_jobs(task(registry=Registry())(work))())
+        asyncio.run(for_jobs(task(registry=Registry())(work))())
     assert said == [
         "outer begins",
         "inner begins",
@@ -78,8 +77,9 @@ def test_a_call_that_does_not_fit_is_known_behind_wrappers(said: list[str]) -> N
 
     def work(number: int) -> None: ...
 
-    function = registry.for_jobs(task(registry=Registry(), name="t")(work))
-    plan = Plan("t", function, MAIN, None)  # type: ignore[arg-type]
+    made = task(registry=Registry(), name="t")(work)
+    function = for_jobs(made)
+    plan = Plan("t", function, MAIN, made.runs, check=made.check)
     with pytest.raises(TypeError) as raised:
         function(1, 2)
     value = b"1,2;" + pack("t", [1, 2], {}, None, ())

@@ -11,6 +11,7 @@ import rqueue
 
 PUBLIC = [
     "UNLIMITED",
+    "App",
     "AsyncBackgroundPuts",
     "AsyncConsumer",
     "AsyncJobHandle",
@@ -26,6 +27,7 @@ PUBLIC = [
     "ConnectionState",
     "Consumer",
     "Delivery",
+    "Depends",
     "Envelope",
     "GrantCredit",
     "Inspector",
@@ -40,7 +42,9 @@ PUBLIC = [
     "JobHandle",
     "JobInfo",
     "JobMoved",
+    "JobRequest",
     "JobState",
+    "Middleware",
     "NoConsumer",
     "NotEncodable",
     "Options",
@@ -73,6 +77,7 @@ PUBLIC = [
     "Wake",
     "Window",
     "WindowCredit",
+    "WorkerInfo",
     "__version__",
     "adisconnect",
     "aqueue",

@@ -13,8 +13,9 @@ from rqueue.errors import QueueFull, ServerError
 from rqueue.model.expect import expect_number
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import Accepted, Put
-from rqueue.protocol.job_packer import Call, renamed
+from rqueue.protocol.job_packer import Call
 from rqueue.protocol.room_wait import RoomWait, piece_of
+from rqueue.protocol.twin_ids import renamed
 from rqueue.tasks.context import current_job
 from rqueue.transport.task_connections import AsyncFlight
 

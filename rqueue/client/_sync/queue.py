@@ -29,13 +29,13 @@ from rqueue.protocol.job_packer import (
     DeleteIf,
     Expired,
     Overflow,
-    another_id,
     by_name,
     configuration,
     lease_of,
     terms_of,
 )
 from rqueue.protocol.put_buffer import ErrorListener
+from rqueue.protocol.twin_ids import another_id
 from rqueue.settings import Settings, redact
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
@@ -129,9 +129,9 @@ class Queue(QueueMoving):
     def enqueue_request(self, request: JobRequest) -> JobHandle[Any]:
         """Enqueue what a task asks for (`rqueue.tasks.enqueuer.Enqueuer`). Its queue may be
         another than this one."""
-        queue, options = request.queue, request.options
+        queue = request.queue
         target = self if not queue or queue == self.name else self.at(queue)
-        id_, body, own = target._packer.pack(request)
+        id_, body, own, options = target._packer.pack(request)
         terms = terms_of(options)
         while True:
             signed = target._packer.signed(id_, body, terms)

@@ -24,8 +24,8 @@ APP = "rqueue.contrib.django"
 django.setup()
 if not apps.is_installed(APP):
     raise ImproperlyConfigured(f"add '{APP}' to INSTALLED_APPS")
+around_jobs(around_job, around_async_job)  # first: outside of the application's own middleware
 autodiscover_modules("tasks")
-around_jobs(around_job, around_async_job)
 
 # a worker asks the modules that it was given which tasks are theirs
 for _config in apps.get_app_configs():

@@ -79,6 +79,12 @@ def _why(module: str, error: BaseException) -> str:
         return f"{start}: '{package}' has no module '{last}'{_near(last, package)}"
     if isinstance(error, SyntaxError):
         return f"{start}: {type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
+    return failed(start, error)
+
+
+def failed(start: str, error: BaseException) -> str:
+    """What code of the application raised, and where: a line, and the traceback where that tells
+    more."""
     frames = _frames(error.__traceback__)
     place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
     try:
@@ -115,5 +121,8 @@ def _frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
     return [
         frame
         for frame in traceback.extract_tb(trace)
-        if "importlib" not in frame.filename and frame.filename != __file__
+        if not any(part in frame.filename for part in _NOT_THEIRS) and frame.filename != __file__
     ]
+
+
+_NOT_THEIRS = ("importlib", "/rqueue_workers/worker/", "/contextlib.py", "/asyncio/")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic, time
 from typing import Any
 
@@ -21,28 +20,39 @@ from rqueue.errors import (
 )
 from rqueue.logs import logger
 from rqueue.model.envelope import encode_result, too_large, unpack
-from rqueue.model.job import GAVE_UP, Header, parse_value
+from rqueue.model.job import GAVE_UP, Delivery, Header, parse_value
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer
 from rqueue.protocol.commands.settle import Retried
+from rqueue.tasks.arguments import InvalidArguments
+from rqueue.tasks.context import JobContext
 from rqueue.tasks.control import Control, Reject, Retry, Snooze
+from rqueue.tasks.middleware import Middleware, has
 from rqueue.tasks.registry import registry
 from rqueue.tasks.retry import error_name
-from rqueue.tasks.signature import CallChecker
 from rqueue.text.numbers import many
 from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.worker.error_text import (
+    Unreadable,
+    about,
+    clean,
+    exc_info_of,
+    message_of,
+    summary_of,
+    text,
+    traceback_of,
+)
 from rqueue_workers.worker.outcome import Ack, Done, Outcome, Unfinished
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import Plan
 
 log = logger("rqueue.worker")
 
-LONGEST_TEXT = 16_384
 PARK_FIRST_S, PARK_MOST_S = 1.0, 60.0
 PASS_S = 0.5
 EARLY_MS = 1000
 """So much a worker's idea of Redis's clock may be wrong where it looks at a signed due time."""
 
-CALLERS = ("rqueue_workers.worker.executors.", "rqueue.contrib.")
+CALLERS = ("rqueue_workers.worker.executors.", "rqueue_workers.worker.composing", "rqueue.contrib.")
 """The modules that call tasks' functions, and what integrations put around them."""
 
 NOTHING: Mapping[str, Any] = {}
@@ -71,7 +81,12 @@ class Attempts:
     """
 
     def __init__(
-        self, spec: WorkerSpec, plans: dict[str, Plan], worker: str, signer: Signer | None
+        self,
+        spec: WorkerSpec,
+        plans: dict[str, Plan],
+        worker: str,
+        signer: Signer | None,
+        middleware: Sequence[Middleware] = (),
     ) -> None:
         self.spec = spec
         self.plans = plans
@@ -79,6 +94,8 @@ class Attempts:
         self.signer = signer
         self._passed: dict[bytes, float] = {}
         self.max_body = spec.settings.max_body
+        self._on_retry = [one.on_retry for one in middleware if has(one, "on_retry")]
+        self._on_dead = [one.on_dead for one in middleware if has(one, "on_dead")]
 
     def decoded(self, of: Subscription, id: bytes, value: bytes, acquired: int) -> Decoded | None:
         """A job as it can run; None where it cannot, and goes its way."""
@@ -203,6 +220,7 @@ class Attempts:
             cause = self._error(error, "exception", of.ms(row[6]), attempt_of(row[1]) + 1)
             cause["why"] = GAVE_UP
             log.error("job %s: %s; it goes to the dead letters", text(row[0]), error)
+            self._tell(self._on_dead, row, of, error)
             return Unfinished(*row, "reject", error_name(type(error)), None, dumps(cause))
         return _new(Done, (*row, plan.keep_ms, payload))
 
@@ -216,10 +234,10 @@ class Attempts:
 
     def lost(self, id: bytes, plan: Plan, error: BaseException) -> None:
         """A job that was acked before it began has failed: it is not tried again (Q-24)."""
-        said = clean(f"{type(error).__name__}: {_said(error)}")
+        said = clean(f"{type(error).__name__}: {message_of(error)}")
         log.error(
             "job %s of %s failed, and was acked before it began: %s",
-            text(id), plan.name, said, exc_info=_shown(error), extra=about(id, plan.name),
+            text(id), plan.name, said, exc_info=exc_info_of(error), extra=about(id, plan.name),
         )  # fmt: skip
 
     def _failure(self, row: Ack, plan: Plan, error: BaseException, of: Subscription) -> Unfinished:
@@ -237,6 +255,7 @@ class Attempts:
                 "job %s of %s rejected itself: %s",
                 text(id), plan.name, error.reason, extra=about(id, plan.name, of.queue),
             )  # fmt: skip
+            self._tell(self._on_dead, row, of, error)
             return Unfinished(*row, "reject", "Reject", None, dumps(cause))
         kind = "time_limit" if isinstance(error, SoftTimeLimit) else "exception"
         misfit = _misfit(plan, value, error)
@@ -251,9 +270,10 @@ class Attempts:
                 cause["why"] = GAVE_UP
             log.error(
                 "job %s of %s failed for good after %s: %s",
-                text(id), plan.name, many(attempt, "attempt"), _told(name, cause),
-                exc_info=_shown(error), extra=about(id, plan.name, of.queue),
+                text(id), plan.name, many(attempt, "attempt"), summary_of(name, cause),
+                exc_info=exc_info_of(error), extra=about(id, plan.name, of.queue),
             )  # fmt: skip
+            self._tell(self._on_dead, row, of, error)
             return Unfinished(*row, "reject", name, None, dumps(cause))
         if isinstance(error, Retry) and error.after is not None:
             seconds = error.after
@@ -263,20 +283,41 @@ class Attempts:
         place = "tail" if policy.retry_at == "tail" else "head" if delay else "old"
         log.warning(
             "job %s of %s failed, attempt %d; again in %g s: %s",
-            text(id), plan.name, attempt, delay / 1000, _told(name, cause),
-            exc_info=_shown(error), extra=about(id, plan.name, of.queue),
+            text(id), plan.name, attempt, delay / 1000, summary_of(name, cause),
+            exc_info=exc_info_of(error), extra=about(id, plan.name, of.queue),
         )  # fmt: skip
+        self._tell(self._on_retry, row, of, error, delay / 1000)
         retried = Retried(id, delay, place, True, dumps(cause), header.deliveries)
         return Unfinished(*row, "retry", name, retried)
+
+    def _tell(
+        self,
+        hooks: Sequence[Callable[..., None]],
+        row: Ack,
+        of: Subscription,
+        *said: object,
+    ) -> None:
+        """Tell middleware what becomes of a job. What that raises changes nothing."""
+        if not hooks:
+            return
+        id, value, _, task, acquired, _, _ = row
+        job = Delivery(id, value)
+        opts = unpack(job.body)[3]
+        context = JobContext(job, task, of.queue, opts, acquired, self.worker)
+        for hook in hooks:
+            try:
+                hook(context, *said)
+            except BaseException:  # of the application, which decides nothing here
+                log.exception("%s failed for job %s", hook, text(id), extra=about(id, task))
 
     def _error(self, error: BaseException, kind: str, at_ms: int, attempt: int) -> dict[str, Any]:
         """An error as it is kept and shown."""
         if isinstance(error, Control):
             name, said, trace = type(error).__name__, error.reason, ""
         else:
-            name, said, trace = error_name(type(error)), _said(error), ""
+            name, said, trace = error_name(type(error)), message_of(error), ""
             if kind in ("exception", "time_limit"):
-                trace = _trace(error)
+                trace = traceback_of(error)
         return {
             "kind": kind,
             "type": name,
@@ -291,7 +332,9 @@ class Attempts:
 def _misfit(plan: Plan, value: bytes, error: BaseException) -> BadArguments | None:
     """The error of a call that the task's function does not take, however often it is tried. None
     for a TypeError that the function itself raised: its frames are in the traceback."""
-    if type(error) is not TypeError:
+    if isinstance(error, InvalidArguments):
+        return BadArguments(error.task, error.problem, error.signature)
+    if type(error) is not TypeError or plan.check is None:
         return None
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
@@ -300,58 +343,10 @@ def _misfit(plan: Plan, value: bytes, error: BaseException) -> BadArguments | No
         return None
     _, args, kwargs, _ = unpack(parse_value(value)[1])
     try:
-        CallChecker(plan.name, plan.function)(tuple(args), kwargs)
+        plan.check(tuple(args), kwargs)
     except BadArguments as misfit:
         return misfit
     return None
-
-
-class Unreadable(Exception):
-    """Stands for an exception that raises another one when it is looked at."""
-
-    def __init__(self, first: BaseException, second: BaseException) -> None:
-        try:
-            name = error_name(type(first))
-        except BaseException:
-            name = "what the job raised"
-        super().__init__(f"{name} cannot be read: that raises {type(second).__name__}")
-
-
-def _told(name: str, cause: dict[str, Any]) -> str:
-    return f"{name}: {cause['message']}" if cause["message"] else name
-
-
-def _shown(error: BaseException) -> Any:
-    """For the log: the exception with its traceback, which begins where the job does."""
-    if isinstance(error, Control):
-        return None
-    trace = error.__traceback__
-    return type(error), error, trace.tb_next if trace else None
-
-
-def _said(error: BaseException) -> str:
-    try:
-        return str(error)
-    except BaseException as second:  # a user's __str__ may be broken
-        return f"<{type(error).__name__}: its text cannot be made: {type(second).__name__}>"
-
-
-def _trace(error: BaseException) -> str:
-    # the first frame is the worker's own
-    first = error.__traceback__
-    try:
-        return "".join(
-            traceback.format_exception(type(error), error, first.tb_next if first else None)
-        )
-    except BaseException as second:
-        return f"<no traceback: {type(second).__name__}>"
-
-
-def clean(said: str) -> str:
-    """Text that JSON can hold, and not too much of it: the beginning and, above all, the end."""
-    if len(said) > LONGEST_TEXT:
-        said = f"{said[: LONGEST_TEXT // 4]}\n[...]\n{said[-3 * LONGEST_TEXT // 4 :]}"
-    return said.encode("utf-8", "backslashreplace").decode()
 
 
 def header_of(value: bytes) -> Header:
@@ -365,14 +360,3 @@ def attempt_of(value: bytes) -> int:
         return parse_value(value)[0].attempts
     except Undecodable:
         return 0
-
-
-def text(id: bytes) -> str:
-    """An id for a log line."""
-    return id.decode("utf-8", "backslashreplace")
-
-
-def about(id: bytes, task: str, queue: str = "") -> dict[str, str]:
-    """What a log record says of its job beside its text."""
-    said = {"job": text(id), "task": task, "queue": queue}
-    return {name: value for name, value in said.items() if value}

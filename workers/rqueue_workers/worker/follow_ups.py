@@ -39,9 +39,9 @@ class FollowUps:
         return JobTransaction(self._pack, partial(self._keep, id))
 
     def _pack(self, request: JobRequest) -> tuple[str, Follower]:
-        id_, body, _ = self._packer.pack(request)
+        id_, body, _, options = self._packer.pack(request)
         queue = "" if request.queue == self._keys.queue else request.queue
-        return id_, (queue, as_put(id_, body, request.options))
+        return id_, (queue, as_put(id_, body, options))
 
     def _keep(self, id: bytes, jobs: list[Follower]) -> None:
         known = self._jobs.get(id, [])

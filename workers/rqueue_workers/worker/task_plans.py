@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rqueue.errors import ConfigError
 from rqueue.logs import enable
+from rqueue.tasks import app
 from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry, registry
 from rqueue.tasks.retry import DEFAULT_RETRY, RetryPolicy
+from rqueue.tasks.signature import CallChecker
 from rqueue.tasks.task import Task
 from rqueue_workers.spec import WorkerSpec
-from rqueue_workers.worker.app_import import import_app
+from rqueue_workers.worker.app_import import AppError, import_app
+from rqueue_workers.worker.composing import Held, composed
 
 MAIN, THREAD, ASYNC = range(3)
 """Executors: where a job runs. Sync tasks in the main thread or in threads, async ones on the
@@ -24,7 +28,8 @@ class Plan:
     """How jobs of one task run here. time_limit, soft_time_limit: seconds, 0 = none. keep_ms: of
     the result, None = the queue's. most, crashes: attempts, and those of them that may cost a
     process, 0 = the queue's. plain: nothing has to be watched while it runs. queue: where its calls
-    go by default. early: its jobs are acked before they begin."""
+    go by default. early: its jobs are acked before they begin. check: refuses arguments that the
+    task does not take."""
 
     name: str
     function: Any
@@ -39,6 +44,7 @@ class Plan:
     plain: bool = True
     queue: str = ""
     early: bool = False
+    check: CallChecker | None = None
 
     def for_job(self, opts: Mapping[str, Any], spec: WorkerSpec) -> Plan:
         """The plan of a job whose envelope has options of its own. Raises ConfigError."""
@@ -63,12 +69,16 @@ def fill(plan: Plan, spec: WorkerSpec) -> Plan:
     )
 
 
-def plan_of(task: Task[Any, Any], spec: WorkerSpec, tasks: Registry = registry) -> Plan:
-    """The plan of a registered task."""
+def plan_of(task: Task[Any, Any], spec: WorkerSpec, held: Held | None = None) -> Plan:
+    """The plan of a registered task. held: what the process holds for its jobs, see `composed`.
+    Raises ConfigError."""
     executor = ASYNC if task.is_async else THREAD if spec.threads else MAIN
     early = task.ack == "early"
-    function = tasks.for_jobs(task)
-    plan = Plan(task.name, function, executor, task.runs, queue=task.queue, early=early)
+    around = tuple(app.middleware()), app.context_variables(), {} if held is None else held
+    function = composed(task, *around)
+    plan = Plan(
+        task.name, function, executor, task.runs, queue=task.queue, early=early, check=task.check
+    )
     return fill(plan, spec)
 
 
@@ -83,10 +93,15 @@ def task_limits(plans: Mapping[str, Plan], spec: WorkerSpec) -> dict[str, tuple[
     return limits
 
 
-def load_plans(spec: WorkerSpec, tasks: Registry = registry) -> dict[str, Plan]:
-    """Import the application; its tasks' plans by name. Raises AppError."""
+def load_plans(
+    spec: WorkerSpec, tasks: Registry = registry, held: Held | None = None
+) -> dict[str, Plan]:
+    """Import the application; its tasks' plans by name. held: see `plan_of`. Raises AppError."""
     import_app(spec.app)
     enable()
-    plans = [plan_of(task, spec, tasks) for task in tasks]
+    try:
+        plans = [plan_of(task, spec, held) for task in tasks]
+    except ConfigError as error:
+        raise AppError(f"the app cannot be used: {error}") from None
     # without async slots nobody here can run them: as if they were unknown
     return {plan.name: plan for plan in plans if plan.executor != ASYNC or spec.async_slots}

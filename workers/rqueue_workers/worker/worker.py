@@ -14,6 +14,8 @@ from rqueue.errors import (
 )
 from rqueue.logs import logger
 from rqueue.protocol.keys import QueueKeys
+from rqueue.tasks import app
+from rqueue.tasks.middleware import WorkerInfo
 from rqueue.tasks.registry import registry
 from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import open_client
@@ -25,10 +27,12 @@ from rqueue_workers.status_page import (
     StatusPage,
 )
 from rqueue_workers.worker.app_import import AppError, doubts
-from rqueue_workers.worker.attempt import Attempts, text
+from rqueue_workers.worker.attempt import Attempts
+from rqueue_workers.worker.composing import Held
 from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.departure import Departure
 from rqueue_workers.worker.dispatcher import Dispatcher
+from rqueue_workers.worker.error_text import text
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.executors.event_loop import EventLoopExecutor
 from rqueue_workers.worker.executors.main_thread import MainThreadExecutor
@@ -37,6 +41,7 @@ from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.news import News
 from rqueue_workers.worker.outage import DescriptorsClosed, is_closed
 from rqueue_workers.worker.recycling import Recycling
+from rqueue_workers.worker.services import Services
 from rqueue_workers.worker.shutdown import Stop
 from rqueue_workers.worker.standby_thread import StandbyThread
 from rqueue_workers.worker.subscription import Subscription
@@ -55,14 +60,18 @@ def run(spec: WorkerSpec, page: StatusPage, base: str, parent_pid: int) -> int:
     stop.install()
     try:
         try:
-            plans = load_plans(spec)
+            held: Held = {}
+            plans = load_plans(spec, held=held)
             page.words = "\n".join(doubts(spec.app, spec.queues, registry))
         except AppError as error:
             page.words = str(error)  # the supervisor logs it, once for all its workers
             return Exit.APP
-        child = Worker(spec, page, base, plans, stop)
+        child = Worker(spec, page, base, plans, stop, held)
         try:
             return child.run()
+        except AppError as error:
+            page.words = str(error)
+            return Exit.APP
         except (OSError, DescriptorsClosed) as error:
             if not is_closed(error):
                 raise
@@ -85,7 +94,13 @@ class Worker:
     """One worker process."""
 
     def __init__(
-        self, spec: WorkerSpec, page: StatusPage, base: str, plans: dict[str, Plan], stop: Stop
+        self,
+        spec: WorkerSpec,
+        page: StatusPage,
+        base: str,
+        plans: dict[str, Plan],
+        stop: Stop,
+        held: Held | None = None,
     ) -> None:
         self.spec = spec
         self.page = page
@@ -116,7 +131,10 @@ class Worker:
             subscription.executors = {
                 plan.executor for plan in plans.values() if plan.queue == subscription.queue
             }
-        self.attempts = Attempts(spec, plans, base, settings.signer)
+        self.attempts = Attempts(spec, plans, base, settings.signer, tuple(app.middleware()))
+        info = WorkerInfo(base, spec.queues, tuple(plans))
+        tasks = [registry.get(name) for name in plans if name in registry]
+        self.services = Services(info, tasks, {} if held is None else held)
         self.slot = CurrentJob(base)
         self.news = News(self.slot, stop)
         self.forks = Forks(self._strip)
@@ -126,7 +144,8 @@ class Worker:
         if spec.threads:
             self.executors[THREAD] = ThreadExecutor(spec.threads, 0, *parts)
             first = spec.threads
-        if spec.async_slots and any(plan.executor == ASYNC for plan in plans.values()):
+        waits = any(plan.executor == ASYNC for plan in plans.values()) or self.services.waits
+        if spec.async_slots and waits:
             self.executors[ASYNC] = EventLoopExecutor(spec.async_slots, first, *parts)
         listening = Connection(self.client, timeout=None)
         self.connections = (self.connection, listening)
@@ -152,6 +171,8 @@ class Worker:
 
     def run(self) -> int:
         """Join, work, leave."""
+        loop = self.executors.get(ASYNC)
+        self.services.open(loop if isinstance(loop, EventLoopExecutor) else None)
         self.forks.watch()
         self.standby.start()
         while not self.stop.level and not self.dispatcher.guarded(self.dispatcher.enter):
@@ -167,6 +188,7 @@ class Worker:
                 break
         code = self.departure.leave()
         if not self.departure.unfinished:
+            self.services.close()
             for executor in self.executors.values():
                 executor.close()
             self.standby.close()

@@ -15,7 +15,8 @@ from rqueue.model.job import Delivery
 from rqueue.tasks.context import JobContext
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.status_page import StatusPage
-from rqueue_workers.worker.attempt import NOTHING, Attempts, text
+from rqueue_workers.worker.attempt import NOTHING, Attempts
+from rqueue_workers.worker.error_text import text
 from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.news import News
 from rqueue_workers.worker.prefetch import PrefetchWindow

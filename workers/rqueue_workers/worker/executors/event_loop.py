@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from rqueue.errors import SoftTimeLimit
 from rqueue.logs import logger
@@ -15,6 +15,8 @@ from rqueue.tasks.context import current
 from rqueue_workers.worker.executors.base import Executor, Job, fail_hard
 
 log = logger("rqueue.worker")
+
+T = TypeVar("T")
 
 LIMIT_GRACE_S = 1.0
 """Seconds that a job has to end after its hard limit cancelled it; then the supervisor kills the
@@ -52,6 +54,10 @@ class EventLoopExecutor(Executor):
         """Cancel the task of a job that was cancelled."""
         super().revoke(job)
         self._loop.call_soon_threadsafe(self._cancel, job)
+
+    def complete(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something of the application's beside the jobs, to its end. From the main thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self) -> None:
         """Stop the loop; what still runs is left where it is."""

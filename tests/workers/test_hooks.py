@@ -180,8 +180,8 @@ def test_a_lifespan_that_fails_ends_the_pool_with_a_sentence(
     pool = make_pool(app=["broken_lifespan"], path=str(tmp_path), log_format="json", processes=2)
     assert pool.ended() == 1
     lines = [json.loads(line) for line in pool.log.splitlines() if line.startswith("{")]
-    (told,) = [line["message"] for line in lines if "cannot begin" in line["message"]]
-    first = told.splitlines()[0]
+    (message,) = [line["message"] for line in lines if "cannot begin" in line["message"]]
+    first = message.splitlines()[0]
     assert "lifespan 'lifespan' failed, and the worker cannot begin: ConnectionError: no d" in first
     assert "broken_lifespan.py:8" in first
 

@@ -50,6 +50,9 @@ test: setup java ## run the tests: make test ARGS="tests/lua -x"
 test-all: setup java ## run also those that take minutes, such as kills of Spark in a row
 	@$(BIN)/python -m pytest $(WHOLE) -m 'not stress' $(ARGS)
 
+test-django: setup ## Django's own tests of task backends on rqueue's, in .venv-django (needs Python 3.12 or newer)
+	@$(BIN)/python -m tools.django_suite
+
 soak: setup ## faults of all kinds for minutes, and a verdict: make soak ARGS="--minutes 10 --seed 7 --server redis62"
 	@$(BIN)/python -m tests.soak $(ARGS)
 
@@ -83,7 +86,7 @@ build: setup ## build the wheel into dist/
 	@$(BIN)/python -m pip wheel -q --no-deps --no-build-isolation -w dist .
 
 clean: ## remove the environment, caches and built files
-	rm -rf $(VENV) $(VENV)-peers dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov
+	rm -rf $(VENV) $(VENV)-peers $(VENV)-django dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov
 	find rqueue workers tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A name on PATH proves little (version-manager shims, a Python without venv), so each candidate is run.

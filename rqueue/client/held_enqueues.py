@@ -3,11 +3,12 @@ until a transaction is committed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
-from rqueue.errors import ConfigError, LifecycleError
+from rqueue.errors import ConfigError, LifecycleError, QueueFull
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import BATCH, Put
 from rqueue.protocol.job_packer import as_put
@@ -19,17 +20,23 @@ if TYPE_CHECKING:
 __all__ = ["HeldEnqueues", "HeldHandle"]
 
 R_co = TypeVar("R_co", covariant=True)
+Listener = Callable[["HeldHandle[Any]"], object]
 
 
 class HeldHandle(JobHandle[R_co]):
     """The handle of a job that is held back. It has its id at once; `created` is None until the job
-    is sent, and its state is unknown. What is cancelled before is never sent."""
+    is sent, and its state is unknown. What is cancelled before is never sent. `enqueued_ms`: when
+    the queue took it in, ms since the epoch by Redis's clock, 0 until then."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_held", "enqueued_ms", "listener")
 
-    def __init__(self, queue: Queue, id: str, held: HeldEnqueues) -> None:
+    def __init__(
+        self, queue: Queue, id: str, held: HeldEnqueues, listener: Listener | None = None
+    ) -> None:
         self._queue = queue
         self._held = held
+        self.listener = listener
+        self.enqueued_ms = 0
         self.id = id
         self.created = None
         self.handed_to = ""
@@ -66,10 +73,11 @@ class HeldEnqueues:
     def __len__(self) -> int:
         return len(self._batch)
 
-    def add(self, request: JobRequest) -> HeldHandle[Any]:
-        """Take in one job. Raises NotEncodable, InvalidName, and ConfigError for an `immediate`
-        one: who would be refused is not there any more when it is sent."""
-        handle: HeldHandle[Any] = HeldHandle(self.queue, self._packed(request), self)
+    def add(self, request: JobRequest, listener: Listener | None = None) -> HeldHandle[Any]:
+        """Take in one job; `listener` is called with its handle when it is sent. Raises
+        NotEncodable, InvalidName, and ConfigError for an `immediate` one: who would be refused is
+        not there any more when it is sent."""
+        handle: HeldHandle[Any] = HeldHandle(self.queue, self._packed(request), self, listener)
         self._handles.append(handle)
         return handle
 
@@ -111,8 +119,15 @@ class HeldEnqueues:
             part = batch[start : start + BATCH]
             signed = queue._packer.signed_puts([put for put, _ in part])
             part = [(put, own) for put, (_, own) in zip(signed, part, strict=True)]
-            flight = queue._transport.begin(commands.enqueue(queue.keys, signed))
-            stored = queue._stored(part, flight, wait)
+            try:
+                accepted = queue._run(commands.enqueue(queue.keys, signed))
+            except QueueFull as full:
+                accepted = queue._in_pieces(list(signed), full, wait)
+            stored = queue._handles(part, accepted)
             for handle, found in zip(handles[start : start + BATCH], stored, strict=True):
                 handle.id, handle.created = found.id, found.created
                 handle.handed_to = found.handed_to
+                if isinstance(handle, HeldHandle):
+                    handle.enqueued_ms = accepted.now
+                    if handle.listener is not None:
+                        handle.listener(handle)

@@ -13,30 +13,15 @@ from rqueue.client.default_queues import disconnect
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.tasks import enqueuer
 
-ADMIN = [
-    "django.contrib.admin",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.messages",
-    "django.contrib.sessions",
-]
-
 
 @pytest.fixture(scope="session")
 def _django() -> Iterator[None]:
     from django.conf import settings
 
-    memory = {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
-    settings.configure(
-        SECRET_KEY="tests",
-        USE_TZ=True,
-        LOGGING_CONFIG=None,
-        ALLOWED_HOSTS=["*"],
-        DATABASES={"default": memory, "other": {**memory}},
-        INSTALLED_APPS=[*ADMIN, "rqueue.contrib.django"],
-        DEFAULT_AUTO_FIELD="django.db.models.AutoField",
-        RQUEUE={},
-    )
+    from tests.contrib import django_settings
+
+    said = {name: value for name, value in vars(django_settings).items() if name.isupper()}
+    settings.configure(**said)
     import django
     from django.test.utils import (
         setup_databases,

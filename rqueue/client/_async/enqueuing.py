@@ -60,6 +60,13 @@ class AsyncEnqueuing(AsyncQueueCalls):
             accepted = await self._in_pieces([put for put, _ in batch], full, max_wait)
         if not self._looked:
             await self._look_once()
+        return await self._handles(batch, accepted)
+
+    async def _handles(
+        self, batch: list[tuple[Put, bool]], accepted: Accepted
+    ) -> list[AsyncJobHandle[Any]]:
+        """The handles of jobs that were enqueued together; those that have an id of another
+        process's job get another one first."""
         known = set(accepted.known)
         while twins := renamed(batch, accepted, self.name):
             answer = await self.enqueue_puts([batch[index][0] for index in twins])

@@ -61,6 +61,11 @@ class Enqueuing(QueueCalls):
             accepted = self._in_pieces([put for put, _ in batch], full, max_wait)
         if not self._looked:
             self._look_once()
+        return self._handles(batch, accepted)
+
+    def _handles(self, batch: list[tuple[Put, bool]], accepted: Accepted) -> list[JobHandle[Any]]:
+        """The handles of jobs that were enqueued together; those that have an id of another
+        process's job get another one first."""
         known = set(accepted.known)
         while twins := renamed(batch, accepted, self.name):
             answer = self.enqueue_puts([batch[index][0] for index in twins])

@@ -6,6 +6,7 @@
 `max_body` | as `rqueue.settings` has them; what is absent comes from the variables `RQUEUE_*` |
 | `on_commit` | whether enqueues wait for the commit of the transaction around them: True (the \
 default), False, or the alias of a database other than `default` |
+| `modules` | names of the modules with tasks that apps may have: `["tasks"]` |
 | `queues` | names of the queues of this project: `manage.py rqueue worker` serves them where it \
 is given none, and a task that goes elsewhere is warned of |
 """
@@ -15,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings as django_settings
 from django.db import DEFAULT_DB_ALIAS
 
@@ -39,7 +42,7 @@ _SETTINGS = {
     "max_wait": "max_wait",
     "max_body": "max_body",
 }
-_KEYS = (*_SETTINGS, "on_commit", "queues")
+_KEYS = (*_SETTINGS, "on_commit", "queues", "modules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Conf:
     settings: Settings
     on_commit: str = DEFAULT_DB_ALIAS
     queues: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ("tasks",)
 
 
 def read() -> Conf:
@@ -66,7 +70,10 @@ def read() -> Conf:
         settings = Settings.load(**own)
     except ConfigError as error:
         raise ConfigError(f"RQUEUE[{_key(error.setting)!r}]", error.problem) from None
-    return Conf(settings, _alias(given.get("on_commit", True)), _queues(given.get("queues", ())))
+    modules = given.get("modules", ["tasks"])
+    expect("RQUEUE['modules']", modules, (list, tuple), "a list of modules' names")
+    queues = _queues(given.get("queues", ()))
+    return Conf(settings, _alias(given.get("on_commit", True)), queues, tuple(modules))
 
 
 def _key(setting: str) -> str:
@@ -123,3 +130,8 @@ def environ() -> dict[str, str]:
     Raises ConfigError."""
     given = getattr(django_settings, "RQUEUE", {})
     return environ_of(conf().settings, [_SETTINGS.get(key, "") for key in given])
+
+
+def tasks_installed() -> bool:
+    """Whether there are Django's tasks: Django 6, or the backport among the apps."""
+    return find_spec("django.tasks") is not None or apps.is_installed("django_tasks")

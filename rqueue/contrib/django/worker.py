@@ -2,7 +2,8 @@
 what `manage.py rqueue worker mail` does.
 
 Importing it sets Django up by DJANGO_SETTINGS_MODULE and imports the module `tasks` of every
-installed app that has one.
+installed app that has one, or those that RQUEUE["modules"] names. Tasks of `django.tasks` are run
+as well.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import autodiscover_modules
 
+from rqueue.contrib.django.conf import conf, tasks_installed
 from rqueue.contrib.django.connections import around_async_job, around_job
 from rqueue.contrib.job_wrappers import around_jobs
+from rqueue.tasks.registry import registry
 
 __all__ = ["APP"]
 
@@ -25,9 +28,12 @@ django.setup()
 if not apps.is_installed(APP):
     raise ImproperlyConfigured(f"add '{APP}' to INSTALLED_APPS")
 around_jobs(around_job, around_async_job)  # first: outside of the application's own middleware
-autodiscover_modules("tasks")
+autodiscover_modules(*conf().modules)
+if tasks_installed():
+    from rqueue.contrib.django.task_runs import register_tasks
+
+    register_tasks()
 
 # a worker asks the modules that it was given which tasks are theirs
-for _config in apps.get_app_configs():
-    if _module := sys.modules.get(f"{_config.name}.tasks"):
-        globals()[f"tasks of {_config.label}"] = _module
+for _task in registry:
+    globals()[f"module {_task.function.__module__}"] = sys.modules[_task.function.__module__]

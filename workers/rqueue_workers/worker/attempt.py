@@ -262,6 +262,7 @@ class Attempts:
         error = misfit or error
         name = "Retry" if isinstance(error, Retry) else error_name(type(error))
         cause = self._error(error, kind, at_ms, attempt)
+        cause["started"] = of.ms(row[5])
         most = header.max_deliveries or plan.most or of.most
         policy = plan.policy
         exhausted = most and attempt >= most

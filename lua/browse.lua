@@ -3,8 +3,8 @@
 --- KEYS: meta, guard
 --- ARGV: cursor, limit
 ---   cursor: "" or what the last page gave: "<level><d|r><position>.<due>@<index>,...", the index only to find the
----   place sooner; "<level><d|r>-": a list that is not looked at; in a queue with groups also "o<score>.<position>", a
----   place among the ready heads, and "b<position>.<group>", one among what waits behind others; "only,", "heads,": but the
+---   place sooner; "<level><d|r>-": a list that is not looked at; in a queue with groups also
+---   "o<score>.<position>[.<sort key>]", a place among the ready heads, and "b<position>.<group>", one among what waits behind others; "only,", "heads,": but the
 ---   ones or the others nothing is looked at; with "<level><d|r>-": but lists; "tail": nothing is shown, and the reply's
 ---   cursor is the place behind all that waits now; limit: at most 500
 --- REPLY: {now, cursor, id, value, ...}; no job, and the cursor of the call: the tail, for now; the cursor may end in
@@ -46,8 +46,12 @@ if tail then
   levels = {}
 end
 --- @if heads
+--- @include "order/browse_heads"
 local only = string.match(cursor, '^(%a%a+),') or string.find(cursor, '%d[dr]%-') and 'lists'
 if only == 'only' or only == 'heads' then levels = {} end
+local heads
+--- @each heads = heads(base)
+local place = string.match(cursor, 'o%d+%.%d+%.?%w*')
 --- @end
 for _, level in ipairs(levels) do
   for _, kind in ipairs({ 'd', 'r' }) do
@@ -78,17 +82,18 @@ for _, level in ipairs(levels) do
       end
     end
   end
+  --- @if heads
+  if not only then place = browse_heads(base, heads, place, limit, out, (10 - level) * SCORE_LEVEL) end
+  --- @end
 end
 local parts = {}
 --- @if heads
---- @include "order/browse_heads"
-local heads
---- @each heads = heads(base)
 if tail then
   browse_heads_tail(base, heads, parts)
-elseif not only or only == 'heads' then
-  browse_heads(base, heads, cursor, limit, out, parts)
+elseif only ~= 'only' and only ~= 'lists' then
+  place = browse_heads(base, heads, place, limit, out, math.huge)
 end
+if not tail then parts[#parts + 1] = place end
 local open = #out
 if not tail and (not only or only == 'only') then browse_heads_behind(base, cursor, limit, out, parts) end
 --- @end

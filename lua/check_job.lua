@@ -12,7 +12,7 @@
 --- @hooks audience
 --- @include "queue/open"
 --- @include "order/search"
---- @include "schedule/member"
+--- @include "order/standing"
 --- @include "job/head"
 --- @include "job/value"
 --- @include "order/levels"
@@ -29,11 +29,13 @@ local queue, failure = queue_open(base)
 if not queue then return failure end
 
 local value = redis.call('HGET', base .. 'jobs', id)
-local head, own = '', ''
+local head, own, standing = '', '', ''
 if value then
   head = head_of(value)
   local job = head and value_parse(head .. ';')
   if job and not job.damaged then
+    job.id = id
+    standing = select(2, standing_of(job))
     own = redis.call('ZSCORE', base .. 'scheduled', schedule_member(job, id)) or ''
     head = 'h' .. head
   elseif string.byte(value) == 33 then
@@ -68,7 +70,7 @@ end
 local heads
 --- @each heads = heads(base)
 for _, key in ipairs(heads) do
-  if member ~= '' and member ~= own and redis.call('ZSCORE', key, member) then
+  if member ~= '' and member ~= standing and redis.call('ZSCORE', key, member) then
     lists[#lists + 1] = string.sub(key, #base + 1)
     lists[#lists + 1] = 1
   end

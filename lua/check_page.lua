@@ -12,7 +12,7 @@
 --- @include "queue/open"
 --- @include "job/head"
 --- @include "job/value"
---- @include "schedule/member"
+--- @include "order/member"
 
 local meta = KEYS[1]
 local which = ARGV[1]
@@ -45,7 +45,7 @@ else
   size = redis.call('LLEN', key)
 end
 local ids = {}
-for i, member in ipairs(members) do ids[i] = prefixed and string.sub(member, MEMBER_PREFIX + 1) or member end
+for i, member in ipairs(members) do ids[i] = prefixed and member_id(member) or member end
 local out = { queue.now, size }
 if #ids == 0 then return out end
 

@@ -6,7 +6,7 @@
 ---   items: id, envelope, fresh, ... of at most 50 jobs; envelope: as the caller has read it, fresh: the same job signed
 ---   for this priority; both "": it stays
 --- REPLY: {now, {what became of each, ...}}: changed, or why it is not: same = it has this priority, scheduled = it is not
----   ready to go to the front, held, blocked <id of the job that has the turn of its group>, dead, ended, unknown, damaged,
+---   ready to go to the front, sorted = its sort key says where it stands, held, blocked <id of the job that has the turn of its group>, dead, ended, unknown, damaged,
 ---   other = it has another envelope by now
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @hooks audience
@@ -64,6 +64,10 @@ local function why_not(id, value, envelope)
   if score then return nil, job, score, member end
   if held_scan_holder(base, id) then return 'held' end
   local first
+  if not priority then
+    --- @each first = fixed(job)
+    if first then return 'sorted' end
+  end
   --- @each first = ahead(base, job)
   if first then return 'blocked ' .. first end
   return nil, job

@@ -12,7 +12,7 @@
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "job/value"
---- @include "schedule/member"
+--- @include "order/standing"
 --- @include "order/levels"
 --- @include "order/search"
 --- @one rank
@@ -49,7 +49,11 @@ if value and not marked and value_parse(value).damaged then
   value = redis.call('HGET', base .. 'jobs', id)
 end
 local job = value and not marked and value_parse(value) or nil
-local own = job and schedule_member(job, id) or ''
+local own, standing = '', ''
+if job then
+  job.id = id
+  own, standing = schedule_member(job, id), select(2, standing_of(job))
+end
 local due = redis.call('ZSCORE', base .. 'scheduled', own) or redis.call('ZSCORE', base .. 'scheduled', member)
 local dead = redis.call('ZSCORE', base .. 'dead', id)
 
@@ -114,7 +118,7 @@ for i, name in ipairs(names) do
 end
 
 --- @if heads
-if member ~= '' and member ~= own then
+if member ~= '' and member ~= standing then
   local heads
   --- @each heads = heads(base)
   for _, key in ipairs(heads) do redis.call('ZREM', key, member) end

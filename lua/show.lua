@@ -40,12 +40,17 @@ local holder = held_scan_holder(base, id)
 if holder then return { queue.now, 'held', value, errors, '', '', holder, -1 } end
 
 --- @if stands
---- @include "order/score"
+--- @include "order/standing"
 local heads
 --- @each heads = stands(base, job)
 if heads then
-  local before = redis.call('ZRANK', heads, schedule_member(job, id))
+  local standing = select(2, standing_of(job))
+  local before = redis.call('ZRANK', heads, standing)
   for level = job.level + 1, 9 do before = before - score_count(heads, level) end
+  --- @if member
+  -- those without keys go first
+  for _, kind in ipairs({ 'due:', 'ready:' }) do before = before + redis.call('LLEN', base .. kind .. job.level) end
+  --- @end
   return { queue.now, 'ready', value, errors, '', '', '', before }
 end
 --- @end

@@ -11,7 +11,7 @@
 --- STRUCTURE: none
 --- EXCLUDES: ttl, groups, selectors, exclusive, ring, lifetime, hold
 --- @include "job/value"
---- @include "order/score"
+--- @include "order/standing"
 --- @include "schedule/member"
 
 --- `latest`: key -> id of the last of its jobs that was ready, while that lives. `heads`: those of them that are ready:
@@ -33,18 +33,26 @@ local function last_value_admit(_, run)
   run.more = string.gsub(run.more, '|k[^|~]*', '', 1)
 end
 
+--- The member of a ready job that has a key.
+local function last_value_member(job)
+  return (select(2, standing_of(job)))
+end
+
 --- Older jobs that wait are victims: {id=, from=, member=}, `from` the key of the sorted set that they stand in.
 local function last_value_older(base, older, victims)
-  local waiting, members = {}, {}
+  local waiting, members = {}, { heads = {}, scheduled = {} }
   for i, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(older))) do
     if value and string.byte(value) ~= 33 then
-      waiting[#waiting + 1] = older[i]
-      members[#members + 1] = schedule_member(value_parse(value), older[i])
+      local job = value_parse(value)
+      job.id = older[i]
+      waiting[#waiting + 1] = job.id
+      members.heads[#waiting] = last_value_member(job)
+      members.scheduled[#waiting] = schedule_member(job, job.id)
     end
   end
-  for _, from in ipairs(#members > 0 and { 'heads', 'scheduled' } or {}) do
-    local scores = redis.call('ZMSCORE', base .. from, unpack(members))
-    for i, member in ipairs(members) do
+  for _, from in ipairs(#waiting > 0 and { 'heads', 'scheduled' } or {}) do
+    local scores = redis.call('ZMSCORE', base .. from, unpack(members[from]))
+    for i, member in ipairs(members[from]) do
       if scores[i] then victims[#victims + 1] = { id = waiting[i], from = from, member = member } end
     end
   end
@@ -96,7 +104,7 @@ end
 
 --- A job that waits leaves: out of its place. Answers `ready`; nil where it does not stand here.
 local function last_value_unblock(base, _, job)
-  if last_value_key(job) and redis.call('ZREM', base .. 'heads', schedule_member(job, job.id)) == 1 then return 'ready' end
+  if last_value_key(job) and redis.call('ZREM', base .. 'heads', last_value_member(job)) == 1 then return 'ready' end
 end
 
 --- The outcome of a job that comes back from a consumer where a newer one has come, else nil. `lost`: it was found in
@@ -150,7 +158,7 @@ end
 
 --- The key of the sorted set that a ready job stands in.
 local function last_value_stands(base, job)
-  return redis.call('ZSCORE', base .. 'heads', schedule_member(job, job.id)) and base .. 'heads'
+  return redis.call('ZSCORE', base .. 'heads', last_value_member(job)) and base .. 'heads'
 end
 
 local function last_value_places(_, found)
@@ -169,7 +177,7 @@ end
 
 --- Where this job is, for who checks: into `found` goes each place and 1.
 local function last_value_found(base, job, found)
-  if last_value_key(job) and redis.call('ZSCORE', base .. 'heads', schedule_member(job, job.id)) then
+  if last_value_key(job) and redis.call('ZSCORE', base .. 'heads', last_value_member(job)) then
     found[#found + 1] = 'heads'
     found[#found + 1] = 1
   end

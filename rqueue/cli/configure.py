@@ -10,7 +10,7 @@ from rqueue.cli.output import json_option, print_facts, print_json, span
 from rqueue.cli.target import Target, connection_options, pass_target
 
 if TYPE_CHECKING:
-    from rqueue.protocol.job_packer import DeleteIf, Expired, Overflow
+    from rqueue.protocol.job_packer import DeleteIf, Expired, Overflow, SortOrder
 
 DEFAULT = "not set: the default"
 
@@ -23,6 +23,9 @@ EXPIRED = ("end", "dead")
 OVERFLOW = ("reject", "block")
 """What becomes of jobs that do not fit into a bounded queue, by `overflow`."""
 
+SORT = ("ascending", "descending")
+"""Which sort key goes first, by `descending`."""
+
 
 def setting_in_words(name: str, value: int) -> str:
     """A setting of a queue for people, under the name that its option has."""
@@ -32,6 +35,8 @@ def setting_in_words(name: str, value: int) -> str:
         return f"delete if {DELETE_IF[value]}"
     if name == "ring_jobs":
         return f"ring {value}"
+    if name == "descending":
+        return f"sort {SORT[value]}"
     if name == "overflow":
         return f"overflow {OVERFLOW[value]}"
     if name == "resume":
@@ -139,6 +144,11 @@ def setting_in_words(name: str, value: int) -> str:
     default=None,
     help="Whether jobs that keep their places wait for their time, as they do by default.",
 )
+@click.option(
+    "--sort",
+    type=click.Choice(SORT),
+    help="Jobs stand by their sort keys, the least or the greatest first.",
+)
 @json_option
 @connection_options
 @pass_target
@@ -169,6 +179,7 @@ def configure(
     delete_after: str | None,
     ring: int | None,
     hold: bool | None,
+    sort: SortOrder | None,
     as_json: bool,
 ) -> None:
     """Set a queue's own options, and show them.
@@ -185,6 +196,7 @@ def configure(
       rqueue configure ledger --live-consumers 1
       rqueue configure orders --dead-to orders-dead
       rqueue configure images --max-jobs 10000 --overflow block
+      rqueue configure deadlines --sort ascending
     """  # noqa: D301
     given: dict[str, Any] = {
         "priorities": priorities,
@@ -210,6 +222,7 @@ def configure(
         "delete_after": delete_after,
         "ring": ring,
         "hold": hold,
+        "sort": sort,
     }
     nothing = all(one is None for one in given.values())
     with target.queue(queue) as (client, inspector):
@@ -247,6 +260,7 @@ def configure(
             "delete after": lasts("delete_after_ms"),
             "max consumers": settings.get("max_consumers", DEFAULT),
             "ring": settings.get("ring_jobs", DEFAULT),
+            "sort": SORT[settings["descending"]] if "descending" in settings else DEFAULT,
             "dead to": targets.get("dead_to", DEFAULT),
             "expired to": targets.get("expired_to", DEFAULT),
             "max jobs": settings.get("max_jobs", DEFAULT),

@@ -24,6 +24,9 @@ from rqueue.cli.target import Target, connection_options, pass_target
 @click.option("--priority", "-p", type=int, metavar="0..9", help="Higher first; 4 is normal.")
 @click.option("--group", metavar="GROUP", help="One job of a group is in flight at a time.")
 @click.option("--key", metavar="KEY", help="Of the jobs of a key only the latest waits.")
+@click.option(
+    "--sort-key", metavar="VALUE", help="Jobs stand by it: a number; else text, as with --text."
+)
 @click.option("--in", "in_", metavar="DURATION", help="Not before so long from now.")
 @click.option("--at", metavar="TIME", help="Not before: 2030-01-31T08:00:00+00:00.")
 @click.option("--hold", is_flag=True, help="It keeps the place that it takes now until then.")
@@ -74,7 +77,7 @@ def enqueue(
     from rqueue.errors import ResultError
     from rqueue.model.times import parse_duration
 
-    chosen = _options(options, header)
+    chosen = _options(options, header, text)
     positional = [value_of(arg, text) for arg in args]
     named = {name: value_of(value, text) for name, value in pairs(kwargs, "--kwarg")}
     seconds = None if wait is None else parse_duration(wait, "wait")
@@ -126,6 +129,15 @@ def value_of(text: str, as_text: bool) -> Any:
         return text
 
 
+def sort_key_of(word: str, as_text: bool) -> str | int | float:
+    """A sort key of the shell: what is a number in JSON is that number, all else is text."""
+    try:
+        value = word if as_text else orjson.loads(word)
+    except orjson.JSONDecodeError:
+        return word
+    return value if type(value) in (int, float) else word
+
+
 def pairs(given: tuple[str, ...], option: str) -> list[tuple[str, str]]:
     """Names and values of NAME=VALUE. Raises BadParameter."""
     found = []
@@ -137,7 +149,7 @@ def pairs(given: tuple[str, ...], option: str) -> list[tuple[str, str]]:
     return found
 
 
-def _options(given: dict[str, Any], headers: tuple[str, ...]) -> Any:
+def _options(given: dict[str, Any], headers: tuple[str, ...], text: bool) -> Any:
     from rqueue.errors import ConfigError
     from rqueue.model.times import parse_duration, parse_when
     from rqueue.tasks.options import Options
@@ -146,6 +158,8 @@ def _options(given: dict[str, Any], headers: tuple[str, ...]) -> Any:
         raise click.UsageError("--in and --at exclude each other: a job is due once")
     names = ("id", "priority", "max_deliveries", "max_crashes", "group", "key", "hold")
     values = {name: given[name] for name in names}
+    if given["sort_key"] is not None:
+        values["sort_key"] = sort_key_of(given["sort_key"], text)
     for name in ("time_limit", "soft_time_limit", "ttl", "keep"):
         if given[name] is not None:
             values[name] = parse_duration(given[name], name.replace("_", "-"))

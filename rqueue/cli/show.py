@@ -97,6 +97,7 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "", began_ms: in
             "options": _json(job.opts) if job.opts else "",
             "problem": job.problem,
             "level": job.level if live and job.enqueued_ms else "",
+            "sort key": "" if job.sort_key is None else job.sort_key,
             "position": job.position or "",
             "enqueued": when(job.enqueued_ms),
             "due": when(job.due_ms),

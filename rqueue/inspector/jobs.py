@@ -13,6 +13,7 @@ from rqueue.inspector.cursors import check_cursor, fold, unfold
 from rqueue.model.envelope import decode_result, unpack
 from rqueue.model.job import Delivery, JobInfo, JobState, Record, parse_record
 from rqueue.model.signing import key_id_of
+from rqueue.model.sort_keys import sort_key_of
 from rqueue.protocol import commands
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.consumer_rows import registered_names
@@ -64,6 +65,7 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
             expires_ms=header.expires_ms,
             group=header.group,
             key=header.key,
+            sort_key=sort_key_of(header.sort),
             size=len(job.body),
         )
         facts["signed_with"] = key_id_of(job.body)

@@ -4,8 +4,8 @@ Stored in the hash `jobs` as `header;envelope`. The header is text, `position,en
 anything differs from the defaults, `position,enqueued,level,deliveries,attempts,max_deliveries,
 due_ms`, and where it crashed before, or may crash more or less often than others,
 `,crashes,max_crashes` behind that, and `,expires_ms` behind that where it has a time to live; then
-tags, `|g<group>` and `|k<key>`. `enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header
-and never look into the envelope.
+tags, `|g<group>`, `|k<key>` and `|s<sort key>`. `enqueued` is in ms since `EPOCH_MS`. Scripts
+rewrite the header and never look into the envelope.
 
 Nothing here is parsed before it is asked for: a worker builds thousands of deliveries a second.
 """
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from rqueue.errors import Undecodable
 from rqueue.model.names import group_of
+from rqueue.model.sort_keys import SortKey, sort_key_of
 
 __all__ = [
     "DEFAULT_LEVEL",
@@ -91,7 +92,8 @@ class Header(NamedTuple):
     `attempts`: those of them that were charged; `max_deliveries`: 0 = the queue's; `due_ms`:
     0 = an ordinary one: never scheduled, or moved to the tail since then. `crashes`: those of the
     attempts that cost a worker its process; `max_crashes`: 0 = the queue's. `expires_ms`: after it
-    the job is not delivered any more; 0 = never. `group`, `key`: "" = none.
+    the job is not delivered any more; 0 = never. `group`, `key`, `sort`: "" = none; `sort` as
+    the queue notes it, see `rqueue.model.sort_keys`.
     """
 
     position: int
@@ -106,6 +108,7 @@ class Header(NamedTuple):
     expires_ms: int = 0
     group: str = ""
     key: str = ""
+    sort: str = ""
 
 
 EPOCH_MS = 1_735_689_600_000
@@ -118,7 +121,7 @@ EXPIRED = "expired"
 """The kind of a cause where the time to live ended."""
 
 _new = tuple.__new__
-_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "")
+_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "", "")
 _LENGTHS = (2, 7, 9, 10)
 """Fields that a header has; `lua/include/job/value.lua` writes these."""
 
@@ -159,7 +162,8 @@ def parse_header(head: bytes) -> Header | None:
             position, enqueued, *rest = map(int, fields)
             header = _new(Header, (position, enqueued + EPOCH_MS, *rest, *_DEFAULTS[count - 2 :]))
             if said:
-                return header._replace(group=said.get(b"g", ""), key=said.get(b"k", ""))
+                names = said.get(b"g", ""), said.get(b"k", ""), said.get(b"s", "")
+                return header._replace(group=names[0], key=names[1], sort=names[2])
             return header
     except ValueError:
         pass
@@ -303,6 +307,11 @@ class Delivery:
         return self.header.key
 
     @property
+    def sort_key(self) -> SortKey | None:
+        """What the job is sorted by; None without that."""
+        return sort_key_of(self.header.sort)
+
+    @property
     def redelivered(self) -> bool:
         """Whether the job was handed out before: it may have run, wholly or in part."""
         return self.header.deliveries > 0
@@ -378,6 +387,7 @@ class JobInfo:
     expires_ms: int = 0
     group: str = ""
     key: str = ""
+    sort_key: SortKey | None = None
     holder: str = ""
     task: str = ""
     args: list[Any] = field(default_factory=list)

@@ -22,6 +22,7 @@ __all__ = [
     "check_key",
     "check_namespace",
     "check_queue",
+    "check_sort_text",
     "check_stored_queue",
     "check_task",
     "group_of",
@@ -33,7 +34,7 @@ __all__ = [
 
 MAX_NAME = 200
 MAX_GROUP = 128
-"""Bytes of a group's name, and of a key."""
+"""Bytes of a group's name, of a key, and of text that jobs are sorted by."""
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
 
@@ -123,6 +124,11 @@ def check_group(name: str) -> str:
 def check_key(name: str) -> str:
     """Return `name` when it may be a job's key: 1 to 128 bytes of UTF-8. Raises InvalidName."""
     return _check_bytes("key", name)
+
+
+def check_sort_text(text: str) -> str:
+    """Return `text` when jobs can be sorted by it: 1 to 128 bytes of UTF-8. Raises InvalidName."""
+    return _check_bytes("sort key", text)
 
 
 def _check_bytes(what: str, name: str) -> str:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from rqueue.errors import ConfigError, Forged, Undecodable, Unsigned
 from rqueue.model.job import EPOCH_MS, Header
+from rqueue.model.sort_keys import sort_key_of, upright
 from rqueue.model.terms import NORMAL_TERMS, Terms
 
 __all__ = ["SIGNED_WITHIN_MS", "Signature", "Signer", "Verified", "key_id_of", "split_signature"]
@@ -31,7 +32,7 @@ SIGNED_WITHIN_MS = 600_000
 is what a queue remembers ended ids for unless it is configured otherwise (`keep`)."""
 
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_STAMP = re.compile(rb"(-?\d{1,15})(?:;([0-9,+@:~]{1,100}(?:\|(?:[gk][\w%-]{1,384}|h)){0,3},))?")
+_STAMP = re.compile(rb"(-?\d{1,15})(?:;([0-9,+@:~]{1,100}(?:\|(?:[gks][\w%-]{1,384}|h)){0,4},))?")
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _MIN_SECRET = 16
 
@@ -196,6 +197,9 @@ def _misfit(verified: Verified, header: Header) -> str:
         return f"it is for group {terms.group!r}, the job has {header.group!r}"
     if header.key != terms.key:
         return f"it is for key {terms.key!r}, the job has {header.key!r}"
+    if upright(header.sort) != terms.sort:
+        its, has = sort_key_of(terms.sort), sort_key_of(header.sort)
+        return f"it is for sort key {its!r}, the job has {has!r}"
     apart = header.enqueued_ms - verified.signed_ms
     if abs(apart) > SIGNED_WITHIN_MS:
         when = "before" if apart > 0 else "after"

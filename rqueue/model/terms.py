@@ -1,9 +1,10 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
-`<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h],`, where
-`when` is nothing (now), `+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), and
-group and key are escaped (`rqueue.model.names.group_text`). The enqueue script reads it, and
-signatures cover it. What stands behind `~` and `|` is a policy's: a queue without it takes it on.
+`<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h]
+[|s<sort key>],`, where `when` is nothing (now), `+<ms>` (from now, by Redis's clock) or `@<ms>`
+(since the epoch), group and key are escaped (`rqueue.model.names.group_text`), and the sort key is
+as `rqueue.model.sort_keys` writes it. The enqueue script reads it, and signatures cover it. What
+stands behind `~` and `|` is a policy's: a queue without it takes it on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Terms(NamedTuple):
     absolute time instead, ms since the epoch. max_deliveries, max_crashes: 0 = the queue's. ttl_ms:
     how long from its enqueue it may be delivered; 0 = as long as the queue says. group, key: "" =
     none. hold: whether it keeps, until it is due, the place that it takes when it is enqueued;
-    without a due time that says nothing.
+    without a due time that says nothing. sort: a sort key, see `sort_key_text`; "" = none.
     """
 
     priority: int = DEFAULT_LEVEL
@@ -35,6 +36,7 @@ class Terms(NamedTuple):
     group: str = ""
     key: str = ""
     hold: bool = False
+    sort: str = ""
 
     @property
     def text(self) -> str:
@@ -50,6 +52,8 @@ class Terms(NamedTuple):
             most += f"|k{group_text(self.key)}"
         if self.hold and (self.at_ms > 0 or self.delay_ms > 0):
             most += "|h"
+        if self.sort:
+            most += f"|s{self.sort}"
         if self.at_ms > 0:
             return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
@@ -67,9 +71,9 @@ class Terms(NamedTuple):
         deliveries, _, crashes = most.partition(":")
         said = {tag[:1]: group_of(tag[1:]) for tag in tags if tag != "h"}
         limits = int(deliveries), int(crashes or 0), int(ttl or 0)
-        return cls(
-            int(priority), delay, due, *limits, said.get("g", ""), said.get("k", ""), "h" in tags
-        )
+        names = said.get("g", ""), said.get("k", "")
+        hold, sort = "h" in tags, said.get("s", "")
+        return cls(int(priority), delay, due, *limits, *names, hold, sort)
 
 
 NORMAL_TERMS = Terms().text

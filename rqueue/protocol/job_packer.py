@@ -13,13 +13,14 @@ from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id, new_id
 from rqueue.model.job import Delivery
 from rqueue.model.names import MAX_NAME, check_queue, check_task
+from rqueue.model.sort_keys import sort_key_text
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.model.times import parse_duration
 from rqueue.protocol.commands.enqueue import BATCH, Put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.kind_words import kind_of
 from rqueue.protocol.policies import bounded as bounded_policy
-from rqueue.protocol.policies import exclusive, lifetime
+from rqueue.protocol.policies import exclusive, lifetime, sorted_
 from rqueue.protocol.policies import hold as hold_policy
 from rqueue.protocol.policies import ring as ring_policy
 from rqueue.protocol.policies import ttl as ttl_policy
@@ -36,6 +37,7 @@ __all__ = [
     "JobPacker",
     "Overflow",
     "Packed",
+    "SortOrder",
     "as_put",
     "by_name",
     "call_of",
@@ -56,6 +58,7 @@ LIMITS = {
     **{name: (least, most) for name, least, most in ring_policy.POLICY.options},
     **{name: (least, most) for name, least, most in bounded_policy.POLICY.options},
     **{name: (least, most) for name, least, most in hold_policy.POLICY.options},
+    **{name: (least, most) for name, least, most in sorted_.POLICY.options},
 }
 """What a queue's own options may be; the script knows the same."""
 
@@ -72,6 +75,9 @@ Expired = Literal["end", "dead"]
 Overflow = Literal["reject", "block"]
 """What becomes of jobs that do not fit into a bounded queue: they are refused, or producers wait
 for room first."""
+
+SortOrder = Literal["ascending", "descending"]
+"""Which sort key goes first, the least or the greatest."""
 
 _new = tuple.__new__
 
@@ -263,6 +269,7 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         group=options.group or "",
         key=options.key or "",
         hold=options.hold,
+        sort="" if options.sort_key is None else sort_key_text(options.sort_key),
     )
 
 
@@ -296,6 +303,7 @@ def configuration(
     resume: int | None = None,
     count_held: bool | None = None,
     hold: bool | None = None,
+    sort: SortOrder | None = None,
 ) -> Mapping[str, int | str]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
@@ -348,6 +356,10 @@ def configuration(
         if flag is not None:
             expect(name, flag, bool, "True or False")
             options[name] = int(flag)
+    if sort is not None:
+        if sort not in sorted_.ORDERS:
+            raise ConfigError("sort", f"{shown(sort)} is neither 'ascending' nor 'descending'")
+        options["descending"] = sorted_.ORDERS.index(sort)
     for name, value in options.items():
         least, most = LIMITS[name]
         if type(value) is int and least <= value <= most:

@@ -35,6 +35,8 @@ HOOKS = {
     "shelf": "each",
     "unblock": "each",
     "ahead": "each",
+    "fixed": "each",
+    "member": "each",
     "rank": "one",
     "eligible": "each",
     "busy": "each",

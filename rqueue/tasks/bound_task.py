@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from rqueue.errors import BadArguments, ConfigError
 from rqueue.model.expect import expect_number, shown
 from rqueue.model.names import check_queue
+from rqueue.model.sort_keys import SortKey
 from rqueue.model.times import parse_when
 from rqueue.tasks.enqueuer import (
     AsyncEnqueuer,
@@ -110,6 +111,7 @@ class BoundTask(Generic[P, R]):
         group: str | None = None,
         key: str | None = None,
         hold: bool | None = None,
+        sort_key: SortKey | None = None,
         max_wait: float | None = None,
         on_commit: bool | str | None = None,
         sender: Enqueuer | None = None,
@@ -149,6 +151,7 @@ class BoundTask(Generic[P, R]):
             group=group,
             key=key,
             hold=hold,
+            sort_key=sort_key,
             max_wait=max_wait,
             on_commit=on_commit,
         )

@@ -11,6 +11,7 @@ from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.ids import check_id
 from rqueue.model.names import check_group, check_key, refuse_control
+from rqueue.model.sort_keys import SortKey, check_sort_key
 from rqueue.model.times import parse_duration
 from rqueue.tasks.other_words import refuse_unknown
 from rqueue.tasks.retry import RetryPolicy, check_limit, check_retry
@@ -71,6 +72,7 @@ class Options:
     their order, in a queue of the kind `groups` (Q-65). `key`: of the jobs of one key only the
     latest waits, in a queue of the kind `last_value`; an older one ends as displaced (Q-15).
     `hold`: with a due time, the job keeps the place that it takes when it is enqueued (Q-63).
+    `sort_key`: a number or text by which jobs of a queue of the kind `sorted` stand (Q-14).
     `max_wait`: seconds that the enqueue may wait in all for room in a bounded queue whose producers
     wait (0: not at all; None: the setting; Q-67). `on_commit`: whether the enqueue waits for
     the commit of the database transaction around it, where a framework's integration knows of one;
@@ -96,6 +98,7 @@ class Options:
     group: str | None = None
     key: str | None = None
     hold: bool = False
+    sort_key: SortKey | None = None
     max_wait: float | None = None
     on_commit: bool | str | None = None
 
@@ -125,6 +128,8 @@ class Options:
             check_group(self.group)
         if self.key is not None:
             check_key(self.key)
+        if self.sort_key is not None:
+            check_sort_key(self.sort_key)
         if self.max_wait is not None:
             expect_number("max_wait", self.max_wait, "a number of seconds")
         if self.retry is not None:

@@ -27,6 +27,7 @@ OPTIONS = frozenset(
             "immediate",
             "group",
             "key",
+            "sort_key",
             "on_commit",
             "hold",
         ),

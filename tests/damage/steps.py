@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from rqueue.model.sort_keys import sort_key_text
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
 from rqueue.protocol.commands.admin import Moved
@@ -57,9 +58,14 @@ untimed = puts.map(lambda put: put._replace(ttl_ms=0))
 keyed = st.builds(
     lambda put, key: put._replace(ttl_ms=0, key=key), puts, st.sampled_from(["k", "l", "k5"])
 )
+sorted_ = st.builds(
+    lambda put, key: put._replace(ttl_ms=0, sort=key),
+    puts,
+    st.sampled_from([sort_key_text(key) for key in ("a", "b", 7)]),
+)
 held = ["a0", "a1", "a2", "a3", "big"]
 mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
-members = st.sampled_from([b"", b"9500000000000001r0", b"x"])
+members = st.sampled_from([b"", b"9500000000000001r0", b"x", b"s261\x0000000000000001r0", b"s"])
 producers = st.sampled_from(["p0", "p1", "p2", "new"])
 outgoing = st.sampled_from([b"00000000000001\nother\nx7", b"?"])
 
@@ -118,7 +124,8 @@ def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
 
 def _fitting(world: World, draw: Callable[[Any], Any]) -> st.SearchStrategy[Put]:
     """Jobs that this queue may take: it has keys, or groups and times to live."""
-    kinds = [grouped, keeping, puts] + [keyed] * (world.kind == PLAIN)
+    kinds = [grouped, keeping, puts] + [keyed, sorted_] * (world.kind == PLAIN)
+    kinds = [sorted_, puts] if "sorted" in world.kind.policies else kinds
     some = draw(st.sampled_from(kinds))
     some = keyed if "last_value" in world.kind.policies else some
     return untimed if "ring" in world.kind.policies else some
@@ -146,7 +153,9 @@ MAKERS: dict[str, Maker] = {
     "await_room": lambda w, d: commands.await_room(
         KEYS, d(producers), d(st.sampled_from([1, 2, 99])), d(st.sampled_from([0, 0, 5000]))
     ),
-    "browse": lambda w, d: commands.browse(KEYS, d(st.sampled_from(["", "4r3.0@1,9r-", "x"])), 5),
+    "browse": lambda w, d: commands.browse(
+        KEYS, d(st.sampled_from(["", "4r3.0@1,9r-", "o699999999999999.2.261", "x"])), 5
+    ),
     "browse_set": lambda w, d: commands.browse_set(
         KEYS,
         d(st.sampled_from(["scheduled", "dead", "held:c2", "held:c3", "held:ghost"])),
@@ -159,7 +168,11 @@ MAKERS: dict[str, Maker] = {
     ),
     "check_page": lambda w, d: commands.check_page(
         KEYS,
-        d(st.sampled_from(["ready:4", "ready:9", "due:6", "scheduled", "dead", "held:c3"])),
+        d(
+            st.sampled_from(
+                ["ready:4", "ready:9", "due:6", "scheduled", "heads", "dead", "held:c3"]
+            )
+        ),
         0,
         99,
     ),

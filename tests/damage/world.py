@@ -6,12 +6,13 @@ from typing import Any
 
 import redis
 
+from rqueue.model.sort_keys import sort_key_text
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, Window
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.transport.redis_client import execute
-from tests.support.snapshot import MEMBER_PREFIX
+from tests.support.snapshot import id_in
 
 KEYS = QueueKeys("q")
 BODY = b'["t",["x"]]'
@@ -188,6 +189,22 @@ def last_values(client: redis.Redis) -> World:
     return world.keep()
 
 
+def sorted_(client: redis.Redis) -> World:
+    """As `busy`, with jobs that have sort keys: held, scheduled, to be tried again, and waiting."""
+    world = busy(client)
+    world.run(commands.resume(KEYS))
+    keys = [sort_key_text(key) for key in ("b", 7, "a", -1)]
+    world.put("q0", "q1", sort=keys[0], priority=9)
+    world.join("c4", 3)
+    world.pull("c4", 1)
+    world.put("q2", sort=keys[0])
+    world.put("q3", sort=keys[1], delay_ms=3_000_000)
+    for number, key in enumerate(keys, 4):
+        world.put(f"q{number}", sort=key, priority=9)
+    world._dumps = []
+    return world.keep()
+
+
 def turns(client: redis.Redis) -> World:
     """As `timed`, with groups whose first jobs, or later ones, have waited too long."""
     world = timed(client)
@@ -224,6 +241,7 @@ def bounded(client: redis.Redis) -> World:
 WORLDS = {
     **{"busy": busy, "idle": idle, "late": late, "lapsed": lapsed},
     **{"timed": timed, "expired": expired, "turns": turns, "last_values": last_values},
+    "sorted": sorted_,
     "ring": ring,
     "bounded": bounded,
 }
@@ -238,8 +256,8 @@ def places(keys: dict[str, Any]) -> dict[str, list[str]]:
             found[key] = [_id(element) for element in content if isinstance(element, bytes)]
         elif kind in ("scheduled", "heads", "group", "class", "dead") and isinstance(content, list):
             pairs = [pair for pair in content if isinstance(pair, tuple)]
-            cut = 0 if kind == "dead" else MEMBER_PREFIX
-            found[key] = [_id(member[cut:]) for member, _ in pairs]
+            id_at = bytes if kind == "dead" else id_in
+            found[key] = [_id(id_at(member)) for member, _ in pairs]
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
+from rqueue.model.sort_keys import sort_key_text
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Window
@@ -51,7 +52,7 @@ class Arriving(Driver):
     ) -> None:
         if self.everyday:
             jobs = [(4, 0, padding, 0, twice) for _, _, padding, _, twice in jobs[:1]]
-        self.enqueue_all(jobs, immediate, names=names if self.grouped or self.keyed else NO_GROUPS)
+        self.enqueue_all(jobs, immediate, names=names if self.named else NO_GROUPS)
 
     def body(self, padding: int, index: int) -> bytes:
         """The envelope of a job; index: its place in the call."""
@@ -76,7 +77,9 @@ class Arriving(Driver):
                 id = self.model.accepted[-(padding % 7) - 1 :][0]
             body = self.body(padding, len(puts))
             most = {"max_deliveries": max(0, limit), "max_crashes": max(0, -limit)}
-            which = {"key" if self.keyed else "group": group or ""}
+            which: dict[str, str] = {"sort": sort_key_text(group) if self.sorted and group else ""}
+            if self.keyed or not self.sorted:
+                which["key" if self.keyed else "group"] = group or ""
             held = self.holding and twice % 2 == 1
             puts.append(Put(id, body, priority, delay, ttl_ms=ttl or 0, hold=held, **most, **which))
         call = commands.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
@@ -84,7 +87,9 @@ class Arriving(Driver):
             # whether it is refused may depend on a job that is due by now
             self.model.now = self.clock()
             put = puts[0]
-            first = Job(put.id, put.envelope, 4, 0, 0, due=put.delay_ms, group=put.group)
+            first = Job(
+                put.id, put.envelope, 4, 0, 0, due=put.delay_ms, group=put.group, sort=put.sort
+            )
             if not self.model.taker(first, 1):
                 self.refuse(call, "NOCONSUMER")
                 return
@@ -102,6 +107,7 @@ class Arriving(Driver):
                 put.group,
                 put.key,
                 put.hold,
+                put.sort,
             )
             for put in puts
         ]

@@ -24,4 +24,7 @@ paddings = st.sampled_from([0, 0, 60, 200])
 groups = st.sampled_from(["", "a", "a", "b", "b", "c"])
 """Of groups or of keys."""
 NO_GROUPS = ("",) * 12
-KINDS = (PLAIN, *(Kind.of([policy]) for policy in ("groups", "last_value", "ring", "hold")))
+KINDS = (
+    PLAIN,
+    *(Kind.of([policy]) for policy in ("groups", "last_value", "ring", "hold", "sorted")),
+)

@@ -69,6 +69,16 @@ class Driver(RuleBasedStateMachine):
         """Whether they may keep their places until they are due."""
         return "hold" in self.kind.policies
 
+    @property
+    def sorted(self) -> bool:
+        """Whether they may have sort keys."""
+        return "sorted" in self.kind.policies
+
+    @property
+    def named(self) -> bool:
+        """Whether they may have one of these."""
+        return self.grouped or self.keyed or self.sorted
+
     def run(self, call: ScriptCall[Any]) -> Any:
         script = self.lua.script(call.script, self.kind.having(call.needs))
         args = call.args_for(self.kind.having(call.needs).policies)

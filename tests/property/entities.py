@@ -25,6 +25,8 @@ class Job:
     key: str = ""
     held: str = ""
     """"h": it keeps its place until it is due; "h1": it was due."""
+    sort: str = ""
+    """The sort key, as it stands in the value."""
     forgiven: tuple[int, int] | None = None
     """Deliveries and position when a charge was taken back: until then its value has the length of
     before."""
@@ -49,6 +51,7 @@ class Job:
         shown += f"|{self.held}" if self.held else ""
         shown += f"|g{self.group}" if self.group else ""
         shown += f"|k{self.key}" if self.key else ""
+        shown += f"|s{self.sort}" if self.sort else ""
         return f"{self.position},{self.enqueued - EPOCH_MS}{shown};".encode() + self.body
 
 

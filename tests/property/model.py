@@ -45,10 +45,23 @@ class Model(Leaving):
         group: str = "",
         key: str = "",
         hold: bool = False,
+        sort: str = "",
     ) -> Job:
         due = due if due > self.now else 0
         level = min(9, priority)
-        job = Job(id, body, level, 0, self.now, max, due, max_crashes=crashes, group=group, key=key)
+        job = Job(
+            id,
+            body,
+            level,
+            0,
+            self.now,
+            max,
+            due,
+            max_crashes=crashes,
+            group=group,
+            key=key,
+            sort=sort,
+        )
         job.expires = self.expires(ttl)
         job.held = "h" if hold and due else ""
         return job
@@ -151,6 +164,8 @@ class Model(Leaving):
             return "changed"
         if self.holder(id):
             return "held"
+        if job.sort and level is None:
+            return "sorted"
         if id in self.blocked.get(job.group, ()):
             return f"blocked {self.group_turns[job.group]}"
         if id in self.open:
@@ -171,7 +186,8 @@ class Model(Leaving):
     def front(self, level: int) -> int:
         """A due time before those of all that stand in a level, or are due."""
         times = [self.order(id)[0] for id in self.lists.get((-level, 0), ())]
-        times += [job.due for id in self.open if (job := self.jobs[id]).level == level and job.due]
+        others = [self.jobs[id] for id in self.open if not self.jobs[id].sort]
+        times += [job.due for job in others if job.level == level and job.due]
         times += [due for due, *_ in self.scheduled]
         return min([self.now, *(time - 1 for time in times)])
 

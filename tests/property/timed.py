@@ -21,7 +21,7 @@ bounds = st.sampled_from(
 class TimedMachine(Machine):
     """A queue takes the policy on with the first job that has a time to live, or with an option."""
 
-    kinds = (PLAIN, Kind.of(["groups"]), Kind.of(["groups", "hold"]))
+    kinds = (PLAIN, Kind.of(["groups"]), Kind.of(["groups", "hold"]), Kind.of(["sorted"]))
 
     @rule(
         jobs=st.lists(
@@ -40,7 +40,7 @@ class TimedMachine(Machine):
     ) -> None:
         if self.everyday:
             jobs = [((4, 0, job[2], 0, job[4]), ttl) for job, ttl in jobs[:1]]
-        names = names if self.grouped else NO_GROUPS
+        names = names if self.named else NO_GROUPS
         # a job that would never run is refused: it is due at once instead
         self.model.now = now = self.clock()
         jobs = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
+from typing import Any
 
 from tests.property.entities import Consumer, Job
 from tests.property.wake_ups import WakeUps
@@ -15,9 +16,11 @@ CRASH_DELAY_MS = 1000
 class Waiting(WakeUps):
     """Lists, groups, the schedule, times to live, records."""
 
-    def rank(self, id: str) -> tuple[int, int, int, int]:
+    def rank(self, id: str) -> tuple[int, int, Any, int]:
         """Its place among those of all levels: in `open`."""
         job = self.jobs[id]
+        if job.sort:
+            return -job.level, 2, job.sort, job.position
         return -job.level, int(not job.due), *job.order
 
     def place(self, job: Job) -> int:
@@ -30,6 +33,7 @@ class Waiting(WakeUps):
             return 1
         if job.key:
             self.latest[job.key] = job.id
+        if job.key or job.sort:
             self.open.insert(bisect(self.open, self.rank(job.id), key=self.rank), job.id)
             return 1
         if job.group and self.group_turns.setdefault(job.group, job.id) == job.id:

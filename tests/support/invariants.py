@@ -7,7 +7,9 @@ a call that was refused. What one step may change is in `tests.support.transitio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from rqueue.errors import Undecodable
 from rqueue.model.job import Header, is_mark, parse_record, parse_value
@@ -217,10 +219,13 @@ def waiting(snapshot: Snapshot) -> list[str]:
     return [id for *_, id in sorted(found)]
 
 
-def rank(snapshot: Snapshot, id: str) -> tuple[int, bool, int, int]:
+def rank(snapshot: Snapshot, id: str) -> tuple[int, int, Any, int]:
     """Its place in the queue's order."""
     head = header(snapshot, id)
     assert head is not None
+    if head.sort:
+        noted = snapshot.jobs[id].partition(b"|s")[2]
+        return -head.level, 2, re.split(b"[|;]", noted)[0], head.position
     return -head.level, not head.due_ms, head.due_ms, head.position
 
 
@@ -371,6 +376,8 @@ def latest_values(snapshot: Snapshot) -> list[str]:
 
 
 def _score(head: Header) -> int:
+    if head.sort:
+        return (10 - head.level) * 10**14 - 1
     return (9 - head.level) * 10**14 + (head.due_ms or 5 * 10**13 + head.position)
 
 

@@ -31,6 +31,13 @@ MEMBER_PREFIX = 16
 """Digits before the id in a member of the schedule: two of 99 - level, the others a position."""
 
 
+def id_in(member: bytes) -> bytes:
+    """The id in a member of a sorted set of jobs; of one with a sort key it stands behind that."""
+    if member[:1] != b"s":
+        return member[MEMBER_PREFIX:]
+    return member.partition(b"\0")[2][MEMBER_PREFIX - 2 :]
+
+
 @dataclass
 class Snapshot:
     """All keys of a queue: hash -> dict, list -> list, zset -> list of (member, score) in its
@@ -98,14 +105,22 @@ class Snapshot:
     def ready_sets(self) -> list[tuple[str, float, int, int]]:
         """The ready jobs of all sorted sets, in the queue's order."""
         every = [*self.ready_heads, *(one for some in self.classes.values() for one in some)]
+        if not self.classes:
+            return every
         return sorted(every, key=lambda one: (one[1], one[3]))
 
     def _placed(self, key: str) -> list[tuple[str, float, int, int]]:
-        cut = MEMBER_PREFIX
-        return [
-            (member[cut:].decode(), score, 99 - int(member[:2]), int(member[2:cut]))
-            for member, score in self.keys.get(key, [])
-        ]
+        found = []
+        for member, score in self.keys.get(key, []):
+            if member[:1] == b"s":  # by its sort key
+                rest = member.partition(b"\0")[2]
+                cut, level = MEMBER_PREFIX - 2, 9 - int(score // 10**14)
+                found.append((rest[cut:].decode(), score, level, int(rest[:cut])))
+                continue
+            cut = MEMBER_PREFIX
+            place = 99 - int(member[:2]), int(member[2:cut])
+            found.append((member[cut:].decode(), score, *place))
+        return found
 
     @cached_property
     def scheduled(self) -> list[tuple[str, int, int, int]]:

@@ -1,5 +1,6 @@
 --- @include "queue/count"
 --- @include "schedule/member"
+--- @include "order/member"
 --- @include "pull/merge"
 
 --- What a purge takes off the places that a queue with groups has beside its lists.
@@ -24,6 +25,6 @@ end
 local function purge_heads(heads, ids, limit)
   if #ids >= limit or #heads == 0 then return end
   local members, owners = merge_members(heads, limit - #ids)
-  for i = 1, #members, 2 do ids[#ids + 1] = string.sub(members[i], MEMBER_PREFIX + 1) end
+  for i = 1, #members, 2 do ids[#ids + 1] = member_id(members[i]) end
   merge_set_take(heads, members, owners, #members / 2, {})
 end

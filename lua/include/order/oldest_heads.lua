@@ -1,9 +1,10 @@
 --- @include "order/levels"
+--- @include "order/member"
 --- @include "order/score"
 --- @include "queue/constants"
 
 --- The enqueue time, ms, of the oldest of the ready jobs in the sorted sets `heads`, or 0: over all levels, of those
---- that were due and of the others.
+--- that were due and of the others; of those with sort keys that of the first one.
 local function oldest_heads(base, heads, levels)
   local ids = {}
   for _, key in ipairs(heads) do
@@ -13,7 +14,7 @@ local function oldest_heads(base, heads, levels)
         local first = redis.call(
           'ZRANGEBYSCORE', key, string.format('%d', from), '(' .. string.format('%d', from + SCORE_READY), 'LIMIT', 0, 1
         )[1]
-        if first then ids[#ids + 1] = string.sub(first, MEMBER_PREFIX + 1) end
+        if first then ids[#ids + 1] = member_id(first) end
       end
     end
   end

@@ -18,6 +18,11 @@ local function score_text(member)
   return string.sub(member, 2, 2) .. '5' .. string.sub(member, 4, MEMBER_PREFIX)
 end
 
+--- The score of all jobs of a level that have sort keys, as text: behind the others, among each other by member.
+local function score_behind(level)
+  return string.format('%d', 9 - level) .. '99999999999999'
+end
+
 --- How many members of a sorted set with these scores are of a level.
 local function score_count(key, level)
   local least = (9 - level) * SCORE_LEVEL

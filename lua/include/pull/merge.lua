@@ -1,8 +1,8 @@
 --- @include "queue/count"
+--- @include "order/member"
 --- @include "order/score"
 --- @include "order/sort_key"
 --- @include "pull/dequeue"
---- @include "schedule/member"
 
 --- @hooks eligible
 
@@ -51,7 +51,7 @@ local function merge_members(keys, want)
     for i = 2, #open do
       local key = open[i]
       if scores[key] < scores[best]
-        or scores[key] == scores[best] and pages[key][at[key]] < pages[best][at[best]] then
+        or scores[key] == scores[best] and member_before(pages[key][at[key]], pages[best][at[best]]) then
         best, place = key, i
       end
     end
@@ -85,10 +85,10 @@ end
 
 --- The same as `merge_heads` where all that waits stands in the sets.
 local function merge_set(heads, base, want, room, empty, taken)
-  local sub, jobs, ids, names, bytes, tight, count = string.sub, taken.jobs, taken.ids, {}, 0, nil, 0
+  local jobs, ids, names, bytes, tight, count = taken.jobs, taken.ids, {}, 0, nil, 0
   local members, owners = merge_members(heads, want)
   local passed = #members / 2
-  for i = 1, passed do names[i] = sub(members[2 * i - 1], MEMBER_PREFIX + 1) end
+  for i = 1, passed do names[i] = member_id(members[2 * i - 1]) end
   local values = redis.call('HMGET', base .. 'jobs', unpack(names))
   for i = 1, passed do
     local id, value = names[i], values[i]
@@ -114,7 +114,7 @@ end
 
 --- Take up to `want` jobs; arguments and answers as of `dequeue_heads`, and `taken` also gets the first `passed` of the
 --- `members` {member, score, ...} of those `sets`, which have left them; `owners` says of which set each was. `heads`: the
---- keys of the sorted sets, whose members are those of `scheduled` and whose scores are `score_of`; `lists` in it: whether
+--- keys of the sorted sets, see `order/member` and `order/score`; `lists` in it: whether
 --- the lists are taken from too.
 local function merge_heads(heads, base, levels, promoted, want, room, empty, taken)
   if not heads.lists then levels = '' end
@@ -136,13 +136,13 @@ local function merge_heads(heads, base, levels, promoted, want, room, empty, tak
   end
 
   local names, at, last, cut = {}, 1, #members / 2, false
-  for i = 1, last do names[i] = string.sub(members[2 * i - 1], MEMBER_PREFIX + 1) end
+  for i = 1, last do names[i] = member_id(members[2 * i - 1]) end
   local values = redis.call('HMGET', base .. 'jobs', unpack(names))
   --- Those of the set that stand before this place.
   local function take_heads(score, position)
     while not stop and at <= last do
       local its = tonumber(members[2 * at])
-      if its > score or its == score and tonumber(string.sub(members[2 * at - 1], 3, MEMBER_PREFIX)) > position then return end
+      if its > score or its == score and member_position(members[2 * at - 1]) > position then return end
       local value = values[at]
       --- @if eligible
       value = value and merge_eligible(taken, names[at], value)

@@ -107,6 +107,11 @@ local function settle_unfinished_sound(base, queue, said, alone)
   --- @each places = places('', places)
   for _, place in ipairs(places) do keys[place[1]] = place[2] end
   --- @end
+  --- @if member
+  local sets = {}
+  --- @each sets = places('', sets)
+  for _, place in ipairs(sets) do keys[place[1]] = place[2] end
+  --- @end
   --- @if keys
   local more = {}
   --- @each more = places(queue.levels, more)

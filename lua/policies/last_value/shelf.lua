@@ -1,5 +1,4 @@
---- @include "order/score"
---- @include "schedule/member"
+--- @include "order/standing"
 --- @include "finish/displaced"
 --- @hooks displace
 
@@ -24,9 +23,7 @@ local function last_value_shelf(base, queue, jobs)
     if plan.gone[job.id] then
       queue.kept_back = (queue.kept_back or 0) + 1
     else
-      local member = schedule_member(job, job.id)
-      open[#open + 1] = job.due > 0 and string.format('%d', score_of(job.level, job.due)) or score_text(member)
-      open[#open + 1] = member
+      open[#open + 1], open[#open + 2] = standing_of(job)
     end
   end
   redis.call('HSET', base .. 'latest', unpack(plan.latest))

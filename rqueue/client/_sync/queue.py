@@ -29,6 +29,7 @@ from rqueue.protocol.job_packer import (
     DeleteIf,
     Expired,
     Overflow,
+    SortOrder,
     by_name,
     configuration,
     lease_of,
@@ -242,6 +243,7 @@ class Queue(QueueMoving):
         delete_after: float | str | timedelta | None = None,
         ring: int | None = None,
         hold: bool | None = None,
+        sort: SortOrder | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers. Raises ConfigError.
 
@@ -254,9 +256,10 @@ class Queue(QueueMoving):
         would live for ever (Q-62); 0 takes one back. They hold for what is enqueued from now on.
         expired: whether expired jobs "end" (the default) or become "dead" letters. kind: "plain",
         the default, or names of policies: "groups", one job in flight for each group (Q-65),
-        "last_value", of the jobs of a key only the latest waits (Q-15); one is given up only while
-        the queue has no jobs. dead_to, expired_to: another queue, which has to be there, to which
-        dead letters or expired jobs go from now on (Q-66, A-22, A-23); "" takes that back.
+        "last_value", of the jobs of a key only the latest waits (Q-15), "sorted", see sort; one is
+        given up only while the queue has no jobs. dead_to, expired_to: another queue, which has to
+        be there, to which dead letters or expired jobs go from now on (Q-66, A-22, A-23); "" takes
+        that back.
         live_consumers: so many take jobs, the others stand by and take over in the order of their
         priorities and registrations (Q-68, A-28). strict: one consumer, a second one is refused
         (Q-18). max_consumers: how many the queue takes (A-36). ring: so many jobs are ready at the
@@ -267,13 +270,16 @@ class Queue(QueueMoving):
         too. 0 and False are no limit. delete_if: "empty" or "always": the queue goes when its last
         consumer has left, delete_after later (Q-60, A-37), unless a job or a consumer comes;
         "never" takes that back. hold: whether jobs that ask for it (`Options.hold`) are held until
-        they are due; False: they are delivered at once (Q-63).
+        they are due; False: they are delivered at once (Q-63). sort: which sort key goes first
+        (Q-14), the least ("ascending", the default) or the greatest ("descending"); it cannot
+        change while the queue has jobs.
         """
         options = configuration(
             priorities, max_deliveries, max_crashes, keep, history_rows_max, ttl, ttl_min,
             ttl_max, expired, kind, dead_to, expired_to, live_consumers, strict, max_consumers,
             delete_if, delete_after, ring,
             max_jobs=max_jobs, overflow=overflow, resume=resume, count_held=count_held, hold=hold,
+            sort=sort,
         )  # fmt: skip
         if options.keys() & {"dead_to", "expired_to"}:
             configure_with_targets(self, options)

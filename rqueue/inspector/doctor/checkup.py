@@ -28,15 +28,14 @@ from rqueue.inspector.doctor.group_checks import (
     without_turn,
 )
 from rqueue.inspector.doctor.job_checks import (
-    MEMBER_PREFIX,
     diagnose_job,
     group_in,
     list_of,
-    member_of,
     places_beside,
 )
 from rqueue.inspector.doctor.key_checks import diagnose_key, suspect_keys
 from rqueue.inspector.doctor.kind_checks import diagnose_outbox, diagnose_succession
+from rqueue.inspector.doctor.members import id_in, member_of
 from rqueue.inspector.doctor.note_checks import (
     MARK_SIGNS,
     diagnose_guard,
@@ -226,20 +225,20 @@ class Checkup:
         return [f"class:{number}" for number in sorted(self.walk.class_numbers)]
 
     def _suspect_class(self, which: str, element: Checked) -> None:
-        id_ = element.member[MEMBER_PREFIX:]
+        id_ = id_in(element.member)
         member = member_of(element.head, id_.decode("utf-8", "surrogateescape"))
         if not fits_class(which, element, self.walk.classes, member):
             self._suspect(id_, element.member)
 
     def _suspect_group(self, which: str, element: Checked) -> None:
-        id_ = element.member[MEMBER_PREFIX:]
+        id_ = id_in(element.member)
         if not fits_group(which, element):
             self._suspect(id_, element.member)
         elif which == "heads" and (group := group_in(element.head)):
             self._turns.append((group, id_))
 
     def _suspect_scheduled(self, element: Checked) -> None:
-        id_ = element.member[MEMBER_PREFIX:]
+        id_ = id_in(element.member)
         right = member_of(element.head, id_.decode("utf-8", "surrogateescape"))
         if "h" not in element.notes or set("dr") & set(element.notes) or element.member != right:
             self._suspect(id_, element.member)
@@ -284,9 +283,9 @@ class Checkup:
             cursor, ids = self.walk.execute(call)
             missing.update(id_ for id_ in ids if passes == 1 or crc32(id_) % passes == number)
         for which in self._places():
-            skip = MEMBER_PREFIX if which.startswith(IN_SETS) else 0
+            id_at = id_in if which.startswith(IN_SETS) else bytes
             for elements in self.walk.pages(which):
-                missing.difference_update(element.member[skip:] for element in elements)
+                missing.difference_update(id_at(element.member) for element in elements)
         for id_ in islice(missing, SUSPECTS_MAX):
             self._glance(id_)
 

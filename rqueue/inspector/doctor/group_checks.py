@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from rqueue.inspector.doctor.findings import Action, Finding
-from rqueue.inspector.doctor.job_checks import MEMBER_PREFIX, TURN, member_of, places_beside
+from rqueue.inspector.doctor.job_checks import TURN, places_beside
+from rqueue.inspector.doctor.members import id_in, member_of, standing_of
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.protocol import commands
 from rqueue.protocol.commands.group_notes import (
@@ -25,10 +26,11 @@ GROUPS_MAX = 1000
 
 def fits_group(which: str, element: Checked) -> bool:
     """Whether this element belongs into `heads` or the sorted set of a group that is called so."""
-    id_ = element.member[MEMBER_PREFIX:].decode("utf-8", "surrogateescape")
+    id_ = id_in(element.member).decode("utf-8", "surrogateescape")
     if "h" not in element.notes or set("sdr") & set(element.notes):
         return False
-    return element.member == member_of(element.head, id_) and which in places_beside(element.head)
+    right = (standing_of if which == "heads" else member_of)(element.head, id_)
+    return element.member == right and which in places_beside(element.head)
 
 
 def without_turn(walk: Walk, held: Sequence[tuple[str, bytes]]) -> Iterator[bytes]:

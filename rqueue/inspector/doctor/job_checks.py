@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from rqueue.inspector.doctor.class_checks import class_of
 from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.doctor.members import member_of, sort_key_in
 from rqueue.model.job import parse_header
 from rqueue.model.names import group_text
 from rqueue.protocol.commands.repair import Places, level_in, order_in
@@ -15,17 +16,6 @@ TURN = "turn"
 """What check_job calls the turn of a job's group, among its places."""
 HELD_TAG = "h1"
 """In the header of a job that kept its place until its time, once that has come."""
-MEMBER_PREFIX = 16
-"""Digits before the id in a member of the schedule: two of 99 - level, the others the position."""
-
-
-def member_of(head: str, id: str) -> bytes:
-    """The member of the schedule for a job with this header; b"" where it is none."""
-    order = order_in(head)
-    if order is None or head[:1] == "!":
-        return b""
-    digits = f"{99 - level_in(head):02d}{order[1]:014d}"
-    return digits.encode() + id.encode("utf-8", "surrogateescape")
 
 
 def list_of(head: str) -> str:
@@ -52,11 +42,12 @@ def was_held_in(head: str) -> bool:
 
 
 def places_beside(head: str) -> tuple[str, ...]:
-    """Where a job with this header waits beside the lists, because it has a group or a key, or kept
-    its place until its time; () where it does not."""
+    """Where a job with this header waits beside the lists, because it has a group, a key or a sort
+    key, or kept its place until its time; () where it does not."""
     if group := group_in(head):
         return "heads", f"group:{group}"
-    return ("heads",) if key_in(head) or was_held_in(head) else ()
+    beside = key_in(head) or sort_key_in(head) or was_held_in(head)
+    return ("heads",) if beside else ()
 
 
 def _where(places: Places, own: bytes, member: bytes) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from rqueue.inspector.doctor.findings import Action, Finding
-from rqueue.inspector.doctor.job_checks import MEMBER_PREFIX, key_in
+from rqueue.inspector.doctor.job_checks import key_in
+from rqueue.inspector.doctor.members import id_in
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.protocol import commands
 from rqueue.protocol.commands.key_notes import latest_of, latest_page
@@ -24,7 +25,7 @@ def suspect_keys(walk: Walk) -> list[tuple[str, str]]:
 
 def _suspects(walk: Walk) -> Iterator[tuple[str, str]]:
     for page in walk.pages("heads"):
-        waiting = {raw_text(one.member[MEMBER_PREFIX:]): key_in(one.head) for one in page}
+        waiting = {raw_text(id_in(one.member)): key_in(one.head) for one in page}
         ids = [id_ for id_, key in waiting.items() if key]
         latest = walk.execute(latest_of(walk.keys, [waiting[id_] for id_ in ids]))
         yield from ((waiting[id_], id_) for id_, its in zip(ids, latest, strict=True) if its != id_)

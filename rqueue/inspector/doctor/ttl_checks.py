@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from rqueue.inspector.doctor.findings import Action, Finding
-from rqueue.inspector.doctor.job_checks import MEMBER_PREFIX, TURN
+from rqueue.inspector.doctor.job_checks import TURN
+from rqueue.inspector.doctor.members import id_in
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.model.job import parse_header
 from rqueue.protocol import commands
@@ -34,9 +35,9 @@ def _suspects(walk: Walk) -> Iterator[str]:
     lists = [f"{kind}:{level}" for level in sorted(walk.levels) for kind in ("due", "ready")]
     groups = walk.group_places()
     for place in [*lists, *groups]:
-        prefix = MEMBER_PREFIX if place in groups else 0
+        id_at = id_in if place in groups else bytes
         for page in walk.pages(place):
-            timed = {raw_text(its.member[prefix:]): _expires(its.head) for its in page}
+            timed = {raw_text(id_at(its.member)): _expires(its.head) for its in page}
             timed = {id_: at for id_, at in timed.items() if at}
             waiting.update(timed)
             for id_, noted in _noted(walk, list(timed)).items():

@@ -11,7 +11,7 @@ from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import groups, hold, last_value, selectors, ttl
+from rqueue.protocol.policies import groups, hold, last_value, selectors, sorted_, ttl
 
 BATCH_MAX = 1000
 """Jobs that one enqueue call may carry; clients send less, see `BATCH`."""
@@ -42,6 +42,7 @@ class Put(NamedTuple):
     group: str = ""
     key: str = ""
     hold: bool = False
+    sort: str = ""
 
     @property
     def terms(self) -> str:
@@ -94,7 +95,12 @@ class Accepted(NamedTuple):
         return self._replace(known=tuple(places[index] for index in self.known))
 
 
-_OF_TAGS = {"|g": groups.POLICY, "|k": last_value.POLICY, "|h": hold.POLICY}
+_OF_TAGS = {
+    "|g": groups.POLICY,
+    "|k": last_value.POLICY,
+    "|h": hold.POLICY,
+    "|s": sorted_.POLICY,
+}
 """What terms begin with that are a policy's."""
 
 

@@ -24,6 +24,7 @@ from rqueue.protocol.policies import (
     outbox,
     ring,
     selectors,
+    sorted_,
     ttl,
 )
 from rqueue.protocol.policies.policy import Policy
@@ -43,6 +44,7 @@ POLICIES: dict[str, Policy] = {
         exclusive.POLICY,
         groups.POLICY,
         selectors.POLICY,
+        sorted_.POLICY,
         levels.POLICY,
         outbox.POLICY,
         alternate.POLICY,

@@ -2,5 +2,7 @@
 
 from rqueue.protocol.policies.policy import Policy
 
-POLICY = Policy("hold", options=(("hold", 0, 1),), excludes=("last_value", "ring", "selectors"))
+POLICY = Policy(
+    "hold", options=(("hold", 0, 1),), excludes=("last_value", "ring", "selectors", "sorted")
+)
 """Its option: 0 = such a job is delivered at once."""

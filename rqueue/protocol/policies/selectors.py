@@ -14,7 +14,7 @@ __all__ = ["POLICY", "classed", "labels_in"]
 
 POLICY = Policy(
     "selectors",
-    excludes=("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "hold"),
+    excludes=("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "hold", "sorted"),
 )
 
 Arg = str | bytes | int | float

@@ -35,8 +35,15 @@ DAMAGES: dict[str, tuple[Damage, set[str]]] = {
         {"misfiled"},
     ),
     "one stands by another key": (
-        lambda r, b: (r.zrem(b + "heads", A1), r.zadd(b + "heads", {member("261", 9, "a1"): 1})),
-        {"misfiled", "lost", "twice", "wrong-place"},
+        lambda r, b: (r.zrem(b + "heads", A1), r.zadd(b + "heads", {member("262", 4, "a1"): 1})),
+        {"misfiled"},
+    ),
+    "one stands by another position": (
+        lambda r, b: (
+            r.zrem(b + "heads", A1),
+            r.zadd(b + "heads", {member(KEYS["a1"], 9, "a1"): BEHIND}),
+        ),
+        {"misfiled"},
     ),
     "something else stands there": (
         lambda r, b: r.zadd(b + "heads", {member("261", 9, "x"): 1, "s": 2, "s1": 3}),
@@ -82,8 +89,7 @@ def test_damage_is_found_and_repaired(
     assert found
     assert {finding.kind for finding in found} <= kinds
     assert {finding.invariant for finding in found} <= INVARIANTS.keys()
-    for _ in range(3):
-        doctor.repair(doctor.check_queue(queue.name))
+    assert doctor.heal(queue.name) == []
     assert doctor.check_queue(queue.name) == []
     assert invariants.of_state(take_snapshot(client, queue.keys)) == []
     ready = [job.id for job in consumer(jobs=9).pull()]

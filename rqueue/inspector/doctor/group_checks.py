@@ -64,7 +64,8 @@ def _has_turn(walk: Walk, id: str) -> bool:
     places = walk.execute(commands.check_job(walk.keys, id, deep=False))
     if TURN not in places.lists or places.dead:
         return False
-    return "heads" in places.lists or places.due is not None or bool(places.holders)
+    ready = any(name.startswith("heads") for name in places.lists)
+    return ready or places.due is not None or bool(places.holders)
 
 
 def diagnose_group(walk: Walk, group: str) -> list[Finding]:

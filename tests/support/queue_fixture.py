@@ -24,7 +24,6 @@ KINDS: dict[str, tuple[dict[str, Any], Callable[[str], dict[str, Any]]]] = {
     "plain": ({}, lambda _id: {}),
     "ttl": ({}, lambda _id: {"ttl": 3600}),
     "groups": ({}, lambda id: {"group": f"of {id}"}),
-    "sorted": ({}, lambda _id: {"sort_key": "of all"}),
     "last value": ({}, lambda id: {"key": f"of {id}"}),
     "selectors": ({"kind": "selectors"}, lambda id: {"labels": {"x": len(id)}}),
 }

@@ -83,10 +83,6 @@ class Arriving(Driver):
             held = self.holding and twice % 2 == 1
             puts.append(Put(id, body, priority, delay, ttl_ms=ttl or 0, hold=held, **most, **which))
         call = commands.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
-        lives = [self.model.expires(put.ttl_ms) - self.model.now for put in puts]
-        if any(put.ttl_ms and put.delay_ms > ms for put, ms in zip(puts, lives, strict=True)):
-            self.refuse(call, "CONFLICT")
-            return
         if immediate and len(puts) == 1 and not self.model.knows(puts[0].id):
             # whether it is refused may depend on a job that is due by now
             self.model.now = self.clock()

@@ -34,7 +34,7 @@ local function last_value_admit(_, run)
 end
 
 --- The member of a ready job that has a key.
-local function last_value_member(job)
+local function last_value_standing(job)
   return (select(2, standing_of(job)))
 end
 
@@ -46,7 +46,7 @@ local function last_value_older(base, older, victims)
       local job = value_parse(value)
       job.id = older[i]
       waiting[#waiting + 1] = job.id
-      members.heads[#waiting] = last_value_member(job)
+      members.heads[#waiting] = last_value_standing(job)
       members.scheduled[#waiting] = schedule_member(job, job.id)
     end
   end
@@ -104,7 +104,7 @@ end
 
 --- A job that waits leaves: out of its place. Answers `ready`; nil where it does not stand here.
 local function last_value_unblock(base, _, job)
-  if last_value_key(job) and redis.call('ZREM', base .. 'heads', last_value_member(job)) == 1 then return 'ready' end
+  if last_value_key(job) and redis.call('ZREM', base .. 'heads', last_value_standing(job)) == 1 then return 'ready' end
 end
 
 --- The outcome of a job that comes back from a consumer where a newer one has come, else nil. `lost`: it was found in
@@ -158,7 +158,7 @@ end
 
 --- The key of the sorted set that a ready job stands in.
 local function last_value_stands(base, job)
-  return redis.call('ZSCORE', base .. 'heads', last_value_member(job)) and base .. 'heads'
+  return redis.call('ZSCORE', base .. 'heads', last_value_standing(job)) and base .. 'heads'
 end
 
 local function last_value_places(_, found)
@@ -177,7 +177,7 @@ end
 
 --- Where this job is, for who checks: into `found` goes each place and 1.
 local function last_value_found(base, job, found)
-  if last_value_key(job) and redis.call('ZSCORE', base .. 'heads', last_value_member(job)) then
+  if last_value_key(job) and redis.call('ZSCORE', base .. 'heads', last_value_standing(job)) then
     found[#found + 1] = 'heads'
     found[#found + 1] = 1
   end

@@ -92,8 +92,7 @@ class Header(NamedTuple):
     `attempts`: those of them that were charged; `max_deliveries`: 0 = the queue's; `due_ms`:
     0 = an ordinary one: never scheduled, or moved to the tail since then. `crashes`: those of the
     attempts that cost a worker its process; `max_crashes`: 0 = the queue's. `expires_ms`: after it
-    the job is not delivered any more; 0 = never. `group`, `key`, `sort`: "" = none; `sort` as
-    the queue notes it, see `rqueue.model.sort_keys`.
+    the job is not delivered any more; 0 = never. `group`, `key`, `sort` (as noted): "" = none.
     """
 
     position: int

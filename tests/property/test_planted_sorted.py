@@ -98,7 +98,7 @@ FAULTS = [
         (begin((0, 0)), put("a", "b"), change(None)),
     ),
     Fault(
-        "a consumer is not told of jobs with keys",
+        "a consumer is not notified of jobs with keys",
         "enqueue.lua",
         "if waiters[1] and ready > 0 and not taker then",
         "if waiters[1] and ready > 0 and not taker and not (plan and plan.placed) then",

@@ -6,7 +6,8 @@
 ---   lease: ms from now; consumers: names, at most 1000
 --- REPLY: {now, {names that are not registered any more}, consumers whose leases had ended and that left in this call,
 ---   1 if more such are left: call again at once, {id, task, cause JSON, ... of jobs that are dead now, for their
----   crashes}}, and how many jobs are in the outbox, where they are to be sent now
+---   crashes}}, and how many jobs are in the outbox, where they are to be sent now, and
+---   {names of schedules whose next ticks are to be computed}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @hooks audience
 --- @include "queue/open"
@@ -60,6 +61,19 @@ for i = FIRST, #ARGV do
   end
 end
 local left, more = maintenance_run(base, queue)
+--- @if refill
+local lacking
+--- @each lacking = refill(base)
+if lacking[1] then
+  local outgoing = 0
+  --- @if sends
+  local sends
+  --- @each sends = sends(base, queue.now)
+  outgoing = sends
+  --- @end
+  return { queue.now, gone, left, more and 1 or 0, queue.died or {}, outgoing, lacking }
+end
+--- @end
 --- @if sends
 local sends
 --- @each sends = sends(base, queue.now)

@@ -42,8 +42,10 @@ from rqueue.errors import (
     SoftTimeLimit,
     TransactionRolledBack,
     UnknownJob,
+    UnknownSchedule,
 )
 from rqueue.model.job import Delivery, JobInfo, JobState, Outcome
+from rqueue.model.tick import Tick
 from rqueue.settings import Settings
 from rqueue.tasks import enqueuer as _enqueuer
 from rqueue.tasks.app import App
@@ -155,9 +157,11 @@ __all__ = [
     "Snooze",
     "SoftTimeLimit",
     "Task",
+    "Tick",
     "Transaction",
     "TransactionRolledBack",
     "UnknownJob",
+    "UnknownSchedule",
     "Wake",
     "Window",
     "WindowCredit",

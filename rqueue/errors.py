@@ -25,6 +25,7 @@
     ├── LifecycleError               used before it was opened, or after it was closed
     ├── QueueError
     │   ├── UnknownQueue
+    │   ├── UnknownSchedule          it has no periodic job of this name
     │   ├── UnknownJob               never accepted, or its record is gone
     │   ├── JobBlocked               it waits behind others of its group
     │   ├── TransactionRolledBack    its consumer lost a job that it was to settle
@@ -134,6 +135,7 @@ __all__ = [
     "Undecodable",
     "UnknownJob",
     "UnknownQueue",
+    "UnknownSchedule",
     "UnknownTask",
     "Unsigned",
     "UnusableServer",
@@ -330,6 +332,14 @@ class UnknownQueue(QueueError):
 
     def __init__(self, queue: str) -> None:
         super().__init__(f"there is no queue '{queue}'", queue=queue)
+
+
+class UnknownSchedule(QueueError):
+    """There is no periodic job of this name in the queue."""
+
+    def __init__(self, schedule: str, queue: str) -> None:
+        super().__init__(f"queue '{queue}' has no schedule {schedule!r}", queue=queue)
+        self.schedule = schedule
 
 
 class UnknownJob(QueueError):

@@ -28,6 +28,7 @@ EXAMPLES: list[RQueueError] = [
     errors.LifecycleError("closed"),
     errors.QueueError("no", queue="q"),
     errors.UnknownQueue("q"),
+    errors.UnknownSchedule("s", "q"),
     errors.UnknownJob("j", queue="q"),
     errors.JobBlocked("j", "i", queue="q"),
     errors.TransactionRolledBack(("j",), queue="q"),

@@ -10,7 +10,7 @@
 --- ORDER: 60
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, groups, exclusive, last_value, lifetime, ring, sorted, hold
+--- EXCLUDES: ttl, groups, exclusive, last_value, lifetime, ring, sorted, hold, schedules
 --- @include "order/score"
 --- @include "schedule/member"
 

@@ -36,7 +36,9 @@ def exit_code(error: BaseException) -> int:
         errors.ConfigError | errors.InvalidName | errors.NotEncodable | errors.BadArguments,
     ):
         return USAGE
-    if isinstance(error, errors.UnknownQueue | errors.UnknownJob | errors.UnknownTask):
+    if isinstance(
+        error, errors.UnknownQueue | errors.UnknownJob | errors.UnknownTask | errors.UnknownSchedule
+    ):
         return NOT_FOUND
     if isinstance(error, errors.ServerError | errors.EmbeddedRedisError):
         return SERVER

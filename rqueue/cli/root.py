@@ -58,6 +58,7 @@ COMMANDS = {
     "reject": Entry("Steer", "reject", "Make dead letters of waiting jobs."),
     "expire": Entry("Steer", "reject", "End waiting jobs as expired."),
     "dead": Entry("Steer", "dead", "List, requeue or purge dead letters."),
+    "cron": Entry("Steer", "cron", "List, add and steer periodic jobs."),
     "pause": Entry("Steer", "pause", "Deliver no more jobs of a queue."),
     "resume": Entry("Steer", "pause", "Deliver a paused queue's jobs again."),
     "configure": Entry("Steer", "configure", "Set a queue's own options, and show them."),

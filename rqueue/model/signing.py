@@ -128,6 +128,11 @@ class Signer:
         and to now."""
         return self._sign(queue, id, body, terms, time_ns() // 1_000_000)
 
+    def sign_for(self, queue: str, id: str, body: bytes, terms: str, at_ms: int) -> bytes:
+        """The same for a job that will be enqueued later by itself, and then counts as enqueued at
+        this instant: that of a tick."""
+        return self._sign(queue, id, body, terms, at_ms)
+
     def _sign(self, queue: str, id: str, body: bytes, terms: str, signed_ms: int) -> bytes:
         stamp = b"%d" % (signed_ms - EPOCH_MS)
         if terms != NORMAL_TERMS:

@@ -83,6 +83,26 @@ class QueueKeys:
         return self.base + "blocked"
 
     @property
+    def schedules(self) -> str:
+        """hash: name -> schedule, a JSON object (`lua/include/tick/record.lua`)."""
+        return self.base + "schedules"
+
+    @property
+    def ticks(self) -> str:
+        """zset: names of active schedules by their next tick in ms."""
+        return self.base + "ticks"
+
+    @property
+    def owed(self) -> str:
+        """hash: names of schedules of which a tick waits for the end of the job before -> 1."""
+        return self.base + "owed"
+
+    @property
+    def refills(self) -> str:
+        """set: names of schedules whose next ticks are to be computed."""
+        return self.base + "refills"
+
+    @property
     def producers(self) -> str:
         """zset: producers that wait for room in a bounded queue, by their turn."""
         return self.base + "producers"

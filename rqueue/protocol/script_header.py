@@ -88,6 +88,10 @@ HOOKS = {
     "closing": "each",
     "restamp": "each",
     "unheard": "each",
+    "timed": "each",
+    "fires": "each",
+    "fire": "each",
+    "refill": "each",
 }
 """What a script may ask the policies of a queue's kind, and how many of them answer."""
 

@@ -22,6 +22,7 @@ from uuid import UUID
 
 from rqueue.errors import BadArguments, ConfigError
 from rqueue.tasks.depends import annotation_of, marker_of
+from rqueue.tasks.ticks import tick_parameter
 
 __all__ = ["InvalidArguments", "Reader", "readers"]
 
@@ -51,8 +52,9 @@ class Reader:
         self._others: Read | None = None
         self._given: set[str] = set()
         shown: list[inspect.Parameter] = []
+        tick = tick_parameter(function)
         for parameter in signature.parameters.values():
-            if marker_of(parameter, function) is not None:
+            if marker_of(parameter, function) is not None or parameter.name == tick:
                 self._given.add(parameter.name)
                 continue
             shown.append(parameter)

@@ -8,6 +8,7 @@ from typing import Any
 
 from rqueue.errors import LifecycleError
 from rqueue.model.job import Delivery
+from rqueue.model.tick import Tick
 from rqueue.tasks.job_transaction import JobTransaction
 
 __all__ = ["JobContext", "current", "current_job"]
@@ -88,6 +89,12 @@ class JobContext:
     def enqueued_ms(self) -> int:
         """When the queue accepted the job."""
         return self._delivery.enqueued_ms
+
+    @property
+    def tick(self) -> Tick | None:
+        """Of which schedule the job is, and for when; None where it is none of a schedule
+        (A-41)."""
+        return Tick.of(self._delivery.id, self._delivery.value)
 
     @property
     def headers(self) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.crash_report import log_died
 from rqueue.protocol.forwarding import aforward_soon
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.scheduling import arefill_soon
 from rqueue.transport.async_connection import AsyncConnection, end
 from rqueue.transport.lease_renewer import RenewalPace
 
@@ -74,6 +75,9 @@ class AsyncLeaseRenewer:
                 log_died(log, self._keys.queue, renewed.died)
                 if renewed.outgoing:
                     await aforward_soon(self._connection.run, self._keys)
+                if renewed.lacking:
+                    run, names = self._connection.run, renewed.lacking
+                    await arefill_soon(run, self._keys, names)
                 for name in renewed.gone:
                     self._consumers.remove(name)
                     log.warning(

@@ -17,6 +17,7 @@ from rqueue.protocol.commands.consumers import Renewed
 from rqueue.protocol.crash_report import log_died
 from rqueue.protocol.forwarding import forward_soon
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.scheduling import refill_soon
 from rqueue.transport.connection import Connection
 
 log = logger("rqueue")
@@ -131,6 +132,9 @@ class LeaseRenewer:
             log_died(log, self._keys.queue, renewed.died)
             if renewed.outgoing:
                 forward_soon(self._connection.run, self._keys)
+            if renewed.lacking:
+                run, names = self._connection.run, renewed.lacking
+                refill_soon(run, self._keys, names)
             for name in renewed.gone:
                 self._consumers.remove(name)
                 log.warning("the lease of consumer %s in queue %s ended", name, self._keys.queue)

@@ -82,6 +82,18 @@ def test_the_page_of_the_client(namespace: dict[str, Any], private_server: Embed
         assert job.state() == "ready"
 
 
+def test_the_page_of_periodic_jobs(
+    namespace: dict[str, Any], private_server: EmbeddedRedis
+) -> None:
+    with Queue("reports", private_server.url) as queue:
+        run_page("periodic_jobs.md", namespace)
+        assert [info.name for info in queue.schedules.list()] == ["report:eu"]
+        assert namespace["states"] == {"poll": ("active", 0), "report:eu": ("active", 1)}
+        assert {(tick.hour, tick.minute) for tick in namespace["ticks"]} == {(3, 30)}
+        with worker(queue):
+            assert namespace["handle"].result(20) == "eu at once"
+
+
 def test_the_page_of_security(namespace: dict[str, Any], private_server: EmbeddedRedis) -> None:
     names: dict[str, Any] = {**namespace, "Queue": Queue}
     run_page("security.md", names)

@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from rqueue.model.schedule import Timing
 from rqueue.model.sort_keys import sort_key_text
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
@@ -17,6 +18,7 @@ from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.protocol.scripts import SCRIPTS
 from tests.damage.damages import IDS, NAMES
 from tests.damage.world import BODY, ERROR, KEYS, World
+from tests.support.schedules import schedule
 
 ABSURD: list[Any] = ["", "x", "-1", "0", "1.5", "nan", "inf", "1e400", "9" * 25, "\0", "r0", 300]
 
@@ -67,6 +69,10 @@ held = ["a0", "a1", "a2", "a3", "big"]
 mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
 members = st.sampled_from([b"", b"9500000000000001r0", b"x", b"s261\x0000000000000001r0", b"s"])
 producers = st.sampled_from(["p0", "p1", "p2", "new"])
+schedules = st.sampled_from(["s0", "s1", "s2", "new"])
+timings = st.sampled_from(
+    [Timing.of(every=60), Timing.of(cron="* * * * *", missed="all"), Timing.of(every=5, jitter=3)]
+)
 outgoing = st.sampled_from([b"00000000000001\nother\nx7", b"?"])
 
 
@@ -272,6 +278,22 @@ MAKERS: dict[str, Maker] = {
         KEYS, [4, 9], d(st.sampled_from([None, (2, 1)])), 99
     ),
     "repair_room": lambda w, d: commands.repair_room(KEYS),
+    "read_schedules": lambda w, d: commands.read_schedules(
+        KEYS, d(st.sampled_from([["s0", "ghost"], []])), d(st.sampled_from(["", "0"]))
+    ),
+    "set_schedule": lambda w, d: commands.set_schedule(
+        KEYS,
+        d(schedules),
+        d(st.sampled_from(["", "1", "1", "7"])),
+        schedule(w.kept_at, d(timings), state=d(st.sampled_from(["active", "paused"]))),
+    ),
+    "refill_schedule": lambda w, d: commands.refill_schedule(
+        KEYS, d(schedules), d(st.sampled_from(["1", "7"])), [w.kept_at + 1, w.kept_at + 2], {}
+    ),
+    "run_schedule": lambda w, d: commands.run_schedule(
+        KEYS, d(schedules), d(st.sampled_from([0, 0, w.kept_at]))
+    ),
+    "remove_schedule": lambda w, d: commands.remove_schedule(KEYS, d(schedules)),
     "repair_type": lambda w, d: commands.repair_type(
         KEYS, d(st.sampled_from(["meta", "scheduled", "ready:4", "held:c3", "nothing"]))
     ),

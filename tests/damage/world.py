@@ -6,12 +6,15 @@ from typing import Any
 
 import redis
 
+from rqueue.model.schedule import Timing
 from rqueue.model.sort_keys import sort_key_text
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, Window
+from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.transport.redis_client import execute
+from tests.support.schedules import schedule
 from tests.support.snapshot import id_in
 
 KEYS = QueueKeys("q")
@@ -25,7 +28,7 @@ for i = 1, #ARGV, 2 do redis.call('RESTORE', ARGV[i], 0, ARGV[i + 1]) end
 
 
 class World:
-    """What Redis holds at one moment. `terms`: those of its consumers."""
+    """What Redis holds at one moment, `kept_at`. `terms`: those of its consumers."""
 
     def __init__(self, client: redis.Redis) -> None:
         self.client = client
@@ -33,6 +36,7 @@ class World:
         self.kind = PLAIN
         self.values: dict[bytes, bytes] = {}
         """The jobs, by their ids, as they are stored."""
+        self.kept_at = 0
         self._dumps: list[Any] = []
 
     def run(self, call: commands.ScriptCall[Any]) -> Any:
@@ -52,11 +56,21 @@ class World:
     def settle(self, name: str, **outcomes: Any) -> None:
         self.run(commands.settle(KEYS, name, self.terms[name], None, **outcomes))
 
+    def held(self, name: str) -> list[str]:
+        found: Any = self.client.lrange(KEYS.held(name), 0, -1)
+        return [id.decode() for id in found]
+
+    @property
+    def now(self) -> int:
+        """The queue's time in ms."""
+        return execute(self.client, read_clock(KEYS)).now
+
     def move(self, ms: int) -> None:
         self.client.hincrby(KEYS.meta, "clock", ms)
 
     def keep(self) -> World:
         """This is it."""
+        self.kept_at = self.now
         for key in self.client.scan_iter(match=KEYS.base + "*"):
             self._dumps += (key, self.client.dump(key))
         self.values = self.client.hgetall(KEYS.jobs)  # type: ignore[assignment]
@@ -238,12 +252,31 @@ def bounded(client: redis.Redis) -> World:
     return world.keep()
 
 
+def periodic(client: redis.Redis) -> World:
+    """As `busy`, with schedules: one is due, one is paused, one waits for the end of its job."""
+    world = busy(client)
+    for name, timing, state in (
+        ("s0", Timing.of(every=60, overlap="queue"), "active"),
+        ("s1", Timing.of(cron="* * * * *", missed="all"), "active"),
+        ("s2", Timing.of(every=5), "paused"),
+    ):
+        call = commands.set_schedule(KEYS, name, "", schedule(world.now, timing, state=state))
+        world.run(call)
+    for _ in range(3):
+        world.move(61_000)
+        world.run(commands.renew(KEYS, 9_000_000, ["c2", "c3", "b1"]))
+    world.move(90_000)
+    world._dumps = []
+    return world.keep()
+
+
 WORLDS = {
     **{"busy": busy, "idle": idle, "late": late, "lapsed": lapsed},
     **{"timed": timed, "expired": expired, "turns": turns, "last_values": last_values},
     "sorted": sorted_,
     "ring": ring,
     "bounded": bounded,
+    "periodic": periodic,
 }
 
 

@@ -265,6 +265,25 @@ SAMPLES: dict[str, list[Sample]] = {
     "requeue": [Sample(commands.requeue(K, ["i1"]), rest=["i1"])],
     "await_room": [Sample(commands.await_room(K, "producer", 2, 3000), {"jobs": 2, "wait": 3000})],
     "repair_room": [Sample(commands.repair_room(K))],
+    "read_schedules": [
+        Sample(commands.read_schedules(K, ["s", "r"]), {"cursor": ""}, rest=["s", "r"])
+    ],
+    "set_schedule": [
+        Sample(
+            commands.set_schedule(K, "s", "7", {"terms": "4,,0,"}),
+            {"name": "s", "version": "7", "schedule": b'{"terms":"4,,0,"}'},
+        )
+    ],
+    "refill_schedule": [
+        Sample(
+            commands.refill_schedule(K, "s", "7", [1, 2], {"1": "S"}),
+            {"name": "s", "version": "7", "ticks": b"[1,2]", "signed": b'{"1":"S"}'},
+        )
+    ],
+    "run_schedule": [
+        Sample(commands.run_schedule(K, "s", 5, "S"), {"name": "s", "at": 5, "signed": "S"})
+    ],
+    "remove_schedule": [Sample(commands.remove_schedule(K, "s"), {"name": "s"})],
     "resume": [Sample(commands.resume(K))],
     "settle": [
         Sample(

@@ -14,7 +14,7 @@ from typing import Any
 from rqueue.errors import Undecodable
 from rqueue.model.job import Header, is_mark, parse_record, parse_value
 from rqueue.model.names import group_text
-from tests.support import class_invariants, room_invariants
+from tests.support import class_invariants, room_invariants, schedules
 from tests.support.snapshot import Snapshot
 
 STATES = ("interested", "notified", "not_interested", "browsers")
@@ -37,6 +37,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *class_invariants.of_classes(snapshot),
         *latest_values(snapshot),
         *ring(snapshot),
+        *schedules.of_schedules(snapshot),
         *room_invariants.room(snapshot, bounded_count(snapshot)),
     ]
 

@@ -4,6 +4,7 @@
 --- @include "consumer/lists"
 --- @include "consumer/notify"
 --- @include "consumer/notify_next"
+--- @hooks timed
 
 --- What the next renewal sets right: leases that ended, notifications that no consumer answered, work of which no
 --- consumer was notified. A few steps per call.
@@ -70,8 +71,16 @@ local function maintenance_run(base, queue)
     --- @if tell
     notify_next(base, queue)
     --- @end
+    --- @if timed
+    local first = {}
+    --- @each timed(base, first)
+    --- @end
     if notify_next_work_waits(base, queue) then
       consumer_notify(base, queue.now, 1, queue.timer, queue.ranked)
+    --- @if timed
+    elseif first[2] and not (queue.timer and redis.call('ZSCORE', base .. 'interested', queue.timer)) then
+      consumer_wake_timer(base, queue.now)
+    --- @end
     elseif redis.call('EXISTS', base .. 'scheduled') == 1
       and not (queue.timer and redis.call('ZSCORE', base .. 'interested', queue.timer)) then
       consumer_wake_timer(base, queue.now)

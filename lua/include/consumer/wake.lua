@@ -1,4 +1,5 @@
 --- @include "consumer/lists"
+--- @hooks timed
 
 --- Wake one interested consumer: it becomes notified and must pull. False if it is not interested any more.
 local function consumer_wake(base, now, consumer)
@@ -13,7 +14,15 @@ end
 --- waiting ones, the consumer that would be woken last takes over: it pulls, and learns the next due time.
 local function consumer_wake_timer(base, now)
   redis.call('HDEL', base .. 'meta', 'timer')
+  --- @if timed
+  local first = {}
+  --- @each timed(base, first)
+  if not first[2] then
+  --- @end
   if redis.call('EXISTS', base .. 'scheduled') == 0 then return end
+  --- @if timed
+  end
+  --- @end
   local last = redis.call('ZREVRANGE', base .. 'interested', 0, 0)[1]
   if last then consumer_wake(base, now, last) end
 end

@@ -1,5 +1,6 @@
 --- @include "consumer/state"
 --- @include "pull/dequeue"
+--- @hooks timed
 
 --- The pull itself, shared by `pull` and `settle`. `consumer` = {name=, state=, priority=, want=, bytes=, held_bytes=,
 --- held=} where want is the whole window in jobs and bytes that in bytes (0: no limit), held how many jobs it
@@ -9,6 +10,10 @@
 --- consumer that does not know this id has not yet heard of a job that was delivered directly before these (X-25).
 --- Where this call settled all that it held, this costs no look: nothing is unread.
 
+--- @if fires
+--- Levels that a tick may have.
+local ALL_LEVELS = '9,8,7,6,5,4,3,2,1,0'
+--- @end
 --- Jobs that one call delivers at the most.
 local PULL_MAX = 500
 
@@ -16,6 +21,7 @@ local PULL_MAX = 500
 local function pull_timer(base, queue, consumer)
   if queue.paused or queue.quiet then return -1 end
   local first = redis.call('ZRANGE', base .. 'scheduled', 0, 0, 'WITHSCORES')
+  --- @each timed(base, first)
   if not first[2] then return -1 end
   local holder = queue.timer
   if holder and holder ~= consumer.name and redis.call('ZSCORE', base .. 'interested', holder) then return -1 end
@@ -87,6 +93,22 @@ local function pull_take(base, queue, consumer, taken)
   -- a key of another type is met here, where nothing is changed yet
   local overdue
   --- @each overdue = overdue(base, queue.now)
+  --- @end
+  --- @if fires
+  queue.quiet = false
+  local fires
+  --- @each fires = fires(base, queue)
+  if fires then
+    --- @include "queue/sound"
+    --- @include "queue/sound_jobs"
+    --- @include "pull/sound"
+    -- what is promoted then, too, is looked at now
+    local fault = sound_fault(base, ALL_LEVELS, { consumer.name }) or sound_jobs(base, fires.tags)
+    if fault then error(fault) end
+    local members = promote_members(base, queue.now, want)
+    if #members > 0 then sound_due(base, queue, consumer.name, members) end
+    --- @each fire(base, queue, fires)
+  end
   --- @end
   if not queue.quiet then
     --- @include "schedule/promote"

@@ -61,6 +61,10 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
     waiters_tell(base, id, record)
   end
 
+  --- @if timed
+  -- who looks for the next one looks for ticks too
+  do return true end
+  --- @end
   -- the next one, or none, where one look tells; where that meets a key of another type, the way of all others says so
   if levels ~= '4' or paused == '1' or timer == consumer or ranked == '1' or promoted or jobs ~= had_jobs
     or bytes ~= had_bytes or window == 0 then

@@ -13,6 +13,7 @@ from rqueue.client._async.deletion import delete_queue
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.putter import AsyncBackgroundPuts
 from rqueue.client._async.queue_moving import AsyncQueueMoving
+from rqueue.client._async.schedules import AsyncSchedules
 from rqueue.client._async.transaction import AsyncTransaction
 from rqueue.errors import ConfigError
 from rqueue.model.envelope import Envelope
@@ -173,6 +174,11 @@ class AsyncQueue(AsyncQueueMoving):
             timeout=timeout,
             on_error=on_error,
         )
+
+    @property
+    def schedules(self) -> AsyncSchedules:
+        """Periodic jobs of this queue; see `AsyncSchedules`."""
+        return AsyncSchedules(self)
 
     # -- jobs --------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from rqueue.client._sync.deletion import delete_queue
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue_moving import QueueMoving
+from rqueue.client._sync.schedules import Schedules
 from rqueue.client._sync.transaction import Transaction
 from rqueue.errors import ConfigError
 from rqueue.model.envelope import Envelope
@@ -174,6 +175,11 @@ class Queue(QueueMoving):
             timeout=timeout,
             on_error=on_error,
         )
+
+    @property
+    def schedules(self) -> Schedules:
+        """Periodic jobs of this queue; see `Schedules`."""
+        return Schedules(self)
 
     # -- jobs --------------------------------------------------------------------------------------
 

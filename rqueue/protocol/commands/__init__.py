@@ -75,6 +75,13 @@ from rqueue.protocol.commands.repair import (
     repair_outbox,
 )
 from rqueue.protocol.commands.room import await_room, repair_room
+from rqueue.protocol.commands.schedules import (
+    read_schedules,
+    refill_schedule,
+    remove_schedule,
+    run_schedule,
+    set_schedule,
+)
 from rqueue.protocol.commands.settle import Pulled, Retried, Window, pull, settle
 
 __all__ = [
@@ -124,10 +131,13 @@ __all__ = [
     "purge",
     "purge_dead",
     "purge_held",
+    "read_schedules",
     "readmit",
     "reclaim",
+    "refill_schedule",
     "register",
     "reject",
+    "remove_schedule",
     "renew",
     "reorder",
     "repair_consumer",
@@ -141,6 +151,8 @@ __all__ = [
     "requeue",
     "resign",
     "resume",
+    "run_schedule",
+    "set_schedule",
     "settle",
     "show",
     "types_met_by",

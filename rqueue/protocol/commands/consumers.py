@@ -36,7 +36,8 @@ class Renewed(NamedTuple):
     """`gone`: consumers whose lease had ended. `reclaimed`: dead ones that left, their jobs given
     back; `died`: those of the jobs that are dead now. `more`: other dead ones hold jobs still;
     renew again at once. `outgoing`: jobs on their way to other queues, to be sent now
-    (`rqueue.protocol.forwarding`)."""
+    (`rqueue.protocol.forwarding`). `lacking`: schedules whose next ticks are to be computed
+    (`rqueue.protocol.scheduling`)."""
 
     now: int
     gone: list[str]
@@ -44,6 +45,7 @@ class Renewed(NamedTuple):
     more: bool
     died: Sequence[Died] = ()
     outgoing: int = 0
+    lacking: Sequence[str] = ()
 
 
 class Ran(NamedTuple):
@@ -68,9 +70,11 @@ def _read_registered(reply: Any) -> Registered:
 
 
 def _read_renewed(reply: Any) -> Renewed:
-    now, gone, reclaimed, more, died, *sends = reply
+    now, gone, reclaimed, more, died, *rest = reply
     names = [text(name) for name in gone]
-    return Renewed(now, names, reclaimed, bool(more), _read_died(died), *sends)
+    outgoing = rest[0] if rest else 0
+    lacking = [name.decode("utf-8", "surrogateescape") for name in rest[1]] if rest[1:] else ()
+    return Renewed(now, names, reclaimed, bool(more), _read_died(died), outgoing, lacking)
 
 
 def _read_died(flat: Sequence[bytes]) -> list[Died]:

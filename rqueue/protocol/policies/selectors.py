@@ -14,7 +14,10 @@ __all__ = ["POLICY", "classed", "labels_in"]
 
 POLICY = Policy(
     "selectors",
-    excludes=("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "hold", "sorted"),
+    excludes=(
+        *("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "sorted", "hold"),
+        "schedules",
+    ),
 )
 
 Arg = str | bytes | int | float

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rqueue.errors import QueueDamaged, RegistrationLost, RQueueError
 from rqueue.logs import logger
+from rqueue.model.signing import Signer
 from rqueue.protocol import commands
 from rqueue.protocol.commands import ScriptCall
 from rqueue.protocol.commands.consumers import Left, Ran, Renewed
 from rqueue.protocol.crash_report import log_died
+from rqueue.protocol.forwarding import PendingForward
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.scheduling import PendingRefill
 from rqueue.protocol.server_clock import ServerClock
 from rqueue_workers.pool.processes import WorkerProcess
 from rqueue_workers.status_page import Running, worker_of
@@ -29,7 +33,8 @@ class Renewal:
 
     living: the consumer names of now, and whether each worker is at work. lost: called with the
     names that were not registered at two renewals in a row although their workers are at work.
-    send: called where jobs are on their way to other queues.
+    add: called with what is to be done next: jobs are on their way to other queues, or schedules
+    have few ticks left, which `signer` signs.
     """
 
     def __init__(
@@ -39,11 +44,13 @@ class Renewal:
         living: Callable[[], Mapping[str, bool]],
         lost: Callable[[str, Sequence[str]], None],
         clock: ServerClock,
-        send: Callable[[QueueKeys], None],
+        add: Callable[[Any], None],
+        signer: Signer | None = None,
     ) -> None:
         self.queue = keys.queue
         self._keys = keys
-        self._send = send
+        self._add = add
+        self._signer = signer
         self._lease_ms = lease_ms
         self._living = living
         self._lost = lost
@@ -87,7 +94,9 @@ class Renewal:
             )
         log_died(log, self.queue, reply.died)
         if reply.outgoing:
-            self._send(self._keys)
+            self._add(PendingForward(self._keys, self._add))
+        if reply.lacking:
+            self._add(PendingRefill(self._keys, reply.lacking, self._signer))
         return reply.more
 
     def refused(self, error: RQueueError) -> None:

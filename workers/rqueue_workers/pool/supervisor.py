@@ -17,7 +17,6 @@ from typing import Any
 import rqueue
 from rqueue.errors import ConfigError, ServerError
 from rqueue.logs import logger
-from rqueue.protocol.forwarding import PendingForward
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.server_clock import ServerClock
 from rqueue.settings import redact
@@ -132,7 +131,8 @@ class Supervisor:
                 self._processes.consumers,
                 self._lease_ended,
                 self._clock,
-                lambda its: self._pending.add(PendingForward(its, self._pending.add)),
+                self._pending.add,
+                settings.signer,
             )
             for keys in self._keys
         ]

@@ -24,6 +24,7 @@ from rqueue.tasks.context import JobContext, current_job
 from rqueue.tasks.dependencies import JOB, Provider, Resource, Source, plan
 from rqueue.tasks.middleware import Middleware, has
 from rqueue.tasks.task import Task
+from rqueue.tasks.ticks import with_tick
 
 __all__ = ["Held", "composed"]
 
@@ -43,7 +44,7 @@ def composed(
 ) -> Callable[..., Any]:
     """What runs a task's jobs: its function itself, where nothing is around it. held: filled before
     the first job. Raises ConfigError."""
-    function = task.function
+    function = with_tick(task.function)
     reader = readers(task.name, function)
     needs = plan(task.name, function)
     around = [one for one in layers if any(has(one, hook) for hook in _AROUND)]

@@ -1,0 +1,41 @@
+--- @include "enqueue/batch_terms"
+--- @include "schedule/add"
+--- @include "result/read"
+
+--- A tick becomes a job, that waits in `scheduled` until it is due.
+
+--- Whether the job of this id waits, runs or is to be tried again.
+local function put_lives(base, id)
+  local value = id and redis.call('HGET', base .. 'jobs', id)
+  return value and string.byte(value) ~= 33 and not redis.call('ZSCORE', base .. 'dead', id)
+end
+
+--- Its id says of which schedule it is, and when: a second one is refused. `at_once`: no jitter. `signed`: what stands
+--- before the envelope, nil: as it is noted of this tick. Returns the id and when it is due; nil where there is such a job, or it cannot be enqueued.
+local function put_tick(base, queue, name, record, tick, at_once, signed)
+  local id = name .. '@' .. string.format('%d', tick)
+  if redis.call('HEXISTS', base .. 'jobs', id) == 1 or result_read(base, id) then return nil end
+  local priorities = tonumber(redis.call('HGET', base .. 'meta', 'priorities')) or 10
+  local plan, fault = batch_terms_read(record.terms .. '1', 1, { base = base, now = queue.now, priorities = priorities })
+  if not plan then
+    record.fault = fault.err
+    return nil
+  end
+  local run, late = plan[1], 0
+  if record.jitter > 0 and not at_once then
+    late = tonumber(string.sub(redis.sha1hex(id), 1, 8), 16) % (record.jitter + 1)
+  end
+  run.due = tick + late
+  run.tags = run.tags .. string.format('|t%d', record.behind)
+  local position = redis.call('HINCRBY', base .. 'meta', 'seq', '1') - 1
+  local stored = {}
+  signed = signed or record.signed and record.signed[string.format('%d', tick)]
+  if type(signed) ~= 'string' then signed = '' end
+  -- it counts as enqueued at its tick, also where that is noticed late
+  local _, scheduled = batch_terms_lay_out(plan, { id }, position, tick, stored, { '', signed .. record.job }, 1)
+  redis.call('HSET', base .. 'jobs', unpack(stored))
+  schedule_add(base, scheduled)
+  record.behind, record.fault = 0, nil
+  record.last, record.last_id, record.fired = tick, id, record.fired + 1
+  return id, run.due
+end

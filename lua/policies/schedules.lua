@@ -1,0 +1,42 @@
+--- Periodic jobs. A schedule says when its job is enqueued, again and again. Its next ticks are known ahead, as numbers:
+--- the consumer that looks when one is due, or the renewal of a lease, enqueues the job in the same step that goes on to
+--- the next tick. A tick is one job, however many look, and nobody is its leader (A-41 to A-45).
+--- HOOKS: timed, fires, fire, upkeep, refill, keeps, places
+--- META: none
+--- JOB: tags (t: how many ticks before it were missed)
+--- KEYS: schedules, ticks, owed, refills
+--- STORE: list
+--- ORDER: 77
+--- FAST: yes
+--- STRUCTURE: none
+--- EXCLUDES: selectors, lifetime
+
+--- `schedules`: name -> JSON object, see include/tick/record.lua. `ticks`: names of active ones, by their next tick.
+--- `owed`: names of those whose tick waits for the end of the job before. `refills`: names of those that have few ticks
+--- left; who renews leases computes more.
+
+--- `first` = {_, ms}: what becomes due first, as ZRANGE answers of it; the next tick, where that comes before.
+local function schedules_timed(base, first)
+  local next_ = redis.pcall('ZRANGE', base .. 'ticks', '0', '0', 'WITHSCORES')
+  if next_[2] and (not first[2] or tonumber(next_[2]) < tonumber(first[2])) then first[2] = next_[2] end
+end
+
+--- Names of schedules whose next ticks are to be computed.
+local function schedules_refill(base)
+  return redis.call('SRANDMEMBER', base .. 'refills', '16')
+end
+
+--- Whether the policy cannot be given up: an error reply.
+local function schedules_keeps(base, given_up)
+  if given_up.schedules and redis.call('EXISTS', base .. 'schedules') == 1 then
+    return redis.error_reply('CONFLICT kind keeps schedules while the queue has some')
+  end
+end
+
+local function schedules_places(_, found)
+  found[#found + 1] = { 'schedules', 'hash' }
+  found[#found + 1] = { 'ticks', 'zset' }
+  found[#found + 1] = { 'owed', 'hash' }
+  found[#found + 1] = { 'refills', 'set' }
+  return found
+end

@@ -1,0 +1,325 @@
+"""`rqueue cron`: periodic jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rqueue.cli.enqueue import pairs, value_of
+from rqueue.cli.exit_codes import NEGATIVE, OK
+from rqueue.cli.output import (
+    Column,
+    age,
+    echo,
+    iso,
+    json_option,
+    print_facts,
+    print_json,
+    print_table,
+    span,
+)
+from rqueue.cli.target import Target, connection_options, pass_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rqueue.model.schedule_info import ScheduleInfo
+
+queue_option = click.option(
+    "--queue", "-q", default="default", show_default=True, metavar="QUEUE", help="Where."
+)
+
+MISSED = ("last", "skip", "all")
+OVERLAP = ("allow", "skip", "queue")
+
+
+def _timing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for decorate in (
+        click.option("--window", metavar="DURATION", help="How old a missed tick may be, for all."),
+        click.option("--jitter", metavar="DURATION", help="Each job is due up to so much later."),
+        click.option(
+            "--overlap",
+            type=click.Choice(OVERLAP),
+            help="While the job before waits or runs: allow (the default), skip, or queue one.",
+        ),
+        click.option(
+            "--missed",
+            type=click.Choice(MISSED),
+            help="Of ticks that nobody looked for in time: the last (the default), none, or all.",
+        ),
+        click.option("--tz", metavar="ZONE", help="Time zone of the expressions; default UTC."),
+        click.option("--every", metavar="DURATION", help="An interval instead, from now on."),
+        click.option(
+            "--cron", multiple=True, metavar="EXPRESSION", help="When: '0 3 * * *', @daily."
+        ),
+        queue_option,
+    ):
+        command = decorate(command)
+    return command
+
+
+def _timing(given: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: (list(value) if name == "cron" else value)
+        for name, value in given.items()
+        if value not in (None, ())
+    }
+
+
+@click.group(no_args_is_help=True)
+def cron() -> None:
+    """List, add and steer periodic jobs.
+
+    A schedule enqueues its job at each of its ticks. It needs no process of its own: whichever
+    worker of the queue waits, does it.
+    """
+
+
+@cron.command("list")
+@queue_option
+@click.option("--next", "count", type=int, metavar="N", help="Also the next N ticks of each.")
+@json_option
+@connection_options
+@pass_target
+def list_(target: Target, /, queue: str, count: int | None, as_json: bool) -> None:
+    """List a queue's schedules.
+
+    \b
+    Examples:
+      rqueue cron list
+      rqueue cron list -q reports --next 5
+    """  # noqa: D301
+    with target.queue(queue) as (client, _):
+        found = client.schedules.list()
+        ticks = {info.name: client.schedules.next(info.name, count) for info in found if count}
+    if as_json:
+        print_json(
+            [{**document(info), **_ticks(ticks.get(info.name))} for info in found],
+        )
+        return
+    columns = [*map(Column, ("name", "task", "when", "state", "next", "last"))]
+    columns += [Column("fired", True), Column("skipped", True), Column("missed", True)]
+    rows = [
+        (
+            info.name,
+            info.task,
+            str(info.timing),
+            state_of(info),
+            age(info.next_ms, info.now_ms),
+            age(info.last_ms, info.now_ms),
+            info.fired,
+            info.skipped,
+            info.missed,
+        )
+        for info in found
+    ]
+    print_table(columns, rows, empty=f"queue '{queue}' has no schedules")
+    for info in found:
+        if count:
+            echo(f"{info.name}: " + ", ".join(tick.isoformat() for tick in ticks[info.name]))
+
+
+@cron.command()
+@click.argument("name")
+@queue_option
+@json_option
+@connection_options
+@pass_target
+def show(target: Target, /, name: str, queue: str, as_json: bool) -> None:
+    """Show a schedule: what it enqueues, what it did so far, and when it ticks next.
+
+    \b
+    Example:
+      rqueue cron show nightly
+    """  # noqa: D301
+    with target.queue(queue) as (client, _):
+        info = client.schedules.get(name)
+        ticks = client.schedules.next(name)
+    if as_json:
+        print_json({**document(info), **_ticks(ticks)})
+        return
+    facts = {
+        "schedule": info.name,
+        "queue": info.queue,
+        "task": info.task,
+        "when": str(info.timing),
+        "state": state_of(info),
+        "arguments": info.envelope[1:3],
+        "missed ticks": info.timing.missed,
+        "overlap": info.timing.overlap,
+        "jitter": span(info.timing.jitter_ms) if info.timing.jitter_ms else None,
+        "window": span(info.timing.window_ms) if info.timing.missed == "all" else None,
+        "last job": info.last_id or None,
+        "jobs": info.fired,
+        "ticks without a job": f"{info.skipped} overlapped, {info.missed} missed",
+        "fault": info.fault or None,
+        "next": ", ".join(tick.isoformat() for tick in ticks),
+    }
+    print_facts({name: fact for name, fact in facts.items() if fact is not None})
+
+
+@cron.command()
+@click.argument("name")
+@click.argument("task")
+@click.argument("args", nargs=-1, metavar="[ARG]...")
+@click.option(
+    "--kwarg", "-k", "kwargs", multiple=True, metavar="NAME=VALUE", help="A keyword argument."
+)
+@click.option("--text", is_flag=True, help="Take all arguments as text, not as JSON.")
+@_timing_options
+@json_option
+@connection_options
+@pass_target
+def add(
+    target: Target,
+    /,
+    name: str,
+    task: str,
+    args: tuple[str, ...],
+    kwargs: tuple[str, ...],
+    text: bool,
+    queue: str,
+    as_json: bool,
+    **timing: Any,
+) -> None:
+    """Make a schedule, or change the one of this name; the same again changes nothing.
+
+    Arguments are as of 'rqueue enqueue'.
+
+    \b
+    Examples:
+      rqueue cron add nightly app.tasks.report --cron '0 3 * * *' --tz Europe/Berlin
+      rqueue cron add poll app.tasks.poll acme --every 5m --overlap skip
+    """  # noqa: D301
+    with target.queue(queue) as (client, _):
+        positional = [value_of(arg, text) for arg in args]
+        named = {key: value_of(value, text) for key, value in pairs(kwargs, "--kwarg")}
+        info = client.schedules.set(name, task, positional, named, **_timing(timing))
+    _say(info, "is set", as_json)
+
+
+@cron.command()
+@click.argument("name")
+@_timing_options
+@json_option
+@connection_options
+@pass_target
+def edit(target: Target, /, name: str, queue: str, as_json: bool, **timing: Any) -> None:
+    """Change when a schedule ticks, and what becomes of ticks.
+
+    \b
+    Example:
+      rqueue cron edit nightly --cron '30 3 * * *'
+    """  # noqa: D301
+    with target.queue(queue) as (client, _):
+        info = client.schedules.edit(name, **_timing(timing))
+    _say(info, "is changed", as_json)
+
+
+def _steering(verb: str, done: str, doc: str) -> click.Command:
+    @click.argument("name")
+    @queue_option
+    @json_option
+    @connection_options
+    @pass_target
+    def steer(target: Target, /, name: str, queue: str, as_json: bool) -> int:
+        with target.queue(queue) as (client, _):
+            changed = getattr(client.schedules, verb)(name)
+        if as_json:
+            print_json({"name": name, "queue": queue, verb: changed})
+        else:
+            echo(f"schedule {name} {done}" + ("" if changed else ": nothing was to be done"))
+        return OK if changed else NEGATIVE
+
+    steer.__doc__ = f"{doc}\n\n\b\nExample:\n  rqueue cron {verb} nightly"
+    return click.command(verb)(steer)
+
+
+cron.add_command(
+    _steering(
+        "pause",
+        "is paused",
+        "Enqueue nothing for a schedule until 'rqueue cron resume': what ticks is not missed.",
+    )
+)
+cron.add_command(
+    _steering(
+        "resume", "goes on", "Go on with a schedule that was paused, with its next tick from now."
+    )
+)
+cron.add_command(
+    _steering(
+        "remove",
+        "is removed",
+        "Remove a schedule: it enqueues no more, and its jobs stay as they are.",
+    )
+)
+
+
+@cron.command("run-now")
+@click.argument("name")
+@queue_option
+@json_option
+@connection_options
+@pass_target
+def run_now(target: Target, /, name: str, queue: str, as_json: bool) -> None:
+    """Enqueue a schedule's job now; its ticks are as they were. Prints the job's id.
+
+    \b
+    Example:
+      rqueue cron run-now nightly
+    """  # noqa: D301
+    with target.queue(queue) as (client, _):
+        handle = client.schedules.run_now(name)
+    if as_json:
+        print_json({"name": name, "queue": queue, "id": handle.id})
+    else:
+        echo(handle.id)
+
+
+def _say(info: ScheduleInfo, what: str, as_json: bool) -> None:
+    if as_json:
+        print_json(document(info))
+    else:
+        echo(f"schedule {info.name} {what}: next {age(info.next_ms, info.now_ms) or 'never'}")
+
+
+def state_of(info: ScheduleInfo) -> str:
+    """How it is with a schedule, for people."""
+    if info.overdue_ms > 60_000:
+        return f"overdue for {span(info.overdue_ms)}"
+    return "waits for its job" if info.owed_ms else info.state
+
+
+def _ticks(ticks: Any) -> dict[str, Any]:
+    return {"ticks": [tick.isoformat() for tick in ticks]} if ticks else {}
+
+
+def document(info: ScheduleInfo) -> dict[str, Any]:
+    """A schedule as JSON. Durations are in ms, times in ISO 8601."""
+    timing = info.timing
+    _, args, kwargs, _ = info.envelope
+    return {
+        "name": info.name,
+        "queue": info.queue,
+        "task": info.task,
+        "args": args,
+        "kwargs": kwargs,
+        "cron": list(timing.cron),
+        "every_ms": timing.every_ms,
+        "tz": timing.tz,
+        "missed": timing.missed,
+        "overlap": timing.overlap,
+        "jitter_ms": timing.jitter_ms,
+        "window_ms": timing.window_ms,
+        "state": info.state,
+        "next": iso(info.next_ms),
+        "last": iso(info.last_ms),
+        "last_id": info.last_id,
+        "overdue_ms": info.overdue_ms,
+        "jobs": info.fired,
+        "skipped_ticks": info.skipped,
+        "missed_ticks": info.missed,
+        "fault": info.fault,
+    }

@@ -1,0 +1,239 @@
+# Generated from rqueue/client/_async/schedules.py (`make generate`): do not edit.
+"""Periodic jobs of a queue: made, changed, paused and removed at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.queue_calls import QueueCalls
+from rqueue.errors import ConfigError, NotEncodable, UnknownSchedule
+from rqueue.model.envelope import pack, too_large
+from rqueue.model.expect import shown
+from rqueue.model.schedule import Missed, Overlap, Timing, check_schedule
+from rqueue.model.schedule_info import ScheduleInfo
+from rqueue.protocol.commands.schedules import (
+    FoundSchedules,
+    read_schedules,
+    remove_schedule,
+    run_schedule,
+    set_schedule,
+)
+from rqueue.protocol.job_packer import Call, terms_of
+from rqueue.protocol.scheduling import check_options, refill, signatures, stored, verify
+from rqueue.tasks.bound_task import BoundTask
+from rqueue.tasks.options import Options
+
+__all__ = ["Schedules"]
+
+TRIES = 20
+"""Changes by others that one change may meet."""
+
+
+class Schedules:
+    """The schedules of one queue, `queue.schedules`; each has a name.
+
+    A schedule needs no process of its own: whichever consumer waits knows when the next tick is,
+    and enqueues the job, of which there is one for each tick, however many look (A-41).
+    """
+
+    def __init__(self, queue: QueueCalls) -> None:
+        self._queue = queue
+
+    def set(
+        self,
+        name: str,
+        task: BoundTask[..., Any] | str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        cron: str | Sequence[str] | None = None,
+        every: timedelta | float | str | None = None,
+        tz: str = "UTC",
+        missed: Missed = "last",
+        overlap: Overlap = "allow",
+        jitter: timedelta | float | str = 0,
+        window: timedelta | float | str = "1d",
+        options: Options | None = None,
+    ) -> ScheduleInfo:
+        """Make a schedule, or change the one of this name; the same again changes nothing.
+
+        task: with the options of its calls, `task.options(priority=9)`, or a task's name. cron:
+        expressions, in time zone `tz`; every: an interval of at least a second instead, from now
+        on. missed: what becomes of ticks that nobody looked for in time: the "last" one becomes a
+        job, none does ("skip"; a minute late, or half an interval, is in time), or "all" of the
+        `window` do. overlap: whether a tick becomes a job while the one before waits or runs: it
+        does ("allow"), does not ("skip"), or when that has ended ("queue", one at the most).
+        jitter: each job is due up to so much after its tick. A schedule that is paused stays so.
+        Raises ConfigError, InvalidName, BadArguments, NotEncodable and the server errors.
+        """
+        timing = Timing.of(cron, every, tz, missed, overlap, jitter, window)
+        request = Call(task, args, dict(kwargs or {}), options).resolve()
+        check_options(request.options)
+        job = self._packed(request.task, request.args, request.kwargs, request.options)
+        terms = terms_of(request.options)
+        wanted = ScheduleInfo(
+            check_schedule(name),
+            self._queue.name,
+            request.task,
+            timing,
+            terms=terms,
+            job=job,
+        )
+
+        def change(known: ScheduleInfo | None) -> ScheduleInfo:
+            if known is None:
+                return wanted
+            return replace(known, task=wanted.task, timing=timing, terms=terms, job=job)
+
+        return self._change(name, change)
+
+    def edit(
+        self,
+        name: str,
+        *,
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        cron: str | Sequence[str] | None = None,
+        every: timedelta | float | str | None = None,
+        tz: str | None = None,
+        missed: Missed | None = None,
+        overlap: Overlap | None = None,
+        jitter: timedelta | float | str | None = None,
+        window: timedelta | float | str | None = None,
+    ) -> ScheduleInfo:
+        """Change some of what a schedule says, None: as it is. Jobs that it made stay as they are.
+        Raises UnknownSchedule, and as `set`."""
+
+        def change(known: ScheduleInfo | None) -> ScheduleInfo:
+            was = self._known(name, known)
+            timing = was.timing.changed(cron, every, tz, missed, overlap, jitter, window)
+            return replace(self._with_arguments(was, args, kwargs), timing=timing)
+
+        return self._change(name, change)
+
+    def pause(self, name: str) -> bool:
+        """Enqueue nothing until `resume`; True if that is a change. What ticks until then becomes
+        no job, also later. Raises UnknownSchedule."""
+        return self._switch(name, "paused")
+
+    def resume(self, name: str) -> bool:
+        """Go on with the next tick from now; True if that is a change. Raises UnknownSchedule."""
+        return self._switch(name, "active")
+
+    def run_now(self, name: str) -> JobHandle[Any]:
+        """Enqueue its job now, also where it is paused or the one before runs. Its ticks are as
+        they were. Raises UnknownSchedule, Forged and Unsigned."""
+        queue, signer = self._queue, self._queue.settings.signer
+        at, signed = 0, ""
+        if signer is not None:
+            info = self.get(name)
+            verify(signer, info)
+            at, job = info.now_ms, info.job.encode()
+            signed = signatures(signer, queue.name, name, info.terms, job, [at])[str(at)]
+        id_ = queue._run(run_schedule(queue.keys, name, at, signed))
+        if not id_:
+            raise UnknownSchedule(name, queue.name)
+        return JobHandle(queue, id_)
+
+    def remove(self, name: str) -> bool:
+        """Remove a schedule; True if there was one. Jobs that it made stay."""
+        return self._queue._run(remove_schedule(self._queue.keys, check_schedule(name)))
+
+    def get(self, name: str) -> ScheduleInfo:
+        """A schedule, as it is. Raises UnknownSchedule."""
+        read = self._read(check_schedule(name))
+        return self._known(name, read.found[0] if read.found else None)
+
+    def next(self, name: str, count: int = 5) -> list[datetime]:
+        """When a schedule ticks next, in its time zone; as if it were not paused. Raises
+        UnknownSchedule, ConfigError."""
+        if type(count) is not int or not 1 <= count <= 1000:
+            raise ConfigError("count", f"{shown(count)} is no whole number from 1 to 1000")
+        info = self.get(name)
+        ticks = list(info.nexts[:count]) if info.state == "active" else []
+        ticks += info.timing.after(ticks[-1] if ticks else info.now_ms, count - len(ticks))
+        return [info.timing.local(at) for at in ticks[:count]]
+
+    def list(self) -> list[ScheduleInfo]:
+        """All schedules of the queue, by name."""
+        found: dict[str, ScheduleInfo] = {}
+        cursor = "0"
+        while True:
+            page = self._queue._run(read_schedules(self._queue.keys, cursor=cursor))
+            found.update((info.name, info) for info in page.found)
+            cursor = page.cursor
+            if cursor == "0":
+                return [found[name] for name in sorted(found)]
+
+    def refill(self) -> int:
+        """Compute the next ticks of schedules that have few left, of how many. Workers and
+        consumers do so by themselves when they renew their leases."""
+        names = [info.name for info in self.list()]
+        return refill(self._queue._run, self._queue.keys, names, self._queue.settings.signer)
+
+    # -- one change --------------------------------------------------------------------------------
+
+    def _read(self, name: str) -> FoundSchedules:
+        return self._queue._run(read_schedules(self._queue.keys, [name]))
+
+    def _change(self, name: str, change: Any) -> ScheduleInfo:
+        queue, signer = self._queue, self._queue.settings.signer
+        for _ in range(TRIES):
+            read = self._read(name)
+            known: ScheduleInfo | None = read.found[0] if read.found else None
+            new: ScheduleInfo = change(known)
+            if known and known.same(new) and (signer is None or known.seal):
+                return known
+            anew = known is None or known.moved(new)
+            record = stored(signer, new, new.timing, read.now, new.state, anew=anew)
+            version = known.version if known else ""
+            word = queue._run(set_schedule(queue.keys, name, version, record))
+            if word != "other":
+                return self.get(name)
+        raise ConfigError("schedule", f"{name!r} is changed by others all the time")
+
+    def _switch(self, name: str, state: Any) -> bool:
+        changed = False
+
+        def change(known: ScheduleInfo | None) -> ScheduleInfo:
+            nonlocal changed
+            was = self._known(name, known)
+            changed = was.state != state
+            return replace(was, state=state)
+
+        self._change(check_schedule(name), change)
+        return changed
+
+    def _known(self, name: str, info: ScheduleInfo | None) -> ScheduleInfo:
+        if info is None:
+            raise UnknownSchedule(name, self._queue.name)
+        return info
+
+    def _with_arguments(
+        self, info: ScheduleInfo, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None
+    ) -> ScheduleInfo:
+        if args is None and kwargs is None:
+            return info
+        task, had, named, opts = info.envelope
+        new = pack(
+            task,
+            had if args is None else args,
+            dict(named if kwargs is None else kwargs),
+            dict(opts),
+        )
+        return replace(info, job=self._fits(task, new))
+
+    def _packed(
+        self, task: str, args: Sequence[Any], kwargs: dict[str, Any], options: Options
+    ) -> str:
+        return self._fits(task, pack(task, args, kwargs, options.to_opts()))
+
+    def _fits(self, task: str, body: bytes) -> str:
+        most = self._queue.settings.max_body
+        if len(body) > most:
+            raise NotEncodable("", task, too_large(len(body), most), what="arguments")
+        return body.decode()

@@ -1,0 +1,266 @@
+"""When a periodic job is enqueued: cron expressions in a time zone, or an interval.
+
+Instants are ms since the epoch: nothing local is stored. A cron expression has five fields, as
+Debian's cron reads them (cronsim), or six with seconds in front, or is a word such as `@daily`. On
+the two days of a year on which clocks are changed (A-44): a time that does not exist, such as half
+past two on the day when that hour is left out, is the first instant after the gap; a time that
+exists twice is the first of the two. An expression whose minutes or hours begin with `*` goes by
+elapsed time, in both passes of the hour that is there twice. An interval counts real time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from heapq import merge
+from itertools import islice, pairwise
+from typing import Any, Literal, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from orjson import JSONDecodeError, dumps, loads
+
+from rqueue.errors import ConfigError, InvalidName
+from rqueue.model.expect import expect, shown
+from rqueue.model.names import refuse_control
+from rqueue.model.times import parse_duration
+
+__all__ = ["AHEAD", "Missed", "Overlap", "Timing", "check_schedule"]
+
+Missed = Literal["last", "skip", "all"]
+"""Which ticks become jobs late, where nobody looked in time: the last one, none, or all within the
+window."""
+
+Overlap = Literal["allow", "skip", "queue"]
+"""Whether a tick becomes a job while the job of the tick before waits or runs: yes, no, or when
+that has ended."""
+
+AHEAD = 16
+"""Ticks that are computed ahead."""
+
+MOST_NAME = 180
+"""Bytes of a schedule's name: a job's id is the name, `@`, and the tick."""
+
+WORDS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+
+LEAST_EVERY_MS = 1000
+LONGEST_MS = 315_360_000_000
+GRACE_MOST_MS = 60_000
+
+
+def check_schedule(name: str) -> str:
+    """Return `name` when it may name a schedule: 1 to 180 bytes of UTF-8, no control characters.
+
+    Raises InvalidName.
+    """
+    if not isinstance(name, str):
+        raise InvalidName("schedule", name, f"must be a str, not {type(name).__name__}")
+    if not name:
+        raise InvalidName("schedule", name, "is empty")
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise InvalidName("schedule", name, "has a lone surrogate: no UTF-8") from None
+    if size > MOST_NAME:
+        raise InvalidName("schedule", name, f"has {size} bytes; at most {MOST_NAME} fit")
+    return refuse_control("schedule", name)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When a schedule ticks, and what becomes of ticks. Times are in ms.
+
+    cron: expressions, whose instants all count. every_ms: an interval instead; 0 = none. tz: the
+    time zone of the expressions. jitter_ms: each job is due up to so much later, by its id.
+    window_ms: how old a missed tick may be that still becomes a job, with missed="all".
+    """
+
+    cron: tuple[str, ...] = ()
+    every_ms: int = 0
+    tz: str = "UTC"
+    missed: Missed = "last"
+    overlap: Overlap = "allow"
+    jitter_ms: int = 0
+    window_ms: int = 86_400_000
+
+    @classmethod
+    def of(
+        cls,
+        cron: str | Sequence[str] | None = None,
+        every: timedelta | float | str | None = None,
+        tz: str = "UTC",
+        missed: Missed = "last",
+        overlap: Overlap = "allow",
+        jitter: timedelta | float | str = 0,
+        window: timedelta | float | str = "1d",
+    ) -> Timing:
+        """The timing that is given in words. Raises ConfigError."""
+        if cron is None and every is None:
+            raise ConfigError("cron", "a schedule has cron=, or every=")
+        return cls().changed(cron, every, tz, missed, overlap, jitter, window)
+
+    def changed(
+        self,
+        cron: str | Sequence[str] | None = None,
+        every: timedelta | float | str | None = None,
+        tz: str | None = None,
+        missed: Missed | None = None,
+        overlap: Overlap | None = None,
+        jitter: timedelta | float | str | None = None,
+        window: timedelta | float | str | None = None,
+    ) -> Timing:
+        """The same with other words; None = as it is. Raises ConfigError."""
+        if cron is not None and every is not None:
+            raise ConfigError("cron", "a schedule has either cron= or every=")
+        new = self
+        if cron is not None:
+            new = replace(new, cron=_expressions(cron), every_ms=0)
+        if every is not None:
+            new = replace(new, cron=(), every_ms=_ms("every", every, LEAST_EVERY_MS))
+        if tz is not None:
+            _zone(tz)
+            new = replace(new, tz=tz)
+        if missed is not None:
+            new = replace(new, missed=_word("missed", missed, get_args(Missed)))
+        if overlap is not None:
+            new = replace(new, overlap=_word("overlap", overlap, get_args(Overlap)))
+        if jitter is not None:
+            new = replace(new, jitter_ms=_ms("jitter", jitter))
+        if window is not None:
+            new = replace(new, window_ms=_ms("window", window))
+        if not new.after(0, 1):
+            raise ConfigError("cron", f"there is no such time: {', '.join(new.cron)}")
+        return new
+
+    # -- instants ----------------------------------------------------------------------------------
+
+    def after(self, ms: int, count: int = AHEAD) -> list[int]:
+        """The next ticks after an instant; of an interval, those that follow where it is a tick."""
+        if self.every_ms:
+            return [ms + n * self.every_ms for n in range(1, count + 1)]
+        return list(islice(self._instants(ms), count))
+
+    def last(self, behind: int, now: int) -> int:
+        """The last tick up to `now` of those that follow the tick `behind`; that one, where none
+        has."""
+        if self.every_ms:
+            return behind + max(0, now - behind) // self.every_ms * self.every_ms
+        found = [next(self._one(expression, now + 1, -1), behind) for expression in self.cron]
+        return max(behind, *found)
+
+    def _instants(self, ms: int) -> Iterator[int]:
+        before = ms
+        for at in merge(*(self._one(expression, ms) for expression in self.cron)):
+            if at > before:
+                before = at
+                yield at
+
+    def _one(self, expression: str, ms: int, direction: int = 1) -> Iterator[int]:
+        from cronsim import CronSim
+
+        start = datetime.fromtimestamp(ms / 1000, _zone(self.tz))
+        for at in CronSim(WORDS.get(expression, expression), start, reverse=direction < 0):
+            found = round(at.timestamp() * 1000)
+            # what the clock on the wall shows twice is one tick
+            if (found - ms) * direction > 0:
+                yield found
+
+    def refilled(self, nexts: Sequence[int], after: int, now: int) -> list[int]:
+        """The ticks to be known at `now`, where those known are `nexts`, and what became of the
+        ticks up to `after` is decided.
+
+        Where all that were known have passed, the last one that passed unknown is added; with
+        missed="all" all of them, from the beginning of the window on.
+        """
+        behind = nexts[-1] if nexts else after or now
+        if self.missed == "all":
+            behind = self.last(behind, now - self.window_ms - 1)
+            return [*nexts, *self.after(behind)]
+        last = self.last(behind, now)
+        return [*nexts, *([last] if last > behind else ()), *self.after(last)]
+
+    def grace_ms(self, now: int) -> int:
+        """How late a tick may be with missed="skip": half an interval, at most a minute."""
+        ticks = self.after(now)
+        gaps = [later - at for at, later in pairwise(ticks)]
+        return min((*gaps, 2 * GRACE_MOST_MS)) // 2
+
+    def local(self, ms: int) -> datetime:
+        """An instant in the time zone of the expressions."""
+        return datetime.fromtimestamp(ms / 1000, _zone(self.tz))
+
+    # -- as it is stored ---------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The timing as JSON."""
+        return dumps(asdict(self)).decode()
+
+    @classmethod
+    def parse(cls, text: str) -> Timing:
+        """The timing whose text this is. Raises ConfigError."""
+        try:
+            said: dict[str, Any] = loads(text)
+            return cls(**{**said, "cron": tuple(said["cron"])})
+        except (JSONDecodeError, TypeError, KeyError):
+            raise ConfigError("schedule", f"{shown(text)} is no timing of this release") from None
+
+    def __str__(self) -> str:
+        if self.every_ms:
+            return f"every {timedelta(milliseconds=self.every_ms)}"
+        return f"{' | '.join(self.cron)} ({self.tz})"
+
+
+def _word(setting: str, value: Any, known: tuple[Any, ...]) -> Any:
+    if value not in known:
+        raise ConfigError(setting, f"{shown(value)} is none of {', '.join(known)}")
+    return value
+
+
+def _ms(setting: str, value: timedelta | float | str, least: int = 0) -> int:
+    ms = round(parse_duration(value, setting) * 1000)
+    if not least <= ms <= LONGEST_MS:
+        raise ConfigError(setting, f"{shown(value)} is not from {least / 1000:g} s to ten years")
+    return ms
+
+
+def _zone(name: str) -> tzinfo:
+    expect("tz", name, str, "the name of a time zone, such as Europe/Berlin")
+    if name == "UTC":
+        # this one needs no table
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        hint = "such as Europe/Berlin (where the system has no table, install tzdata)"
+        raise ConfigError("tz", f"no time zone {shown(name)}; a name {hint}") from None
+
+
+def _expressions(cron: str | Sequence[str]) -> tuple[str, ...]:
+    given = (cron,) if isinstance(cron, str) else cron
+    expect("cron", given, (list, tuple), "a cron expression, or a list of some")
+    if not 1 <= len(given) <= 20:
+        raise ConfigError("cron", f"{len(given)} expressions, where 1 to 20 fit")
+    return tuple(_expression(text) for text in given)
+
+
+def _expression(text: str) -> str:
+    from cronsim import CronSim, CronSimError
+
+    expect("cron", text, str, "a cron expression")
+    expression = " ".join(text.split())
+    if expression.startswith("@") and expression not in WORDS:
+        raise ConfigError("cron", f"{shown(text)} is none of {', '.join(WORDS)}")
+    try:
+        CronSim(WORDS.get(expression, expression), datetime(2026, 1, 1, tzinfo=UTC))
+    except CronSimError as error:
+        raise ConfigError("cron", f"{shown(text)}: {error}") from None
+    return expression

@@ -1,0 +1,87 @@
+"""Build the calls of periodic jobs: read schedules, set, refill, run and remove them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from orjson import dumps
+
+from rqueue.errors import Undecodable
+from rqueue.model.schedule_info import ScheduleInfo
+from rqueue.protocol.call import Arg, ScriptCall, text
+from rqueue.protocol.commands.enqueue import policies_of
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import schedules
+
+READ_MOST = 100
+"""Names that one call reads."""
+
+
+class FoundSchedules(NamedTuple):
+    """`found`: those that can be read. `damaged`: names of the others. `cursor`: of the next page,
+    "0" = there is none."""
+
+    now: int
+    cursor: str
+    found: list[ScheduleInfo]
+    damaged: list[str]
+
+
+def read_schedules(
+    keys: QueueKeys, names: Sequence[str] = (), cursor: str = ""
+) -> ScriptCall[FoundSchedules]:
+    """The schedules of these names, at most `READ_MOST`, or a page of all: `cursor` is "0", then
+    what the last page said."""
+
+    def read(reply: Any) -> FoundSchedules:
+        now, after, *flat = reply
+        answer = FoundSchedules(now, text(after), [], [])
+        for name, stored, next_ in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+            name = name.decode("utf-8", "surrogateescape")
+            next_ms = int(float(next_)) if next_ else 0
+            try:
+                answer.found.append(ScheduleInfo.read(keys.queue, name, stored, next_ms, now))
+            except Undecodable:
+                answer.damaged.append(name)
+        return answer
+
+    return ScriptCall("read_schedules", keys.meta, [cursor, *names], read)
+
+
+def set_schedule(
+    keys: QueueKeys, name: str, version: str, schedule: Mapping[str, Any]
+) -> ScriptCall[str]:
+    """Make a schedule (version "": there is none), or change the one that is of this version.
+    Answers made, changed, or other: it was changed meanwhile, and nothing is."""
+    needs = (schedules.POLICY.name, *policies_of(schedule["terms"]))
+    args: list[Arg] = [name, version, dumps(schedule)]
+    return ScriptCall("set_schedule", keys.meta, args, _read_word, needs)
+
+
+def refill_schedule(
+    keys: QueueKeys, name: str, version: str, ticks: Sequence[int], signed: Mapping[str, str]
+) -> ScriptCall[bool]:
+    """The ticks of a schedule that is of this version, computed anew. signed: by tick, what stands
+    before the envelope. False: it was changed meanwhile, and nothing is."""
+    args: list[Arg] = [name, version, dumps(ticks), dumps(signed)]
+    return ScriptCall("refill_schedule", keys.meta, args, _read_flag)
+
+
+def run_schedule(keys: QueueKeys, name: str, at: int = 0, signed: str = "") -> ScriptCall[str]:
+    """Enqueue the job of a schedule now; its id, "" where there is no such schedule. at: the tick
+    that the id says, 0 = now."""
+    return ScriptCall("run_schedule", keys.meta, [name, at or "", signed], _read_word)
+
+
+def remove_schedule(keys: QueueKeys, name: str) -> ScriptCall[bool]:
+    """Remove a schedule; whether there was one."""
+    return ScriptCall("remove_schedule", keys.meta, [name], _read_flag)
+
+
+def _read_word(reply: Any) -> str:
+    return text(reply[1])
+
+
+def _read_flag(reply: Any) -> bool:
+    return bool(reply[1])

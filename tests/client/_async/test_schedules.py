@@ -1,0 +1,80 @@
+"""Periodic jobs from a program: set, steer, look."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.errors import BadArguments, ConfigError, InvalidName, NotEncodable, UnknownSchedule
+from rqueue.tasks.decorator import task
+from rqueue.tasks.options import Options
+from rqueue.tasks.registry import Registry
+from tests.support.both import amove_time
+
+HERE = Registry()
+
+
+@task(name="page.add", registry=HERE, priority=9)
+def add(a: int, b: int = 0) -> int:
+    return a + b
+
+
+async def test_a_schedule_from_its_making_to_its_end(queue: AsyncQueue) -> None:
+    """A-45."""
+    schedules = queue.schedules
+    made = await schedules.set("s", add, [1], {"b": 2}, every=timedelta(minutes=5))
+    assert (made.task, made.state, made.envelope[1:3]) == ("page.add", "active", ([1], {"b": 2}))
+    assert made.now_ms < made.next_ms <= made.now_ms + 300_000
+    assert await schedules.pause("s") and not await schedules.pause("s")
+    assert (await schedules.get("s")).state == "paused"
+    assert await schedules.resume("s")
+    handle = await schedules.run_now("s")
+    async with queue.consumer() as consumer:
+        (job,) = await consumer.pull()
+    assert (job.id, job.level) == (handle.id, 9)
+    edited = await schedules.edit("s", kwargs={"b": 3}, every="10m")
+    assert edited.envelope[1:3] == ([1], {"b": 3})
+    (first, second) = await schedules.next("s", 2)
+    assert second - first == timedelta(minutes=10)
+    assert [info.name for info in await schedules.list()] == ["s"]
+    assert await schedules.remove("s") and not await schedules.remove("s")
+
+
+async def test_ticks_are_computed_before_they_are_needed(queue: AsyncQueue) -> None:
+    """A-42."""
+    await queue.schedules.set("s", "t", cron="* * * * *", missed="all")
+    known = len((await queue.schedules.get("s")).nexts)
+    await amove_time(queue, (known - 1) * 60_000)
+    async with queue.consumer(jobs=100) as consumer:
+        assert len(await consumer.pull()) == known - 1
+    assert await queue.schedules.refill() == 1
+    assert len((await queue.schedules.get("s")).nexts) > known / 2
+    assert await queue.schedules.refill() == 0
+
+
+async def test_the_next_ticks_are_in_the_zone_of_the_expression(queue: AsyncQueue) -> None:
+    """A-44."""
+    await queue.schedules.set("s", "t", cron=["0 3 * * *", "@monthly"], tz="Asia/Tokyo")
+    ticks = await queue.schedules.next("s", 40)
+    assert len(ticks) == 40 and ticks == sorted(ticks)
+    assert {tick.hour for tick in ticks} == {0, 3}
+    assert ticks[0] > datetime.now(UTC)
+
+
+async def test_what_is_refused_stores_nothing(queue: AsyncQueue) -> None:
+    schedules = queue.schedules
+    with pytest.raises(BadArguments):
+        await schedules.set("s", add, every=60)
+    with pytest.raises(NotEncodable):
+        await schedules.set("s", add, [{1}], every=60)
+    with pytest.raises(InvalidName):
+        await schedules.set("", add, [1], every=60)
+    for options in (Options(id="j"), Options(delay_ms=5), Options(immediate=True)):
+        with pytest.raises(ConfigError):
+            await schedules.set("s", "t", every=60, options=options)
+    for name in ("get", "pause", "resume", "run_now", "next", "edit"):
+        with pytest.raises(UnknownSchedule):
+            await getattr(schedules, name)("s")
+    with pytest.raises(ConfigError):
+        await schedules.next("s", 0)
+    assert not await schedules.list()

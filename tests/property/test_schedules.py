@@ -1,0 +1,322 @@
+"""Schedules at random, in virtual time: consumers that look, work, fail and die, beside a model of
+what becomes of each tick; and faults of that, planted, are found.
+
+Each step is one script: between any two of them everybody may die, since nothing but what is in
+Redis goes on to the next one.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from rqueue.model.schedule import Timing
+from rqueue.model.tick import tick_id
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import Kind
+from rqueue.protocol.scheduling import refill
+from rqueue.protocol.scripts import Scripts
+from tests.property.sources import START_MS, changed, frozen
+from tests.support import invariants
+from tests.support.run_script import run
+from tests.support.schedules import records, schedule
+from tests.support.snapshot import take_snapshot
+
+KINDS = [Kind.of(["schedules"]), Kind.of(["schedules", "ttl", "groups"])]
+KEYS = QueueKeys("periodic", "property")
+SEEDS, STEPS = 8, 50
+LEASE_MS = 10**12
+MINUTE = 60_000
+ERROR = b'{"kind":"exception","type":"ValueError"}'
+
+MISSED = ["last", "skip", "all"]
+OVERLAP = ["allow", "skip", "queue"]
+
+
+class Model:
+    """What one schedule has decided of its ticks: one every minute."""
+
+    def __init__(self, timing: Timing, now: int) -> None:
+        self.timing = timing
+        self.next = timing.after(now, 1)[0]
+        self.known = timing.after(now)[-1]
+        self.active = True
+        self.last_id = ""
+        self.owed = 0
+        self.fired: list[int] = []
+
+    def due(self, now: int) -> list[int]:
+        """The ticks that become jobs, or would if none overlapped; the others are left out."""
+        timing = self.timing
+        ticks = list(range(self.next, now + 1, MINUTE))
+        if timing.cron:
+            ticks = [tick for tick in ticks if tick <= self.known]
+            if timing.missed != "all" and self.known <= now:
+                return []
+        if not ticks:
+            return []
+        if timing.missed == "all":
+            chosen = [tick for tick in ticks if tick >= now - timing.window_ms][:50]
+            self.next = (chosen[-1] if chosen else ticks[-1]) + MINUTE
+            return chosen
+        self.next = ticks[-1] + MINUTE
+        late = timing.missed == "skip" and now - ticks[-1] > timing.grace_ms(now)
+        return [] if late else ticks[-1:]
+
+
+class Course:
+    """One course of random steps."""
+
+    def __init__(self, client: redis.Redis, lua: Scripts, seed: int) -> None:
+        self.client, self.lua = client, lua
+        self.random = random.Random(seed)
+        self.kind = self.random.choice(KINDS)
+        self.terms: dict[str, str] = {}
+        self.models: dict[str, Model] = {}
+        self.ever: set[str] = set()
+        self.number = 0
+        self.ahead = 0
+        self.paused = False
+        client.delete(*(client.keys(KEYS.base + "*") or ["none"]))
+        self.schedule()
+        self.join()
+
+    @property
+    def now(self) -> int:
+        return START_MS + self.ahead
+
+    def run(self, call: ScriptCall[Any]) -> Any:
+        script = self.lua.script(call.script, self.kind)
+        return call.read(run(self.client, script, list(call.keys), list(call.args)))
+
+    def lives(self, id: str) -> bool:
+        return bool(self.client.hexists(KEYS.jobs, id)) and (
+            not self.client.hget(KEYS.jobs, id).startswith(b"!")  # type: ignore[union-attr]
+            and self.client.zscore(KEYS.dead, id) is None
+        )
+
+    def one(self) -> str:
+        return self.random.choice(sorted(self.terms)) if self.terms else ""
+
+    # -- what a look does --------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """What any look does to the schedules, before it."""
+        if self.paused:
+            return
+        fresh = set()
+        for name, model in self.models.items():
+            if model.owed and not self.lives(model.last_id):
+                self.fire(name, model, model.owed)
+                fresh.add(name)
+                model.owed = 0
+        for name, model in self.models.items():
+            if not model.active:
+                continue
+            alive = name in fresh or self.lives(model.last_id)
+            for tick in model.due(self.now):
+                if alive and model.timing.overlap == "skip":
+                    continue
+                if alive and model.timing.overlap == "queue":
+                    model.owed = tick
+                    continue
+                self.fire(name, model, tick)
+                alive = True
+
+    def fire(self, name: str, model: Model, tick: int) -> None:
+        id_ = tick_id(name, tick)
+        assert id_ not in self.ever, f"the model fires {id_} twice"
+        self.ever.add(id_)
+        model.last_id = id_
+        model.fired.append(tick)
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def schedule(self) -> None:
+        if len(self.models) == 3:
+            return
+        self.number += 1
+        name = f"s{self.number}"
+        when: dict[str, Any] = self.random.choice([{"every": 60}, {"cron": "* * * * *"}])
+        timing = Timing.of(
+            **when,
+            missed=self.random.choice(MISSED),  # type: ignore[arg-type]
+            overlap=self.random.choice(OVERLAP),  # type: ignore[arg-type]
+            window=self.random.choice(["5m", "1h"]),
+            jitter=self.random.choice([0, 0, 40]),
+        )
+        terms = self.random.choice(["4,,0,", "9,,0,"])
+        if "groups" in self.kind.policies:
+            terms = self.random.choice([terms, "4,,0|gg,"])
+        said = schedule(self.now, timing, terms=terms)
+        assert self.run(commands.set_schedule(KEYS, name, "", said)) == "made"
+        self.models[name] = Model(timing, self.now)
+
+    def remove(self) -> None:
+        if len(self.models) > 1:
+            name = self.random.choice(sorted(self.models))
+            assert self.run(commands.remove_schedule(KEYS, name))
+            del self.models[name]
+
+    def pause(self) -> None:
+        self.paused = not self.paused
+        self.run(commands.pause(KEYS) if self.paused else commands.resume(KEYS))
+
+    def join(self) -> None:
+        self.number += 1
+        call = commands.register(KEYS, f"c{self.number}", window=Window(1), lease_ms=LEASE_MS)
+        self.terms[f"c{self.number}"] = self.run(call).term
+
+    def die(self) -> None:
+        if name := self.one():
+            del self.terms[name]
+            self.run(commands.reclaim(KEYS, name, ERROR, []))
+
+    def put(self) -> None:
+        self.number += 1
+        self.run(commands.enqueue(KEYS, [Put(f"j{self.number}", b'["t"]')]))
+
+    def pull(self) -> None:
+        if name := self.one():
+            window = Window(self.random.choice([1, 3, 500]))
+            if self.client.llen(KEYS.held(name)) < window.jobs:
+                self.look()
+            self.run(commands.pull(KEYS, name, self.terms[name], window))
+
+    def settle(self) -> None:
+        if not (name := self.one()):
+            return
+        found: Any = self.client.lrange(KEYS.held(name), 0, -1)
+        held = [id_.decode() for id_ in found]
+        how = self.random.choice(["ack", "ack", "release", "retry", "reject"])
+        done: dict[str, Any] = {how: held}
+        if how == "retry":
+            done = {"retry": [Retried(id_, 90_000, "head", True, ERROR) for id_ in held]}
+        if how == "reject":
+            done = {"reject": [(id_, ERROR) for id_ in held]}
+        call = commands.settle(KEYS, name, self.terms[name], None, **done)
+        self.run(call)
+
+    def settle_and_pull(self) -> None:
+        if not (name := self.one()):
+            return
+        found: Any = self.client.lrange(KEYS.held(name), 0, -1)
+        held = [id_.decode() for id_ in found][:1]
+        self.run(commands.settle(KEYS, name, self.terms[name], None, ack=held[:0]))
+        if len(found) - len(held) < 2:
+            lasting = self.lives
+            self.lives = lambda id_: id_ not in held and lasting(id_)  # type: ignore[method-assign]
+            self.look()
+            self.lives = lasting  # type: ignore[method-assign]
+        rows = {"batch": b"?", "rows": len(held)} if held else {}
+        call = commands.settle(KEYS, name, self.terms[name], Window(2), ack=held, **rows)  # type: ignore[arg-type]
+        self.run(call)
+
+    def renew(self) -> None:
+        self.look()
+        answer = self.run(commands.renew(KEYS, LEASE_MS, []))
+        if self.random.random() < 0.7:
+            refill(self.run, KEYS, answer.lacking)
+        self.learn()
+
+    def learn(self) -> None:
+        """The ticks that are known are the script's; the model takes their end from there."""
+        for name, record in records(take_snapshot(self.client, KEYS)).items():
+            if record["nexts"]:
+                self.models[name].known = record["nexts"][-1]
+                if self.models[name].timing.cron and record["nexts"][0] > self.models[name].next:
+                    assert self.models[name].timing.missed == "all", "ticks are lost"
+                    self.models[name].next = record["nexts"][0]
+
+    def cancel(self) -> None:
+        ids = sorted(id_.decode() for id_ in self.client.hkeys(KEYS.jobs))  # type: ignore[union-attr]
+        if ids:
+            self.run(commands.cancel(KEYS, self.random.choice(ids), held=True))
+
+    def pass_time(self) -> None:
+        ms = self.random.choice([1_000, 20_000, MINUTE, MINUTE, 5 * MINUTE, 40 * MINUTE])
+        self.ahead += ms
+        self.client.hincrby(KEYS.meta, "clock", ms)
+
+    # -- after each --------------------------------------------------------------------------------
+
+    def holds(self) -> None:
+        after = take_snapshot(self.client, KEYS)
+        wrong = invariants.of_state(after)
+        assert not wrong, wrong
+        made = {id_ for id_ in (*after.jobs, *after.records) if "@" in id_}
+        assert made == self.ever, (sorted(made - self.ever), sorted(self.ever - made))
+        for name, record in records(after).items():
+            model = self.models[name]
+            assert record["fired"] == len(model.fired)
+            assert record.get("owed", 0) == model.owed
+            if model.fired:
+                assert (record["last"], record["last_id"]) == (model.fired[-1], model.last_id)
+            for id_ in after.jobs:
+                if model.timing.overlap != "allow" and id_.startswith(f"{name}@"):
+                    assert id_ == model.last_id or not self.lives(id_), "two live at once"
+
+
+STEP_NAMES = [
+    *("pull", "pull", "pull", "settle", "settle", "settle_and_pull", "settle_and_pull", "renew"),
+    *("pass_time", "pass_time", "pass_time", "schedule", "remove", "pause", "pause", "join"),
+    *("die", "put", "cancel"),
+]
+
+
+def walk(client: redis.Redis, lua: Scripts, seed: int, steps: int = STEPS) -> None:
+    course = Course(client, lua, seed)
+    course.run(commands.configure(KEYS, {"keep_ms": 31_536_000_000}))
+    for _ in range(steps):
+        getattr(course, course.random.choice(STEP_NAMES))()
+        course.holds()
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_ticks_at_random(seed: int, client: redis.Redis, tmp_path: Path) -> None:
+    """A-41, A-42, A-43."""
+    walk(client, frozen(tmp_path), seed)
+
+
+FIRE, RECORD, DUE = "policies/schedules/fire.lua", "include/tick/record.lua", "include/tick/due.lua"
+FAULTS = [
+    ("a tick stays due", 0, RECORD, "record.nexts[1]), name)", "record.nexts[1] - 60000), name)"),
+    ("the first of the missed ones", 0, DUE, "due = { due[#due] }", "due = { due[1] }"),
+    ("unknown ticks are not waited for", 6, DUE, "record.waits = true\n        return {}", ""),
+    ("a tick too old for the window", 13, DUE, "due[1] < now - record.window", "false"),
+    ("a dead letter is taken for alive", 10, "include/tick/put.lua",
+     " and not redis.call('ZSCORE', base .. 'dead', id)", ""),
+    ("what is owed is forgotten", 22, RECORD,
+     "redis.call('HSET', base .. 'owed', name, '1')", "do end"),
+    ("an earlier tick is owed", 28, FIRE,
+     "record.owed = tick\n", "record.owed = record.owed or tick\n"),
+    ("who waits learns of no tick", 3, "include/pull/pull.lua",
+     "  --- @each timed(base, first)\n  if not first[2] then return -1 end",
+     "  if not first[2] then return -1 end"),
+    ("who comes watches for no tick", 1, "include/consumer/notify_next.lua",
+     "  queue.quiet = false\n", ""),
+    ("nobody hears of a new schedule", 10, "include/tick/watch.lua",
+     "if queue.paused then return end", "do return end"),
+    ("few ticks are no reason to compute more", 10, RECORD,
+     "redis.call('SADD'", "redis.call('SREM'"),
+    ("a paused queue fires", 16, "policies/schedules/upkeep.lua",
+     "taker or queue.paused", "taker"),
+]  # fmt: skip
+"""What is planted, and the seed of a course that shows it."""
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault[0].replace(" ", "_"))
+def test_planted(
+    fault: tuple[str, int, str, str, str], client: redis.Redis, tmp_path: Path
+) -> None:
+    _, seed, file, right, wrong = fault
+    frozen(tmp_path)
+    changed(tmp_path, file, right, wrong)
+    with pytest.raises((AssertionError, redis.ResponseError)):
+        walk(client, Scripts(tmp_path / "lua"), seed)

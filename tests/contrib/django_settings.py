@@ -14,6 +14,27 @@ MEMORY = {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
 SECRET_KEY = "tests"
 USE_TZ = True
 LOGGING_CONFIG = None
+ROOT_URLCONF = "tests.contrib.django_urls"
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+STATIC_URL = "/static/"
 ALLOWED_HOSTS = ["*"]
 DATABASES = {"default": MEMORY, "other": {**MEMORY}}
 BACKPORT = ["django_tasks"] if django.VERSION < (6,) else []

@@ -14,6 +14,9 @@ from rqueue.client._async.queue import AsyncQueue
 from rqueue.contrib.fastapi import QueueDep, lifespan, queue_named
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, InvalidName
+from rqueue.tasks.decorator import task
+from rqueue.tasks.registry import Registry
+from tests.support.composed_jobs import for_jobs
 from tests.support.followed_page import EXAMPLES, FollowedPage
 
 
@@ -113,6 +116,21 @@ def test_a_start_without_an_address_is_refused(
 
     with pytest.raises(ConfigError, match="RQUEUE_URL"):
         asyncio.run(main())
+
+
+def test_a_dependency_serves_jobs_too(
+    no_defaults: Any, server: EmbeddedRedis, queue_name: str
+) -> None:
+    from fastapi import Depends
+
+    default_queues.configure(server.url)
+
+    provider = queue_named(queue_name)
+
+    async def follow(number: int, *, mail: Any = Depends(provider)) -> str:
+        return str((await mail.send("t", [number])).queue)
+
+    assert asyncio.run(for_jobs(task(registry=Registry())(follow))(7)) == queue_name
 
 
 def test_the_page_is_the_example() -> None:

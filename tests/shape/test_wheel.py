@@ -70,7 +70,8 @@ def test_the_wheel_holds_both_packages_and_the_scripts(wheel: Path) -> None:
     lua = {path.relative_to(ROOT).as_posix() for path in (ROOT / "lua").rglob("*.lua")}
     assert {f"rqueue/{path}" for path in lua} == {name for name in names if name.endswith(".lua")}
     python = {path.relative_to(ROOT).as_posix() for path in (ROOT / "rqueue").rglob("*.py")}
-    assert python <= names
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "rqueue").rglob("*.html")}
+    assert python | pages <= names
     assert not [name for name in names if "__pycache__" in name or "tests/" in name]
 
 

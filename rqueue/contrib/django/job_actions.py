@@ -1,0 +1,76 @@
+"""What may be done on the admin page with jobs, and with a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from rqueue.client._sync.queue import Queue
+from rqueue.client.default_queues import queue as default_queue
+from rqueue.contrib.django.conf import conf
+from rqueue.inspector import DeadFilter, Inspector
+from rqueue.logs import logger
+
+__all__ = ["ACTIONS", "Action", "inspector", "of_state"]
+
+log = logger("rqueue.django")
+
+LIVE = ("ready", "blocked", "scheduled", "parked", "held")
+
+
+@contextmanager
+def inspector() -> Iterator[Inspector]:
+    """An inspector over the process's own connections. Raises ConfigError."""
+    conf()
+    root = default_queue()
+    with Inspector(redis=root.redis, settings=root.settings) as found:
+        yield found
+
+
+class Action(NamedTuple):
+    """One of them. states: of the jobs that it is for; none for one of queues. do: returns how many
+    jobs it changed, or whether the queue."""
+
+    label: str
+    states: tuple[str, ...]
+    do: Callable[[Inspector, Queue, Sequence[str]], int]
+
+    @property
+    def of_queue(self) -> bool:
+        """Whether it is done to a queue."""
+        return not self.states
+
+    def run(self, inspector: Inspector, queue: str, ids: Sequence[str], user: str) -> int:
+        """Do it; who did it is logged."""
+        client = Queue(queue, redis=inspector.redis, settings=inspector.settings)
+        done = self.do(inspector, client, ids)
+        log.info("%s: %s in queue %s: %d of %s", user, self.label, queue, done, list(ids) or "it")
+        return done
+
+
+def _requeue(inspector: Inspector, queue: Queue, ids: Sequence[str]) -> int:
+    return inspector.requeue_dead(queue.name, DeadFilter(ids=tuple(ids)))
+
+
+def _promote(inspector: Inspector, queue: Queue, ids: Sequence[str]) -> int:
+    return queue.promote(*ids)
+
+
+def _cancel(inspector: Inspector, queue: Queue, ids: Sequence[str]) -> int:
+    return sum(queue.cancel(id) for id in ids)
+
+
+ACTIONS = {
+    "requeue": Action("Requeue", ("dead",), _requeue),
+    "promote": Action("Run now", ("scheduled", "parked"), _promote),
+    "cancel": Action("Cancel", LIVE, _cancel),
+    "pause": Action("Pause", (), lambda inspector, queue, ids: queue.pause()),
+    "resume": Action("Resume", (), lambda inspector, queue, ids: queue.resume()),
+}
+"""By the names that a form sends."""
+
+
+def of_state(state: str) -> list[tuple[str, str]]:
+    """Names and labels of what may be done with jobs in a state."""
+    return [(name, action.label) for name, action in ACTIONS.items() if state in action.states]

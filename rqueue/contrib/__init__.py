@@ -1,5 +1,5 @@
-"""Integrations of web frameworks, each an extra of its own (`rqueue[django]`, `rqueue[flask]`,
-`rqueue[fastapi]`).
+"""Integrations, each an extra of its own: of web frameworks (`rqueue[django]`, `rqueue[flask]`,
+`rqueue[fastapi]`), and of what watches jobs (`rqueue[sentry]`, `rqueue[opentelemetry]`).
 
 May import all of rqueue, and nothing imports them: what a web process loads of them loads no
 command line, and no worker.

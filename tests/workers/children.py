@@ -65,7 +65,7 @@ class ChildProcess:
                 os._exit(code)
         if ready:
             eventually(lambda: self.page.phase == READY or self.exited, "the worker's start")
-            assert self.code is None, self.log
+            assert self.code is None, f"{self.page.words}\n{self.log}"
 
     @property
     def log(self) -> str:

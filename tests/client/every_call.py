@@ -89,8 +89,13 @@ QUEUE: dict[str, Callable[[Queue], object]] = {
 }
 
 
+def _first(states: Any) -> object:
+    return anext(states) if hasattr(states, "__anext__") else next(states)
+
+
 HANDLE: dict[str, Callable[[Any], object]] = {
     "state": lambda job: job.state(),
+    "states": lambda job: _first(job.states(1)),
     "result": lambda job: job.result(1),
     "cancel": lambda job: job.cancel(),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -11,6 +12,7 @@ from rqueue.errors import ServerError
 from rqueue.model.job import JobState, Record
 from rqueue.protocol import commands
 from rqueue.protocol.result_wait import ResultWait, read_result, read_state
+from rqueue.protocol.state_watch import StateWatch
 from rqueue.text.escape import escaped
 from rqueue.transport.redis_client import url_of
 
@@ -43,6 +45,31 @@ class AsyncJobHandle(Generic[R_co]):
         """Where the job is now; UNKNOWN if it was never accepted or its record is gone."""
         call = commands.await_result(self._queue.keys, self.id, wait=False)
         return read_state(await self._queue._run(call))
+
+    async def states(self, timeout: float | None = None) -> AsyncIterator[JobState]:
+        """The job's states, one after the other: the one it is in now, those that it is found in as
+        its queue's history goes on (after each attempt, when people change something), and the one
+        in which it ends; for at most `timeout` seconds (None: until then).
+
+        Listens without polling. That a worker has taken the job is no row of the history: `held` is
+        seen 20 seconds later at the most. Goes on while Redis is gone, as `result` does. Raises
+        UnknownJob, and the server errors.
+        """
+        queue = self._queue
+        watch = StateWatch(queue.keys, self.id, timeout, queue._transport.patience)
+        while not watch.over:
+            try:
+                call, command = watch.ask()
+                if command:
+                    _, entries = await queue._transport.run_then(call, command, queue=queue.name)
+                    watch.went_on(entries)
+                    continue
+                state = watch.heard(await queue._run(call))
+            except ServerError as error:
+                await asyncio.sleep(watch.pause(error))
+            else:
+                if state is not None:
+                    yield state
 
     async def result(self, timeout: float | None = None) -> R_co:
         """Wait for the result, at most `timeout` seconds (None: for ever; 0: do not wait).

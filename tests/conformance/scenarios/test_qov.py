@@ -31,7 +31,7 @@ def full(q: QueueFixture) -> QueueFull:
 def test_QOV_06_a_producer_blocks_and_resumes_at_the_mark(
     q: QueueFixture, producers: Producers
 ) -> None:
-    """Q-67, X-16: exact, so one that exceeds the limit is not taken first, as Qpid does."""
+    """Q-67, A-25, X-16: exact, so one that exceeds the limit is not taken first, as Qpid does."""
     q.queue.configure(max_jobs=3, overflow="block", resume=34)
     consumer = q.join(1)
     q.put("1", "2", "3", "4")

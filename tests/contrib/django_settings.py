@@ -39,6 +39,7 @@ ALLOWED_HOSTS = ["*"]
 DATABASES = {"default": MEMORY, "other": {**MEMORY}}
 BACKPORT = ["django_tasks"] if django.VERSION < (6,) else []
 INSTALLED_APPS = [*ADMIN, *BACKPORT, "rqueue.contrib.django", "tests.contrib.django_app"]
+MIGRATION_MODULES = {app.rpartition(".")[2]: None for app in ADMIN}  # tables at once
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 RQUEUE: dict[str, str] = {}
 TASKS = {

@@ -168,14 +168,10 @@ def test_what_a_pool_makes_of_them(django: Any, tasks: Any, tmp_path: Path) -> N
     log = tmp_path / "log"
     with log.open("wb") as output:
         pool = subprocess.Popen(
-            [sys.executable, "-m", "rqueue.cli", "worker",
+            [sys.executable, "-m", "rqueue.cli", "--url", str(queue.settings.url), "worker",
              "rqueue.contrib.django.worker", queue.name, "--processes", "1"],
             cwd=ROOT,
-            env={
-                **os.environ,
-                "DJANGO_SETTINGS_MODULE": "tests.contrib.django_settings",
-                "RQUEUE_URL": str(queue.settings.url),
-            },
+            env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.contrib.django_settings"},
             stdout=output,
             stderr=output,
         )  # fmt: skip

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from rqueue.client._sync.queue import Queue
-from rqueue_workers.worker.app_import import AppError, doubts, import_app
+from rqueue.settings import Settings
+from rqueue_workers.worker.app_import import AppError, doubts, import_app, say_where
 from tests.support.patience import PATIENCE
 from tests.workers.pools import Pool
 
@@ -137,6 +138,28 @@ def test_a_queue_that_no_task_goes_to_and_a_module_without_tasks_are_named_once(
     said = f"no task goes to queue '{queue_name}' by default: they go to 'default'"
     assert pool.log.count(said) == 1
     assert pool.drained() == 0
+
+
+@pytest.mark.parametrize(
+    ("environ", "url", "namespace"),
+    [
+        ({}, "redis://pool/1", "shop"),
+        ({"RQUEUE_URL": "redis://pool/1"}, "redis://pool/1", "shop"),
+        ({"RQUEUE_NAMESPACE": "own"}, "redis://pool/1", "own"),
+        ({"RQUEUE_URL": "redis://other"}, "redis://other", "rqueue"),
+        ({"REDIS_URL": "redis://other"}, "redis://other", "rqueue"),
+    ],
+)
+def test_what_a_job_enqueues_goes_where_its_pool_is(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], url: str, namespace: str
+) -> None:
+    """Unless the environment says otherwise: `--url` and `--namespace` were the pool's alone."""
+    for name in ("RQUEUE_URL", "REDIS_URL", "RQUEUE_NAMESPACE"):
+        monkeypatch.setenv(name, environ.get(name, ""))
+        if name not in environ:
+            monkeypatch.delenv(name)
+    say_where(Settings(url="redis://pool/1", namespace="shop"))
+    assert (Settings.load().url, Settings.load().namespace) == (url, namespace)
 
 
 def test_an_ordinary_pool_says_nothing(make_pool: Make) -> None:

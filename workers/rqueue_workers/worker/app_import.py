@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from types import ModuleType, TracebackType
 
+from rqueue.settings import HOSTED_URL, Settings
 from rqueue.tasks.registry import Registry
 
 TRACE_LINES = 40
@@ -19,6 +20,15 @@ TRACE_LINES = 40
 class AppError(Exception):
     """A module of the application cannot be imported. The first line of the message says why, what
     follows is the traceback, where that tells more."""
+
+
+def say_where(settings: Settings) -> None:
+    """Let the code of the application find the queues of its pool, as its own environment would say
+    it: what it enqueues goes there, unless the environment names another server."""
+    named = os.environ.get("RQUEUE_URL") or os.environ.get(HOSTED_URL)
+    if settings.url and named in (None, "", settings.url):
+        os.environ["RQUEUE_URL"] = settings.url
+        os.environ.setdefault("RQUEUE_NAMESPACE", settings.namespace)
 
 
 def import_app(modules: Iterable[str]) -> None:

@@ -26,7 +26,7 @@ from rqueue_workers.status_page import (
     READY,
     StatusPage,
 )
-from rqueue_workers.worker.app_import import AppError, doubts
+from rqueue_workers.worker.app_import import AppError, doubts, say_where
 from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.composing import Held
 from rqueue_workers.worker.current_job import CurrentJob
@@ -60,6 +60,7 @@ def run(spec: WorkerSpec, page: StatusPage, base: str, parent_pid: int) -> int:
     stop.install()
     try:
         try:
+            say_where(spec.settings)
             held: Held = {}
             plans = load_plans(spec, held=held)
             page.words = "\n".join(doubts(spec.app, spec.queues, registry))

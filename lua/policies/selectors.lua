@@ -10,9 +10,8 @@
 --- ORDER: 60
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, groups, exclusive, last_value, lifetime, ring, sorted, hold, schedules
---- @include "order/score"
---- @include "schedule/member"
+--- EXCLUDES: ttl, groups, exclusive, last_value, lifetime, ring, hold, schedules
+--- @include "order/standing"
 
 --- `classes`: labels -> number of a class that jobs stand in. `class:<n>`: its ready jobs, members as of `scheduled`, by
 --- `score_of`. `audiences`: selector -> number, from 1; 0 are the consumers without one, which hear all. `hears`: number
@@ -198,11 +197,9 @@ local function selectors_shelf(base, _, jobs)
     for _, one in ipairs(mine) do
       local job, class = one[1], classes[one[2]]
       if class then
-        local member = schedule_member(job, job.id)
         local of_class = members[class] or {}
         members[class] = of_class
-        of_class[#of_class + 1] = job.due > 0 and string.format('%d', score_of(job.level, job.due)) or score_text(member)
-        of_class[#of_class + 1] = member
+        of_class[#of_class + 1], of_class[#of_class + 2] = standing_of(job)
       else
         rest[#rest + 1] = job
       end
@@ -221,14 +218,14 @@ local function selectors_stands(base, job)
   local labels = selectors_labels(job)
   local class = labels and selectors_classes(base)[labels]
   local key = class and base .. 'class:' .. class
-  return key and redis.call('ZSCORE', key, schedule_member(job, job.id)) and key
+  return key and redis.call('ZSCORE', key, (select(2, standing_of(job)))) and key
 end
 
 --- A job that waits leaves: out of its place. Answers `ready`; nil where it stands in no class.
 local function selectors_unblock(base, _, job)
   local key = selectors_stands(base, job)
   if not key then return nil end
-  redis.call('ZREM', key, schedule_member(job, job.id))
+  redis.call('ZREM', key, (select(2, standing_of(job))))
   return 'ready'
 end
 
@@ -246,12 +243,17 @@ local function selectors_heads(base, consumer, how)
   for _, class in ipairs(heard) do
     if class == '0' then heads.lists = true else heads[#heads + 1] = base .. 'class:' .. class end
   end
+  --- @if beside
+  if heads.lists then
+    --- @each beside(base, heads)
+  end
+  --- @end
   return heads
 end
 
 --- Where this job is, for who checks: into `found` goes each place and 1.
 local function selectors_found(base, job, found)
-  local member = schedule_member(job, job.id)
+  local member = select(2, standing_of(job))
   for _, class in pairs(selectors_classes(base)) do
     if redis.call('ZSCORE', base .. 'class:' .. class, member) then
       found[#found + 1] = 'class:' .. class
@@ -385,8 +387,8 @@ local function selectors_unheard(base, found)
       found[#found + 1] = ready
     end
   end
-  --- @include "order/lists_count"
-  local others = lists_count(base)
+  --- @include "order/unlabelled"
+  local others = unlabelled_count(base)
   if others > 0 then
     found[#found + 1] = '?'
     found[#found + 1] = others

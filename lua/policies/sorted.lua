@@ -1,6 +1,6 @@
 --- Jobs are given sort keys. In a level those without one go first; the others go by key, and those of equal keys by position
 --- (Q-14). What comes back stands where its key says, and so does what was due.
---- HOOKS: admit, shelf, member, fixed, unblock, heads, stands, found, places, meets, options
+--- HOOKS: admit, shelf, member, beside, fixed, unblock, heads, stands, found, places, meets, options
 --- META: descending
 --- JOB: tags (s: the key, hexadecimal)
 --- KEYS: heads
@@ -8,7 +8,7 @@
 --- ORDER: 68
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: groups, selectors, ring, hold
+--- EXCLUDES: groups, ring, hold
 --- @include "order/member"
 --- @include "order/score"
 
@@ -86,6 +86,11 @@ end
 --- Where ready jobs stand beside the lists.
 local function sorted_heads(base)
   return { base .. 'heads', lists = true }
+end
+
+--- The same where others stand by their labels: into `sets`.
+local function sorted_beside(base, sets)
+  sets[#sets + 1] = base .. 'heads'
 end
 
 --- Where this job is, for who checks: into `found` goes each place and 1.

@@ -37,6 +37,7 @@ HOOKS = {
     "ahead": "each",
     "fixed": "each",
     "member": "each",
+    "beside": "each",
     "rank": "one",
     "eligible": "each",
     "busy": "each",

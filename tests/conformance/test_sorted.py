@@ -165,3 +165,20 @@ def test_a_value_that_says_a_key_which_cannot_be_read() -> None:
     assert Delivery("x", b"1,2|sxyz;[]").sort_key is None
     assert Delivery("x", b"1,2|s2ff;[]").sort_key is None
     assert Delivery("x", b"1,2|s10;[]").sort_key is None
+
+
+def test_what_a_consumer_selects_goes_by_key(q: QueueFixture) -> None:
+    """Q-22: over all its classes; and what stood there before the queue had selectors."""
+    q.put("old b", sort_key="b")
+    q.put("old a", sort_key="a")
+    q.queue.configure(kind="sorted selectors")
+    for id in ("x2", "y1", "x0", "y3", "z9"):
+        q.put(id, sort_key=id[1:], labels={"of": id[0]})
+    assert q.listed() == ["x0", "y1", "x2", "y3", "z9", "old a", "old b"]
+    one, other = q.join(select="of in ('x', 'y')"), q.join()
+    jobs = one.pull()
+    assert ids(jobs) == ["x0", "y1", "x2", "y3"]
+    one.settle(release=["x2", "y3"])
+    q.queue.job("y3").cancel()
+    assert ids(other.pull()) == ["x2", "z9", "old a", "old b"]
+    assert q.put("x1", sort_key="1", labels={"of": "x"}).handed_to

@@ -15,7 +15,16 @@ from rqueue.model.selector import Selector, class_text, selector
 from rqueue.protocol.commands import ScriptCall
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.policies.selectors import labels_in
-from tests.property.choices import KEEP_MS, delays, limits, paddings, priorities, some
+from tests.property.choices import (
+    KEEP_MS,
+    NO_GROUPS,
+    delays,
+    groups,
+    limits,
+    paddings,
+    priorities,
+    some,
+)
 from tests.property.entities import Consumer, Job
 from tests.property.machine import Machine
 from tests.property.model import Model
@@ -43,7 +52,8 @@ class LabelledJob(Job):
     @property
     def value(self) -> bytes:
         head, _, body = super().value.partition(b";")
-        return head + b"|c" + class_text(labels_in(self.body)).encode() + b";" + body
+        head, key, sort = head.partition(b"|s")
+        return head + b"|c" + class_text(labels_in(self.body)).encode() + key + sort + b";" + body
 
 
 @dataclass
@@ -245,7 +255,7 @@ class SelectingModel(Model):
 class SelectingMachine(Machine):
     """Four classes of jobs, and consumers that select some of them."""
 
-    kinds = (SELECTING,)
+    kinds = (SELECTING, Kind.of(["selectors", "sorted"]))
     chosen: Sequence[int] = ()
 
     def __init__(self) -> None:
@@ -271,12 +281,17 @@ class SelectingMachine(Machine):
             max_size=4,
         ),
         immediate=st.booleans(),
+        names=st.lists(groups, min_size=4, max_size=4),
     )
     def enqueue_labelled(
-        self, jobs: list[tuple[tuple[int, int, int, int, int], int]], immediate: bool
+        self,
+        jobs: list[tuple[tuple[int, int, int, int, int], int]],
+        immediate: bool,
+        names: Sequence[str] = NO_GROUPS,
     ) -> None:
         self.chosen = [which for _, which in jobs]
-        self.enqueue_all([job for job, _ in jobs], immediate)
+        names = names if self.sorted else NO_GROUPS
+        self.enqueue_all([job for job, _ in jobs], immediate, names=names)
         self.chosen = ()
 
     def consumer(self, name: str, call: dict[str, Any]) -> tuple[dict[str, Any], type[Consumer]]:

@@ -16,6 +16,7 @@ from tests.property.planted import (
     pass_time,
     settle,
 )
+from tests.property.selecting import SelectingMachine
 
 POLICY = "policies/sorted.lua"
 
@@ -112,6 +113,26 @@ FAULTS = [
         (begin((1, 0)), put("b"), HEAR, settle("release")),
     ),
 ]
+
+
+LABELLED = Fault(
+    "in a class keys are not looked at",
+    "policies/selectors.lua",
+    "of_class[#of_class + 2] = standing_of(job)",
+    "of_class[#of_class + 2] = '5', schedule_member(job, job.id)",
+    (
+        begin((0, 0)),
+        (
+            "enqueue_labelled",
+            {"jobs": [((4, 0, 0, 0, 1), 1)] * 2, "immediate": False, "names": ("b", "a")},
+        ),
+    ),
+)
+
+
+def test_a_fault_of_classes_is_found(client: redis.Redis, tmp_path: Path) -> None:
+    kinds = [Kind.of(["selectors", "sorted"])]
+    is_found(LABELLED, client, tmp_path, SelectingMachine, kinds)
 
 
 @each(FAULTS)

@@ -67,7 +67,7 @@ def _jobs(snapshot: Snapshot, ids: list[str]) -> Iterator[tuple[str, Header, byt
 def noted(snapshot: Snapshot, id: str) -> str | None:
     """The labels that a job's header notes; None where they are not known."""
     _, found, labels = snapshot.jobs[id].partition(b";")[0].partition(b"|c")
-    return labels.decode() if found else None
+    return labels.partition(b"|")[0].decode() if found else None
 
 
 def places(snapshot: Snapshot) -> list[str]:
@@ -84,6 +84,7 @@ def places(snapshot: Snapshot) -> list[str]:
                 if labels is None or classes.get(labels) != number:
                     wrong.append(f"job {id} of {labels} stands in class {number}")
                 said = (9 - head.level) * 10**14 + (head.due_ms or 5 * 10**13 + head.position)
+                said = (10 - head.level) * 10**14 - 1 if head.sort else said
                 if (level, position, score) != (head.level, head.position, said):
                     wrong.append(f"job {id} at {head} stands as {(score, level, position)}")
     for key, ids in snapshot.lists.items():

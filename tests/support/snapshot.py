@@ -107,7 +107,11 @@ class Snapshot:
         every = [*self.ready_heads, *(one for some in self.classes.values() for one in some)]
         if not self.classes:
             return every
-        return sorted(every, key=lambda one: (one[1], one[3]))
+        return sorted(every, key=lambda one: (one[1], self._sort_key(one[0]), one[3]))
+
+    def _sort_key(self, id: str) -> bytes:
+        head = self.jobs.get(id, b"").partition(b";")[0]
+        return head.partition(b"|s")[2].partition(b"|")[0]
 
     def _placed(self, key: str) -> list[tuple[str, float, int, int]]:
         found = []

@@ -1,5 +1,5 @@
 --- @include "consumer/wake"
---- @include "order/lists_count"
+--- @include "order/unlabelled"
 --- @include "queue/constants"
 --- @hooks audience
 --- @include "selector/ranks"
@@ -29,7 +29,7 @@ end
 
 --- How many jobs of a class are ready.
 local function selectors_tell_ready(base, class)
-  return class == '0' and lists_count(base) or redis.call('ZCARD', base .. 'class:' .. class)
+  return class == '0' and unlabelled_count(base) or redis.call('ZCARD', base .. 'class:' .. class)
 end
 
 --- Notify able consumers, best first and no more (Q-37, H-16), of what became ready in this call, as far as it still

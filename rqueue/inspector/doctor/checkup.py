@@ -35,7 +35,7 @@ from rqueue.inspector.doctor.job_checks import (
 )
 from rqueue.inspector.doctor.key_checks import diagnose_key, suspect_keys
 from rqueue.inspector.doctor.kind_checks import diagnose_outbox, diagnose_succession
-from rqueue.inspector.doctor.members import id_in, member_of
+from rqueue.inspector.doctor.members import id_in, member_of, standing_of
 from rqueue.inspector.doctor.note_checks import (
     MARK_SIGNS,
     diagnose_guard,
@@ -226,7 +226,7 @@ class Checkup:
 
     def _suspect_class(self, which: str, element: Checked) -> None:
         id_ = id_in(element.member)
-        member = member_of(element.head, id_.decode("utf-8", "surrogateescape"))
+        member = standing_of(element.head, id_.decode("utf-8", "surrogateescape"))
         if not fits_class(which, element, self.walk.classes, member):
             self._suspect(id_, element.member)
 

@@ -16,7 +16,7 @@ CLASSES_MOST = 64
 def labels_noted(head: str) -> str | None:
     """The labels that a header notes, as in the names of classes; None where it notes none."""
     _, found, labels = head.partition("|c")
-    return labels if found else None
+    return labels.partition("|")[0] if found else None
 
 
 def class_of(head: str, classes: Mapping[str, str]) -> tuple[str, ...]:

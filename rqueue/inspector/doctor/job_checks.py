@@ -130,7 +130,7 @@ def diagnose_job(
             "leave it in one place (dead, else held, else waiting, else scheduled)",
         )
     waits = [name for name in places.lists if name != TURN]
-    belongs = places_beside(header) or class_of(header, classes) or (list_of(header),)
+    belongs = class_of(header, classes) or places_beside(header) or (list_of(header),)
     if waits and waits[0] not in belongs:
         return finding(
             "order",

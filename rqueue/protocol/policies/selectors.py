@@ -15,7 +15,7 @@ __all__ = ["POLICY", "classed", "labels_in"]
 POLICY = Policy(
     "selectors",
     excludes=(
-        *("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "sorted", "hold"),
+        *("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "hold"),
         "schedules",
     ),
 )

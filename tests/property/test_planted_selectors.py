@@ -5,7 +5,7 @@ from pathlib import Path
 import redis
 
 from tests.property.planted import Fault, each, is_found
-from tests.property.selecting import SelectingMachine
+from tests.property.selecting import SELECTING, SelectingMachine
 
 POLICY = "policies/selectors.lua"
 TELL = "policies/selectors/tell.lua"
@@ -40,4 +40,4 @@ FAULTS = [
 
 @each(FAULTS)
 def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, SelectingMachine)
+    is_found(fault, client, tmp_path, SelectingMachine, [SELECTING])

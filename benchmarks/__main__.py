@@ -32,6 +32,7 @@ ORDER = (
         "selectors",
         "short-jobs",
         "async-jobs",
+        "hooks",
         "long-among-short",
         "scale",
         "start",

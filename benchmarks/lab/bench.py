@@ -87,9 +87,11 @@ class Bench:
         return Queue(name, self.url)
 
     @contextmanager
-    def pool(self, processes: int, *options: str, queue: str = "bench") -> Iterator[Program]:
-        """A running pool of rqueue's workers."""
-        with rqueue_pool(self.url, self._path, queue, processes, *options) as program:
+    def pool(
+        self, processes: int, *options: str, queue: str = "bench", app: str = "tasks"
+    ) -> Iterator[Program]:
+        """A running pool of rqueue's workers, for a module of `benchmarks.apps`."""
+        with rqueue_pool(self.url, self._path, queue, processes, *options, app=app) as program:
             yield program
 
     def ready(self, pool: Program, queue: Queue, consumers: int) -> None:

@@ -50,11 +50,11 @@ class Drained:
         return self.used.sent() / self.jobs
 
 
-def drain(bench: Bench, jobs: int, processes: int, *options: str) -> Drained:
+def drain(bench: Bench, jobs: int, processes: int, *options: str, app: str = "tasks") -> Drained:
     """Fill the queue with no-op jobs, start a pool, wait until all are done and settled."""
     board, queue = _filled(bench, jobs)
     before = usage(bench.redis)
-    with queue, bench.pool(processes, *options) as pool:
+    with queue, bench.pool(processes, *options, app=app) as pool:
         bench.watch(pool, lambda: board.total() >= jobs, 120, f"{jobs} no-op jobs")
         bench.watch(pool, lambda: queue.counts().held == 0, 5, "the last jobs settled")
         used = usage(bench.redis).since(before)

@@ -122,6 +122,7 @@ def layers(what: str = "") -> str:
 @task(name="h.layers.async")
 async def alayers() -> str:
     say(f"async job {tenant.get()}")
+    tenant.set("left behind")
     return "done"
 
 

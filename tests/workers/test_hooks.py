@@ -13,6 +13,7 @@ import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import JobFailed
+from rqueue.protocol.job_packer import Call
 from rqueue.settings import Settings
 from rqueue.tasks.app import App
 from rqueue.tasks.options import Options
@@ -71,6 +72,17 @@ def test_around_the_jobs_and_around_the_worker(hooked: Hooked, threads: int) -> 
     assert hooked.said() == ["async outer", "inner begins", "async job nobody", "inner ends"]
     assert hooked.child.leave() == 0
     assert hooked.said() == END
+
+
+def test_what_an_async_job_sets_is_gone_with_it(hooked: Hooked) -> None:
+    """Also where the next one begins in the turn of the loop in which it ends."""
+    calls = [Call("h.layers.async", options=Options(headers={"tenant": "a"}))]
+    jobs = hooked.queue.enqueue_many([*calls, *[Call("h.layers.async")] * 4])
+    hooked.start(async_slots=1)
+    for job in jobs:
+        assert job.result(PATIENCE) == "<done>"
+    seen = [line for line in hooked.said() if line.startswith("async job")]
+    assert seen == ["async job a", *["async job nobody"] * 4]
 
 
 def test_what_a_job_decides_passes_through(hooked: Hooked) -> None:

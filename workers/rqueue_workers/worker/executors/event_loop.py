@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Coroutine, Iterable
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
@@ -34,6 +35,7 @@ class EventLoopExecutor(Executor):
         self._admitting = False
         self._taking = False
         self._closed = False
+        self._context = copy_context()
         self._loop = _new_loop()
         self._thread = threading.Thread(target=self._run, name="rqueue-loop", daemon=True)
         self._thread.start()
@@ -98,7 +100,11 @@ class EventLoopExecutor(Executor):
                 break
             slot = free.pop()
             # not by the loop's factory, which is the application's: it may raise, or run at once
-            self._tasks[slot] = work = asyncio.Task(self._work(slot, job), loop=self._loop)
+            # and not in this context: it may be that of the job whose end makes room
+            work = asyncio.Task(
+                self._work(slot, job), loop=self._loop, context=self._context.copy()
+            )
+            self._tasks[slot] = work
             work.add_done_callback(partial(self._worked, slot, job))
         self._taking = False
 

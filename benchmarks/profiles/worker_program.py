@@ -131,8 +131,8 @@ def install(steps: Steps) -> None:
     put(RespSocket, "__init__", _timed(RespSocket.__init__, steps))
     load_plans = task_plans.load_plans
 
-    def load(spec: WorkerSpec) -> Any:
-        plans = load_plans(spec)
+    def load(spec: WorkerSpec, **more: Any) -> Any:
+        plans = load_plans(spec, **more)
         for plan in plans.values():
             object.__setattr__(plan, "function", steps.wrap(TASK, plan.function))
         return plans

@@ -152,14 +152,14 @@ class World:
 
         return made
 
-    def _plans(self, spec: WorkerSpec) -> dict[str, Any]:
+    def _plans(self, spec: WorkerSpec, held: Any) -> dict[str, Any]:
         actor = self.stage.me
         assert actor is not None
         registry = Registry()
         for name in actor.owner.tasks:
             play: Any = self._aplay if name == "loop" else self._play
             task(name=name, registry=registry)(play)
-        plans = [plan_of(task, spec) for task in registry]
+        plans = [plan_of(task, spec, held) for task in registry]
         return {plan.name: plan for plan in plans if plan.executor != ASYNC or spec.async_slots}
 
     def _fail_hard(self, _page: StatusPage) -> None:

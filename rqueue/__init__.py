@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from rqueue.client._async.put_handle import AsyncPutHandle
     from rqueue.client._async.putter import AsyncBackgroundPuts
     from rqueue.client._async.queue import AsyncQueue
+    from rqueue.client._async.queue_sharder import AsyncQueueSharder
     from rqueue.client._async.simple_queue import AsyncSimpleQueue
     from rqueue.client._async.transaction import AsyncTransaction
     from rqueue.client._sync.consumer import Consumer
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from rqueue.client._sync.put_handle import PutHandle
     from rqueue.client._sync.putter import BackgroundPuts
     from rqueue.client._sync.queue import Queue
+    from rqueue.client._sync.queue_sharder import QueueSharder
     from rqueue.client._sync.simple_queue import SimpleQueue
     from rqueue.client._sync.transaction import Transaction
     from rqueue.client.default_queues import (
@@ -103,6 +105,7 @@ __all__ = [
     "AsyncJobHandle",
     "AsyncPutHandle",
     "AsyncQueue",
+    "AsyncQueueSharder",
     "AsyncSimpleQueue",
     "AsyncTransaction",
     "BackgroundPuts",
@@ -139,6 +142,7 @@ __all__ = [
     "PutHandle",
     "Queue",
     "QueueFull",
+    "QueueSharder",
     "RQueueError",
     "RedisUnavailable",
     "Registry",
@@ -184,6 +188,7 @@ _LAZY = {
     "AsyncJobHandle": "rqueue.client._async.job_handle",
     "AsyncPutHandle": "rqueue.client._async.put_handle",
     "AsyncQueue": "rqueue.client._async.queue",
+    "AsyncQueueSharder": "rqueue.client._async.queue_sharder",
     "AsyncSimpleQueue": "rqueue.client._async.simple_queue",
     "AsyncTransaction": "rqueue.client._async.transaction",
     "BackgroundPuts": "rqueue.client._sync.putter",
@@ -200,6 +205,7 @@ _LAZY = {
     "Queue": "rqueue.client._sync.queue",
     "Retried": "rqueue.protocol.commands",
     "SharedCredit": "rqueue.protocol.credit",
+    "QueueSharder": "rqueue.client._sync.queue_sharder",
     "SimpleQueue": "rqueue.client._sync.simple_queue",
     "Transaction": "rqueue.client._sync.transaction",
     "UNLIMITED": "rqueue.protocol.credit",

@@ -17,7 +17,7 @@ from rqueue.model.terms import Terms
 from rqueue.protocol.commands.admin import MOVE_MAX, Moved
 from rqueue.protocol.departures import departures
 from rqueue.protocol.job_packer import JobPacker
-from rqueue.protocol.policies import ExcludedPolicies, Kind, groups, hold, last_value, ttl
+from rqueue.protocol.policies import ExcludedPolicies, Kind, groups, hold, last_value, sorted_, ttl
 
 __all__ = ["Copier", "Listed", "pieces", "slices"]
 
@@ -83,6 +83,7 @@ class Copier:
             ttl_ms=max(1, left) if header.expires_ms and self._timed else 0,
             group=header.group if groups.POLICY.name in policies else "",
             key=header.key if last_value.POLICY.name in policies else "",
+            sort=header.sort if sorted_.POLICY.name in policies else "",
             hold=_is_held(listed.job) and _may_have(self._kind, hold.POLICY.name),
         ).text
 

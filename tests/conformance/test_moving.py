@@ -242,6 +242,18 @@ def test_a_job_is_held_in_the_other_queue_too(q: QueueFixture) -> None:
 
 
 @one_kind
+def test_a_sorted_job_is_sorted_in_the_other_queue_too(q: QueueFixture) -> None:
+    """Q-14."""
+    for id, key in (("a", 3), ("b", 1)):
+        q.put(id, sort_key=key)
+    with second(q) as target:
+        target.put("c", sort_key=2)
+        assert q.queue.move_all(target.queue.name) == 2
+        assert ids(target.join().pull()) == ["b", "c", "a"]
+        sound(q, target)
+
+
+@one_kind
 def test_signed_jobs_are_signed_for_the_other_queue(q: QueueFixture, server: EmbeddedRedis) -> None:
     keys = Settings.of(None, url=server.url, signing_keys={"k": "0123456789abcdef"})
     with Queue(q.queue.name, settings=keys) as queue, second(q) as target:

@@ -3,12 +3,13 @@ until a transaction is committed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError, LifecycleError, QueueFull
+from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import BATCH, Put
 from rqueue.protocol.job_packer import as_put
@@ -17,10 +18,19 @@ from rqueue.tasks.request import JobRequest
 if TYPE_CHECKING:
     from rqueue.client._async.job_handle import AsyncJobHandle
 
-__all__ = ["HeldEnqueues", "HeldHandle"]
+__all__ = ["HeldEnqueues", "HeldHandle", "require_sent"]
 
 R_co = TypeVar("R_co", covariant=True)
 Listener = Callable[["HeldHandle[Any]"], object]
+
+
+def require_sent(handle: JobHandle[Any] | AsyncJobHandle[Any]) -> None:
+    """Raise LifecycleError for a job that is held back: nothing could end it."""
+    if handle.created is None:
+        raise LifecycleError(
+            f"job {handle.id} is not sent yet: it waits for the commit of a transaction, and so has"
+            " its result to"
+        )
 
 
 class HeldHandle(JobHandle[R_co]):
@@ -44,14 +54,15 @@ class HeldHandle(JobHandle[R_co]):
     def result(self, timeout: float | None = None) -> R_co:
         """Wait for the result, as `JobHandle.result`. Raises LifecycleError while the job is not
         sent: nothing could end it."""
-        if self.created is None:
-            raise LifecycleError(
-                f"job {self.id} is not sent yet: it waits for the commit of a transaction, and so"
-                " has its result to"
-            )
+        require_sent(self)
         value: Any = super().result(timeout)
         result: R_co = value
         return result
+
+    def states(self, timeout: float | None = None) -> Iterator[JobState]:
+        """Its states, as `JobHandle.states`. Raises LifecycleError while the job is not sent."""
+        require_sent(self)
+        return super().states(timeout)
 
     def cancel(self, *, held: bool = True) -> bool:
         """Cancel the job, as `JobHandle.cancel`."""
@@ -109,8 +120,8 @@ class HeldEnqueues:
         return False
 
     def send(self) -> None:
-        """Store all of them; the handles learn what became of them. Raises the server errors and
-        QueueFull: then what was not stored is held no longer either."""
+        """Store all of them; the handles learn what became of them, then the listeners. Raises the
+        server errors and QueueFull: then what was not stored is held no longer either."""
         batch, handles = self._batch, self._handles
         wait = max(self._waits) if self._waits else None
         self._batch, self._handles, self._waits = [], [], []
@@ -129,5 +140,7 @@ class HeldEnqueues:
                 handle.handed_to = found.handed_to
                 if isinstance(handle, HeldHandle):
                     handle.enqueued_ms = accepted.now
-                    if handle.listener is not None:
-                        handle.listener(handle)
+        # all are stored by now, whatever a listener raises
+        for handle in handles:
+            if isinstance(handle, HeldHandle) and handle.listener is not None:
+                handle.listener(handle)

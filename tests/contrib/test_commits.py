@@ -45,6 +45,8 @@ def test_a_job_waits_for_the_commit(django: Any, record: Any, waiting: Any) -> N
         assert (job.created, job.state(), waiting()) == (None, "unknown", [])
         with pytest.raises(LifecycleError, match="not sent yet"):
             job.result(0)
+        with pytest.raises(LifecycleError, match="not sent yet"):
+            job.states()
     assert (job.created, job.state(), waiting()) == (True, "ready", [1])
     assert record.enqueue(2).created and waiting() == [1, 2], "without a transaction, at once"
 
@@ -182,6 +184,8 @@ def test_asyncio_inside_of_a_transaction(django: Any, record: Any, waiting: Any)
     with django.transaction.atomic():
         job = async_to_sync(place)()
         assert (job.created, waiting()) == (None, [])
+        with pytest.raises(LifecycleError, match="not sent yet"):
+            asyncio.run(job.result(0))
     assert (job.created, waiting()) == (True, [1])
 
     async def without() -> Any:

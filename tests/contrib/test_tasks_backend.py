@@ -120,6 +120,22 @@ def test_the_commit_is_waited_for(django: Any, tasks: Any) -> None:
         task_enqueued.disconnect(enqueued)
 
 
+def test_a_receiver_that_raises_keeps_no_job_back(django: Any, tasks: Any) -> None:
+    from rqueue.contrib.django.task_classes import task_enqueued
+
+    def refuse(task_result: Any, **_: Any) -> None:
+        raise LookupError(task_result.args)
+
+    task_enqueued.connect(refuse)
+    try:
+        with pytest.raises(LookupError), django.transaction.atomic():
+            for number in range(300):
+                on(tasks.multiply, django).enqueue(number)
+    finally:
+        task_enqueued.disconnect(refuse)
+    assert django.queue.counts().ready == 300
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -19,7 +19,7 @@ from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
 from rqueue.client.default_queues import aqueue, queue
-from rqueue.client.held_enqueues import HeldEnqueues
+from rqueue.client.held_enqueues import HeldEnqueues, require_sent
 from rqueue.contrib.django.conf import conf
 from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
 from rqueue.tasks.options import Options
@@ -110,6 +110,18 @@ class CommitQueue:
         return sends.into(goes_to).add(request)
 
 
+class AsyncHeldHandle(AsyncJobHandle[Any]):
+    """The handle of a job that may be held back, for asyncio; `created` is None until then."""
+
+    __slots__ = ()
+
+    async def result(self, timeout: float | None = None) -> Any:
+        """Wait for the result, as `AsyncJobHandle.result`. Raises LifecycleError while the job is
+        not sent."""
+        require_sent(self)
+        return await super().result(timeout)
+
+
 class AsyncCommitQueue:
     """The same for asyncio. Async code has a transaction around it where it runs inside of
     `async_to_sync`: in the thread that waits for it, where `sync_to_async` comes to."""
@@ -122,7 +134,7 @@ class AsyncCommitQueue:
         goes_to: AsyncQueue = aqueue(request.queue or self.target)
         if not waits_for(request.options):
             return await goes_to.enqueue_request(request)
-        handle: AsyncJobHandle[Any] = AsyncJobHandle(goes_to, "", created=None)
+        handle = AsyncHeldHandle(goes_to, "", created=None)
 
         def hold() -> bool:
             sends = sends_on_commit(request.options)

@@ -108,7 +108,7 @@ def test_load_and_replay(
 
 def reject_one(cluster: SmallCluster, keys: QueueKeys) -> None:
     """Make a dead letter of a job."""
-    _, body, _ = JobPacker(keys, Settings()).pack(JobRequest("doomed", (), {}, NO_OPTIONS))
+    _, body, _, _ = JobPacker(keys, Settings()).pack(JobRequest("doomed", (), {}, NO_OPTIONS))
     with cluster.client() as cluster_client:
         client = cast("redis.Redis", cluster_client)
         execute(client, commands.enqueue_one(keys, f"doomed-{keys.queue}", body))

@@ -5,8 +5,8 @@
 ---   freed: bytes of the settled jobs' values; batch, rows: packed history rows of the items, in their order
 ---   groups: "<ack>" or "<ack>,<done>,<retry>,<reject>,<release>": counts of items, in this order:
 ---   ack: id | done: id, keep ms ("" = the queue's), result | retry: id, delay ms, place (old, head, tail, park,
----   aside), charge, how often it was delivered before this time ("" = not said), error | reject: id, cause | release:
----   id
+---   aside; elsewhere: at once, uncounted, and not to this consumer again), charge, how often it was delivered before
+---   this time ("" = not said), error | reject: id, cause | release: id
 --- REPLY: {now, state, timer, {ids refused because this consumer does not hold them}, behind, id, value, ...}
 ---   timer: ms until the next due job where this consumer is to watch it, else -1
 ---   behind: the id that this consumer held last before the new ones, "" where there is none (X-25)
@@ -53,6 +53,19 @@ end
 --- @include "pull/pull"
 local queue, me, failure
 queue, failure = queue_open(base, row)
+--- @if refuse
+--- @include "queue/join"
+--- @stamp
+local joins = false
+if failure then
+  for i = FIRST, #ARGV do joins = joins or ARGV[i] == 'elsewhere' end
+  joins = joins and join_may(row[1])
+  if joins then
+    row[1] = STAMP
+    queue, failure = queue_open(base, row)
+  end
+end
+--- @end
 if failure then return failure end
 me, failure = consumer_open(base, consumer, term, mine)
 if failure then return failure end
@@ -83,6 +96,9 @@ else
   freed, failure = outcomes_take(base, queue, me, said, freed)
   failure = failure or outcomes_end(base, queue, me, said, ARGV, batch, rows)
   if failure then return failure end
+  --- @if refuse
+  if joins then schema_stamp(meta) end
+  --- @end
   if said.fates then ready = said.finish_unfinished(base, queue, me, said, batch, rows) end
   if me.bytes > 0 then me.held_bytes = me.held_bytes - freed end
   stale, wrote = said.stale, said.total > 0

@@ -50,7 +50,7 @@ from rqueue.settings import Settings
 from rqueue.tasks import enqueuer as _enqueuer
 from rqueue.tasks.app import App
 from rqueue.tasks.context import JobContext, current_job
-from rqueue.tasks.control import Reject, Retry, Snooze
+from rqueue.tasks.control import Refuse, Reject, Retry, Snooze
 from rqueue.tasks.decorator import task
 from rqueue.tasks.depends import Depends
 from rqueue.tasks.middleware import Middleware, WorkerInfo
@@ -145,6 +145,7 @@ __all__ = [
     "QueueSharder",
     "RQueueError",
     "RedisUnavailable",
+    "Refuse",
     "Registry",
     "Reject",
     "ResultError",

@@ -9,13 +9,13 @@
 --- ORDER: 15
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: last_value, ring, selectors, sorted
+--- EXCLUDES: last_value, ring, selectors, sorted, refusals
 --- @include "job/value"
 --- @include "order/score"
 --- @include "schedule/member"
 
---- `heads`: jobs whose time has come, and that are ready: members as of `scheduled`, by `score_of`. A place in the middle
---- of a list, behind all that was enqueued before it, would have to be walked to.
+--- `heads`: jobs whose time has come, and that are ready: members as of `scheduled`, by `score_of`. A place in the
+--- middle of a list, behind all that was enqueued before it, would have to be walked to.
 
 --- Whether a ready job stands there: one that has no group.
 local function hold_mine(job)
@@ -31,8 +31,8 @@ local function hold_admit(queue, run)
   if run.due > 0 then run.tags = run.tags .. '|h' end
 end
 
---- These jobs ({id=, level=, position=, due=, tags=, ...}) are to be ready: where the time of one has come, it stands by
---- its position from now on.
+--- These jobs ({id=, level=, position=, due=, tags=, ...}) are to be ready: where the time of one has come, it stands
+--- by its position from now on.
 local function hold_shelf(base, _, jobs)
   local rest, stored, open = {}, {}, {}
   for _, job in ipairs(jobs) do

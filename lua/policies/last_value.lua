@@ -9,7 +9,7 @@
 --- ORDER: 20
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, groups, selectors, exclusive, ring, lifetime, hold
+--- EXCLUDES: ttl, groups, selectors, exclusive, ring, lifetime, hold, refusals
 --- @include "job/value"
 --- @include "order/standing"
 --- @include "schedule/member"

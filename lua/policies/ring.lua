@@ -8,7 +8,7 @@
 --- ORDER: 30
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, last_value, exclusive, groups, selectors, lifetime, bounded, sorted, hold
+--- EXCLUDES: ttl, last_value, exclusive, groups, selectors, lifetime, bounded, sorted, hold, refusals
 --- @include "order/lists_count"
 
 --- How many jobs are ready, and how many may be; nil where there is no limit.

@@ -9,7 +9,7 @@
 --- ORDER: 10
 --- FAST: yes
 --- STRUCTURE: none
---- EXCLUDES: selectors, last_value, ring
+--- EXCLUDES: selectors, last_value, ring, refusals
 
 --- The longest time to live, ms: ten years.
 local TTL_MOST = 315360000000

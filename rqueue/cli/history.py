@@ -18,6 +18,7 @@ OUTCOMES = (
         "dead",
         "crash",
         "snooze",
+        "refuse",
         "park",
         "cancelled",
         "purged",

@@ -64,7 +64,7 @@ class Column(NamedTuple):
 
 
 OUTCOMES = (
-    "ack, retry, dead (failed for good), crash, snooze, park, cancelled, purged, expired,"
+    "ack, retry, dead (failed for good), crash, snooze, refuse, park, cancelled, purged, expired,"
     " displaced, moved (to another queue), or changed (its place)"
 )
 

@@ -113,9 +113,9 @@ def class_text(labels: Labels) -> str:
 
 def class_shown(text: str) -> str:
     """What `class_text` made, for people: "gpu=true, region='eu'"; "?" of jobs whose labels are not
-    known to their queue."""
-    if text == "?":
-        return "labels not known"
+    known to their queue; "!" of jobs that all consumers have refused."""
+    if text in ("?", "!"):
+        return "labels not known" if text == "?" else "a refusal of all consumers"
     shown = []
     for part in sorted(text.split("+")) if text else ():
         name, _, word = part.partition(":")

@@ -77,6 +77,11 @@ class QueueKeys:
         """zset: ready jobs of a class: members and scores as of `heads`."""
         return f"{self.base}class:{number}"
 
+    def refused(self, terms: str) -> str:
+        """zset: ready jobs that the consumers of these terms refused: members and scores as of
+        `heads`."""
+        return f"{self.base}refused:{terms}"
+
     @property
     def blocked(self) -> str:
         """zset: groups (escaped) with jobs behind the first one, all with score 0."""

@@ -93,6 +93,7 @@ HOOKS = {
     "fires": "each",
     "fire": "each",
     "refill": "each",
+    "refuse": "each",
 }
 """What a script may ask the policies of a queue's kind, and how many of them answer."""
 

@@ -14,6 +14,7 @@ from rqueue.model.history_batch import pack
 from rqueue.model.job import Delivery, Header
 from rqueue.model.labels import labels_of
 from rqueue.protocol.commands.settle import Retried
+from rqueue.protocol.policies.refusals import ELSEWHERE
 from rqueue.protocol.server_clock import ServerClock
 
 __all__ = ["SettledRows"]
@@ -70,7 +71,8 @@ class SettledRows:
         sizes = [0] * len(ack) + [len(result) for _, _, result in done]
         for one in retry:
             ids.append(one.id if isinstance(one.id, str) else one.id.decode())
-            outcomes.append("retry" if one.charge else "snooze")
+            uncounted = "refuse" if one.place == ELSEWHERE else "snooze"
+            outcomes.append("retry" if one.charge else uncounted)
             errors.append(_error(one.error))
         for id_, cause in reject:
             ids.append(id_)

@@ -8,6 +8,7 @@ pass.
   dead letters with `reason`.
 - `raise Reject("no such user")`: failed for good, to the dead letters at once.
 - `raise Snooze(60)`: not yet. Later, and not counted.
+- `raise Refuse("no printer here")`: not in this process. Others take it at once; not counted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from datetime import timedelta
 from math import isfinite
 from typing import Any
 
-__all__ = ["Control", "Reject", "Retry", "Snooze"]
+__all__ = ["Control", "Refuse", "Reject", "Retry", "Snooze"]
 
 
 def _seconds(value: float | timedelta, name: str) -> float:
@@ -62,6 +63,18 @@ class Reject(Control):
 
     def __str__(self) -> str:
         return f"rejected{': ' if self.reason else ''}{self.reason}"
+
+
+class Refuse(Control):
+    """Not in this worker process: other consumers take the job at once, in its place, and it does
+    not come here again. Neither an attempt nor a failure (Q-08)."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"refused{': ' if self.reason else ''}{self.reason}"
 
 
 class Snooze(Control):

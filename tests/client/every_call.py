@@ -113,6 +113,7 @@ CONSUMER: dict[str, Callable[[Any], object]] = {
     "retry": lambda c: c.retry(JOB),
     "release": lambda c: c.release(JOB),
     "reject": lambda c: c.reject(JOB, "why"),
+    "refuse": lambda c: c.refuse(JOB),
     "recover": lambda c: c.recover(),
     "cancel": lambda c: c.cancel(),
     "wait": lambda c: c.wait(5),

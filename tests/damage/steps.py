@@ -15,6 +15,7 @@ from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
 from rqueue.protocol.commands.admin import Moved
 from rqueue.protocol.commands.room import with_grant
 from rqueue.protocol.policies import PLAIN, Kind
+from rqueue.protocol.policies.refusals import ELSEWHERE
 from rqueue.protocol.scripts import SCRIPTS
 from tests.damage.damages import IDS, NAMES
 from tests.damage.world import BODY, ERROR, KEYS, World
@@ -65,6 +66,7 @@ sorted_ = st.builds(
     puts,
     st.sampled_from([sort_key_text(key) for key in ("a", "b", 7)]),
 )
+flags = st.booleans()
 held = ["a0", "a1", "a2", "a3", "big"]
 mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
 members = st.sampled_from([b"", b"9500000000000001r0", b"x", b"s261\x0000000000000001r0", b"s"])
@@ -93,6 +95,8 @@ def _settle(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
             "reject": [(id, ERROR) for id in draw(mine)],
             "release": draw(mine),
         }
+        if world.kind == PLAIN and draw(flags):
+            rest["retry"].append(Retried(draw(st.sampled_from(held)), 0, ELSEWHERE, False, b""))
     rows = draw(st.sampled_from([0, 0, 1]))
     window = draw(st.one_of(st.none(), windows))
     term = world.terms.get(name, "0")
@@ -153,7 +157,6 @@ ALONE = (Kind.of(["last_value"]), Kind.of(["ring"]))
 Maker = Callable[[World, Callable[[Any], Any]], ScriptCall[Any]]
 places = st.sampled_from([None, 0, 1, 3])
 """Where a recall begins."""
-flags = st.booleans()
 MAKERS: dict[str, Maker] = {
     "await_result": lambda w, d: commands.await_result(KEYS, d(ids), wait=d(flags)),
     "await_room": lambda w, d: commands.await_room(

@@ -36,6 +36,7 @@ NAMES = {
     "result": ("r0", "r1"),
     "group": ("g", "h", "g0", "g1", "g2", "g4"),
     "class": ("1", "2"),
+    "refused": ("1", "2", "1.2", "2.3"),
     "interested": ("0", "1", "2"),
     "room": ("p0", "p1"),
     "write": ("run",),
@@ -253,6 +254,12 @@ PLANTED = {
     ),
     "a settle does not look where jobs with places of their own go back to": (
         "settle of what was held",
+        "include/settle/unfinished.lua",
+        "  local met = sound_jobs(base, tags)\n  if met then return met end\n",
+        "",
+    ),
+    "a settle does not look where refused jobs go": (
+        "settle that refuses and pulls",
         "include/settle/unfinished.lua",
         "  local met = sound_jobs(base, tags)\n  if met then return met end\n",
         "",

@@ -168,7 +168,7 @@ def timed(client: redis.Redis) -> World:
     world.put("v0", "v1", "v2", ttl_ms=1000)
     world.put("v3", priority=6, ttl_ms=1000)
     world.put("l0", "l1", ttl_ms=5_000_000)
-    world.put("s2", delay_ms=3_000_000, ttl_ms=1000)
+    world.put("s2", delay_ms=3_000_000, ttl_ms=4_000_000)
     world.put("h0", "h1", delay_ms=1000, hold=True)
     world.put("h2", delay_ms=3_000_000, hold=True)
     world.move(2000)
@@ -287,7 +287,9 @@ def places(keys: dict[str, Any]) -> dict[str, list[str]]:
         kind = key.partition(":")[0]
         if kind in ("ready", "due", "held") and isinstance(content, list):
             found[key] = [_id(element) for element in content if isinstance(element, bytes)]
-        elif kind in ("scheduled", "heads", "group", "class", "dead") and isinstance(content, list):
+        elif kind in ("scheduled", "heads", "group", "class", "refused", "dead") and isinstance(
+            content, list
+        ):
             pairs = [pair for pair in content if isinstance(pair, tuple)]
             id_at = bytes if kind == "dead" else id_in
             found[key] = [_id(id_at(member)) for member, _ in pairs]

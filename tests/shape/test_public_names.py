@@ -58,6 +58,7 @@ PUBLIC = [
     "RQueueError",
     "RedisUnavailable",
     "Registry",
+    "Refuse",
     "Reject",
     "ResultError",
     "ResultExpired",

@@ -22,6 +22,7 @@ from rqueue.model.job import GAVE_UP, Delivery
 from rqueue.model.job_order import in_order
 from rqueue.protocol.commands.settle import Retried, Window
 from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, consumer_name
+from rqueue.protocol.policies.refusals import ELSEWHERE
 from rqueue.protocol.settling import id_of, retried, text_of
 from rqueue.protocol.wake import Wake
 from rqueue.transport.connection import Connection
@@ -267,7 +268,8 @@ class WorkerDriver:
         )
         for one in retry:
             name = orjson.loads(one.error or b"{}").get("type", "")
-            outcome = "retry" if one.charge else "snooze"
+            uncounted = "refuse" if one.place == ELSEWHERE else "snooze"
+            outcome = "retry" if one.charge else uncounted
             subscription.others.append(Unfinished(*self._row(text_of(one.id)), outcome, name, one))
         for job, cause in reject:
             said = orjson.dumps({"why": GAVE_UP, **cause})
@@ -308,6 +310,10 @@ class WorkerDriver:
 
     def release(self, job: Delivery | str) -> bool:
         self.settle(release=[job])
+        return not self.refused
+
+    def refuse(self, job: Delivery | str) -> bool:
+        self.settle(retry=[retried(job, 0, None, ELSEWHERE, False)])
         return not self.refused
 
     def reject(self, job: Delivery | str, reason: str, kind: str = "rejected") -> bool:

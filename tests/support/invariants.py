@@ -14,7 +14,7 @@ from typing import Any
 from rqueue.errors import Undecodable
 from rqueue.model.job import Header, is_mark, parse_record, parse_value
 from rqueue.model.names import group_text
-from tests.support import class_invariants, room_invariants, schedules
+from tests.support import class_invariants, refusal_invariants, room_invariants, schedules
 from tests.support.snapshot import Snapshot
 
 STATES = ("interested", "notified", "not_interested", "browsers")
@@ -35,6 +35,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *expiring(snapshot),
         *turns(snapshot),
         *class_invariants.of_classes(snapshot),
+        *refusal_invariants.of_refusals(snapshot),
         *latest_values(snapshot),
         *ring(snapshot),
         *schedules.of_schedules(snapshot),
@@ -55,6 +56,9 @@ def places(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for number, members in snapshot.classes.items():
         for id, *_ in members:
             yield id, f"class:{number}"
+    for terms, members in snapshot.refused.items():
+        for id, *_ in members:
+            yield id, f"refused:{terms}"
     for id, *_ in snapshot.scheduled:
         yield id, "scheduled"
     for consumer, ids in snapshot.held.items():
@@ -215,7 +219,8 @@ def waiting(snapshot: Snapshot) -> list[str]:
         for id in ids:
             if header(snapshot, id) is not None:
                 found.append((*rank(snapshot, id), id))
-    for members in (snapshot.ready_heads, *snapshot.classes.values()):
+    sets = [*snapshot.classes.values(), *snapshot.refused.values()]
+    for members in (snapshot.ready_heads, *sets):
         found += [(*rank(snapshot, id), id) for id, *_ in members]
     return [id for *_, id in sorted(found)]
 
@@ -238,7 +243,8 @@ def liveness(snapshot: Snapshot) -> list[str]:
     if not interested or snapshot.scores("notified"):
         return []
     wrong = []
-    if left := [] if class_invariants.used(snapshot) else waiting(snapshot):
+    asked_apart = class_invariants.used(snapshot) or refusal_invariants.used(snapshot)
+    if left := [] if asked_apart else waiting(snapshot):
         wrong.append(f"{left} wait, {sorted(interested)} are interested, nobody is notified")
     if snapshot.scheduled and snapshot.meta.get("timer") not in interested:
         wrong.append(

@@ -102,10 +102,16 @@ class Snapshot:
         return {number: self._placed(f"class:{number}") for number in self.named("class:")}
 
     @cached_property
+    def refused(self) -> dict[str, list[tuple[str, float, int, int]]]:
+        """terms of consumers -> (id, score, level, position) of what they refused, in order."""
+        return {terms: self._placed(f"refused:{terms}") for terms in self.named("refused:")}
+
+    @cached_property
     def ready_sets(self) -> list[tuple[str, float, int, int]]:
         """The ready jobs of all sorted sets, in the queue's order."""
-        every = [*self.ready_heads, *(one for some in self.classes.values() for one in some)]
-        if not self.classes:
+        sets = [*self.classes.values(), *self.refused.values()]
+        every = [*self.ready_heads, *(one for some in sets for one in some)]
+        if not sets:
             return every
         return sorted(every, key=lambda one: (one[1], self._sort_key(one[0]), one[3]))
 

@@ -101,6 +101,9 @@ end
 local function unfinished_add(batch, job, fate)
   local queue, verb, error_ = batch.queue, fate.verb, fate.error_
   local crash, counts, last, outcome = verb == 'crash', fate.counts, verb == 'reject', nil
+  --- @if refuse
+  if fate.cause then last, error_, outcome = true, fate.cause, 'dead' end
+  --- @end
   if job.damaged and not last then
     last, error_, outcome = true, dead_letter_undecodable(queue.now), 'dead'
   elseif counts and not last then

@@ -11,11 +11,11 @@ local KEY_TYPES_OF_POLICIES = { expiring = 'zset', groups = 'hash', heads = 'zse
   outgoing = 'zset', ['outgoing:jobs'] = 'hash', sources = 'hash', live = 'set',
   standbys = 'zset', producers = 'zset', grants = 'zset', wishes = 'hash',
   classes = 'hash', audiences = 'hash', hears = 'hash', latest = 'hash',
-  schedules = 'hash', ticks = 'zset', owed = 'hash', refills = 'set' }
+  schedules = 'hash', ticks = 'zset', owed = 'hash', refills = 'set', refusals = 'set' }
 
 --- Of keys that are followed by a name.
 local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list',
-  room = 'list', group = 'zset', class = 'zset', interested = 'zset', consumer = 'hash', running = 'hash', write = 'hash', written = 'string' }
+  room = 'list', group = 'zset', class = 'zset', refused = 'zset', interested = 'zset', consumer = 'hash', running = 'hash', write = 'hash', written = 'string' }
 
 --- What the key is, and what it should be; nil where it is right, is not there, or is none of rqueue's own.
 local function key_types_wrong(base, key)

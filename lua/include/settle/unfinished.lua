@@ -18,6 +18,10 @@ local function settle_unfinished_read(base, said, arguments, at, retry, reject, 
   end
   for _ = 1, retry do
     local delay, place, before = tonumber(arguments[at + 1]), arguments[at + 2], arguments[at + 4]
+    --- @if refuse
+    local elsewhere = place == 'elsewhere' and delay == 0 and arguments[at + 3] == '0'
+    if elsewhere then place = 'old' end
+    --- @end
     if not delay or not (place == 'old' or place == 'head' or place == 'tail' 
       or (place == 'park' or place == 'aside') and delay > 0)
       or before ~= '' and not tonumber(before) then
@@ -26,6 +30,9 @@ local function settle_unfinished_read(base, said, arguments, at, retry, reject, 
     tail = tail or place == 'tail' and delay <= 0
     add({ verb = 'retry', delay = delay, place = place, counts = arguments[at + 3] ~= '0', before = tonumber(before),
       error_ = arguments[at + 5] })
+    --- @if refuse
+    fates[#ids].elsewhere = elsewhere
+    --- @end
     at = at + 6
   end
   for _ = 1, reject do
@@ -63,6 +70,13 @@ local function settle_unfinished_keys(base, said, fate, keys)
   end
   --- @each keys.over = eligible(value_header(job), said.gathered.queue.now)
   --- @each keys.over = returned(base, job)
+  --- @if refuse
+  if fate.elsewhere then
+    --- @each fate.cause = refuse(base, job, said.gathered.consumer, said.gathered.queue.now)
+    -- it may have to be a dead letter
+    keys.over = true
+  end
+  --- @end
   if place == 'park' then
     keys.parked = 'hash'
   elseif place ~= 'aside' and fate.error_ ~= '' then
@@ -93,6 +107,11 @@ local function settle_unfinished_sound(base, queue, said, alone)
   --- @end
   --- @if trim
   keys.over = true
+  --- @include "settle/over"
+  local fault = settle_over_sound(base, queue, said, keys)
+  if fault then return fault end
+  --- @end
+  --- @if refuse
   --- @include "settle/over"
   local fault = settle_over_sound(base, queue, said, keys)
   if fault then return fault end

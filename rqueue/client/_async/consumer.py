@@ -17,6 +17,7 @@ from rqueue.model.job import Delivery
 from rqueue.model.job_order import in_order
 from rqueue.protocol.commands.settle import SETTLE_MAX
 from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, consumer_name
+from rqueue.protocol.policies.refusals import ELSEWHERE
 from rqueue.protocol.recall import Recovered
 from rqueue.protocol.settling import id_of, retried
 
@@ -164,6 +165,12 @@ class AsyncConsumer(AsyncConsumerCommit):
     async def release(self, job: Delivery | str) -> bool:
         """Release it unstarted: its old position, not counted (Q-03)."""
         await self.settle(release=[job])
+        return not self.refused
+
+    async def refuse(self, job: Delivery | str) -> bool:
+        """Release it, and do not get it again while this consumer is registered: others take it, in
+        its place, uncounted. Where there are none it waits for one (Q-08)."""
+        await self.settle(retry=[retried(job, 0, None, ELSEWHERE, False)])
         return not self.refused
 
     async def reject(self, job: Delivery | str, reason: str, kind: str = "rejected") -> bool:

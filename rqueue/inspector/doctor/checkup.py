@@ -48,7 +48,7 @@ from rqueue.inspector.doctor.ttl_checks import diagnose_expiring, suspect_expiri
 from rqueue.inspector.doctor.type_checks import diagnose_types
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.protocol import commands
-from rqueue.protocol.commands.class_notes import class_sizes
+from rqueue.protocol.commands.class_notes import class_sizes, refusal_sizes
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.group_notes import group_sizes
 from rqueue.protocol.commands.places import place_sizes
@@ -71,7 +71,7 @@ SCAN_ALWAYS = 20_000
 """Up to so many jobs each is looked for in its place, even where the sums are right."""
 
 
-IN_SETS = ("scheduled", "group", "heads", "class")
+IN_SETS = ("scheduled", "group", "heads", "class", "refused")
 """Places whose members say more than an id."""
 
 
@@ -266,6 +266,7 @@ class Checkup:
         sizes = place_sizes(self.keys, self.walk.levels, self.walk.names)
         stored, placed = self.walk.execute(sizes)
         placed += self.walk.execute(group_sizes(self.keys, self.walk.groups, heads=True))
+        placed += self.walk.execute(refusal_sizes(self.keys, self.walk.refusals))
         placed += self.walk.execute(class_sizes(self.keys, self.walk.class_numbers))
         if stored == placed and stored > SCAN_ALWAYS and not certain:
             return

@@ -14,6 +14,8 @@ from rqueue.protocol.commands.repair import Places, level_in, order_in
 
 TURN = "turn"
 """What check_job calls the turn of a job's group, among its places."""
+IN_SETS = ("heads", "group:", "class:", "refused:")
+"""How the names of places beside the lists begin."""
 HELD_TAG = "h1"
 """In the header of a job that kept its place until its time, once that has come."""
 
@@ -41,11 +43,19 @@ def was_held_in(head: str) -> bool:
     return HELD_TAG in head.split("|")[1:]
 
 
+def refusers_in(head: str) -> str:
+    """The terms of the consumers that refused a job with this header, as in the names of keys; ""
+    where none has."""
+    return next((tag[1:] for tag in head.split("|")[1:] if tag[:1] == "r"), "")
+
+
 def places_beside(head: str) -> tuple[str, ...]:
     """Where a job with this header waits beside the lists, because it has a group, a key or a sort
-    key, or kept its place until its time; () where it does not."""
+    key, kept its place until its time, or was refused; () where it does not."""
     if group := group_in(head):
         return "heads", f"group:{group}"
+    if terms := refusers_in(head):
+        return (f"refused:{terms}",)
     beside = key_in(head) or sort_key_in(head) or was_held_in(head)
     return ("heads",) if beside else ()
 
@@ -53,7 +63,7 @@ def places_beside(head: str) -> tuple[str, ...]:
 def _where(places: Places, own: bytes, member: bytes) -> list[str]:
     """The places in words, one for each time the job is there."""
     found = [
-        f"in {name if name.startswith(('heads', 'group:', 'class:')) else f'list {name}'}"
+        f"in {name if name.startswith(IN_SETS) else f'list {name}'}"
         for name, times in places.lists.items()
         if name != TURN
         for _ in range(times)

@@ -25,7 +25,8 @@ class Walk:
     speaks of, `registered` the names of real consumers, `others` the rest. `highest`: the highest
     position seen; `promoted`: whether one of the lists holds jobs that were due. `groups`: those
     with jobs behind the first one, as in the names of keys. `classes`: labels -> number of a class;
-    `class_numbers`: those that have jobs."""
+    `class_numbers`: those that have jobs. `refusals`: terms of consumers that refused ready
+    jobs."""
 
     def __init__(self, client: redis.Redis, keys: QueueKeys) -> None:
         self.client = client
@@ -36,6 +37,7 @@ class Walk:
         self.groups: set[str] = set()
         self.classes: dict[str, str] = {}
         self.class_numbers: set[str] = set()
+        self.refusals: set[str] = set()
         self.registered: set[str] = set()
         self.others: tuple[str, ...] = ()
         self.highest = 0
@@ -57,6 +59,8 @@ class Walk:
                 self.groups.add(name)
             elif kind == "class" and colon:
                 self.class_numbers.add(name)
+            elif kind == "refused" and colon:
+                self.refusals.add(name)
             elif kind in ("held", "consumer", "wake") and colon:
                 self.names.add(name)
         self.levels |= self.meta_levels()
@@ -75,8 +79,10 @@ class Walk:
         return {int(level) for level in (levels or b"").decode().split(",") if level.isdigit()}
 
     def group_places(self) -> list[str]:
-        """Where jobs with groups wait: sorted sets, whose members are those of the schedule."""
-        return ["heads", *(f"group:{group}" for group in sorted(self.groups))]
+        """Where jobs wait that have groups, or places of their own: sorted sets, whose members are
+        those of the schedule."""
+        refused = [f"refused:{terms}" for terms in sorted(self.refusals)]
+        return ["heads", *(f"group:{group}" for group in sorted(self.groups)), *refused]
 
     def pages(self, which: str) -> Iterator[list[Checked]]:
         """Pages from the end: jobs leave at the front and come at the end, so what is counted from

@@ -26,3 +26,8 @@ def classes_known(keys: QueueKeys) -> CommandCall[dict[str, str]]:
 def class_sizes(keys: QueueKeys, numbers: Iterable[str]) -> CommandCall[int]:
     """How many jobs are ready in these classes."""
     return CommandCall(keys.meta, [("ZCARD", keys.job_class(n)) for n in numbers], _read_sum)
+
+
+def refusal_sizes(keys: QueueKeys, terms: Iterable[str]) -> CommandCall[int]:
+    """How many jobs are ready that the consumers of these terms refused."""
+    return CommandCall(keys.meta, [("ZCARD", keys.refused(one)) for one in terms], _read_sum)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import refusals
 
 SETTLE_MAX = 1000
 """Jobs that one settle call may name."""
@@ -42,6 +43,7 @@ class Retried(NamedTuple):
     head of its level when due), "tail", "park" (aside until a worker knows its task or the delay is
     over; it keeps its place; error says why), "aside" (until the delay is over; it keeps its
     place). charge: whether it counts as an attempt. error: JSON.
+    "elsewhere": at once, and not to this consumer again (Q-08).
     deliveries: how often the job had been delivered before this time (`Header.deliveries`): an
     outcome of an earlier time, said again because its reply was lost, is refused; None: any time.
     """
@@ -85,7 +87,8 @@ def settle(
     jobs, bytes_ = window if window is not None else (NO_PULL, 0)
     groups, items = outcome_args(ack, done, retry, reject, release)
     args: list[Arg] = [consumer, term, jobs, bytes_, freed, batch, rows, groups, *items]
-    return ScriptCall("settle", keys.meta, args, read_pulled)
+    needs = (refusals.POLICY.name,) if any(one.place == refusals.ELSEWHERE for one in retry) else ()
+    return ScriptCall("settle", keys.meta, args, read_pulled, needs)
 
 
 def outcome_args(

@@ -2,4 +2,6 @@
 
 from rqueue.protocol.policies.policy import Policy
 
-POLICY = Policy("groups", excludes=("selectors", "sorted", "last_value", "lifetime", "ring"))
+POLICY = Policy(
+    "groups", excludes=("selectors", "sorted", "last_value", "lifetime", "ring", "refusals")
+)

@@ -3,6 +3,8 @@
 from rqueue.protocol.policies.policy import Policy
 
 POLICY = Policy(
-    "hold", options=(("hold", 0, 1),), excludes=("last_value", "ring", "selectors", "sorted")
+    "hold",
+    options=(("hold", 0, 1),),
+    excludes=("last_value", "ring", "selectors", "sorted", "refusals"),
 )
 """Its option: 0 = such a job is delivered at once."""

@@ -4,5 +4,5 @@ from rqueue.protocol.policies.policy import Policy
 
 POLICY = Policy(
     "last_value",
-    excludes=("ttl", "groups", "selectors", "exclusive", "ring", "lifetime", "hold"),
+    excludes=("ttl", "groups", "selectors", "exclusive", "ring", "lifetime", "hold", "refusals"),
 )

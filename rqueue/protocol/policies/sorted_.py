@@ -5,4 +5,8 @@ from rqueue.protocol.policies.policy import Policy
 ORDERS = ("ascending", "descending")
 """Which key goes first, by `descending`: the least, or the greatest."""
 
-POLICY = Policy("sorted", options=(("descending", 0, 1),), excludes=("groups", "ring", "hold"))
+POLICY = Policy(
+    "sorted",
+    options=(("descending", 0, 1),),
+    excludes=("groups", "ring", "hold", "refusals"),
+)

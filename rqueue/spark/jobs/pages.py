@@ -80,7 +80,7 @@ def plan(
     kind = counts.meta.get("v", "").split()
     if "groups" in kind and "blocked" in states:
         parts.append(Part(keys.queue, "blocked"))
-    if {"groups", "last_value", "hold", "sorted"} & {*kind} and "ready" in states:
+    if {"groups", "last_value", "hold", "sorted", "refusals"} & {*kind} and "ready" in states:
         parts.append(Part(keys.queue, "heads"))
     if counts.scheduled and ("scheduled" in states or (counts.parked and "parked" in states)):
         last = execute(client, last_due(keys))

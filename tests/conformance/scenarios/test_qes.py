@@ -93,6 +93,21 @@ def test_QES_06_only_the_consumer_that_holds_a_job_settles_it(
     assert ids(other.pull() or holder.pull()) == ["A"]
 
 
+def test_QES_07_refusals_are_remembered_per_consumer(q: QueueFixture) -> None:
+    """Q-08."""
+    handle = q.put("A")
+    c1, c2 = q.join(1), q.join(1)
+    assert ids(c1.pull()) == ["A"]
+    assert c1.refuse("A")
+    assert handle.state() is JobState.READY
+    assert c1.pull() == []
+    assert ids(c2.pull()) == ["A"]
+    assert c1.pull() == []
+    assert c2.refuse("A")
+    assert (c1.pull(), c2.pull()) == ([], [])
+    assert ids(q.join(1).pull()) == ["A"]
+
+
 @one_kind
 def test_QES_08_what_has_ended_is_passed_over(q: QueueFixture, terms: dict[str, Any]) -> None:
     """Q-09."""

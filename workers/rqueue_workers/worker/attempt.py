@@ -23,9 +23,10 @@ from rqueue.model.envelope import encode_result, too_large, unpack
 from rqueue.model.job import GAVE_UP, Delivery, Header, parse_value
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer
 from rqueue.protocol.commands.settle import Retried
+from rqueue.protocol.policies.refusals import ELSEWHERE
 from rqueue.tasks.arguments import InvalidArguments
 from rqueue.tasks.context import JobContext
-from rqueue.tasks.control import Control, Reject, Retry, Snooze
+from rqueue.tasks.control import Control, Refuse, Reject, Retry, Snooze
 from rqueue.tasks.middleware import Middleware, has
 from rqueue.tasks.registry import registry
 from rqueue.tasks.retry import error_name
@@ -249,6 +250,10 @@ class Attempts:
             place = "head" if delay else "old"
             later = Retried(id, delay, place, False, b"", header.deliveries)
             return Unfinished(*row, "snooze", "", later)
+        if isinstance(error, Refuse):
+            log.info("job %s of %s is refused: %s", text(id), plan.name, error.reason)
+            others = Retried(id, 0, ELSEWHERE, False, b"", header.deliveries)
+            return Unfinished(*row, "refuse", "", others)
         if isinstance(error, Reject):
             cause = self._error(error, "rejected", at_ms, attempt)
             log.error(

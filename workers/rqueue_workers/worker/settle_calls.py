@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from orjson import dumps
 
-from rqueue.errors import QueueDamaged, RegistrationLost, RQueueError, ServerError
+from rqueue.errors import ConfigError, QueueDamaged, RegistrationLost, RQueueError, ServerError
 from rqueue.logs import logger
 from rqueue.model.job import parse_value
 from rqueue.model.labels import ALL
@@ -24,7 +24,15 @@ from rqueue.transport.connection import Connection
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.follow_ups import Follower, FollowUps
 from rqueue_workers.worker.history_rows import pack_rows
-from rqueue_workers.worker.outcome import Ack, Done, Outcome, Unfinished
+from rqueue_workers.worker.outcome import (
+    PUT_OFF_MS,
+    Ack,
+    Done,
+    Outcome,
+    Unfinished,
+    put_off,
+    refuses,
+)
 
 T = TypeVar("T")
 AnOutcome = TypeVar("AnOutcome", Ack, Done, Unfinished)
@@ -237,6 +245,13 @@ class SettleCalls(ConsumerState):
         except RegistrationLost:
             self._restore(flight)  # to be counted
             raise
+        except ConfigError as error:
+            if not any(map(refuses, others)):
+                raise
+            # a queue with policies that refusals do not go with
+            log.error("what was refused waits %d s instead: %s", PUT_OFF_MS / 1000, error)
+            self._restore(flight._replace(others=list(map(put_off, others))))
+            return self._told(self._prepare(window))
         if self.early:
             for row in acks:
                 if answered := self.early.pop(row[0], None):

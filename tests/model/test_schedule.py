@@ -70,7 +70,7 @@ def test_seconds_may_stand_in_front() -> None:
     assert Timing.of(cron="*/10 * * * * *").after(5_000, 3) == [10_000, 20_000, 30_000]
 
 
-def test_ticks_that_passed_unknown_are_told_by_the_last_one() -> None:
+def test_ticks_that_passed_unknown_are_reported_by_the_last_one() -> None:
     """A-42."""
     minutes = Timing.of(cron="* * * * *")
     known = minutes.after(0)

@@ -117,7 +117,7 @@ def refused(function: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     return str(caught.value)
 
 
-def test_what_is_wrong_is_told_by_its_path() -> None:
+def test_what_is_wrong_is_reported_by_its_path() -> None:
     def work(order: Order, struct: Struct, *when: datetime, **more: UUID) -> None: ...
 
     good = {"id": str(UUID(int=1)), "points": []}

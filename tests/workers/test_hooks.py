@@ -114,7 +114,7 @@ def test_what_a_job_decides_passes_through(hooked: Hooked) -> None:
     assert hooked.child.log.count("Inner.on_retry") and hooked.child.log.count("Inner.on_dead") > 1
 
 
-def test_a_failure_is_told_from_where_the_job_begins(hooked: Hooked) -> None:
+def test_a_failure_is_reported_from_where_the_job_begins(hooked: Hooked) -> None:
     hooked.start()
     with pytest.raises(JobFailed) as caught:
         hooked.queue.send("h.layers", ["fail"]).result(PATIENCE)

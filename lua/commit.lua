@@ -11,8 +11,7 @@
 --- REPLY: {now, state of the consumer or "", {0-based index of each job refused because its id is known}, consumer that
 ---   the one new job was delivered to or "", {ids that are not held}, how many of those have ended}; where some are not
 ---   held, nothing was done, and the indices say which jobs are known already
---- ERRORS: BADARGS | CONFLICT: option and why it cannot be | DAMAGED | FULL: as of enqueue, where
----   nothing is settled | GONE | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | FULL: as of enqueue, where nothing is settled | GONE | SCHEMA
 --- @include "queue/row"
 --- @include "queue/schema"
 --- @include "queue/open"

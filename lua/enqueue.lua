@@ -9,8 +9,8 @@
 ---   it on; at the end of them ">" and the name of a producer that waited for room in a bounded queue
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
 --- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was delivered to or ""}
---- ERRORS: BADARGS | CONFLICT: option and why it cannot be | DAMAGED | FULL: 1 if producers wait for room, greatest
----   number of jobs, number, of it kept for others, asked for | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
+--- ERRORS: BADARGS | DAMAGED | FULL: 1 if producers wait for room, greatest number of jobs, number, of it kept for
+---   others, asked for | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
 --- @hooks audience
 --- @include "queue/clock"
 --- @include "queue/schema"

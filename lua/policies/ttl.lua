@@ -44,10 +44,6 @@ local function ttl_admit(queue, run)
   end
   run.more = string.gsub(run.more, '^~%d+', '', 1)
   run.expires = ttl_expires(queue, tonumber(own))
-  if own ~= '0' and run.due > run.expires then
-    return redis.error_reply('CONFLICT ttl ' .. string.format('a job that lives %g s from its enqueue and is due in %g s '
-      .. 'would never run', (run.expires - queue.now) / 1000, (run.due - queue.now) / 1000))
-  end
 end
 
 --- Of the jobs {id, value, ...} those that wait from now on are noted where their time to live is to end.

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from rqueue import Call
 from rqueue.errors import ConfigError, JobExpired
 from rqueue.inspector import Inspector
 from rqueue.model.job import JobState
@@ -244,21 +243,3 @@ def test_a_job_that_could_never_run_is_refused() -> None:
     """Q-63: its time counts from the enqueue."""
     with pytest.raises(ValueError, match="would never run"):
         Options(ttl=60, delay_ms=60_000)
-
-
-def test_a_point_in_time_behind_its_end_is_refused(q: QueueFixture) -> None:
-    """Q-63; the time is that of the server, and the end what the queue's bounds make of it."""
-    with frozen_time(q.queue) as time:
-        late = round(time.now.timestamp() * 1000) + 10_001
-        with pytest.raises(ConfigError, match=r"lives 10 s .* is due in 10\.001 s would never run"):
-            q.put("A", ttl=10, at_ms=late)
-        with pytest.raises(ConfigError, match="would never run"):
-            q.queue.enqueue_many([Call("t"), Call("t", options=Options(ttl=10, at_ms=late))])
-        assert q.look().records == {} and q.queue.counts().scheduled == 0
-        q.put("B", ttl=10, at_ms=late - 1)
-        q.queue.configure(ttl_min=20)
-        q.put("C", ttl=10, at_ms=late)
-        time.move(10.001)
-        consumer = q.join()
-        assert ids(consumer.pull()) == ["C"]
-        consumer.settle(ack=["C"])

@@ -41,17 +41,6 @@ class TimedMachine(Machine):
         if self.everyday:
             jobs = [((4, 0, job[2], 0, job[4]), ttl) for job, ttl in jobs[:1]]
         names = names if self.named else NO_GROUPS
-        # a job that would never run is refused: it is due at once instead
-        self.model.now = now = self.clock()
-        jobs = [
-            (
-                job
-                if not ttl or job[1] <= self.model.expires(ttl) - now
-                else (job[0], 0, *job[2:]),
-                ttl,
-            )
-            for job, ttl in jobs
-        ]
         self.enqueue_all([job for job, _ in jobs], immediate, [ttl for _, ttl in jobs], names)
 
     @rule(ttl=bounds, kept_dead=st.booleans())

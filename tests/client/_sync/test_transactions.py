@@ -1,8 +1,6 @@
 # Generated from tests/client/_async/test_transactions.py (`make generate`): do not edit.
 """Transactions: several enqueues and settles of one queue as one step, or not at all."""
 
-import time
-
 import pytest
 import redis
 
@@ -298,7 +296,8 @@ def test_what_goes_elsewhere_is_not_lost_with_its_client(queue: Queue) -> None:
 def test_a_job_that_its_queue_refuses_keeps_no_other_back(queue: Queue) -> None:
     """Each of a refused batch is sent alone, and only what is refused then stays in the outbox."""
     other = queue.at(f"{queue.name}-other")
-    never = Options(ttl=5, at_ms=round(time.time() * 1000) + 3_600_000)
+    other.configure(kind="ring")
+    never = Options(group="g")  # which that kind excludes
     with queue.transaction() as tx:
         tx.at(other).send("t", [1], None, Options(id="first"))
         tx.at(other).send("t", [2], None, never)

@@ -51,12 +51,15 @@ if plan[1].due > 0 then return redis.error_reply('BADARGS set_schedule: terms wi
 
 -- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
-for _, field in ipairs({ 'version', 'after', 'last', 'last_id', 'fired', 'skipped', 'left_out', 'behind', 'made' }) do
+for _, field in ipairs({ 'version', 'after', 'last', 'last_id', 'fired', 'skipped', 'left_out', 'behind', 'made', 'code', 'app', 'seen',
+  'declared' }) do
   record[field] = known and known[field] or nil
 end
 for _, field in ipairs(RECORD_NUMBERS) do record[field] = record[field] or 0 end
 record.made = record.made or queue.now
 record.fault, record.waits, record.owed = nil, nil, nil
+-- who lets a retired one go on keeps it, whatever code says
+if known and known.state == 'retired' and record.state == 'active' then record.code = nil end
 if known and known.owed and record.overlap == 'queue' and record.state == 'active' then record.owed = known.owed end
 record_write(base, name, record)
 schema_stamp(meta)

@@ -257,6 +257,24 @@ cron.add_command(
 )
 
 
+@cron.command()
+@click.argument("name")
+@queue_option
+@json_option
+@connection_options
+@pass_target
+def reset(target: Target, /, name: str, queue: str, as_json: bool) -> None:
+    """Take back what was changed by hand of a schedule that code declares.
+
+    \b
+    Example:
+      rqueue cron reset app.tasks.nightly
+    """  # noqa: D301
+    with target.queue(queue) as (client, _):
+        info = client.schedules.reset(name)
+    _say(info, "is as its code says", as_json)
+
+
 @cron.command("run-now")
 @click.argument("name")
 @queue_option

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from orjson import JSONDecodeError, dumps, loads
@@ -13,7 +13,7 @@ from rqueue.model.schedule import Timing
 
 __all__ = ["ScheduleInfo", "ScheduleState"]
 
-ScheduleState = Literal["active", "paused"]
+ScheduleState = Literal["active", "paused", "retired"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,9 @@ class ScheduleInfo:
     that became none because of the job before; missed: because nobody looked in time. owed_ms: a
     tick that waits for the end of the job before. fault: why its last tick could not be enqueued.
     nexts: the ticks that are known ahead; after_ms: what became of those up to this one is decided.
-    now_ms: when this was read. version: of what is stored. terms, job, seal: what is enqueued, and
-    a signature of it all.
+    now_ms: when this was read. code: hash of what code declares of it, "" = none does; edited:
+    whether people changed it since; declared: what the code said. version: of what is stored.
+    terms, job, seal: what is enqueued, and a signature of it all.
     """
 
     name: str
@@ -50,6 +51,9 @@ class ScheduleInfo:
     terms: str = ""
     job: str = field(default="", repr=False)
     seal: str = field(default="", repr=False)
+    code: str = ""
+    edited: bool = False
+    declared: str = field(default="", repr=False)
 
     @classmethod
     def read(cls, queue: str, name: str, stored: bytes, next_ms: int, now_ms: int) -> ScheduleInfo:
@@ -79,9 +83,29 @@ class ScheduleInfo:
                 said["terms"],
                 said["job"],
                 said.get("seal", ""),
+                said.get("code", ""),
+                said.get("edited", False),
+                said.get("declared", ""),
             )
         except (JSONDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise Undecodable(f"not a schedule ({error!r})", stored) from None
+
+    @property
+    def as_declared(self) -> ScheduleInfo:
+        """The schedule as its code says it. Raises Undecodable where none does."""
+        try:
+            said = loads(self.declared)
+            timing = Timing.parse(said["timing"])
+            return replace(
+                self,
+                task=said["task"],
+                timing=timing,
+                terms=said["terms"],
+                job=said["job"],
+                edited=False,
+            )
+        except (JSONDecodeError, ValueError, KeyError, TypeError) as error:
+            raise Undecodable(f"no declaration ({error!r})", self.declared.encode()) from None
 
     @property
     def overdue_ms(self) -> int:
@@ -102,12 +126,12 @@ class ScheduleInfo:
 
     def same(self, other: ScheduleInfo) -> bool:
         """Whether both say the same."""
-        mine = self.timing, self.state, self.terms, self.job
-        return mine == (other.timing, other.state, other.terms, other.job)
+        mine = self.timing, self.state, self.terms, self.job, self.edited
+        return mine == (other.timing, other.state, other.terms, other.job, other.edited)
 
     def moved(self, other: ScheduleInfo) -> bool:
         """Whether the ticks of `other` are to be computed anew: it has other instants, or goes on
         after a pause."""
         mine = self.timing.cron, self.timing.every_ms, self.timing.tz
         its = other.timing.cron, other.timing.every_ms, other.timing.tz
-        return mine != its or (self.state, other.state) == ("paused", "active")
+        return mine != its or (self.state != "active" and other.state == "active")

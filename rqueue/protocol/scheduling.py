@@ -90,6 +90,8 @@ def stored(
         "grace": timing.grace_ms(now),
         "nexts": nexts,
     }
+    if info.edited:
+        record["edited"] = True
     if signer is not None:
         record["signed"] = signatures(signer, queue, info.name, info.terms, job, nexts)
         seal = seal_body(timing, info.terms, info.job)

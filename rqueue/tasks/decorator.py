@@ -42,7 +42,10 @@ from rqueue.tasks.other_words import refuse_unknown
 from rqueue.tasks.retry import RetryPolicy, check_retry
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+    from rqueue.model.schedule import Missed, Overlap, Timing
 
 from rqueue.tasks.bound_task import goes_to
 from rqueue.tasks.registry import Registry, registry
@@ -110,6 +113,13 @@ def task(
     group: str | None = None,
     ack: Ack = "late",
     on_commit: bool | str | None = None,
+    cron: str | Sequence[str] | None = None,
+    every: timedelta | float | str | None = None,
+    tz: str = "UTC",
+    missed: Missed = "last",
+    overlap: Overlap = "allow",
+    jitter: timedelta | float | str = 0,
+    window: timedelta | float | str = "1d",
     sender: Enqueuer | None = None,
     async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
@@ -133,6 +143,13 @@ def task(
     group: str | None = None,
     ack: Ack = "late",
     on_commit: bool | str | None = None,
+    cron: str | Sequence[str] | None = None,
+    every: timedelta | float | str | None = None,
+    tz: str = "UTC",
+    missed: Missed = "last",
+    overlap: Overlap = "allow",
+    jitter: timedelta | float | str = 0,
+    window: timedelta | float | str = "1d",
     sender: Enqueuer | None = None,
     async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
@@ -151,7 +168,10 @@ def task(
     has ended, so that none is lost, or "early", before it begins, so that it runs at most once;
     then it is neither tried again nor has it a result (Q-24). `on_commit`:
     whether its enqueues wait for the commit of the database transaction around them, where an
-    integration knows of one (`rqueue.contrib.django`). `sender`, `async_sender`: who stores them.
+    integration knows of one (`rqueue.contrib.django`). `cron`, `every`, `tz`, `missed`, `overlap`,
+    `jitter`, `window`: the task is periodic, called without arguments, as `Queue.schedules.set`
+    says it; the schedule has the task's name, and workers of its queue declare it (A-46).
+    `sender`, `async_sender`: who stores them.
 
     Raises ConfigError, InvalidName, TaskAlreadyRegistered.
     """
@@ -188,6 +208,12 @@ def task(
         keep=keep,
     )
 
+    timing: Timing | None = None
+    if cron is not None or every is not None:
+        from rqueue.model.schedule import Timing as Timing_
+
+        timing = Timing_.of(cron, every, tz, missed, overlap, jitter, window)
+
     def register(function: Callable[..., Any]) -> Task[Any, Any]:
         kind = AsyncTask if inspect.iscoroutinefunction(function) else SyncTask
         made: Task[Any, Any] = kind(
@@ -195,6 +221,9 @@ def task(
         )
         made._enqueuer = sender
         made._async_enqueuer = async_sender
+        if timing is not None:
+            made.timing = timing
+            made.check((), {})
         registry.add(made)
         return made
 

@@ -137,7 +137,7 @@ def pull_that_sweeps(world: World) -> Any:
 @situation
 def pull_of_what_is_due_and_expired(world: World) -> Any:
     worked(world)
-    world.put("s0", "s1", ttl_ms=500, delay_ms=1000)
+    world.put("s0", "s1", ttl_ms=1001, delay_ms=1000)
     world.put("s2", ttl_ms=LONG, delay_ms=1000)
     world.put("s3", ttl_ms=LONG, delay_ms=1000, priority=9)
     world.move(2000)

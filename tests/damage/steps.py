@@ -290,6 +290,9 @@ MAKERS: dict[str, Maker] = {
         d(st.sampled_from(["", "1", "1", "7"])),
         schedule(w.kept_at, d(timings), state=d(st.sampled_from(["active", "paused"]))),
     ),
+    "declare_schedule": lambda w, d: commands.declare_schedule(
+        KEYS, n := d(names), _term(w, n), "app", d(schedules), "h", schedule(w.kept_at, d(timings))
+    ),
     "refill_schedule": lambda w, d: commands.refill_schedule(
         KEYS, d(schedules), d(st.sampled_from(["1", "7"])), [w.kept_at + 1, w.kept_at + 2], {}
     ),

@@ -305,8 +305,8 @@ FAULTS = [
      "if queue.paused then return end", "do return end"),
     ("few ticks are no reason to compute more", 10, RECORD,
      "redis.call('SADD'", "redis.call('SREM'"),
-    ("a paused queue fires", 16, "policies/schedules/upkeep.lua",
-     "taker or queue.paused", "taker"),
+    ("a paused queue fires", 16, "include/consumer/maintenance.lua",
+     "  if not queue.paused then\n    --- @each fires", "  do\n    --- @each fires"),
 ]  # fmt: skip
 """What is planted, and the seed of a course that shows it."""
 

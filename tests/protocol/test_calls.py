@@ -274,6 +274,14 @@ SAMPLES: dict[str, list[Sample]] = {
             {"name": "s", "version": "7", "schedule": b'{"terms":"4,,0,"}'},
         )
     ],
+    "declare_schedule": [
+        Sample(
+            commands.declare_schedule(
+                K, "consumer", "term", "app", "name", "hash", {"terms": "4,,0,"}
+            ),
+            {"schedule": b'{"terms":"4,,0,"}'},
+        )
+    ],
     "refill_schedule": [
         Sample(
             commands.refill_schedule(K, "s", "7", [1, 2], {"1": "S"}),

@@ -9,6 +9,8 @@ from rqueue.tasks.decorator import task
 
 _client: dict[int, redis.Redis] = {}
 
+QUEUE = os.environ.get("TEST_QUEUE", "default")
+
 
 @task(name="tell")
 def tell(key: str, tick: Tick | None = None) -> None:
@@ -16,3 +18,9 @@ def tell(key: str, tick: Tick | None = None) -> None:
     if os.getpid() not in _client:
         _client[os.getpid()] = redis.Redis.from_url(os.environ["TEST_URL"])
     _client[os.getpid()].rpush(key, round(tick.at.timestamp()) if tick else -1)
+
+
+@task(name="beat", queue=QUEUE, cron="* * * * * *")
+def beat(tick: Tick | None = None) -> None:
+    """As `tell`, declared by the code."""
+    tell(f"{QUEUE}:beats", tick)

@@ -60,6 +60,19 @@ end
 local function maintenance_run(base, queue)
   local gone, more = maintenance_leases(base, queue)
   maintenance_notified(base, queue)
+  --- @if fires
+  -- ticks are due although nobody pulls
+  local fires
+  if not queue.paused then
+    --- @each fires = fires(base, queue)
+  end
+  if fires then
+    --- @each fire(base, queue, fires)
+    local first = {}
+    --- @each timed(base, first)
+    more = more or first[2] ~= nil and tonumber(first[2]) <= queue.now
+  end
+  --- @end
   --- @if upkeep
   local late
   --- @each late = upkeep(base, queue)

@@ -1,10 +1,13 @@
 --- A schedule as it is stored, a JSON object. Of its client: `terms`, `job` (terms and envelope of an enqueue), `missed`
 --- (last, skip, all), `overlap` (allow, skip, queue), `jitter`, `window`, `grace` (ms), `every` (ms between ticks, or
 --- nothing: they are known ahead), and what no script looks at. Of the scripts: `version` (another one after each change),
---- `state` (active, paused), `nexts` (ticks to come, ms; with `every` one), `signed` (tick as text -> what stands before its
+--- `state` (active, paused,
+--- retired), `nexts` (ticks to come, ms; with `every` one), `signed` (tick as text -> what stands before its
 --- envelope), `after` (what became of the ticks up to this one is
 --- decided), `last`, `last_id` (tick and id of the last job), `fired`, `skipped`, `left_out` (numbers of ticks),
---- `behind` (those left out since the last job), `owed` (a tick that waits for the end of the job before).
+--- `behind` (those left out since the last job), `owed` (a tick that waits for the end of the job before). Of one
+--- that code declares: `code` (hash of what it says), `app`, `seen` (such hashes, in the order of their coming), `declared`
+--- (its text), `edited` (people changed it since).
 
 --- Fewer ticks than that: more are to be computed.
 local RECORD_FEW = 4
@@ -16,7 +19,7 @@ local RECORD_NUMBERS = { 'version', 'fired', 'skipped', 'left_out', 'behind', 'j
 local RECORD_WORDS = {
   missed = { last = true, skip = true, all = true },
   overlap = { allow = true, skip = true, queue = true },
-  state = { active = true, paused = true },
+  state = { active = true, paused = true, retired = true },
 }
 
 --- The longest times, ms: a thousand years after 1970; ten years.

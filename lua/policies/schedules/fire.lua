@@ -1,6 +1,7 @@
 --- @include "tick/record"
 --- @include "tick/due"
 --- @include "tick/put"
+--- @include "tick/declared"
 
 --- What `fires` found is done: ticks that are due, and those that waited for the end of the job before, are put into
 --- `scheduled`, whence they become ready as any job that is due. All keys that this meets were looked at.
@@ -27,7 +28,16 @@ local function schedules_fire(base, queue, found)
       -- the doctor says so
       redis.call('ZREM', base .. 'ticks', name)
     else
-      local ticks = due_ticks(record, queue.now)
+      local ticks, over = {}, false
+      if record.code then
+        local _
+        _, over = declared_by(base, queue.now, name, record.app)
+      end
+      if over then
+        record.state, record.owed = 'retired', nil
+      else
+        ticks = due_ticks(record, queue.now)
+      end
       for _, tick in ipairs(ticks) do
         if record.overlap == 'allow' or not put_lives(base, record.last_id) then
           put_tick(base, queue, name, record, tick)

@@ -86,7 +86,8 @@ class AsyncSchedules:
         def change(known: ScheduleInfo | None) -> ScheduleInfo:
             if known is None:
                 return wanted
-            return replace(known, task=wanted.task, timing=timing, terms=terms, job=job)
+            new = replace(known, task=wanted.task, timing=timing, terms=terms, job=job)
+            return _edited(known, new)
 
         return await self._change(name, change)
 
@@ -110,7 +111,8 @@ class AsyncSchedules:
         def change(known: ScheduleInfo | None) -> ScheduleInfo:
             was = self._known(name, known)
             timing = was.timing.changed(cron, every, tz, missed, overlap, jitter, window)
-            return replace(self._with_arguments(was, args, kwargs), timing=timing)
+            new = replace(self._with_arguments(was, args, kwargs), timing=timing)
+            return _edited(was, new)
 
         return await self._change(name, change)
 
@@ -122,6 +124,18 @@ class AsyncSchedules:
     async def resume(self, name: str) -> bool:
         """Go on with the next tick from now; True if that is a change. Raises UnknownSchedule."""
         return await self._switch(name, "active")
+
+    async def reset(self, name: str) -> ScheduleInfo:
+        """Take back what people changed of a schedule that code declares (A-46). Raises
+        UnknownSchedule, and ConfigError for one that no code declares."""
+
+        def change(known: ScheduleInfo | None) -> ScheduleInfo:
+            was = self._known(name, known)
+            if not was.declared:
+                raise ConfigError("name", f"no code declares {name!r}: edit or remove it")
+            return replace(was.as_declared, state="active")
+
+        return await self._change(check_schedule(name), change)
 
     async def run_now(self, name: str) -> AsyncJobHandle[Any]:
         """Enqueue its job now, also where it is paused or the one before runs. Its ticks are as
@@ -236,3 +250,8 @@ class AsyncSchedules:
         if len(body) > most:
             raise NotEncodable("", task, too_large(len(body), most), what="arguments")
         return body.decode()
+
+
+def _edited(was: ScheduleInfo, new: ScheduleInfo) -> ScheduleInfo:
+    """Of one that code declares it is noted that people changed it."""
+    return replace(new, edited=True) if was.code and not was.same(new) else new

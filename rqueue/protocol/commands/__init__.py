@@ -76,6 +76,7 @@ from rqueue.protocol.commands.repair import (
 )
 from rqueue.protocol.commands.room import await_room, repair_room
 from rqueue.protocol.commands.schedules import (
+    declare_schedule,
     read_schedules,
     refill_schedule,
     remove_schedule,
@@ -112,6 +113,7 @@ __all__ = [
     "commit_write",
     "configure",
     "counts",
+    "declare_schedule",
     "delete",
     "delete_end",
     "enqueue",

@@ -59,6 +59,28 @@ def set_schedule(
     return ScriptCall("set_schedule", keys.meta, args, _read_word, needs)
 
 
+def declare_schedule(
+    keys: QueueKeys,
+    consumer: str,
+    term: str,
+    app: str,
+    name: str,
+    hash: str,
+    schedule: Mapping[str, Any],
+) -> ScriptCall[str]:
+    """A consumer's code declares a schedule, for as long as the consumer lives. app: the modules
+    that its process runs; hash: of what the code says. Answers made, changed, or same."""
+    needs = (schedules.POLICY.name, *policies_of(schedule["terms"]))
+    args: list[Arg] = [consumer, term, app, name, hash, dumps(schedule)]
+    return ScriptCall("declare_schedule", keys.meta, args, _read_word, needs)
+
+
+def declare_none(keys: QueueKeys, consumer: str, term: str, app: str) -> ScriptCall[str]:
+    """The code of a consumer declares no schedule of this queue, which has some."""
+    args: list[Arg] = [consumer, term, app, "", "", ""]
+    return ScriptCall("declare_schedule", keys.meta, args, _read_word)
+
+
 def refill_schedule(
     keys: QueueKeys, name: str, version: str, ticks: Sequence[int], signed: Mapping[str, str]
 ) -> ScriptCall[bool]:

@@ -78,3 +78,31 @@ async def test_what_is_refused_stores_nothing(queue: AsyncQueue) -> None:
     with pytest.raises(ConfigError):
         await schedules.next("s", 0)
     assert not await schedules.list()
+
+
+async def test_each_tick_is_signed(queue: AsyncQueue) -> None:
+    """A-41: its job is verified as any other, and who has no keys lets none run."""
+    keys = {"k1": "0123456789abcdef"}
+    url = queue.settings.url
+    async with AsyncQueue(queue.name, url, signing_keys=keys) as signed:
+        for name, when in (("c", {"cron": "* * * * *"}), ("e", {"every": 60})):
+            await signed.schedules.set(name, "t", [name], **when)  # type: ignore[arg-type]
+        await amove_time(queue, 30 * 60_000)
+        assert await queue.schedules.refill() == 0, "without the keys nobody signs"
+        async with signed.consumer(jobs=9) as consumer:
+            assert not await consumer.pull()
+            assert await signed.schedules.refill() == 2
+            jobs = await consumer.pull()
+            assert sorted(signed.envelope(job).args[0] for job in jobs) == ["c", "e"]
+            handle = await signed.schedules.run_now("e")
+            (job,) = await consumer.pull()
+            assert (job.id, signed.envelope(job).args) == (handle.id, ["e"])
+        info = await signed.schedules.get("c")
+        stored = await queue.redis.hget(queue.keys.schedules, "c")
+        forged = stored.replace(b"* * * * *", b"1 * * * *")
+        await queue.redis.hset(queue.keys.schedules, "c", forged)
+        await amove_time(queue, 60 * 60_000)
+        async with signed.consumer(jobs=9) as consumer:
+            await consumer.pull()
+        assert await signed.schedules.refill() == 1, "what was changed past the keys is not signed"
+        assert (await signed.schedules.get("c")).nexts[-1] <= info.nexts[-1]

@@ -79,3 +79,31 @@ def test_what_is_refused_stores_nothing(queue: Queue) -> None:
     with pytest.raises(ConfigError):
         schedules.next("s", 0)
     assert not schedules.list()
+
+
+def test_each_tick_is_signed(queue: Queue) -> None:
+    """A-41: its job is verified as any other, and who has no keys lets none run."""
+    keys = {"k1": "0123456789abcdef"}
+    url = queue.settings.url
+    with Queue(queue.name, url, signing_keys=keys) as signed:
+        for name, when in (("c", {"cron": "* * * * *"}), ("e", {"every": 60})):
+            signed.schedules.set(name, "t", [name], **when)  # type: ignore[arg-type]
+        move_time(queue, 30 * 60_000)
+        assert queue.schedules.refill() == 0, "without the keys nobody signs"
+        with signed.consumer(jobs=9) as consumer:
+            assert not consumer.pull()
+            assert signed.schedules.refill() == 2
+            jobs = consumer.pull()
+            assert sorted(signed.envelope(job).args[0] for job in jobs) == ["c", "e"]
+            handle = signed.schedules.run_now("e")
+            (job,) = consumer.pull()
+            assert (job.id, signed.envelope(job).args) == (handle.id, ["e"])
+        info = signed.schedules.get("c")
+        stored = queue.redis.hget(queue.keys.schedules, "c")
+        forged = stored.replace(b"* * * * *", b"1 * * * *")
+        queue.redis.hset(queue.keys.schedules, "c", forged)
+        move_time(queue, 60 * 60_000)
+        with signed.consumer(jobs=9) as consumer:
+            consumer.pull()
+        assert signed.schedules.refill() == 1, "what was changed past the keys is not signed"
+        assert (signed.schedules.get("c")).nexts[-1] <= info.nexts[-1]

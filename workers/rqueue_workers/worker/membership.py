@@ -107,6 +107,9 @@ class Membership(Demand):
             select=spec.select,
         )
         self.listen(subscription)
+        plans = self._attempts.plans.values()
+        declared = [plan.declares for plan in plans if plan.declares is not None]
+        subscription.declare(declared, ",".join(spec.app), spec.settings.signer)
 
     def _drop_all(self) -> None:
         stale = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 
 from rqueue.errors import RegistrationLost
@@ -11,6 +11,7 @@ from rqueue.logs import logger
 from rqueue.model.job import parse_value
 from rqueue.model.labels import ALL
 from rqueue.model.selector import selector
+from rqueue.model.signing import Signer
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Retried, Window
 from rqueue.protocol.error_mapping import damaged
@@ -20,6 +21,7 @@ from rqueue.settings import Settings
 from rqueue.transport.connection import Connection
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.damage import Damage
+from rqueue_workers.worker.declaring import Declaration, declare
 from rqueue_workers.worker.outcome import Unfinished
 from rqueue_workers.worker.prefetch import PrefetchWindow
 from rqueue_workers.worker.settle_calls import BYTES_WINDOW, SettleCalls
@@ -104,6 +106,11 @@ class Subscription(SettleCalls):
             cursor, _ = self._connection.run(commands.unpark(self.keys, cursor, tasks))
             if cursor == "0":
                 break
+
+    def declare(self, declarations: Iterable[Declaration], app: str, signer: Signer | None) -> None:
+        """Say which schedules the code declares. Raises the server errors."""
+        run = self._connection.run
+        declare(run, self.keys, self.name, self.term, app, declarations, signer)
 
     def unregister(self) -> None:
         """Leave the queue; what is held goes back uncounted. Raises the server errors."""

@@ -1,0 +1,73 @@
+"""Periodic jobs that the application's code declares: said to the queue by each worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from rqueue.errors import ConfigError
+from rqueue.logs import logger
+from rqueue.model.envelope import pack
+from rqueue.model.ids import shortened
+from rqueue.model.schedule import Timing
+from rqueue.model.schedule_info import ScheduleInfo
+from rqueue.model.signing import Signer
+from rqueue.protocol.call import ScriptCall
+from rqueue.protocol.commands.schedules import declare_none, declare_schedule, read_schedules
+from rqueue.protocol.exchange import KNOWN
+from rqueue.protocol.job_packer import terms_of
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import PLAIN, schedules
+from rqueue.protocol.scheduling import stored
+from rqueue.tasks.task import Task
+
+__all__ = ["Declaration", "declaration_of", "declare"]
+
+
+log = logger("rqueue.worker")
+
+
+class Declaration(NamedTuple):
+    """A schedule that the decorator of a task declares: it is called as the task is."""
+
+    task: str
+    queue: str
+    timing: Timing
+    terms: str
+    job: str
+
+
+def declaration_of(task: Task[Any, Any]) -> Declaration | None:
+    """What a task declares; None where it is not periodic."""
+    if task.timing is None:
+        return None
+    job = pack(task.name, (), {}, task.defaults.to_opts()).decode()
+    return Declaration(task.name, task.queue, task.timing, terms_of(task.defaults), job)
+
+
+def declare(
+    run: Callable[[ScriptCall[Any]], Any],
+    keys: QueueKeys,
+    consumer: str,
+    term: str,
+    app: str,
+    declarations: Iterable[Declaration],
+    signer: Signer | None,
+) -> None:
+    """Say to a queue what code declares for it, for as long as this consumer lives (A-46). Raises
+    the server errors."""
+    mine = [one for one in declarations if one.queue == keys.queue]
+    if not mine:
+        if schedules.POLICY.name in KNOWN.get(keys.meta, PLAIN).policies:
+            run(declare_none(keys, consumer, term, app))
+        return
+    now = run(read_schedules(keys)).now
+    for task, queue, timing, terms, job in mine:
+        info = ScheduleInfo(task, queue, task, timing, terms=terms, job=job)
+        said = stored(signer, info, timing, now, "active", anew=True)
+        hash = shortened(blake2b(info.body, digest_size=12).digest())
+        try:
+            run(declare_schedule(keys, consumer, term, app, task, hash, said))
+        except ConfigError as error:
+            log.error("queue %s takes no schedule of task %s: %s", queue, task, error)

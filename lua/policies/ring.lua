@@ -8,15 +8,15 @@
 --- ORDER: 30
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, last_value, exclusive, groups, selectors, lifetime, bounded, sorted, hold, refusals
---- @include "order/lists_count"
+--- EXCLUDES: ttl, last_value, exclusive, groups, selectors, lifetime, bounded, hold, refusals
+--- @include "order/unlabelled"
 
 --- How many jobs are ready, and how many may be; nil where there is no limit.
 local function ring_count(base)
   local row = redis.call('HMGET', base .. 'meta', 'ring_jobs', 'marked')
   local most = tonumber(row[1]) or 0
   if most < 1 then return nil end
-  return lists_count(base) - (tonumber(row[2]) or 0), most
+  return unlabelled_count(base) - (tonumber(row[2]) or 0), most
 end
 
 --- `plan.trims`: whether `plan.ready` more jobs displace others.

@@ -8,7 +8,7 @@
 --- ORDER: 68
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: groups, ring, hold, refusals
+--- EXCLUDES: groups, hold, refusals
 --- @include "order/member"
 --- @include "order/score"
 

@@ -182,3 +182,24 @@ def test_what_a_consumer_selects_goes_by_key(q: QueueFixture) -> None:
     q.queue.job("y3").cancel()
     assert ids(other.pull()) == ["x2", "z9", "old a", "old b"]
     assert q.put("x1", sort_key="1", labels={"of": "x"}).handed_to
+
+
+@one_kind
+def test_of_a_ring_the_last_key_makes_room(q: QueueFixture) -> None:
+    """X-08: of the lowest level, and before jobs without a key."""
+    q.queue.configure(ring=3)
+    q.put("high", sort_key="z", priority=9)
+    for id in ("b", "c", "a"):
+        q.put(id, sort_key=id)
+    assert q.queue.job("c").state() == "displaced"
+    q.put("plain")
+    assert q.listed() == ["high", "plain", "a"]
+    q.put("d", sort_key="d")
+    assert q.queue.job("d").state() == "displaced"
+    consumer = q.join(1)
+    assert ids(consumer.pull()) == ["high"]
+    q.put("b again", sort_key="b")
+    consumer.release("high")
+    assert q.listed() == ["high", "plain", "a"]
+    q.queue.configure(ring=1)
+    assert q.listed() == ["high"]

@@ -53,8 +53,8 @@ FAULTS = [
     Fault(
         "what was cancelled takes room",
         POLICY,
-        "lists_count(base) - (tonumber(row[2]) or 0), most",
-        "lists_count(base), most",
+        "unlabelled_count(base) - (tonumber(row[2]) or 0), most",
+        "unlabelled_count(base), most",
         (begin((0, 0)), put(4), put(4), ("cancel", {"pick": 0, "held": False}), put(4)),
     ),
     Fault(

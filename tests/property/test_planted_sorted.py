@@ -130,6 +130,19 @@ LABELLED = Fault(
 )
 
 
+RING = Fault(
+    "the first key makes room",
+    "include/order/lowest.lua",
+    "redis.call('ZREVRANGEBYSCORE', key",
+    "redis.call('ZRANGEBYSCORE', key",
+    (begin((0, 0)), put("b", "a", "c")),
+)
+
+
+def test_a_fault_of_rings_is_found(client: redis.Redis, tmp_path: Path) -> None:
+    is_found(RING, client, tmp_path, kinds=[Kind.of(["ring", "sorted"])])
+
+
 def test_a_fault_of_classes_is_found(client: redis.Redis, tmp_path: Path) -> None:
     kinds = [Kind.of(["selectors", "sorted"])]
     is_found(LABELLED, client, tmp_path, SelectingMachine, kinds)

@@ -76,7 +76,14 @@ class Waiting(WakeUps):
         if not self.ring:
             return ready
         ids: list[str] = []
-        for level in sorted({level for level, _ in self.lists}, reverse=True):
+        levels = {level for level, _ in self.lists} | {-self.jobs[id].level for id in self.open}
+        for level in sorted(levels, reverse=True):
+            # of those with sort keys the last ones, before the others
+            mine = [id for id in self.open if -self.jobs[id].level == level]
+            while left > self.ring and mine:
+                ids.append(mine.pop())
+                self.open.remove(ids[-1])
+                left -= 1
             for key in ((level, 0), (level, 1)):
                 while left > self.ring and (there := self.lists.get(key)):
                     ids.append(there.pop(0))

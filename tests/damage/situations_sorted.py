@@ -70,3 +70,11 @@ def settle_of_outcomes_of_sorted_jobs(world: World) -> Any:
         reject=[("r4", ERROR)],
         release=["r5"],
     )
+
+
+@situation
+def enqueue_into_a_full_ring_of_sorted_jobs(world: World) -> Any:
+    world.run(commands.configure(KEYS, {"ring_jobs": 2}))
+    world.put("r0", sort=B)
+    world.put("r1", sort=A, priority=9)
+    return lambda: commands.enqueue(KEYS, [Put("n0", BODY, sort=A), Put("n1", BODY, sort=B)])

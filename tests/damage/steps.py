@@ -52,6 +52,7 @@ puts = st.builds(
     st.just(""),
     st.just(""),
     st.just(False),
+    st.just(""),
 )
 grouped = st.builds(
     lambda put, group: put._replace(ttl_ms=0, group=group), puts, st.sampled_from("gh")

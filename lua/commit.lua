@@ -9,9 +9,10 @@
 ---   items: id, envelope, ... of the jobs to be enqueued; queue, id, terms, envelope, ... of those that go elsewhere; then
 ---   what is settled, as of settle
 --- REPLY: {now, state of the consumer or "", {0-based index of each job refused because its id is known}, consumer that
----   the one new job was delivered to or "", {ids that are not held}, how many of those have ended}; where some are not
----   held, nothing was done, and the indices say which jobs are known already
---- ERRORS: BADARGS | DAMAGED | FULL: as of enqueue, where nothing is settled | GONE | SCHEMA
+---   the one new job was delivered to or "", {ids that are not held}, how many of those have ended; where jobs may be
+---   unique, as of enqueue}; where some are not held, nothing was done, and the indices say which jobs are known already
+--- ERRORS: BADARGS | DAMAGED | DUPLICATE: as of enqueue | FULL: as of enqueue,
+---   where nothing is settled | GONE | SCHEMA
 --- @include "queue/row"
 --- @include "queue/schema"
 --- @include "queue/open"
@@ -95,6 +96,9 @@ failure = sound_fault(base, levels, { consumer ~= '' and consumer or nil })
 if failure then return failure end
 
 local stale, over, state = {}, 0, ''
+--- @if instead
+local ending = {}
+--- @end
 if consumer == '' then
   if #ARGV >= SETTLED then return redis.error_reply('BADARGS commit: nobody settles these') end
 else
@@ -112,6 +116,9 @@ else
       if result_read(base, id) then over = over + 1 end
     end
     mine[id] = nil
+    --- @if instead
+    ending[id] = not fate and 'done' or fate and fate.verb == 'reject' and 'dead' or nil
+    --- @end
   end
   if said.total > 0 then
     failure = sound_jobs(base, redis.call('HMGET', base .. 'jobs', unpack(said.ids)))
@@ -127,6 +134,9 @@ end
 
 -- an enqueue that is refused has changed nothing, and nothing refuses the settle any more
 local taker = ''
+--- @if instead
+local answered = {}
+--- @end
 if joins then schema_stamp(meta) end
 if count > 0 then
   local arguments = { '0', runs }
@@ -135,6 +145,10 @@ if count > 0 then
   if consumer ~= '' then arguments[2] = runs .. '>!' end
   --- @end
   for i = FIRST, FIRST - 1 + 2 * count do arguments[#arguments + 1] = ARGV[i] end
+  --- @if instead
+  -- what is settled for good in this step has no keys any more
+  arguments.over = ending
+  --- @end
   local stored = enqueue_step(KEYS, arguments)
   if stored.err then
     -- a queue that takes on a policy with this step does not, then
@@ -142,6 +156,9 @@ if count > 0 then
     return stored
   end
   known, taker = stored[3], stored[4]
+  --- @if instead
+  answered = stored[5]
+  --- @end
 end
 --- @if sends
 if others > 0 then
@@ -161,4 +178,7 @@ if consumer ~= '' then
   if settled.err then return settled end
   state = settled[2]
 end
+--- @if instead
+do return { queue.now, state, known, taker, {}, 0, answered } end
+--- @end
 return { queue.now, state, known, taker, {}, 0 }

@@ -3,13 +3,15 @@
 --- ARGV: how, runs, jobs...
 ---   how: "0" | "1" = deliver the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
 ---     step so that it may come twice, see include/writes.lua
----   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h][|c<labels>],<count>;..." for
----   consecutive jobs; when: "" now,
+---   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h][|c<labels>][|u<how>:<key>],
+---   <count>;..." for consecutive jobs; when: "" now,
 ---   "+<ms>" from now, "@<ms>" at; with a ttl or a group, a queue that has no such policy yet takes
 ---   it on; at the end of them ">" and the name of a producer that waited for room in a bounded queue
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
---- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was delivered to or ""}
---- ERRORS: BADARGS | DAMAGED | FULL: 1 if producers wait for room, greatest number of jobs, number, of it kept for
+--- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was delivered to or
+---   "", where jobs may be unique {0-based index, id of the job that has its key, state of that, ...}}
+--- ERRORS: BADARGS | DAMAGED | DUPLICATE: index of a unique job, state and id
+---   of the one that has its key | FULL: 1 if producers wait for room, greatest number of jobs, number, of it kept for
 ---   others, asked for | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
 --- @hooks audience
 --- @include "queue/clock"
@@ -113,6 +115,20 @@ if accepted == 0 then
   return { now, 0, refused, '' }
 end
 
+--- @if instead
+-- of some the keys are those of other jobs: these are the answer
+local uniques = { now = now, over = ARGV.over, index = {}, answered = {} }
+if plan then
+  fault = nil
+  --- @each fault = instead(base, plan, ids, uniques)
+  if fault then return fault end
+  accepted = accepted - #uniques.answered / 3
+  if accepted == 0 then
+    if note then noted(note, 0, total) end
+    return { now, 0, refused, '', uniques.answered }
+  end
+end
+--- @end
 --- @if able
 if total == 1 and plan and waiters[1] then
   waiters = nil
@@ -235,6 +251,11 @@ if fault then
 end
 
 redis.call('HSET', base .. 'jobs', unpack(stored))
+--- @if owned
+if plan then
+  --- @each owned(base, now, uniques.index, taker)
+end
+--- @end
 --- @each stays(base)
 if not row[1] or joins then schema_stamp(meta) end
 if ready > 0 and (plan or levels ~= '4') then
@@ -299,5 +320,8 @@ end
 if request.used or request.gone > 0 then
   --- @each vacated(base, request)
 end
+--- @end
+--- @if instead
+do return { now, accepted, refused, taker and taker.name or '', uniques.answered } end
 --- @end
 return { now, accepted, refused, taker and taker.name or '' }

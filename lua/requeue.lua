@@ -3,7 +3,8 @@
 --- KEYS: meta, guard
 --- ARGV: ids...
 ---   ids: at most 250
---- REPLY: {now, how many were requeued}; ids that are not dead are passed over
+--- REPLY: {now, how many were requeued, where jobs may be unique {id that stays dead, id of the job that has its key,
+---   ...}}; ids that are not dead are passed over
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @hooks audience
 --- @include "queue/open"
@@ -16,6 +17,7 @@
 --- @hooks revived
 --- @hooks shelf
 --- @hooks entered
+--- @hooks rival
 
 local meta = KEYS[1]
 local FIRST = 1
@@ -29,9 +31,23 @@ failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
 local count, used = 0, {}
+--- @if rival
+local rivals = {}
+--- @end
 for i = FIRST, #ARGV do
   local id = ARGV[i]
   local value = redis.call('ZSCORE', base .. 'dead', id) and redis.call('HGET', base .. 'jobs', id)
+  --- @if rival
+  if value then
+    local rival
+    --- @each rival = rival(base, queue.now, { id = id, tags = value })
+    if rival then
+      rivals[#rivals + 1] = id
+      rivals[#rivals + 1] = rival
+      value = nil
+    end
+  end
+  --- @end
   if value then
     local job = value_parse(value)
     redis.call('ZREM', base .. 'dead', id)
@@ -66,4 +82,7 @@ if count > 0 then
   if not queue.paused and ready > 0 then consumer_notify(base, queue.now, ready, queue.timer, queue.ranked) end
 end
 --- @each stays(base)
+--- @if rival
+do return { queue.now, count, rivals } end
+--- @end
 return { queue.now, count }

@@ -22,6 +22,7 @@ from rqueue.errors import (
     BufferClosed,
     BufferFull,
     ConfigError,
+    DuplicateJob,
     InvalidName,
     JobBlocked,
     JobCancelled,
@@ -59,6 +60,7 @@ from rqueue.tasks.registry import Registry
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.task import Task
+from rqueue.tasks.unique import Unique
 
 if TYPE_CHECKING:
     from rqueue.client._async.consumer import AsyncConsumer
@@ -117,6 +119,7 @@ __all__ = [
     "Consumer",
     "Delivery",
     "Depends",
+    "DuplicateJob",
     "Envelope",
     "GrantCredit",
     "Inspector",
@@ -165,6 +168,7 @@ __all__ = [
     "Tick",
     "Transaction",
     "TransactionRolledBack",
+    "Unique",
     "UnknownJob",
     "UnknownSchedule",
     "Wake",

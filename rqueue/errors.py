@@ -30,6 +30,7 @@
     │   ├── JobBlocked               it waits behind others of its group
     │   ├── TransactionRolledBack    its consumer lost a job that it was to settle
     │   ├── QueueDamaged         a key of it was overwritten by something else
+    │   ├── DuplicateJob             another job has its unique key
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
     │   ├── QueueInUse               not deleted: it has jobs, consumers, or feeds from others
     │   ├── QueueEmpty               a simple queue has no value (also a LookupError)
@@ -91,6 +92,7 @@ __all__ = [
     "ConsumerError",
     "ConsumerGone",
     "ConsumerRefused",
+    "DuplicateJob",
     "EmbeddedRedisError",
     "EvictionPolicy",
     "Forged",
@@ -419,6 +421,21 @@ class NoConsumer(QueueError):
             queue=queue,
         )
         self.id = id
+
+
+class DuplicateJob(QueueError):
+    """Another job has the key of a unique job that was to be refused then; nothing was stored, of
+    a batch or a transaction none. `queue`; `id`: of the other job; `state`: of that ("done" where
+    its period is not over); `index`: the refused job's place in the call."""
+
+    def __init__(self, queue: str, id: str, state: str, index: int = 0) -> None:
+        super().__init__(
+            f"queue '{queue}' has such a job already, which is {state}: '{id}'; nothing was stored"
+        )
+        self.queue = queue
+        self.id = id
+        self.state = state
+        self.index = index
 
 
 class QueueInUse(QueueError):

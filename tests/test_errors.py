@@ -60,6 +60,7 @@ EXAMPLES: list[RQueueError] = [
     errors.JobPurged("j"),
     errors.JobDisplaced("j"),
     errors.JobMoved("j", to="other"),
+    errors.DuplicateJob("q", "j", "held"),
     errors.JobExpired("j"),
     errors.TaskError("no", task="t"),
     errors.UnknownTask("ad", ["add"]),

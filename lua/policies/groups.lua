@@ -33,7 +33,7 @@ local function groups_admit(queue, run)
   if group == '' or #group > 384 or string.find(group, '[^%w%%_-]') then
     return redis.error_reply('BADARGS enqueue: a group that is empty, too long or not escaped')
   end
-  run.tags = run.tags .. '|g' .. group
+  run.tags, run.placed = run.tags .. '|g' .. group, true
   run.more = string.gsub(run.more, '|g[^|~]*', '', 1)
 end
 

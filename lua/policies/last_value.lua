@@ -9,7 +9,7 @@
 --- ORDER: 20
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, groups, selectors, exclusive, ring, lifetime, hold, refusals
+--- EXCLUDES: unique, ttl, groups, selectors, exclusive, ring, lifetime, hold, refusals
 --- @include "job/value"
 --- @include "order/standing"
 --- @include "schedule/member"
@@ -29,7 +29,7 @@ local function last_value_admit(_, run)
   if key == '' or #key > 384 or string.find(key, '[^%w%%_-]') then
     return redis.error_reply('BADARGS enqueue: a key that is empty, too long or not escaped')
   end
-  run.tags = run.tags .. '|k' .. key
+  run.tags, run.placed = run.tags .. '|k' .. key, true
   run.more = string.gsub(run.more, '|k[^|~]*', '', 1)
 end
 

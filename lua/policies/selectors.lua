@@ -105,7 +105,7 @@ local function selectors_admit(queue, run)
   if #labels > 384 or string.find(labels, '[^%w%%_:+-]') then
     return redis.error_reply('BADARGS enqueue: labels that are too long or not escaped')
   end
-  run.tags = run.tags .. '|c' .. labels
+  run.tags, run.placed = run.tags .. '|c' .. labels, true
   run.more = string.gsub(run.more, '|c[^|~]*', '', 1)
   local classes = selectors_classes(queue.base)
   queue.wanted = queue.wanted or { count = 0 }

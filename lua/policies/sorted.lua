@@ -38,7 +38,7 @@ local function sorted_admit(queue, run)
     queue.descending = redis.call('HGET', queue.base .. 'meta', 'descending') == '1'
   end
   if queue.descending then key = string.gsub(key, '.', SORTED_INVERSE) .. 'z' end
-  run.tags = run.tags .. '|s' .. key
+  run.tags, run.placed = run.tags .. '|s' .. key, true
   run.more = string.gsub(run.more, '|s[^|~]*', '', 1)
 end
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from rqueue.cli.exit_codes import NOT_FOUND, Failure, confirm
+from rqueue.cli.failures import say
 from rqueue.cli.output import echo, json_option, print_json, print_line, yes_option
 from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target
@@ -188,3 +189,8 @@ def _steer(
         echo(f"would {verb} {many(count, 'dead letter')} of queue '{queue}'")
     else:
         echo(f"{verb}d {many(done, 'dead letter')} of '{queue}'")
+        if verb == "requeue" and done < count:
+            say(
+                f"{many(count - done, 'dead letter')} stayed: where others have the unique keys by"
+                f" now, 'rqueue unique {queue} --job ID' names them"
+            )

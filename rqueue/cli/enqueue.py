@@ -27,6 +27,13 @@ from rqueue.cli.target import Target, connection_options, pass_target
 @click.option(
     "--sort-key", metavar="VALUE", help="Jobs stand by it: a number; else text, as with --text."
 )
+@click.option("--unique", is_flag=True, help="One job of this task and these arguments at a time.")
+@click.option("--unique-key", metavar="TEXT", help="One job of this task and key at a time.")
+@click.option(
+    "--unique-until",
+    metavar="WHEN",
+    help="How long it keeps others away: end, the default, start, or a DURATION.",
+)
 @click.option("--in", "in_", metavar="DURATION", help="Not before so long from now.")
 @click.option("--at", metavar="TIME", help="Not before: 2030-01-31T08:00:00+00:00.")
 @click.option("--hold", is_flag=True, help="It keeps the place that it takes now until then.")
@@ -72,6 +79,7 @@ def enqueue(
       rqueue enqueue app.tasks.add -q sums -- 1 -2
       rqueue enqueue app.tasks.charge 42 --id order-42 --priority 9
       rqueue enqueue app.tasks.quote 42 --ttl 30s
+      rqueue enqueue app.tasks.sync 42 --unique
     """  # noqa: D301
     from rqueue.cli.failures import describe, exit_code, say_all
     from rqueue.errors import ResultError
@@ -83,9 +91,11 @@ def enqueue(
     seconds = None if wait is None else parse_duration(wait, "wait")
     with target.queue(queue) as (client, inspector):
         handle = client.send(task, positional, named, chosen)
-        if handle.created and not inspector.queue(queue).acquiring:
+        if (handle.created or handle.conflict) and not inspector.queue(queue).acquiring:
             say(f"no worker serves queue '{queue}' now, so the job waits; -q names another queue")
         document: dict[str, Any] = {"id": handle.id, "queue": queue, "created": handle.created}
+        if handle.conflict:
+            document["conflict"] = handle.conflict
         code = OK
         if seconds is not None:
             try:
@@ -106,7 +116,9 @@ def enqueue(
         print_json(document["result"], indent=True)
     else:
         echo(handle.id)
-        if not handle.created:
+        if handle.conflict:
+            say(f"such a job exists, which is {handle.conflict}: nothing was stored")
+        elif not handle.created:
             say("a job of this id is known already: nothing was stored")
     return code
 
@@ -149,6 +161,17 @@ def pairs(given: tuple[str, ...], option: str) -> list[tuple[str, str]]:
     return found
 
 
+def _unique(given: dict[str, Any]) -> Any:
+    from rqueue.tasks.unique import Unique
+
+    key, until = given["unique_key"], given["unique_until"] or "end"
+    if key is None and not given["unique"]:
+        if given["unique_until"] is not None:
+            raise click.UsageError("--unique-until needs --unique or --unique-key")
+        return None
+    return Unique(key=key, until=until)
+
+
 def _options(given: dict[str, Any], headers: tuple[str, ...], text: bool) -> Any:
     from rqueue.errors import ConfigError
     from rqueue.model.times import parse_duration, parse_when
@@ -170,4 +193,5 @@ def _options(given: dict[str, Any], headers: tuple[str, ...], text: bool) -> Any
         if at_ms is None:
             raise ConfigError("at", "a time with its zone; for a time from now pass --in")
         values["at_ms"] = at_ms
+    values["unique"] = _unique(given)
     return Options(headers=dict(pairs(headers, "--header")), **values)

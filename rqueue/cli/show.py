@@ -11,6 +11,7 @@ import orjson
 from rqueue.cli.output import age, echo, iso, json_option, print_facts, print_json, size, span
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.job import EXPIRED, GAVE_UP, JobInfo, JobState, why_dead
+from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.waiting import why_it_waits
 from rqueue.text.numbers import many
 
@@ -108,6 +109,7 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "", began_ms: in
             if job.deliveries
             else "",
             "crashes": job.crashes or "",
+            "unique": _unique(job),
             "limit": ", ".join(
                 many(most, *words)
                 for most, *words in (
@@ -148,6 +150,16 @@ def _next_step(job: JobInfo) -> str:
         return ""
     which = shlex.join([job.queue, job.id])
     return f"rqueue dead requeue {which}, or rqueue dead purge {which}"
+
+
+def _unique(job: JobInfo) -> str:
+    """The unique key of a job, and how long it is its own; "" where it has none."""
+    said = UniqueKey.parse(job.unique)
+    if said is None:
+        return ""
+    if isinstance(said.until, int):
+        return f"{said.key}, for {span(said.until)} from its enqueue"
+    return f"{said.key}, until its {said.until}"
 
 
 def how_it_died(job: JobInfo) -> str:

@@ -13,6 +13,7 @@ from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import BATCH, Put
 from rqueue.protocol.job_packer import as_put
+from rqueue.tasks.options import refuses
 from rqueue.tasks.request import JobRequest
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class HeldHandle(JobHandle[R_co]):
         self.listener = listener
         self.enqueued_ms = 0
         self.id = id
+        self.conflict = ""
         self.created = None
         self.handed_to = ""
 
@@ -86,8 +88,9 @@ class HeldEnqueues:
 
     def add(self, request: JobRequest, listener: Listener | None = None) -> HeldHandle[Any]:
         """Take in one job; `listener` is called with its handle when it is sent. Raises
-        NotEncodable, InvalidName, and ConfigError for an `immediate` one: who would be refused is
-        not there any more when it is sent."""
+        NotEncodable, InvalidName, and ConfigError for an `immediate` one, and one that is to raise
+        where its unique key is another's: who would be refused is not there any more when it is
+        sent."""
         handle: HeldHandle[Any] = HeldHandle(self.queue, self._packed(request), self, listener)
         self._handles.append(handle)
         return handle
@@ -104,6 +107,10 @@ class HeldEnqueues:
             raise ConfigError(
                 "immediate",
                 "a job that waits for a commit cannot be refused at once; pass on_commit=False",
+            )
+        if refuses(options):
+            raise ConfigError(
+                "on_conflict", "a job that waits for a commit cannot raise; pass on_commit=False"
             )
         id_, body, own, options = self.queue._packer.pack(request)
         self._batch.append((as_put(id_, body, options), own))
@@ -137,7 +144,7 @@ class HeldEnqueues:
             stored = queue._handles(part, accepted)
             for handle, found in zip(handles[start : start + BATCH], stored, strict=True):
                 handle.id, handle.created = found.id, found.created
-                handle.handed_to = found.handed_to
+                handle.handed_to, handle.conflict = found.handed_to, found.conflict
                 if isinstance(handle, HeldHandle):
                     handle.enqueued_ms = accepted.now
         # all are stored by now, whatever a listener raises

@@ -66,6 +66,7 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
             group=header.group,
             key=header.key,
             sort_key=sort_key_of(header.sort),
+            unique=header.unique,
             size=len(job.body),
         )
         facts["signed_with"] = key_id_of(job.body)

@@ -4,8 +4,8 @@ Stored in the hash `jobs` as `header;envelope`. The header is text, `position,en
 anything differs from the defaults, `position,enqueued,level,deliveries,attempts,max_deliveries,
 due_ms`, and where it crashed before, or may crash more or less often than others,
 `,crashes,max_crashes` behind that, and `,expires_ms` behind that where it has a time to live; then
-tags, `|g<group>`, `|k<key>` and `|s<sort key>`. `enqueued` is in ms since `EPOCH_MS`. Scripts
-rewrite the header and never look into the envelope.
+tags, `|g<group>`, `|k<key>`, `|s<sort key>` and `|u<unique>`. `enqueued` is in ms since
+`EPOCH_MS`. Scripts rewrite the header and never look into the envelope.
 
 Nothing here is parsed before it is asked for: a worker builds thousands of deliveries a second.
 """
@@ -92,7 +92,7 @@ class Header(NamedTuple):
     `attempts`: those of them that were charged; `max_deliveries`: 0 = the queue's; `due_ms`:
     0 = an ordinary one: never scheduled, or moved to the tail since then. `crashes`: those of the
     attempts that cost a worker its process; `max_crashes`: 0 = the queue's. `expires_ms`: after it
-    the job is not delivered any more; 0 = never. `group`, `key`, `sort` (as noted): "" = none.
+    the job is not delivered any more; 0 = never. `group`, `key`, `sort`, `unique`: "" = none.
     """
 
     position: int
@@ -108,6 +108,7 @@ class Header(NamedTuple):
     group: str = ""
     key: str = ""
     sort: str = ""
+    unique: str = ""
 
 
 EPOCH_MS = 1_735_689_600_000
@@ -120,7 +121,7 @@ EXPIRED = "expired"
 """The kind of a cause where the time to live ended."""
 
 _new = tuple.__new__
-_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "", "")
+_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "", "", "")
 _LENGTHS = (2, 7, 9, 10)
 """Fields that a header has; `lua/include/job/value.lua` writes these."""
 
@@ -161,8 +162,8 @@ def parse_header(head: bytes) -> Header | None:
             position, enqueued, *rest = map(int, fields)
             header = _new(Header, (position, enqueued + EPOCH_MS, *rest, *_DEFAULTS[count - 2 :]))
             if said:
-                names = said.get(b"g", ""), said.get(b"k", ""), said.get(b"s", "")
-                return header._replace(group=names[0], key=names[1], sort=names[2])
+                group, key, sort, unique = (said.get(tag, "") for tag in (b"g", b"k", b"s", b"u"))
+                return header._replace(group=group, key=key, sort=sort, unique=unique)
             return header
     except ValueError:
         pass
@@ -189,8 +190,7 @@ def parse_value(value: bytes) -> tuple[Header, bytes]:
 
 
 def has_crashed(value: bytes) -> bool:
-    """Whether a job was charged with a crash, as its stored value says."""
-    # nearly all headers are shorter: this is asked of every job
+    """Whether a job was charged with a crash: asked of every job, and most headers are short."""
     end = value.find(b";")
     if value.count(b",", 0, end) < 7:
         return False
@@ -276,8 +276,7 @@ class Delivery:
 
     @property
     def due_ms(self) -> int:
-        """When the job was last scheduled for, ms since the epoch; 0 = never, or it moved to the
-        tail since then."""
+        """When it was last scheduled for, ms; 0 = never, or it moved to the tail since then."""
         return self.header.due_ms
 
     @property
@@ -387,6 +386,7 @@ class JobInfo:
     group: str = ""
     key: str = ""
     sort_key: SortKey | None = None
+    unique: str = ""
     holder: str = ""
     task: str = ""
     args: list[Any] = field(default_factory=list)

@@ -32,7 +32,7 @@ SIGNED_WITHIN_MS = 600_000
 is what a queue remembers ended ids for unless it is configured otherwise (`keep`)."""
 
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_STAMP = re.compile(rb"(-?\d{1,15})(?:;([0-9,+@:~]{1,100}(?:\|(?:[gks][\w%-]{1,384}|h)){0,4},))?")
+_STAMP = re.compile(rb"(-?\d{1,15})(?:;([0-9,+@:~]{1,100}(?:\|(?:[gksu][\w%:-]{1,384}|h)){0,5},))?")
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _MIN_SECRET = 16
 
@@ -205,6 +205,8 @@ def _misfit(verified: Verified, header: Header) -> str:
     if upright(header.sort) != terms.sort:
         its, has = sort_key_of(terms.sort), sort_key_of(header.sort)
         return f"it is for sort key {its!r}, the job has {has!r}"
+    if header.unique != terms.unique:
+        return f"it is unique as {terms.unique!r}, the job as {header.unique!r}"
     apart = header.enqueued_ms - verified.signed_ms
     if abs(apart) > SIGNED_WITHIN_MS:
         when = "before" if apart > 0 else "after"

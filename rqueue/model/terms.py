@@ -1,9 +1,10 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
 `<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h]
-[|s<sort key>],`, where `when` is nothing (now), `+<ms>` (from now, by Redis's clock) or `@<ms>`
-(since the epoch), group and key are escaped (`rqueue.model.names.group_text`), and the sort key is
-as `rqueue.model.sort_keys` writes it. The enqueue script reads it, and signatures cover it. What
+[|s<sort key>][|u<unique>],`, where `when` is nothing (now), `+<ms>` (from now, by Redis's clock) or
+`@<ms>` (since the epoch), group and key are escaped (`rqueue.model.names.group_text`), the sort key
+is as `rqueue.model.sort_keys` writes it, and unique is a `rqueue.model.unique_key.UniqueKey`. The
+enqueue script reads it, and signatures cover it. What
 stands behind `~` and `|` is a policy's: a queue without it takes it on.
 """
 
@@ -25,6 +26,7 @@ class Terms(NamedTuple):
     how long from its enqueue it may be delivered; 0 = as long as the queue says. group, key: "" =
     none. hold: whether it keeps, until it is due, the place that it takes when it is enqueued;
     without a due time that says nothing. sort: a sort key, see `sort_key_text`; "" = none.
+    unique: a `UniqueKey` as text; "" = none.
     """
 
     priority: int = DEFAULT_LEVEL
@@ -37,6 +39,7 @@ class Terms(NamedTuple):
     key: str = ""
     hold: bool = False
     sort: str = ""
+    unique: str = ""
 
     @property
     def text(self) -> str:
@@ -54,6 +57,8 @@ class Terms(NamedTuple):
             most += "|h"
         if self.sort:
             most += f"|s{self.sort}"
+        if self.unique:
+            most += f"|u{self.unique}"
         if self.at_ms > 0:
             return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
@@ -71,9 +76,8 @@ class Terms(NamedTuple):
         deliveries, _, crashes = most.partition(":")
         said = {tag[:1]: group_of(tag[1:]) for tag in tags if tag != "h"}
         limits = int(deliveries), int(crashes or 0), int(ttl or 0)
-        names = said.get("g", ""), said.get("k", "")
-        hold, sort = "h" in tags, said.get("s", "")
-        return cls(int(priority), delay, due, *limits, *names, hold, sort)
+        group, key, sort, unique = (said.get(letter, "") for letter in "gksu")
+        return cls(int(priority), delay, due, *limits, group, key, "h" in tags, sort, unique)
 
 
 NORMAL_TERMS = Terms().text

@@ -259,6 +259,9 @@ def _refusal(
         return errors.NoConsumer(queue)
     if word == "FULL":
         return _full(queue, said)
+    if word == "DUPLICATE":
+        index, state, id_ = said.split(" ", 2)
+        return errors.DuplicateJob(queue, id_, state, int(index))
     if word == "GONE":
         return errors.ConsumerGone(consumer, queue=queue)
     if word == "DELETING":

@@ -16,6 +16,7 @@ from rqueue.model.names import MAX_NAME, check_queue, check_task
 from rqueue.model.sort_keys import sort_key_text
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.model.times import parse_duration
+from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.commands.enqueue import BATCH, Put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.kind_words import kind_of
@@ -27,7 +28,7 @@ from rqueue.protocol.policies import ttl as ttl_policy
 from rqueue.settings import Settings
 from rqueue.tasks import app
 from rqueue.tasks.bound_task import BoundTask
-from rqueue.tasks.options import DEFAULT_PRIORITY, NO_OPTIONS, Options
+from rqueue.tasks.options import DEFAULT_PRIORITY, NO_OPTIONS, Options, keyed_by_name
 from rqueue.tasks.request import JobRequest
 
 __all__ = [
@@ -105,9 +106,13 @@ class Call(NamedTuple):
             check = task.check
             check(tuple(args), kwargs or {})
             options = options or task.defaults
+            if options.unique:
+                return task.request(options, tuple(args), kwargs or {})
             return _new(JobRequest, (task.name, args, kwargs or {}, options, check.positional, ""))
         if type(task) is not str or not 0 < len(task) <= MAX_NAME or not task.isprintable():
             return by_name(task, args, kwargs, options)
+        if options is not None and options.unique:
+            options = keyed_by_name(options, task, args, kwargs or {})
         return _new(JobRequest, (task, args, kwargs or {}, options or NO_OPTIONS, (), ""))
 
 
@@ -128,6 +133,8 @@ def by_name(
     else:
         raise ConfigError("task", f"{shown(task)} is neither a task nor a task's name")
     check_arguments(args, kwargs, options)
+    if options is not None and options.unique:
+        options = keyed_by_name(options, task, args, kwargs or {})
     return JobRequest(task, args, kwargs or {}, options or NO_OPTIONS)
 
 
@@ -270,6 +277,7 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         key=options.key or "",
         hold=options.hold,
         sort="" if options.sort_key is None else sort_key_text(options.sort_key),
+        unique=options.unique.text if isinstance(options.unique, UniqueKey) else "",
     )
 
 

@@ -69,6 +69,16 @@ class QueueKeys:
         return self.base + "latest"
 
     @property
+    def unique(self) -> str:
+        """hash: key of unique jobs -> id of the job that has it."""
+        return self.base + "unique"
+
+    @property
+    def periods(self) -> str:
+        """zset: keys of unique jobs with a period, by its end in ms."""
+        return self.base + "periods"
+
+    @property
     def classes(self) -> str:
         """hash: labels, as in the headers of jobs -> number of their class."""
         return self.base + "classes"

@@ -23,7 +23,7 @@ from rqueue.protocol.job_packer import JobPacker, terms_of
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.room_wait import RoomWait, piece_of
 from rqueue.protocol.twin_ids import another_id
-from rqueue.tasks.options import Options
+from rqueue.tasks.options import Options, refuses
 from rqueue.tasks.request import JobRequest
 from rqueue.text.numbers import many
 
@@ -48,6 +48,7 @@ class PutTarget(Protocol):
 
     id: str
     created: bool | None
+    conflict: str
     error: Exception | None
     number: int
 
@@ -143,6 +144,8 @@ class PutBuffer:
         if options is not known:
             if options.immediate:
                 raise ConfigError("immediate", "a background put cannot be refused at once")
+            if refuses(options):
+                raise ConfigError("on_conflict", "a background put cannot raise where it is made")
             terms = terms_of(options)
             self._memo = options, terms
         return Item(handle, body, terms, own)
@@ -221,6 +224,9 @@ class PutBuffer:
                 if item.own:
                     twins.append(item)
                 item.handle.created = item.own
+        for other in accepted.answered:
+            handle = batch[other.place].handle
+            handle.id, handle.created, handle.conflict = other.id, False, other.state
         self._finish()
         if not twins:
             return batch

@@ -15,6 +15,7 @@ from rqueue.protocol.job_packer import JobPacker, as_put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.settling import Settling, retried
 from rqueue.protocol.twin_ids import another_id
+from rqueue.tasks.options import refuses
 from rqueue.tasks.request import JobRequest
 
 __all__ = ["TransactionParts"]
@@ -57,6 +58,11 @@ class TransactionParts:
             raise ConfigError("transaction", f"it has {BATCH_MAX} jobs already: no more fit")
         id_, body, own, options = packer.pack(request)
         put = as_put(id_, body, options)
+        if elsewhere and refuses(options):
+            raise ConfigError(
+                "on_conflict",
+                "a job for another queue is enqueued there after this transaction: it cannot raise",
+            )
         if elsewhere:
             signed = packer.signed_puts([put])[0]
             self.others.append((request.queue, signed))
@@ -133,6 +139,12 @@ class TransactionParts:
             put = self.puts[index]
             self.puts[index] = put._replace(id=another_id(put.id, self._queue))
         return twins
+
+    def certain(self, committed: Committed) -> list[int]:
+        """Which jobs the queue knows where the try whose answer was lost did all of it: another job
+        may stand for a unique one, which is not known then."""
+        known = {*committed.known}
+        return [i for i, put in enumerate(self.puts) if not put.unique or i in known]
 
     def close(self) -> None:
         """It is over. Raises LifecycleError where it was."""

@@ -12,17 +12,19 @@ from rqueue.model.expect import expect_number, shown
 from rqueue.model.names import check_queue
 from rqueue.model.sort_keys import SortKey
 from rqueue.model.times import parse_when
+from rqueue.model.unique_key import UniqueKey
 from rqueue.tasks.enqueuer import (
     AsyncEnqueuer,
     Enqueuer,
     default_async_enqueuer,
     default_enqueuer,
 )
-from rqueue.tasks.options import Options
+from rqueue.tasks.options import Options, keyed
 from rqueue.tasks.other_words import other_method, with_known_options
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy, check_retry
 from rqueue.tasks.signature import CallChecker
+from rqueue.tasks.unique import Unique
 
 if TYPE_CHECKING:
     from rqueue.client._async.job_handle import AsyncJobHandle
@@ -114,6 +116,7 @@ class BoundTask(Generic[P, R]):
         sort_key: SortKey | None = None,
         max_wait: float | None = None,
         on_commit: bool | str | None = None,
+        unique: Unique | bool | None = None,
         sender: Enqueuer | None = None,
         async_sender: AsyncEnqueuer | None = None,
     ) -> BoundTask[P, R]:
@@ -154,28 +157,51 @@ class BoundTask(Generic[P, R]):
             sort_key=sort_key,
             max_wait=max_wait,
             on_commit=on_commit,
+            unique=unique,
         )
+        bound.check_unique()
         return bound
+
+    def check_unique(self) -> None:
+        """Raise ConfigError where calls are told apart by arguments that the function lacks."""
+        if not isinstance(unique := self.defaults.unique, Unique):
+            return
+        known = self.check.names()
+        for name in unique.names:
+            if name not in known:
+                raise ConfigError("unique", f"task '{self.name}' has no argument '{name}'")
+
+    def request(self, options: Options, args: Any, kwargs: Any, queue: str = "") -> JobRequest:
+        """What a call with these options and arguments asks for; queue: "" for the one that is
+        asked. Raises BadArguments; ConfigError and NotEncodable where it is to be unique and has no
+        key."""
+        check = self.check
+        check(args, kwargs)
+        if options.unique:
+            options = keyed(options, self.name, check.arguments(args, kwargs))
+        return JobRequest(self.name, args, kwargs, options, check.positional, queue)
+
+    def unique_key(self, *args: P.args, **kwargs: P.kwargs) -> str:
+        """The key that a job of this call has (see `Unique`): for `queue.unique` and `rqueue
+        unique`. Raises BadArguments, and ConfigError for a task that is not unique."""
+        unique = self.request(self.defaults, args, kwargs).options.unique
+        if not isinstance(unique, UniqueKey):
+            raise ConfigError("unique", f"task '{self.name}' is not unique")
+        return unique.key
 
     def _due(self, when: datetime | timedelta | float) -> Options:
         at_ms, delay_ms = parse_when(when)
         return replace(self.defaults, at_ms=at_ms, delay_ms=delay_ms)
 
     def _send(self, options: Options, args: Any, kwargs: Any) -> JobHandle[R]:
-        check = self.check
-        check(args, kwargs)
+        request = self.request(options, args, kwargs, self.queue)
         enqueuer = self._enqueuer or default_enqueuer(self.name, self.queue)
-        return enqueuer.enqueue_request(
-            JobRequest(self.name, args, kwargs, options, check.positional, self.queue)
-        )
+        return enqueuer.enqueue_request(request)
 
     async def _asend(self, options: Options, args: Any, kwargs: Any) -> AsyncJobHandle[R]:
-        check = self.check
-        check(args, kwargs)
+        request = self.request(options, args, kwargs, self.queue)
         enqueuer = self._async_enqueuer or default_async_enqueuer(self.name, self.queue)
-        return await enqueuer.enqueue_request(
-            JobRequest(self.name, args, kwargs, options, check.positional, self.queue)
-        )
+        return await enqueuer.enqueue_request(request)
 
 
 def _without_seconds(

@@ -17,7 +17,7 @@ client layer sets the default one; `.options(sender=queue)` chooses another.
 What the decorator says of `retry`, `time_limit`, `soft_time_limit` and `keep` is looked up where
 the job runs, so a deploy changes it for jobs that wait already. What `.options` says travels with
 the job and wins.
-`queue`, `priority`, `ttl` and `group` are decided when the job is enqueued, and so are
+`queue`, `priority`, `ttl`, `group` and `unique` are decided when the job is enqueued, and so are
 `max_deliveries` and `max_crashes`, unless the job comes by the task's name alone: then the worker
 knows them.
 """
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 from rqueue.tasks.bound_task import goes_to
 from rqueue.tasks.registry import Registry, registry
 from rqueue.tasks.task import Ack, AsyncTask, SyncTask, Task
+from rqueue.tasks.unique import Unique
 
 __all__ = ["task"]
 
@@ -111,6 +112,7 @@ def task(
     headers: Mapping[str, str] | None = None,
     labels: Mapping[str, str | int | bool] | None = None,
     group: str | None = None,
+    unique: Unique | bool | None = None,
     ack: Ack = "late",
     on_commit: bool | str | None = None,
     cron: str | Sequence[str] | None = None,
@@ -141,6 +143,7 @@ def task(
     headers: Mapping[str, str] | None = None,
     labels: Mapping[str, str | int | bool] | None = None,
     group: str | None = None,
+    unique: Unique | bool | None = None,
     ack: Ack = "late",
     on_commit: bool | str | None = None,
     cron: str | Sequence[str] | None = None,
@@ -164,7 +167,8 @@ def task(
     after which one attempt is ended with its process; `soft_time_limit`: after which an exception
     is raised in it. `ttl`: seconds from its enqueue in which a job may be delivered (Q-62). `keep`:
     seconds the result is kept. `headers`, `labels`: added to each job. `group`: of all its jobs;
-    one of a group is in flight at a time (Q-65). `ack`: when a worker acks a job, "late", when it
+    one of a group is in flight at a time (Q-65). `unique`: of calls that are alike there is one job
+    at a time: True, or a `Unique`. `ack`: when a worker acks a job, "late", when it
     has ended, so that none is lost, or "early", before it begins, so that it runs at most once;
     then it is neither tried again nor has it a result (Q-24). `on_commit`:
     whether its enqueues wait for the commit of the database transaction around them, where an
@@ -198,6 +202,7 @@ def task(
         labels=labels,
         group=group,
         on_commit=on_commit,
+        unique=unique,
     )
     runs = NO_OPTIONS.merged(
         max_deliveries=max_deliveries,
@@ -219,6 +224,7 @@ def task(
         made: Task[Any, Any] = kind(
             function, name or _default_name(function), where, calls, runs, ack
         )
+        made.check_unique()
         made._enqueuer = sender
         made._async_enqueuer = async_sender
         if timing is not None:

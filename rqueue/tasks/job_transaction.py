@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Self
 from rqueue.errors import ConfigError, LifecycleError
 from rqueue.model.names import check_queue, check_task
 from rqueue.tasks.bound_task import BoundTask
-from rqueue.tasks.options import NO_OPTIONS, Options
+from rqueue.tasks.options import NO_OPTIONS, Options, keyed_by_name, refuses
 from rqueue.tasks.request import JobRequest
 
 __all__ = ["JobTransaction"]
@@ -46,9 +46,7 @@ class JobTransaction:
         NotEncodable, ConfigError."""
         if not isinstance(task, BoundTask):
             return self.send(task, args, kwargs)
-        check = task.check
-        check(args, kwargs)
-        return self._add(JobRequest(task.name, args, kwargs, task.defaults, check.positional))
+        return self._add(task.request(task.defaults, args, kwargs))
 
     def send(
         self,
@@ -59,6 +57,7 @@ class JobTransaction:
     ) -> str:
         """Enqueue one call of a task by name, with options; its id."""
         check_task(task)
+        options = keyed_by_name(options, task, args, kwargs or {})
         return self._add(JobRequest(task, args, kwargs or {}, options))
 
     def _add(self, request: JobRequest) -> str:
@@ -66,6 +65,8 @@ class JobTransaction:
             raise LifecycleError("this transaction is over")
         if request.options.immediate:
             raise ConfigError("immediate", "a job of a transaction may have to wait")
+        if refuses(request.options):
+            raise ConfigError("on_conflict", "a job that follows another one cannot raise")
         id_, packed = self._pack(request._replace(queue=self._queue))
         self._kept.append(packed)
         return id_

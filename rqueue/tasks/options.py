@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any, Self
@@ -13,10 +13,12 @@ from rqueue.model.ids import check_id
 from rqueue.model.names import check_group, check_key, refuse_control
 from rqueue.model.sort_keys import SortKey, check_sort_key
 from rqueue.model.times import parse_duration
+from rqueue.model.unique_key import UniqueKey
 from rqueue.tasks.other_words import refuse_unknown
 from rqueue.tasks.retry import RetryPolicy, check_limit, check_retry
+from rqueue.tasks.unique import Unique, unique_of
 
-__all__ = ["DEFAULT_PRIORITY", "NO_OPTIONS", "Options"]
+__all__ = ["DEFAULT_PRIORITY", "NO_OPTIONS", "Options", "keyed", "keyed_by_name", "refuses"]
 
 DEFAULT_PRIORITY = 4  # JMS (Q-11)
 
@@ -76,7 +78,9 @@ class Options:
     `max_wait`: seconds that the enqueue may wait in all for room in a bounded queue whose producers
     wait (0: not at all; None: the setting; Q-67). `on_commit`: whether the enqueue waits for
     the commit of the database transaction around it, where a framework's integration knows of one;
-    text names the database (None: as the integration's settings say).
+    text names the database (None: as the integration's settings say). `unique`: of
+    calls that are alike there is one job at a time: True, a `Unique`; False: not so, although the
+    task says it.
 
     Raises ConfigError and InvalidName.
     """
@@ -100,6 +104,7 @@ class Options:
     hold: bool = False
     sort_key: SortKey | None = None
     max_wait: float | None = None
+    unique: Unique | UniqueKey | bool | None = None
     on_commit: bool | str | None = None
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
@@ -130,6 +135,8 @@ class Options:
             check_key(self.key)
         if self.sort_key is not None:
             check_sort_key(self.sort_key)
+        if self.unique is not None:
+            object.__setattr__(self, "unique", unique_of(self.unique))
         if self.max_wait is not None:
             expect_number("max_wait", self.max_wait, "a number of seconds")
         if self.retry is not None:
@@ -208,5 +215,29 @@ class Options:
 
 
 _NAMES = frozenset(f.name for f in fields(Options))
+
+
+def keyed(options: Options, task: str, arguments: Mapping[str, Any]) -> Options:
+    """These options with the key of a call of the task with these arguments, where it is to be
+    unique. Raises ConfigError, NotEncodable."""
+    unique = options.unique
+    if isinstance(unique, Unique):
+        return replace(options, unique=unique.of_call(task, arguments))
+    return options
+
+
+def keyed_by_name(
+    options: Options, task: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Options:
+    """The same of a call by the task's name, whose code need not be here: its arguments have the
+    names that the call gives them."""
+    return keyed(options, task, {**({"*": list(args)} if args else {}), **kwargs})
+
+
+def refuses(options: Options) -> bool:
+    """Whether an enqueue with these options is refused where another job has its unique key."""
+    unique = options.unique
+    return isinstance(unique, Unique | UniqueKey) and unique.on_conflict == "raise"
+
 
 NO_OPTIONS = Options()

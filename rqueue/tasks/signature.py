@@ -30,6 +30,7 @@ OPTIONS = frozenset(
             "sort_key",
             "on_commit",
             "hold",
+            "unique",
         ),
         *("sender", "async_sender"),
     )
@@ -99,6 +100,16 @@ class CallChecker:
                 self._explain(args, kwargs)
         elif self._required[given]:
             self._explain(args, kwargs)
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call that fits, by their names, with those that it leaves out."""
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.arguments
+
+    def names(self) -> list[str]:
+        """The names of all parameters."""
+        return list(self._signature.parameters)
 
     def _explain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         try:

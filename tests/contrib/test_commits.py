@@ -11,6 +11,7 @@ from rqueue.errors import ConfigError, LifecycleError, NotEncodable, RQueueError
 from rqueue.tasks.decorator import task
 from rqueue.tasks.registry import Registry
 from rqueue.tasks.task import Task
+from rqueue.tasks.unique import Unique
 
 
 @pytest.fixture
@@ -210,3 +211,14 @@ def test_in_a_test_case_each_enqueue_is_a_callback(django: Any, record: Any, wai
     result = unittest.TestSuite([Orders()]).run(unittest.TestResult())
     assert result.wasSuccessful(), result.errors + result.failures
     assert waiting() == [1, 2]
+
+
+def test_a_unique_job_is_answered_by_the_commit(django: Any, record: Any, waiting: Any) -> None:
+    record = record.options(unique=True)
+    with django.transaction.atomic():
+        first, again, other = record.enqueue(1), record.enqueue(1), record.enqueue(2)
+    assert (again.id, again.created, again.conflict) == (first.id, False, "ready")
+    assert (other.created, waiting()) == (True, [1, 2])
+    refuses = record.options(unique=Unique(on_conflict="raise"))
+    with django.transaction.atomic(), pytest.raises(ConfigError, match="on_commit=False"):
+        refuses.enqueue(3)

@@ -53,6 +53,7 @@ puts = st.builds(
     st.just(""),
     st.just(False),
     st.just(""),
+    st.just(""),
 )
 grouped = st.builds(
     lambda put, group: put._replace(ttl_ms=0, group=group), puts, st.sampled_from("gh")
@@ -68,6 +69,12 @@ sorted_ = st.builds(
     st.sampled_from([sort_key_text(key) for key in ("a", "b", 7)]),
 )
 flags = st.booleans()
+unique = st.builds(
+    lambda put, key, how: put._replace(ttl_ms=0, unique=f"{how}:{key}"),
+    puts,
+    st.sampled_from(["k0", "k1", "k2", "k5", "new"]),
+    st.sampled_from(["ex", "sx", "500x", "ef"]),
+)
 held = ["a0", "a1", "a2", "a3", "big"]
 mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
 members = st.sampled_from([b"", b"9500000000000001r0", b"x", b"s261\x0000000000000001r0", b"s"])
@@ -134,8 +141,10 @@ def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
 
 
 def _fitting(world: World, draw: Callable[[Any], Any]) -> st.SearchStrategy[Put]:
-    """Jobs that this queue may take: it has keys, or groups and times to live."""
-    kinds = [grouped, keeping, puts] + [keyed, sorted_] * (world.kind == PLAIN)
+    """Jobs that this queue may take: it has keys, or groups, times to live and unique ones."""
+    kinds = [grouped, puts] + [keyed, sorted_] * (world.kind == PLAIN)
+    kinds += [keeping] * ("unique" not in world.kind.policies)
+    kinds += [unique] * ("hold" not in world.kind.policies)
     kinds = [sorted_, puts] if "sorted" in world.kind.policies else kinds
     some = draw(st.sampled_from(kinds))
     some = keyed if "last_value" in world.kind.policies else some
@@ -280,6 +289,9 @@ MAKERS: dict[str, Maker] = {
     ),
     "repair_meta": lambda w, d: commands.repair_meta(
         KEYS, [4, 9], d(st.sampled_from([None, (2, 1)])), 99
+    ),
+    "key_owner": lambda w, d: commands.key_owner(
+        KEYS, d(st.sampled_from(["k0", "k2", "k5", "x"])), clear=d(flags)
     ),
     "repair_room": lambda w, d: commands.repair_room(KEYS),
     "read_schedules": lambda w, d: commands.read_schedules(

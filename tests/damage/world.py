@@ -219,6 +219,22 @@ def sorted_(client: redis.Redis) -> World:
     return world.keep()
 
 
+def uniques(client: redis.Redis) -> World:
+    """As `busy`, with unique jobs: held, scheduled, waiting, and one whose period goes on."""
+    world = busy(client)
+    world.run(commands.resume(KEYS))
+    world.put("q0", unique="ex:k0", priority=9)
+    world.put("q1", unique="sx:k1", priority=9)
+    world.put("q5", unique="900000x:k5", priority=9)
+    world.join("c4", 3)
+    world.pull("c4", 3)
+    world.settle("c4", ack=["q5"])
+    world.put("q2", unique="sx:k2")
+    world.put("q3", unique="500x:k3", delay_ms=3_000_000)
+    world._dumps = []
+    return world.keep()
+
+
 def turns(client: redis.Redis) -> World:
     """As `timed`, with groups whose first jobs, or later ones, have waited too long."""
     world = timed(client)
@@ -275,6 +291,7 @@ WORLDS = {
     **{"timed": timed, "expired": expired, "turns": turns, "last_values": last_values},
     "sorted": sorted_,
     "ring": ring,
+    "uniques": uniques,
     "bounded": bounded,
     "periodic": periodic,
 }

@@ -42,6 +42,8 @@ def _pairs(model: Model, snapshot: Snapshot) -> Iterator[tuple[str, Any, Any]]:
     )
     yield "turns", _text(snapshot.hash("groups")), model.group_turns
     yield "latest", _text(snapshot.hash("latest")), model.latest
+    yield "unique keys", _text(snapshot.hash("unique")), model.unique
+    yield "periods", snapshot.scores("periods"), model.periods
     yield "ready heads", [id for id, *_ in snapshot.ready_sets], model.open
     yield (
         "heads",

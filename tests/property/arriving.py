@@ -68,10 +68,11 @@ class Arriving(Driver):
         immediate: bool,
         ttls: Sequence[int] = (),
         names: Sequence[str] = (),
+        uniques: Sequence[str] = (),
     ) -> None:
         puts: list[Put] = []
-        asked = zip_longest(jobs, ttls, names[: len(jobs)])
-        for (priority, delay, padding, limit, twice), ttl, group in asked:
+        asked = zip_longest(jobs, ttls, names[: len(jobs)], uniques[: len(jobs)])
+        for (priority, delay, padding, limit, twice), ttl, group, unique in asked:
             id = f"j{len(self.model.accepted) + len(puts)}"
             if twice == 0 and self.model.accepted and not puts:
                 id = self.model.accepted[-(padding % 7) - 1 :][0]
@@ -80,12 +81,18 @@ class Arriving(Driver):
             which: dict[str, str] = {"sort": sort_key_text(group) if self.sorted and group else ""}
             if self.keyed or not self.sorted:
                 which["key" if self.keyed else "group"] = group or ""
+            which["unique"] = unique or ""
             held = self.holding and twice % 2 == 1
             puts.append(Put(id, body, priority, delay, ttl_ms=ttl or 0, hold=held, **most, **which))
         call = commands.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
-        if immediate and len(puts) == 1 and not self.model.knows(puts[0].id):
+        self.model.now = self.clock()
+        firsts = [Job(put.id, b"", 4, 0, 0, unique=put.unique) for put in puts]
+        others = self.model.stand_ins(firsts)
+        if any(put.id in others and put.unique.partition(":")[0][-1] == "f" for put in puts):
+            self.refuse(call, "DUPLICATE")
+            return
+        if immediate and len(puts) == 1 and not self.model.knows(puts[0].id) and not others:
             # whether it is refused may depend on a job that is due by now
-            self.model.now = self.clock()
             put = puts[0]
             first = Job(
                 put.id, put.envelope, 4, 0, 0, due=put.delay_ms, group=put.group, sort=put.sort
@@ -108,14 +115,20 @@ class Arriving(Driver):
                 put.key,
                 put.hold,
                 put.sort,
+                put.unique,
             )
             for put in puts
         ]
+        assert {puts[one.place].id: one.id for one in reply.answered} == others
+        later = {put.id: "scheduled" if put.delay_ms else "ready" for put in puts}
+        for one in reply.answered:
+            assert one.state == (self.model.state_of(one.id) or later[one.id])
         ordinary = all(put.terms == NORMAL_TERMS for put in puts)
         taker = self.model.enqueue(new, special=not ordinary)
         accepted = self.model.accepted[known:]
         assert reply.accepted == len(accepted)
-        assert [puts[i].id for i in range(len(puts)) if i not in reply.known] == accepted
+        stored = [put.id for i, put in enumerate(puts) if i not in reply.known]
+        assert [id for id in stored if id not in others] == accepted
         assert reply.handed_to == taker
         wrong = transitions.accepted_once(self.before, accepted)
         assert not wrong, wrong

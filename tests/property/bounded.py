@@ -41,12 +41,13 @@ class BoundedMachine(Machine):
         immediate: bool,
         ttls: Sequence[int] = (),
         names: Sequence[str] = (),
+        uniques: Sequence[str] = (),
     ) -> None:
         again = jobs[0][4] == 0 and self.model.accepted
         new = len(jobs) - bool(again and self.knows(jobs[0][2]))
         if not new or self.fits(new):
             try:
-                super().enqueue_all(jobs, immediate, ttls, names)
+                super().enqueue_all(jobs, immediate, ttls, names, uniques)
             except ResponseError as error:
                 raise AssertionError(f"{new} jobs fit, and are refused") from error
         else:

@@ -54,6 +54,7 @@ class Committing(Acting):
                 4 if self.everyday else priority,
                 delay,
                 group=group if self.grouped else "",
+                unique=f"ex:{group}" if self.uniqued and group else "",
             )
             for n, (priority, delay, padding, group) in enumerate(jobs)
         ]
@@ -92,11 +93,16 @@ class Committing(Acting):
                 put.delay_ms and self.model.now + put.delay_ms,
                 0,
                 put.group,
+                unique=put.unique,
             )
             for put in puts
         ]
         ordinary = all(put.terms == NORMAL_TERMS for put in puts)
-        taker = self.model.enqueue(new, special=not ordinary) if new else ""
+        over = dict.fromkeys([*named["ack"], *named["done"]], "done")
+        over |= dict.fromkeys(named["reject"], "dead")
+        others = self.model.stand_ins(new, over)
+        assert {puts[one.place].id: one.id for one in committed.answered} == others
+        taker = self.model.enqueue(new, special=not ordinary, over=over) if new else ""
         assert committed.handed_to == taker
         retries = [(id, 0, "old", True, None) for id in named["retry"]]
         acked = named["ack"] + named["done"]

@@ -126,6 +126,9 @@ class Consuming(Waiting):
             taken, tight, more = self.take(c)
             self.behind = c.held[-1] if taken and c.held else ""
             c.held += taken
+            for id in taken:
+                if self.jobs[id].lasts == "s":
+                    self.free(self.jobs[id])
             self.gone(taken, c)
             if tight:
                 waiting = self.byte_waiters.setdefault(tight, [])
@@ -177,7 +180,7 @@ class Consuming(Waiting):
         lines: list[tuple[str, str]] = []
         later: list[int] = []
         back, gone, moved = self.leave_groups(left), list[Job](), list[Job]()
-        self.forget(left)
+        self.forget(left, done=True)
         ended: list[str] = []
         for id, delay, return_to, charge, _ in retry:
             if id not in c.held:
@@ -198,6 +201,7 @@ class Consuming(Waiting):
                 ended.append(id)
                 lines.append((id, "displaced"))
                 continue
+            self.keep(job)
             self.counts["retried" if charge else "released"] += 1
             if delay:
                 due = self.now + delay

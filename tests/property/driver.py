@@ -79,6 +79,11 @@ class Driver(RuleBasedStateMachine):
         """Whether they may have one of these."""
         return self.grouped or self.keyed or self.sorted
 
+    @property
+    def uniqued(self) -> bool:
+        """Whether they may be unique."""
+        return "unique" in self.kind.policies
+
     def run(self, call: ScriptCall[Any]) -> Any:
         script = self.lua.script(call.script, self.kind.having(call.needs))
         args = call.args_for(self.kind.having(call.needs).policies)

@@ -27,6 +27,8 @@ class Job:
     """"h": it keeps its place until it is due; "h1": it was due."""
     sort: str = ""
     """The sort key, as it stands in the value."""
+    unique: str = ""
+    """As in its terms: until when, what a conflict answers, ":", the key."""
     forgiven: tuple[int, int] | None = None
     """Deliveries and position when a charge was taken back: until then its value has the length of
     before."""
@@ -37,6 +39,16 @@ class Job:
     def order(self) -> tuple[int, int]:
         """Where it stands in its list: due 0 for the ready ones."""
         return self.due, self.position
+
+    @property
+    def unique_key(self) -> str:
+        """What no two have at a time."""
+        return self.unique.partition(":")[2]
+
+    @property
+    def lasts(self) -> str:
+        """How long the key is its own: "e", "s", or ms."""
+        return self.unique.partition(":")[0][:-1]
 
     @property
     def value(self) -> bytes:
@@ -52,6 +64,7 @@ class Job:
         shown += f"|g{self.group}" if self.group else ""
         shown += f"|k{self.key}" if self.key else ""
         shown += f"|s{self.sort}" if self.sort else ""
+        shown += f"|u{self.unique}" if self.unique else ""
         return f"{self.position},{self.enqueued - EPOCH_MS}{shown};".encode() + self.body
 
 

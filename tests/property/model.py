@@ -7,8 +7,12 @@ up in modules: `entities`, `state`, `wake_ups`, `waiting`, `consuming`, `leaving
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tests.property.entities import Consumer, Job
 from tests.property.leaving import Leaving
+
+NOBODY: Mapping[str, str] = {}
 
 
 class Model(Leaving):
@@ -46,6 +50,7 @@ class Model(Leaving):
         key: str = "",
         hold: bool = False,
         sort: str = "",
+        unique: str = "",
     ) -> Job:
         due = due if due > self.now else 0
         level = min(9, priority)
@@ -62,15 +67,47 @@ class Model(Leaving):
             key=key,
             sort=sort,
         )
+        job.unique = unique
         job.expires = self.expires(ttl)
         job.held = "h" if hold and due else ""
         return job
 
-    def enqueue(self, jobs: list[Job], special: bool = False) -> str:
-        """Accept these; returns whom the job was handed to. special: some have unusual terms."""
+    def stand_ins(self, jobs: list[Job], over: Mapping[str, str] = NOBODY) -> dict[str, str]:
+        """For which of these other jobs stand that have their unique keys: id -> the other's.
+        over: those that leave in the same step, and whether they are done or dead then."""
+        new: dict[str, str] = {}
+        found = {}
+        for job in jobs:
+            if not job.unique or self.knows(job.id):
+                continue
+            other = new.get(job.unique_key) or self.rival(job)
+            leaves = over.get(other)
+            if other and (not leaves or (leaves == "done" and self.in_period(job.unique_key))):
+                found[job.id] = other
+            else:
+                new[job.unique_key] = job.id
+        return found
+
+    def state_of(self, id: str) -> str:
+        """Where a job is that has a unique key; "" where it is not accepted yet."""
+        if id not in self.jobs:
+            return "done" if self.knows(id) else ""
+        if self.holder(id):
+            return "held"
+        if any(entry[-1] == id for entry in self.scheduled):
+            return "scheduled"
+        return "blocked" if any(id in some for some in self.blocked.values()) else "ready"
+
+    def enqueue(
+        self, jobs: list[Job], special: bool = False, over: Mapping[str, str] = NOBODY
+    ) -> str:
+        """Accept these; returns whom the job was handed to. special: some have unusual terms. over:
+        see `stand_ins`."""
         total = len(jobs)
         fresh = {job.id: job for job in reversed(jobs) if not self.knows(job.id)}
         jobs = [job for job in jobs if fresh.get(job.id) is job]
+        others = self.stand_ins(jobs, over)
+        jobs = [job for job in jobs if job.id not in others]
         if not jobs:
             return ""
         taker = self.taker(jobs[0], total)
@@ -80,6 +117,7 @@ class Model(Leaving):
             job.position = self.seq
             self.jobs[job.id] = job
             self.accepted.append(job.id)
+        self.own(jobs, taken=bool(taker))
         if taker:
             if jobs[0].group:
                 self.group_turns[jobs[0].group] = jobs[0].id
@@ -265,7 +303,10 @@ class Model(Leaving):
     def requeue(self, ids: list[str]) -> int:
         count, ready = 0, 0
         for id in ids:
-            if id in self.dead:
+            if id in self.dead and not self.rival(self.jobs[id]):
+                if self.jobs[id].unique:
+                    self.periods.pop(self.jobs[id].unique_key, None)
+                    self.unique[self.jobs[id].unique_key] = id
                 self.dead.remove(id)
                 self.older.pop(id, None)
                 if self.ended.pop(id, None) and not self.ended:

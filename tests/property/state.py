@@ -34,6 +34,10 @@ class State:
     """group -> id of the job that has its turn."""
     latest: dict[str, str] = field(default_factory=dict)
     """key -> id of the last of its jobs that was ready, while that lives."""
+    unique: dict[str, str] = field(default_factory=dict)
+    """key -> id of the unique job that has it."""
+    periods: dict[str, int] = field(default_factory=dict)
+    """key -> when the period of the job is over that has it, or had."""
     open: list[str] = field(default_factory=list)
     """Ready jobs with groups or keys, best first."""
     blocked: dict[str, list[str]] = field(default_factory=dict)

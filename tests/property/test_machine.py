@@ -16,6 +16,7 @@ from tests.property.machine import Machine
 from tests.property.selecting import SelectingMachine
 from tests.property.sources import frozen
 from tests.property.timed import TimedMachine
+from tests.property.unique import UniqueMachine
 
 QUICK = settings(
     max_examples=200,
@@ -32,13 +33,15 @@ PROFILE = {"thorough": THOROUGH, "brief": BRIEF}.get(
 
 @pytest.mark.each_server
 @pytest.mark.timeout(3600 if PROFILE is THOROUGH else 240)
-@pytest.mark.parametrize("kind", [Machine, TimedMachine, SelectingMachine, BoundedMachine])
+@pytest.mark.parametrize(
+    "kind", [Machine, TimedMachine, SelectingMachine, BoundedMachine, UniqueMachine]
+)
 def test_the_queue_does_what_the_model_says(
     kind: type[Machine], client: redis.Redis, tmp_path: Path
 ) -> None:
     machine = type("Machine", (kind,), {"client": client, "lua": frozen(tmp_path)})
-    # every planted fault of bounds is found in much fewer
-    few = kind is BoundedMachine and PROFILE is QUICK
+    # every planted fault of bounds and of unique jobs is found in much fewer
+    few = kind in (BoundedMachine, UniqueMachine) and PROFILE is QUICK
     run_state_machine_as_test(
         machine, settings=settings(PROFILE, max_examples=60) if few else PROFILE
     )

@@ -100,11 +100,46 @@ class Waiting(WakeUps):
         self.counts["displaced"] += 1
         return True
 
-    def forget(self, jobs: list[Job]) -> None:
-        """They are gone for good."""
+    def forget(self, jobs: list[Job], done: bool = False) -> None:
+        """They are gone for good. done: as they should be, so that they keep what they have for a
+        period."""
         for job in jobs:
             if self.latest.get(job.key) == job.id:
                 del self.latest[job.key]
+            if not (done and job.lasts.isdigit() and self.in_period(job.unique_key)):
+                self.free(job)
+
+    def free(self, job: Job) -> None:
+        """Its unique key is not its own any more."""
+        if job.unique and self.unique.get(job.unique_key) == job.id:
+            del self.unique[job.unique_key]
+            if job.lasts.isdigit():
+                self.periods.pop(job.unique_key, None)
+
+    def own(self, jobs: list[Job], taken: bool = False) -> None:
+        """They have their unique keys from now on. taken: a consumer has the one job already."""
+        for job in jobs:
+            if job.unique and not (taken and job.lasts == "s"):
+                self.unique[job.unique_key] = job.id
+            if job.lasts.isdigit():
+                self.periods[job.unique_key] = self.now + int(job.lasts)
+
+    def rival(self, job: Job) -> str:
+        """The id of the job that has its unique key; "" where none has."""
+        other = self.unique.get(job.unique_key, job.id) if job.unique else job.id
+        if other == job.id or (self.late(other) and not self.holder(other)):
+            return ""
+        return other if other in self.jobs or self.in_period(job.unique_key) else ""
+
+    def in_period(self, key: str) -> bool:
+        """Whether the period of a unique key is not over."""
+        return self.periods.get(key, 0) > self.now
+
+    def keep(self, job: Job) -> None:
+        """It waits again: until it is taken once more the key is its own, unless a newer one has
+        it."""
+        if job.lasts == "s":
+            self.unique.setdefault(job.unique_key, job.id)
 
     def leave_groups(self, jobs: list[Job]) -> int:
         """The next of a group gets the turn where it was with one of these. Returns how many are
@@ -159,6 +194,7 @@ class Waiting(WakeUps):
         if not ids:
             return 0
         jobs = [self.jobs[id] for id in ids]
+        self.forget(jobs)
         for id in ids:
             self.returns_to.pop(id, None)
             if self.kept_dead:
@@ -176,6 +212,10 @@ class Waiting(WakeUps):
         place. Who looks for work sees what others made way for; else consumers are notified."""
         late = sorted((ms, id) for id, ms in self.timed().items() if ms < self.now)
         ids = [id for _, id in late[: 16 if self.kept_dead else 64]]
+        for key in [key for key, until in self.periods.items() if until <= self.now]:
+            del self.periods[key]
+            if self.unique.get(key) not in self.jobs:
+                self.unique.pop(key, None)
         for id in ids:
             job = self.jobs[id]
             if self.leave_group_place(job):
@@ -281,11 +321,13 @@ class Waiting(WakeUps):
             elif self.superseded(job):
                 ended.append(id)
             elif id in charged and job.crashes > 1:
+                self.keep(job)
                 turn = 1 + charged.index(id)
                 later.append(self.now + CRASH_DELAY_MS * 5 ** (job.crashes - 2) * turn)
                 self.returns_to[id] = "old"
                 self.schedule(job, later[-1])
             else:
+                self.keep(job)
                 self.place(job)
                 back += 1
             self.counts["released"] += id not in [*dead, *self.over, *ended]

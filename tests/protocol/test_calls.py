@@ -264,6 +264,10 @@ SAMPLES: dict[str, list[Sample]] = {
     "repair_type": [Sample(commands.repair_type(K, "key"), {"key": b"key"})],
     "requeue": [Sample(commands.requeue(K, ["i1"]), rest=["i1"])],
     "await_room": [Sample(commands.await_room(K, "producer", 2, 3000), {"jobs": 2, "wait": 3000})],
+    "key_owner": [
+        Sample(commands.key_owner(K, "key"), {"step": "look"}),
+        Sample(commands.key_owner(K, "key", clear=True), {"step": "clear"}),
+    ],
     "repair_room": [Sample(commands.repair_room(K))],
     "read_schedules": [
         Sample(commands.read_schedules(K, ["s", "r"]), {"cursor": ""}, rest=["s", "r"])

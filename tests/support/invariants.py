@@ -15,6 +15,7 @@ from rqueue.errors import Undecodable
 from rqueue.model.job import Header, is_mark, parse_record, parse_value
 from rqueue.model.names import group_text
 from tests.support import class_invariants, refusal_invariants, room_invariants, schedules
+from tests.support import unique_invariants as uniques
 from tests.support.snapshot import Snapshot
 
 STATES = ("interested", "notified", "not_interested", "browsers")
@@ -37,6 +38,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *class_invariants.of_classes(snapshot),
         *refusal_invariants.of_refusals(snapshot),
         *latest_values(snapshot),
+        *uniques.keys(snapshot, dict(places(snapshot))),
         *ring(snapshot),
         *schedules.of_schedules(snapshot),
         *room_invariants.room(snapshot, bounded_count(snapshot)),

@@ -64,7 +64,7 @@ local function batch_terms_lay_out(plan, ids, position, now, stored, arguments, 
           lists[level] = lists[level] or {}
           local ordinary = true
           --- @if shelf
-          if run.tags ~= '' then
+          if run.placed then
             ordinary = false
             plan.placed = plan.placed or {}
             table.insert(plan.placed, { id = id, level = level, position = position, due = 0, tags = run.tags })

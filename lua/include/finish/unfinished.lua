@@ -85,6 +85,7 @@ local function unfinished_live(batch, job, place, delay, keeps)
   else
     batch.returned[#batch.returned + 1] = job
   end
+  --- @each kept(base, job)
   batch.stored[#batch.stored + 1] = id
   batch.stored[#batch.stored + 1] = value_header(job) .. job.envelope
   --- @if entered
@@ -211,6 +212,12 @@ local function unfinished_close(batch)
   end
   --- @end
   local ready = batch.ready + #batch.returned
+  --- @if pass
+  -- where a policy has places of its own, it hears of them there
+  if not batch.moved then
+    --- @each pass(base, queue, batch.gone)
+  end
+  --- @end
   --- @if shelf
   --- @include "finish/moved"
   ready = ready + moved_place(base, queue, batch.moved, batch.gone)

@@ -188,7 +188,7 @@ local function pull_take(base, queue, consumer, taken)
   end
   --- @end
   --- @if dropped
-  --- @if pass
+  --- @if heads
   -- what made way for others has to be followed by another pull
   if others and to == 'interested' and redis.call('EXISTS', unpack(heads)) > 0 then to = 'notified' end
   --- @end
@@ -224,7 +224,7 @@ local function pull_jobs(base, queue, consumer)
     --- @if taken
     -- nothing can fail any more: `overdue` has met the same keys
     if #taken.ids > 0 then
-      --- @each taken(base, taken.ids)
+      --- @each taken(base, taken.ids, taken.jobs)
     end
     --- @end
     --- @each closing(base, queue, consumer)

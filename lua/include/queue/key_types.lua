@@ -11,7 +11,8 @@ local KEY_TYPES_OF_POLICIES = { expiring = 'zset', groups = 'hash', heads = 'zse
   outgoing = 'zset', ['outgoing:jobs'] = 'hash', sources = 'hash', live = 'set',
   standbys = 'zset', producers = 'zset', grants = 'zset', wishes = 'hash',
   classes = 'hash', audiences = 'hash', hears = 'hash', latest = 'hash',
-  schedules = 'hash', ticks = 'zset', owed = 'hash', refills = 'set', refusals = 'set' }
+  schedules = 'hash', ticks = 'zset', owed = 'hash', refills = 'set', refusals = 'set',
+  unique = 'hash', periods = 'zset' }
 
 --- Of keys that are followed by a name.
 local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list',

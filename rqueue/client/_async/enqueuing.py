@@ -68,11 +68,15 @@ class AsyncEnqueuing(AsyncQueueCalls):
         """The handles of jobs that were enqueued together; those that have an id of another
         process's job get another one first."""
         known = set(accepted.known)
+        others = {one.place: one for one in accepted.answered}
         while twins := renamed(batch, accepted, self.name):
             answer = await self.enqueue_puts([batch[index][0] for index in twins])
             accepted = answer.of(twins)
+            others |= {one.place: one for one in accepted.answered}
         return [
             AsyncJobHandle(self, put.id, created=own or index not in known)
+            if (other := others.get(index)) is None
+            else AsyncJobHandle(self, other.id, created=False, conflict=other.state)
             for index, (put, own) in enumerate(batch)
         ]
 
@@ -93,6 +97,8 @@ class AsyncEnqueuing(AsyncQueueCalls):
                 whole.known + known,
                 answer.handed_to,
                 whole.again or answer.again,
+                whole.answered
+                + tuple(one._replace(place=start + one.place) for one in answer.answered),
             )
         return whole
 

@@ -23,16 +23,25 @@ class AsyncJobHandle(Generic[R_co]):
     """One job. `created` is False when a job of its id was known before: nothing was stored then.
 
     None: it waits for the commit of a transaction. `handed_to`: the consumer that it was delivered
-    to at once, "" if none.
+    to at once, "" if none. `conflict`: what was enqueued is unique, and this is the other job that
+    stands for it; the state in which that was then ("done" where its period is not over), "" where
+    there was none.
     """
 
-    __slots__ = ("_queue", "created", "handed_to", "id")
+    __slots__ = ("_queue", "conflict", "created", "handed_to", "id")
 
     def __init__(
-        self, queue: AsyncQueueCalls, id: str, *, created: bool | None = True, handed_to: str = ""
+        self,
+        queue: AsyncQueueCalls,
+        id: str,
+        *,
+        created: bool | None = True,
+        handed_to: str = "",
+        conflict: str = "",
     ) -> None:
         self._queue = queue
         self.id = id
+        self.conflict = conflict
         self.created = created
         self.handed_to = handed_to
 

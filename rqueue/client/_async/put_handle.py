@@ -31,6 +31,7 @@ class AsyncPutHandle(AsyncJobHandle[R_co]):
         self._engine = engine
         self.id = ""
         self.created = True
+        self.conflict = ""
         self.handed_to = ""
         self.error: Exception | None = None
         self.number = 0

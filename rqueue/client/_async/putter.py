@@ -113,11 +113,7 @@ class AsyncBackgroundPuts:
         is full. Raises BadArguments, NotEncodable, BufferFull, BufferClosed."""
         if not isinstance(task, BoundTask):
             return await self._put(by_name(task, args, kwargs), self.timeout)
-        check = task.check
-        check(args, kwargs)
-        return await self._put(
-            JobRequest(task.name, args, kwargs, task.defaults, check.positional), self.timeout
-        )
+        return await self._put(task.request(task.defaults, args, kwargs), self.timeout)
 
     async def put_call(self, call: Call, *, timeout: float | None = None) -> AsyncPutHandle[Any]:
         """Put one call; with `timeout`, wait at most so many seconds in all (0: not at all)."""

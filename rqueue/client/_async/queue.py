@@ -15,6 +15,7 @@ from rqueue.client._async.putter import AsyncBackgroundPuts
 from rqueue.client._async.queue_moving import AsyncQueueMoving
 from rqueue.client._async.schedules import AsyncSchedules
 from rqueue.client._async.transaction import AsyncTransaction
+from rqueue.client._async.unique_keys import AsyncUniqueKeys
 from rqueue.errors import ConfigError
 from rqueue.model.envelope import Envelope
 from rqueue.model.ids import check_id
@@ -106,11 +107,7 @@ class AsyncQueue(AsyncQueueMoving):
         """
         if not isinstance(task, BoundTask):
             return await self.enqueue_request(by_name(task, args, kwargs))
-        check = task.check
-        check(args, kwargs)
-        return await self.enqueue_request(
-            JobRequest(task.name, args, kwargs, task.defaults, check.positional)
-        )
+        return await self.enqueue_request(task.request(task.defaults, args, kwargs))
 
     async def send(
         self,
@@ -141,9 +138,12 @@ class AsyncQueue(AsyncQueueMoving):
             )
             answer = await target._enqueued(call, options.max_wait)
             # the connection may have sent it twice: then an id made here is known from the first
-            if answer.accepted or answer.again or not own:
+            if answer.accepted or answer.again or answer.answered or not own:
                 break
             id_ = another_id(id_, target.name)
+        if answer.answered:
+            (other,) = answer.answered
+            return AsyncJobHandle(target, other.id, created=False, conflict=other.state)
         created = own or answer.accepted == 1
         return AsyncJobHandle(target, id_, created=created, handed_to=answer.handed_to)
 
@@ -179,6 +179,11 @@ class AsyncQueue(AsyncQueueMoving):
     def schedules(self) -> AsyncSchedules:
         """Periodic jobs of this queue; see `AsyncSchedules`."""
         return AsyncSchedules(self)
+
+    @property
+    def unique(self) -> AsyncUniqueKeys:
+        """The keys of unique jobs: who has one, and how it is freed."""
+        return AsyncUniqueKeys(self)
 
     # -- jobs --------------------------------------------------------------------------------------
 

@@ -110,11 +110,7 @@ class BackgroundPuts:
         is full. Raises BadArguments, NotEncodable, BufferFull, BufferClosed."""
         if not isinstance(task, BoundTask):
             return self._put(by_name(task, args, kwargs), self.timeout)
-        check = task.check
-        check(args, kwargs)
-        return self._put(
-            JobRequest(task.name, args, kwargs, task.defaults, check.positional), self.timeout
-        )
+        return self._put(task.request(task.defaults, args, kwargs), self.timeout)
 
     def put_call(self, call: Call, *, timeout: float | None = None) -> PutHandle[Any]:
         """Put one call; with `timeout`, wait at most so many seconds in all (0: not at all)."""

@@ -16,6 +16,7 @@ from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue_moving import QueueMoving
 from rqueue.client._sync.schedules import Schedules
 from rqueue.client._sync.transaction import Transaction
+from rqueue.client._sync.unique_keys import UniqueKeys
 from rqueue.errors import ConfigError
 from rqueue.model.envelope import Envelope
 from rqueue.model.ids import check_id
@@ -107,11 +108,7 @@ class Queue(QueueMoving):
         """
         if not isinstance(task, BoundTask):
             return self.enqueue_request(by_name(task, args, kwargs))
-        check = task.check
-        check(args, kwargs)
-        return self.enqueue_request(
-            JobRequest(task.name, args, kwargs, task.defaults, check.positional)
-        )
+        return self.enqueue_request(task.request(task.defaults, args, kwargs))
 
     def send(
         self,
@@ -142,9 +139,12 @@ class Queue(QueueMoving):
             )
             answer = target._enqueued(call, options.max_wait)
             # the connection may have sent it twice: then an id made here is known from the first
-            if answer.accepted or answer.again or not own:
+            if answer.accepted or answer.again or answer.answered or not own:
                 break
             id_ = another_id(id_, target.name)
+        if answer.answered:
+            (other,) = answer.answered
+            return JobHandle(target, other.id, created=False, conflict=other.state)
         created = own or answer.accepted == 1
         return JobHandle(target, id_, created=created, handed_to=answer.handed_to)
 
@@ -180,6 +180,11 @@ class Queue(QueueMoving):
     def schedules(self) -> Schedules:
         """Periodic jobs of this queue; see `Schedules`."""
         return Schedules(self)
+
+    @property
+    def unique(self) -> UniqueKeys:
+        """The keys of unique jobs: who has one, and how it is freed."""
+        return UniqueKeys(self)
 
     # -- jobs --------------------------------------------------------------------------------------
 

@@ -140,6 +140,9 @@ class Transaction(Enqueues):
             committed = self._consumer._commit(parts, puts, self._queue._transport)
         for index in committed.known:
             self._handles[index].created = parts.own[index]
+        for other in committed.answered:
+            handle = self._handles[other.place]
+            handle.id, handle.created, handle.conflict = other.id, False, other.state
         if twins := parts.twins(committed):
             # another process made these ids in the same millisecond
             renamed = self._queue._packer.signed_puts([parts.puts[index] for index in twins])
@@ -151,7 +154,7 @@ class Transaction(Enqueues):
         if parts.others:
             run = partial(self._queue._transport.run, queue=self._queue.name)
             forward_soon(run, self._queue.keys)
-        if committed.stale and not committed.done_before(len(puts)):
+        if committed.stale and not committed.done_before(len(parts.certain(committed))):
             raise TransactionRolledBack(committed.stale, queue=self._queue.name)
 
     def rollback(self) -> None:

@@ -39,6 +39,7 @@ from rqueue.protocol.commands.consumers import (
 from rqueue.protocol.commands.deletion import Deletion, delete, delete_end
 from rqueue.protocol.commands.enqueue import (
     Accepted,
+    Answered,
     Note,
     Put,
     commit_write,
@@ -47,6 +48,7 @@ from rqueue.protocol.commands.enqueue import (
     enqueue_flat,
     enqueue_one,
 )
+from rqueue.protocol.commands.key_owner import key_owner
 from rqueue.protocol.commands.key_types import (
     WrongType,
     check_types,
@@ -87,6 +89,7 @@ from rqueue.protocol.commands.settle import Pulled, Retried, Window, pull, settl
 
 __all__ = [
     "Accepted",
+    "Answered",
     "Awaited",
     "Committed",
     "Counts",
@@ -122,6 +125,7 @@ __all__ = [
     "enqueue_one",
     "expire",
     "interest",
+    "key_owner",
     "link",
     "move",
     "note_running",

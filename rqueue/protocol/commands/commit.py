@@ -7,7 +7,14 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from rqueue.protocol.call import Arg, ScriptCall, text
-from rqueue.protocol.commands.enqueue import BATCH_MAX, Accepted, Put, policies_of
+from rqueue.protocol.commands.enqueue import (
+    BATCH_MAX,
+    Accepted,
+    Answered,
+    Put,
+    answered_of,
+    policies_of,
+)
 from rqueue.protocol.commands.settle import Retried, outcome_args
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import outbox, selectors
@@ -22,7 +29,7 @@ class Committed(NamedTuple):
     stored, since their ids were known. handed_to: the consumer that the one new job was delivered
     to directly. stale: ids that the consumer does not hold any more: then nothing was done, and
     `over` says how many of these have ended. `now`: ms, Redis's clock. `again`: the answer to an
-    earlier try was lost."""
+    earlier try was lost. answered: new jobs for which others stand."""
 
     now: int
     state: str
@@ -31,6 +38,7 @@ class Committed(NamedTuple):
     stale: tuple[str, ...]
     over: int
     again: bool = False
+    answered: tuple[Answered, ...] = ()
 
     def done_before(self, count: int) -> bool:
         """Whether the try whose answer was lost did all of it. count: the number of new jobs."""
@@ -49,9 +57,12 @@ def after_repeat(answer: T) -> T:
 
 
 def _read(reply: Any) -> Committed:
-    now, state, known, handed_to, stale, over = reply
+    now, state, known, handed_to, stale, over, *more = reply
     names = tuple(id_.decode("utf-8", "surrogateescape") for id_ in stale)
-    return Committed(now, text(state), tuple(known), text(handed_to), names, over)
+    answered = answered_of(*more)
+    return Committed(
+        now, text(state), tuple(known), text(handed_to), names, over, answered=answered
+    )
 
 
 def commit(

@@ -11,7 +11,7 @@ from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import groups, hold, last_value, selectors, sorted_, ttl
+from rqueue.protocol.policies import groups, hold, last_value, selectors, sorted_, ttl, unique
 
 BATCH_MAX = 1000
 """Jobs that one enqueue call may carry; clients send less, see `BATCH`."""
@@ -28,7 +28,7 @@ class Put(NamedTuple):
     absolute time instead, ms since the epoch. Both in the past: an ordinary enqueue (X-07).
     max_deliveries, max_crashes: 0 = the queue's. ttl_ms: how long from its enqueue it may be
     delivered (Q-62); 0 = as long as the queue says. group, key: "" = none. hold: whether it keeps
-    its place until it is due (Q-63).
+    its place until it is due (Q-63). unique: a `UniqueKey` as text, "" = none.
     """
 
     id: str
@@ -43,6 +43,7 @@ class Put(NamedTuple):
     key: str = ""
     hold: bool = False
     sort: str = ""
+    unique: str = ""
 
     @property
     def terms(self) -> str:
@@ -79,20 +80,34 @@ class Note:
         return head.encode() + self.marks
 
 
+class Answered(NamedTuple):
+    """A job that was not stored because another one, `id`, has its unique key. place: of the
+    job, in the call. state: of the other one (`JobState`); "done" where its period is not over."""
+
+    place: int
+    id: str
+    state: str
+
+
 class Accepted(NamedTuple):
     """The queue's answer: how many jobs it took, which ids it knew already, and which consumer the
     job was delivered to directly ("" if none). `now`: ms, Redis's clock. `again`: the answer to an
-    earlier try was lost, so that what is known now may be known from then."""
+    earlier try was lost, so that what is known now may be known from then. `answered`: those for
+    which other jobs stand."""
 
     now: int
     accepted: int
     known: tuple[int, ...]
     handed_to: str
     again: bool = False
+    answered: tuple[Answered, ...] = ()
 
     def of(self, places: Sequence[int]) -> Accepted:
         """The answer about jobs that have these places among others."""
-        return self._replace(known=tuple(places[index] for index in self.known))
+        return self._replace(
+            known=tuple(places[index] for index in self.known),
+            answered=tuple(one._replace(place=places[one.place]) for one in self.answered),
+        )
 
 
 _OF_TAGS = {
@@ -100,6 +115,7 @@ _OF_TAGS = {
     "|k": last_value.POLICY,
     "|h": hold.POLICY,
     "|s": sorted_.POLICY,
+    "|u": unique.POLICY,
 }
 """What terms begin with that are a policy's."""
 
@@ -117,8 +133,20 @@ def _call(keys: QueueKeys, runs: str, args: Sequence[Arg]) -> ScriptCall[Accepte
 
 
 def _read(reply: Any) -> Accepted:
-    now, accepted, known, handed_to = reply
-    return Accepted(now, accepted, tuple(known), text(handed_to) if handed_to else "")
+    now, accepted, known, handed_to, *more = reply
+    taker = text(handed_to) if handed_to else ""
+    return Accepted(now, accepted, tuple(known), taker, answered=answered_of(*more))
+
+
+def answered_of(flat: Sequence[Any] = ()) -> tuple[Answered, ...]:
+    """What a reply says of jobs for which others stand: [index, id, state, ...]."""
+    if not flat:
+        return ()
+    triples = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
+    return tuple(
+        Answered(int(index), id_.decode("utf-8", "surrogateescape"), text(state))
+        for index, id_, state in triples
+    )
 
 
 def enqueue(

@@ -28,6 +28,7 @@ from rqueue.protocol.policies import (
     selectors,
     sorted_,
     ttl,
+    unique,
 )
 from rqueue.protocol.policies.policy import Policy
 
@@ -55,6 +56,7 @@ POLICIES: dict[str, Policy] = {
         lifetime.POLICY,
         deleting.POLICY,
         bounded.POLICY,
+        unique.POLICY,
     )
 }
 """All policies, in the order in which their hooks are asked."""

@@ -4,5 +4,15 @@ from rqueue.protocol.policies.policy import Policy
 
 POLICY = Policy(
     "last_value",
-    excludes=("ttl", "groups", "selectors", "exclusive", "ring", "lifetime", "hold", "refusals"),
+    excludes=(
+        "unique",
+        "ttl",
+        "groups",
+        "selectors",
+        "exclusive",
+        "ring",
+        "lifetime",
+        "hold",
+        "refusals",
+    ),
 )

@@ -95,7 +95,7 @@ end
 failure = sound_fault(base, levels, { consumer ~= '' and consumer or nil })
 if failure then return failure end
 
-local stale, over, state = {}, 0, ''
+local stale, over, state, how = {}, 0, '', '0'
 --- @if instead
 local ending = {}
 --- @end
@@ -108,6 +108,8 @@ else
   if me.browses then return redis.error_reply('BADARGS commit: a browser holds nothing') end
   said, failure = outcomes_read(base, queue, me, groups, ARGV, SETTLED)
   if not said then return failure end
+  -- what comes back goes before what is new
+  if said.fates then how = '2' end
   local mine = said.total > 0 and held_remove_find(base, consumer, said.ids) or {}
   for i = 1, said.total do
     local id, fate = said.ids[i], said.fates and said.fates[i]
@@ -139,7 +141,7 @@ local answered = {}
 --- @end
 if joins then schema_stamp(meta) end
 if count > 0 then
-  local arguments = { '0', runs }
+  local arguments = { how, runs }
   --- @if fit
   -- what follows a job that is done must not keep it from being settled, however full the queue is
   if consumer ~= '' then arguments[2] = runs .. '>!' end

@@ -1,8 +1,8 @@
 --- Accept jobs: each gets its position, becomes ready or scheduled, and wakes one consumer or is delivered to it.
 --- KEYS: meta, guard
 --- ARGV: how, runs, jobs...
----   how: "0" | "1" = deliver the one job to a waiting consumer now or refuse (X-01) | else what a writer notes of this
----     step so that it may come twice, see include/writes.lua
+---   how: "0" | "1" = deliver the one job to a waiting consumer now or refuse (X-01) | "2" = deliver none directly | else
+---     what a writer notes of this step so that it may come twice, see include/enqueue/write_log.lua
 ---   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h][|c<labels>][|u<how>:<key>],
 ---   <count>;..." for consecutive jobs; when: "" now,
 ---   "+<ms>" from now, "@<ms>" at; with a ttl or a group, a queue that has no such policy yet takes
@@ -87,7 +87,7 @@ end
 --- @end
 
 local note, noted
-if how ~= '0' and how ~= '1' then
+if how ~= '0' and how ~= '1' and how ~= '2' then
   --- @include "enqueue/write_log"
   note, fault = write_log_open(base, how)
   if not note then return fault end
@@ -144,7 +144,7 @@ if total == 1 and plan then
   --- @each busy = busy(base, plan[1])
 end
 --- @end
-if total == 1 and waiters[1] and not (plan and plan[1].due > 0) and not busy then
+if total == 1 and how ~= '2' and waiters[1] and not (plan and plan[1].due > 0) and not busy then
   --- @include "deliver/direct"
   taker, give = deliver_direct_consumer(base, now, levels, ranked, waiters, #ARGV[FIRST + 1] + 64), deliver_direct
 end

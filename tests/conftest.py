@@ -35,6 +35,17 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """What a test leaves in the environment is no setting of the next one: a worker that is played
+    in this process says there where its pool is, as it may."""
+    before = {name: value for name, value in os.environ.items() if name.startswith("RQUEUE_")}
+    yield
+    for name in [name for name in os.environ if name.startswith("RQUEUE_")]:
+        del os.environ[name]
+    os.environ.update(before)
+
+
 def pytest_report_header() -> list[str]:
     return [f"server {name}: {binary}" for name, binary in sorted(binaries().items())]
 

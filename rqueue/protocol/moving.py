@@ -52,13 +52,11 @@ class Copier:
         self.now = now
 
     def takes(self, listed: Listed) -> bool:
-        """Whether the job can go: it can be read, and its time to live is not over before it is
-        due, as a queue takes no such job."""
+        """Whether the job can go: it can be read."""
         try:
-            expires = listed.job.header.expires_ms
+            return bool(listed.job.header)
         except Undecodable:
             return False
-        return not (self._timed and expires and listed.due_ms > expires)
 
     def of(self, listed: Listed, outcome: Literal["moved", "copied"]) -> Moved:
         """The job as it is there; it begins anew, and says where it comes from. Raises Unsigned and

@@ -218,6 +218,17 @@ def task(
         from rqueue.model.schedule import Timing as Timing_
 
         timing = Timing_.of(cron, every, tz, missed, overlap, jitter, window)
+    else:
+        for option, value, default in zip(
+            ("tz", "missed", "overlap", "jitter", "window"),
+            (tz, missed, overlap, jitter, window),
+            ("UTC", "last", "allow", 0, "1d"),
+            strict=True,
+        ):
+            if value != default:
+                raise ConfigError(
+                    option, f"{shown(value)} is said of ticks: a periodic task has cron or every"
+                )
 
     def register(function: Callable[..., Any]) -> Task[Any, Any]:
         kind = AsyncTask if inspect.iscoroutinefunction(function) else SyncTask

@@ -105,6 +105,13 @@ LOOK: list[list[str]] = [
     ["promote", HOSTILE, "--all", "--task", HOSTILE],
     ["prioritize", HOSTILE, HOSTILE, "--front"],
     ["browse", HOSTILE],
+    ["cron", "add", HOSTILE, "app.t", "-q", HOSTILE, "--every", "5m"],
+    ["cron", "list", "-q", HOSTILE],
+    *(
+        ["cron", verb, HOSTILE, "-q", HOSTILE]
+        for verb in ("show", "edit", "pause", "resume", "reset", "run-now", "remove")
+    ),
+    ["unique", HOSTILE, HOSTILE],
     ["copy", HOSTILE, "app", "--all"],
     ["move", HOSTILE, "app", HOSTILE],
     ["expire", HOSTILE, "--task", HOSTILE, "--yes"],

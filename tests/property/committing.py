@@ -102,7 +102,11 @@ class Committing(Acting):
         over |= dict.fromkeys(named["reject"], "dead")
         others = self.model.stand_ins(new, over)
         assert {puts[one.place].id: one.id for one in committed.answered} == others
-        taker = self.model.enqueue(new, special=not ordinary, over=over) if new else ""
+        # what comes back in the same step goes before what is new
+        direct = not (named["retry"] or named["reject"] or named["release"])
+        taker = ""
+        if new:
+            taker = self.model.enqueue(new, special=not ordinary, over=over, direct=direct)
         assert committed.handed_to == taker
         retries = [(id, 0, "old", True, None) for id in named["retry"]]
         acked = named["ack"] + named["done"]

@@ -99,10 +99,15 @@ class Model(Leaving):
         return "blocked" if any(id in some for some in self.blocked.values()) else "ready"
 
     def enqueue(
-        self, jobs: list[Job], special: bool = False, over: Mapping[str, str] = NOBODY
+        self,
+        jobs: list[Job],
+        special: bool = False,
+        over: Mapping[str, str] = NOBODY,
+        *,
+        direct: bool = True,
     ) -> str:
         """Accept these; returns whom the job was handed to. special: some have unusual terms. over:
-        see `stand_ins`."""
+        see `stand_ins`. direct: one alone may be delivered directly."""
         total = len(jobs)
         fresh = {job.id: job for job in reversed(jobs) if not self.knows(job.id)}
         jobs = [job for job in jobs if fresh.get(job.id) is job]
@@ -110,7 +115,7 @@ class Model(Leaving):
         jobs = [job for job in jobs if job.id not in others]
         if not jobs:
             return ""
-        taker = self.taker(jobs[0], total)
+        taker = self.taker(jobs[0], total) if direct else None
         ready = [job for job in jobs if not job.due]
         for job in jobs:
             self.seq += 1

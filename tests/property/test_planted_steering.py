@@ -6,7 +6,9 @@ import redis
 
 from tests.property.planted import (
     HEAR,
+    PAUSE,
     PULL,
+    RESUME,
     Fault,
     begin,
     crash,
@@ -43,6 +45,7 @@ FAULTS = [
         "resume.lua",
         "\nconsumer_wake_timer(base, queue.now)\n",
         "\n",
+        (begin((2, 0)), enqueue(delay=900), PAUSE, HEAR, PULL, RESUME),
     ),
     Fault(
         "a cancelled job stays held",

@@ -41,9 +41,9 @@ FIRST = (
 
 
 def processes() -> int:
-    """For `-n logical`: one more than the machine has cores. Tests wait for processes that start,
-    servers that come back and Java, a third of the time."""
-    return (os.cpu_count() or 1) + 1
+    """For `-n logical`: two more than the machine has cores. Tests wait for processes that start,
+    servers that come back and Java, nearly half of the time."""
+    return (os.cpu_count() or 1) + 2
 
 
 @cache

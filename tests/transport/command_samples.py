@@ -212,6 +212,7 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
             Sample(group_notes.group_sizes(keys, ["g1", "g9"]), 2),
             Sample(group_notes.group_sizes(keys, ["g1"], heads=True), 3),
         ],
+        "refusal_sizes": [Sample(class_notes.refusal_sizes(keys, ["t9"]), 0)],
         "place_sizes": [
             Sample(places.place_sizes(keys, [4, 5], ["c1", "c9"]), places.PlaceSizes(2, 9))
         ],

@@ -217,15 +217,21 @@ def test_a_time_to_live_goes_on_where_the_other_queue_can_have_one(q: QueueFixtu
 
 
 @one_kind
-def test_what_expires_before_it_is_due_stays(q: QueueFixture) -> None:
-    """Q-63: a queue takes no such job, and it would be on its way for ever."""
+def test_what_expires_before_it_is_due_expires_there(q: QueueFixture) -> None:
+    """Q-63: when it is due."""
     q.put("a", "b", ttl=60)
     c = q.join(1)
     assert c.retry(c.pull()[0], delay=3600)
     c.close()
     with second(q) as target:
-        assert (q.queue.move_all(target.queue.name), target.listed()) == (1, ["b"])
-        assert q.queue.counts().scheduled == 1
+        assert q.queue.move_all(target.queue.name) == 2
+        assert target.queue.counts().scheduled == 1
+        move_time(target.queue, 3_600_001)
+        assert target.join().pull() == []
+        assert sorted((row["id"], row["outcome"]) for row in target.look().history) == [
+            ("a", "expired"),
+            ("b", "expired"),
+        ]
         sound(q, target)
 
 

@@ -13,6 +13,7 @@ Where a step met a key of a wrong type, one more command finds out which: the er
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from redis import exceptions as rx
@@ -87,7 +88,8 @@ class Exchange(Generic[R]):
             return kind.having(self.call.needs)
         except ExcludedPolicies as error:
             if not self._told:  # it may have been made anew since: its script says so
-                return PLAIN.having(self.call.needs)
+                with suppress(ExcludedPolicies):  # of what the call needs itself
+                    return PLAIN.having(self.call.needs)
             needed = ", ".join(self.call.needs)
             raise ConfigError(needed, f"queue '{self._queue}': {error}") from None
 

@@ -63,6 +63,16 @@ def test_a_unique_that_cannot_be_is_refused(wrong: dict[str, object]) -> None:
         Unique("a", key="b")
 
 
+@one_kind
+def test_two_policies_that_exclude_each_other_are_named(q: QueueFixture) -> None:
+    """Also where one job asks for both, and the queue for none."""
+    with pytest.raises(ConfigError, match="last_value or the policy unique, not both"):
+        q.queue.send("t", [], None, Options(unique=True, key="k"))
+    with pytest.raises(ConfigError, match="not both"):
+        q.queue.send("t", [], None, Options(unique=True, hold=True, delay_ms=60_000))
+    assert q.look().jobs == {}
+
+
 def test_in_the_background_a_put_is_answered(server: EmbeddedRedis, queue_name: str) -> None:
     with Queue(queue_name, server.url) as queue:
         first = queue.enqueue(sync, 1)

@@ -1,25 +1,7 @@
 --- @include "queue/constants"
+--- @include "consumer/ahead"
 
 --- Consumer priorities where not every consumer takes every job (Q-45): who is ahead is asked set by set.
-
---- The priority in a score of `interested`.
-local function refusal_ranks_of(score)
-  return -math.floor(tonumber(score) / 68719476736)
-end
-
---- Those that were notified, may still take a job, and are not `except`: {{priority, term}, ...}.
-local function refusal_ranks_told(base, except)
-  local notified = {}
-  for _, name in ipairs(redis.call('ZRANGE', base .. 'notified', '0', WAKE_LAST)) do
-    if name ~= except then
-      local row = redis.call('HMGET', base .. 'consumer:' .. name, 'priority', 'jobs', 'term')
-      if (tonumber(row[2]) or 0) > redis.call('LLEN', base .. 'held:' .. name) then
-        notified[#notified + 1] = { tonumber(row[1]) or 0, row[3] or '0' }
-      end
-    end
-  end
-  return notified
-end
 
 --- The highest priority of those `notified` that take from a set; nil where none does.
 local function refusal_ranks_highest(notified, terms)
@@ -34,11 +16,11 @@ end
 --- whether there are others.
 local function refusal_ranks_left(base, consumer, open)
   local mine, kept = tonumber(consumer.priority) or 0, {}
-  local ahead = refusal_ranks_told(base, consumer.name)
+  local ahead = ahead_notified(base, 'term', consumer.name)
   local waiting = redis.call('ZRANGE', base .. 'interested', '0', WAKE_LAST, 'WITHSCORES')
   for i = 1, #waiting, 2 do
     if waiting[i] ~= consumer.name then
-      ahead[#ahead + 1] = { refusal_ranks_of(waiting[i + 1]), refusals_term(base, waiting[i]) }
+      ahead[#ahead + 1] = { ahead_priority(waiting[i + 1]), refusals_term(base, waiting[i]) }
     end
   end
   for _, terms in ipairs(open) do

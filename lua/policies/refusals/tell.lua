@@ -1,4 +1,5 @@
 --- @hooks audience
+--- @include "consumer/ahead"
 --- @include "refusal/ranks"
 --- @include "consumer/wake"
 --- @include "order/lists_count"
@@ -14,7 +15,7 @@ local function refusals_tell_best(base, terms, notified, except)
     local term = waiting[i] ~= except and refusals_term(base, waiting[i])
     if term and refusals_takes(term, terms) then
       local floor = notified and refusal_ranks_highest(notified, terms)
-      if floor and refusal_ranks_of(waiting[i + 1]) < floor then return nil end
+      if floor and ahead_priority(waiting[i + 1]) < floor then return nil end
       return waiting[i], term
     end
   end
@@ -33,7 +34,7 @@ local function refusals_tell(base, now, jobs, timer, ranked, how)
   local fresh, any = REFUSALS.fresh, REFUSALS.fresh_any
   REFUSALS.fresh, REFUSALS.fresh_any = {}, false
   if redis.call('EXISTS', base .. 'interested') == 0 then return 0 end
-  local except, notified = how and how.except, refusal_ranks_told(base, how and how.except)
+  local except, notified = how and how.except, ahead_notified(base, 'term', how and how.except)
   local asked, open = {}, refusals_open(base)
   for _, terms in ipairs(REFUSALS.mine or open) do asked[terms] = true end
   local woken, room = {}, {}

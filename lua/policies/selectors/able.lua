@@ -1,4 +1,5 @@
 --- @hooks audience
+--- @include "consumer/ahead"
 --- @include "selector/ranks"
 --- @include "queue/constants"
 
@@ -15,12 +16,12 @@ local function selectors_able(base, run)
   table.sort(found, function(one, other) return one[2] < other[2] end)
   local hears = {}
   for _, audience in ipairs(selectors_hearers(base, labels)) do hears[audience] = true end
-  for _, one in ipairs(ranks_notified(base)) do
+  for _, one in ipairs(ahead_notified(base, 'audience')) do
     if hears[one[2]] and (not floor or one[1] > floor) then floor = one[1] end
   end
   local names = {}
   for i, one in ipairs(found) do
-    if i > WAKE_MAX or floor and ranks_of(one[2]) < floor then break end
+    if i > WAKE_MAX or floor and ahead_priority(one[2]) < floor then break end
     names[i] = one[1]
   end
   return names

@@ -1,3 +1,4 @@
+--- @include "consumer/ahead"
 --- @include "consumer/wake"
 --- @include "order/unlabelled"
 --- @include "queue/constants"
@@ -23,7 +24,7 @@ local function selectors_tell_best(base, class, notified, except)
     end
   end
   local floor = best and notified and ranks_highest(base, notified, class)
-  if not best or floor and ranks_of(score) < floor then return nil end
+  if not best or floor and ahead_priority(score) < floor then return nil end
   return best, its
 end
 
@@ -45,7 +46,7 @@ local function selectors_tell(base, now, jobs, timer, ranked, how)
   for class in pairs(needs) do order[#order + 1] = class end
   table.sort(order, function(one, other) return tonumber(one) < tonumber(other) end)
   local except = how and how.except
-  local notified = (ranked or how and how.idle) and ranks_notified(base, except) or nil
+  local notified = (ranked or how and how.idle) and ahead_notified(base, 'audience', except) or nil
   local woken, room = {}, {}
   for _, class in ipairs(order) do
     local need = math.min(needs[class], selectors_tell_ready(base, class))

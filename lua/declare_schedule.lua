@@ -68,7 +68,7 @@ while #seen > 4 do table.remove(seen, 1) end
 local edited = known and known.edited
 local record = edited and known or new
 if known and not edited then
-  for _, field in ipairs({ 'version', 'after', 'last', 'last_id', 'fired', 'skipped', 'left_out', 'behind', 'made' }) do
+  for _, field in ipairs({ 'version', 'after', 'last', 'last_id', 'fired', 'skipped', 'left_out', 'behind', 'conflicts', 'made' }) do
     record[field] = known[field]
   end
   if known.state == 'paused' then record.state = 'paused' end

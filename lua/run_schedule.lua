@@ -2,8 +2,9 @@
 --- KEYS: meta, guard
 --- ARGV: name, at, signed
 ---   at: the tick that its id says, ms, "" = now; signed: what stands before the envelope, "" where jobs are not signed
---- REPLY: {now, id}: "" where there is no such schedule; where this tick had its job already, nothing is enqueued
---- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- REPLY: {now, id, enqueued, state}: id "" where there is no such schedule; enqueued 0 where this tick had its job
+---   already, and where another job, of that id and in that state, has its unique key
+--- ERRORS: BADARGS | DAMAGED | DUPLICATE: as of enqueue | SCHEMA
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "tick/record"
@@ -28,12 +29,13 @@ if not tick or not record_rising({ tick }) then return redis.error_reply('BADARG
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 local record = record_read(base, name)
-if not record then return { queue.now, '' } end
+if not record then return { queue.now, '', 0, '' } end
 
 -- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
 local id, due = put_tick(base, queue, name, record, tick, true, signed)
+if not id and due then return due.error or { queue.now, due.id, 0, due.state } end
 record_write(base, name, record)
 if id and not queue.paused then schedule_add_watch(base, queue.now, due, queue.timer) end
 if not id and record.fault then return redis.error_reply('BADARGS run_schedule: ' .. record.fault) end
-return { queue.now, name .. '@' .. string.format('%d', tick) }
+return { queue.now, name .. '@' .. string.format('%d', tick), id and 1 or 0, '' }

@@ -51,7 +51,7 @@ if plan[1].due > 0 then return redis.error_reply('BADARGS set_schedule: terms wi
 
 -- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
-for _, field in ipairs({ 'version', 'after', 'last', 'last_id', 'fired', 'skipped', 'left_out', 'behind', 'made', 'code', 'app', 'seen',
+for _, field in ipairs({ 'version', 'after', 'last', 'last_id', 'fired', 'skipped', 'left_out', 'behind', 'conflicts', 'made', 'code', 'app', 'seen',
   'declared' }) do
   record[field] = known and known[field] or nil
 end

@@ -8,6 +8,7 @@ import click
 
 from rqueue.cli.enqueue import pairs, value_of
 from rqueue.cli.exit_codes import NEGATIVE, OK
+from rqueue.cli.failures import say
 from rqueue.cli.output import (
     Column,
     age,
@@ -20,6 +21,8 @@ from rqueue.cli.output import (
     span,
 )
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.cli.unique import unique_words
+from rqueue.model.terms import Terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +155,9 @@ def show(target: Target, /, name: str, queue: str, as_json: bool) -> None:
         "window": span(info.timing.window_ms) if info.timing.missed == "all" else None,
         "last job": info.last_id or None,
         "jobs": info.fired,
-        "ticks without a job": f"{info.skipped} overlapped, {info.missed} missed",
+        "unique": unique_words(Terms.parse(info.terms).unique) or None,
+        "ticks without a job": f"{info.skipped} overlapped, {info.missed} missed"
+        + (f", {info.conflicts} with their unique key taken" if info.conflicts else ""),
         "fault": info.fault or None,
         "next": ", ".join(tick.isoformat() for tick in ticks),
     }
@@ -281,8 +286,11 @@ def reset(target: Target, /, name: str, queue: str, as_json: bool) -> None:
 @json_option
 @connection_options
 @pass_target
-def run_now(target: Target, /, name: str, queue: str, as_json: bool) -> None:
+def run_now(target: Target, /, name: str, queue: str, as_json: bool) -> int:
     """Enqueue a schedule's job now; its ticks are as they were. Prints the job's id.
+
+    \b
+    Exit codes: 0 enqueued, 1 not: another job has its unique key, and is named.
 
     \b
     Example:
@@ -291,9 +299,20 @@ def run_now(target: Target, /, name: str, queue: str, as_json: bool) -> None:
     with target.queue(queue) as (client, _):
         handle = client.schedules.run_now(name)
     if as_json:
-        print_json({"name": name, "queue": queue, "id": handle.id})
+        print_json(
+            {
+                "name": name,
+                "queue": queue,
+                "id": handle.id,
+                "created": handle.created,
+                "conflict": handle.conflict or None,
+            }
+        )
     else:
         echo(handle.id)
+        if handle.conflict:
+            say(f"such a job exists, which is {handle.conflict}: nothing was stored")
+    return OK if handle.created else NEGATIVE
 
 
 def _say(info: ScheduleInfo, what: str, as_json: bool) -> None:
@@ -339,5 +358,6 @@ def document(info: ScheduleInfo) -> dict[str, Any]:
         "jobs": info.fired,
         "skipped_ticks": info.skipped,
         "missed_ticks": info.missed,
+        "conflicting_ticks": info.conflicts,
         "fault": info.fault,
     }

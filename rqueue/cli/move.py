@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import click
 
 from rqueue.cli.exit_codes import NEGATIVE, OK
+from rqueue.cli.failures import say
 from rqueue.cli.output import echo, json_option, print_json
 from rqueue.cli.selection import Selection, selected, selection_options
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
+
+SHOWN = 20
+"""Jobs that stayed of which the output says why."""
 
 
 @click.command()
@@ -36,8 +42,8 @@ def move(
 
     They keep ids, priorities, due times and labels, go in their order, and each arrives once, also
     if this command is interrupted: then run it again for the rest. Jobs that workers have stay, and
-    so do those whose ids the other queue knows already. Each move is a row in the history of the
-    first queue.
+    so do those whose ids the other queue knows already, or whose unique keys other jobs have there;
+    they are named. Each move is a row in the history of the first queue.
 
     \b
     Exit codes: 0 some were moved, 1 none; with named jobs, 1 unless all were.
@@ -111,7 +117,12 @@ def _carry(
             these = JobFilter(task=which.task, labels=which.labels)
             count = fitting(destination, these, limit=which.limit, dead=dead)
     if as_json:
-        print_json({"queue": source, "target": destination, word: count})
+        stayed = dict(count.stayed)
+        print_json({"queue": source, "target": destination, word: int(count), "stayed": stayed})
     else:
         echo(f"{many(count, 'job')} of queue '{source}' {word} into queue '{destination}'")
+        for id_, why in islice(count.stayed.items(), SHOWN):
+            say(f"job '{id_}' stays: {why}")
+        if (more := len(count.stayed) - SHOWN) > 0:
+            say(f"and {many(more, 'other job')} stay: --json names them")
     return OK if count >= max(1, len(set(which.ids))) else NEGATIVE

@@ -10,6 +10,7 @@ import orjson
 
 from rqueue.cli.output import age, echo, iso, json_option, print_facts, print_json, size, span
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.cli.unique import unique_words
 from rqueue.model.job import EXPIRED, GAVE_UP, JobInfo, JobState, why_dead
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.waiting import why_it_waits
@@ -46,7 +47,10 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
     with target.inspector() as inspector:
         look = inspector.job(id, queue)
         facts = inspector.queue(look.job.queue)
-        began_ms = 0
+        began_ms, owner = 0, ""
+        if said := UniqueKey.parse(look.job.unique):
+            asked = commands.key_owner(inspector.keys(look.job.queue), said.key)
+            owner = execute(inspector.redis, asked, queue=look.job.queue)
         if look.job.state is JobState.HELD:
             call = commands.await_result(inspector.keys(look.job.queue), id, wait=False)
             began_ms = execute(inspector.redis, call, queue=look.job.queue).began_ms
@@ -62,16 +66,20 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
 
         document = job_document(look.job, details=True)
         document |= {"before": max(look.place, 0), "reason": reason or None}
+        if look.job.unique:
+            document["unique_owner"] = owner or None
         if look.job.state is JobState.HELD:
             document["began"] = iso(began_ms)
         print_json(document)
         return
-    print_job(look.job, look.place, look.now, reason, began_ms)
+    print_job(look.job, look.place, look.now, reason, began_ms, owner)
 
 
-def print_job(job: JobInfo, place: int, now: int, reason: str = "", began_ms: int = 0) -> None:
+def print_job(
+    job: JobInfo, place: int, now: int, reason: str = "", began_ms: int = 0, owner: str = ""
+) -> None:
     """A job for people. `reason`: why it waits, where that is not its turn alone. `began_ms`: since
-    when it runs, of one that is held and has begun."""
+    when it runs, of one that is held and has begun. `owner`: the job that has its unique key."""
     live = not job.ended_ms or job.state is JobState.DEAD
 
     def when(ms: int) -> str:
@@ -109,7 +117,7 @@ def print_job(job: JobInfo, place: int, now: int, reason: str = "", began_ms: in
             if job.deliveries
             else "",
             "crashes": job.crashes or "",
-            "unique": _unique(job),
+            "unique": _unique(job, owner),
             "limit": ", ".join(
                 many(most, *words)
                 for most, *words in (
@@ -152,14 +160,13 @@ def _next_step(job: JobInfo) -> str:
     return f"rqueue dead requeue {which}, or rqueue dead purge {which}"
 
 
-def _unique(job: JobInfo) -> str:
-    """The unique key of a job, and how long it is its own; "" where it has none."""
-    said = UniqueKey.parse(job.unique)
-    if said is None:
-        return ""
-    if isinstance(said.until, int):
-        return f"{said.key}, for {span(said.until)} from its enqueue"
-    return f"{said.key}, until its {said.until}"
+def _unique(job: JobInfo, owner: str) -> str:
+    """The unique key of a job, as far as it has it; "" without one."""
+    words = unique_words(job.unique)
+    if not words or owner == job.id:
+        return words
+    key = words.partition(",")[0]
+    return f"{key} is that of job {owner} now" if owner else f"{key} is free: no job has it now"
 
 
 def how_it_died(job: JobInfo) -> str:

@@ -6,8 +6,19 @@ import click
 
 from rqueue.cli.exit_codes import NEGATIVE, OK
 from rqueue.cli.failures import say
-from rqueue.cli.output import json_option, print_facts, print_json
+from rqueue.cli.output import json_option, print_facts, print_json, span
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.model.unique_key import UniqueKey
+
+
+def unique_words(text: str) -> str:
+    """A unique key and how long it is a job's own, of terms or a header; "" where there is none."""
+    said = UniqueKey.parse(text)
+    if said is None:
+        return ""
+    if isinstance(said.until, int):
+        return f"{said.key}, for {span(said.until)} from its enqueue"
+    return f"{said.key}, until its {said.until}"
 
 
 @click.command()
@@ -36,8 +47,6 @@ def unique(
       rqueue unique default --job order-42
       rqueue unique default --job order-42 --clear
     """  # noqa: D301
-    from rqueue.model.unique_key import UniqueKey
-
     if (key is None) == (job is None):
         raise click.UsageError("name a key, or a job with --job")
     with target.queue(queue) as (client, inspector):

@@ -22,8 +22,9 @@ class ScheduleInfo:
 
     next_ms: its next tick; one that is past waits for a consumer that looks. last_ms, last_id: tick
     and id of its last job. made_ms: when it was made. fired: how many jobs it made. skipped: ticks
-    that became none because of the job before; missed: because nobody looked in time. owed_ms: a
-    tick that waits for the end of the job before. fault: why its last tick could not be enqueued.
+    that became none because of the job before; missed: because nobody looked in time; conflicts:
+    because another job had the unique key. owed_ms: a tick that waits for the end of the job
+    before. fault: why its last tick could not be enqueued.
     nexts: the ticks that are known ahead; after_ms: what became of those up to this one is decided.
     now_ms: when this was read. code: hash of what code declares of it, "" = none does; edited:
     whether people changed it since; declared: what the code said. version: of what is stored.
@@ -54,6 +55,7 @@ class ScheduleInfo:
     code: str = ""
     edited: bool = False
     declared: str = field(default="", repr=False)
+    conflicts: int = 0
 
     @classmethod
     def read(cls, queue: str, name: str, stored: bytes, next_ms: int, now_ms: int) -> ScheduleInfo:
@@ -86,6 +88,7 @@ class ScheduleInfo:
                 said.get("code", ""),
                 said.get("edited", False),
                 said.get("declared", ""),
+                said.get("conflicts", 0),
             )
         except (JSONDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise Undecodable(f"not a schedule ({error!r})", stored) from None

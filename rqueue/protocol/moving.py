@@ -3,28 +3,65 @@ without I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha1
 from math import ceil
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from orjson import dumps
 
 from rqueue.errors import Undecodable
-from rqueue.model.job import Delivery
+from rqueue.model.job import Delivery, Header
 from rqueue.model.signing import split_signature
 from rqueue.model.terms import Terms
+from rqueue.model.unique_key import Conflict, UniqueKey
 from rqueue.protocol.commands.admin import MOVE_MAX, Moved
 from rqueue.protocol.departures import departures
 from rqueue.protocol.job_packer import JobPacker
-from rqueue.protocol.policies import ExcludedPolicies, Kind, groups, hold, last_value, sorted_, ttl
+from rqueue.protocol.policies import (
+    ExcludedPolicies,
+    Kind,
+    groups,
+    hold,
+    last_value,
+    sorted_,
+    ttl,
+    unique,
+)
 
-__all__ = ["Copier", "Listed", "pieces", "slices"]
+__all__ = ["Carried", "Copier", "Listed", "pieces", "slices"]
 
 T = TypeVar("T")
 
 SLICE_BYTES = 1_000_000
 """Envelopes of one call, but for a single larger one."""
+
+
+STAYED_MOST = 1000
+"""Jobs that stay behind of which one call says why."""
+
+STAYS = {
+    "held": "a consumer has it",
+    "ended": "it has ended",
+    "unknown": "this queue has no such job",
+    "damaged": "it cannot be read",
+    "other": "it changes all the time",
+    "known": "the other queue knows a job of this id",
+}
+"""Why a job stays, by what a script answered."""
+
+
+class Carried(int):
+    """How many jobs went into another queue: a number. stayed: why others did not, by their ids;
+    of a thousand at the most."""
+
+    stayed: Mapping[str, str]
+
+    def __new__(cls, jobs: int, stayed: Mapping[str, str]) -> Self:
+        """As an int is made."""
+        carried = super().__new__(cls, jobs)
+        carried.stayed = stayed
+        return carried
 
 
 class Listed(NamedTuple):
@@ -49,28 +86,50 @@ class Copier:
         self._kind = kind
         self._levels = levels
         self._timed = _may_have(kind, ttl.POLICY.name)
+        self._excludes = _excludes(kind, unique.POLICY.name)
         self.now = now
+        self.stayed: dict[str, str] = {}
+
+    def stays(self, id: str, why: str) -> None:
+        """Note why a job does not go, in words or as a script says it."""
+        if len(self.stayed) < STAYED_MOST:
+            self.stayed[id] = STAYS.get(why, why)
+
+    def stays_for(self, id: str, owner: str) -> None:
+        """Note that a job does not go because another one has its unique key there."""
+        self.stays(id, f"its unique key is that of job {owner!r} there")
 
     def takes(self, listed: Listed) -> bool:
-        """Whether the job can go: it can be read."""
+        """Whether the job can go: it can be read, and, where it is unique, can be so there."""
+        job = listed.job
         try:
-            return bool(listed.job.header)
+            said = job.header.unique
         except Undecodable:
+            self.stays(job.id, "damaged")
             return False
+        if said and self._excludes:
+            self.stays(job.id, f"it is unique, which no job is in a queue with {self._excludes}")
+            return False
+        return True
+
+    def key_of(self, listed: Listed) -> str:
+        """The unique key that the job has to have there; "" without one."""
+        said = UniqueKey.parse(listed.job.header.unique)
+        return said.key if said else ""
 
     def of(self, listed: Listed, outcome: Literal["moved", "copied"]) -> Moved:
         """The job as it is there; it begins anew, and says where it comes from. Raises Unsigned and
         Forged where there are keys, Undecodable."""
         job = listed.job
         task, args, kwargs, opts = self._source.envelope(job)
-        terms = self._terms(listed)
+        terms = self._terms(listed, outcome)
         options = {**opts, "origin": self._origin(job, opts.get("origin"), outcome)}
         body = self._target.signed(job.id, dumps([task, args, kwargs, options]), terms)
         # a short name of the value, no secret: Redis has no other digest
         digest = sha1(job.value, usedforsecurity=False).hexdigest()
         return Moved(job.id, digest, terms, body)
 
-    def _terms(self, listed: Listed) -> str:
+    def _terms(self, listed: Listed, outcome: Literal["moved", "copied"]) -> str:
         header, policies = listed.job.header, self._kind.policies
         left = header.expires_ms - self.now if header.expires_ms and self._timed else 0
         return Terms(
@@ -83,7 +142,21 @@ class Copier:
             key=header.key if last_value.POLICY.name in policies else "",
             sort=header.sort if sorted_.POLICY.name in policies else "",
             hold=_is_held(listed.job) and _may_have(self._kind, hold.POLICY.name),
+            unique=self._unique_there(header, outcome),
         ).text
+
+    def _unique_there(self, header: Header, outcome: Literal["moved", "copied"]) -> str:
+        """Of a period the rest goes on there. What has left is refused where another job has its
+        key by now, and so waits in the outbox until that is free; a copy is left out."""
+        said = UniqueKey.parse(header.unique)
+        if said is None:
+            return ""
+        until = said.until
+        if isinstance(until, int):
+            rest = header.enqueued_ms + until - self.now
+            until = rest if rest > 0 else "end"
+        conflict: Conflict = "raise" if outcome == "moved" else "existing"
+        return UniqueKey(said.key, until, conflict).text
 
     def _origin(self, job: Delivery, earlier: Any, outcome: str) -> dict[str, Any]:
         header = job.header
@@ -132,8 +205,13 @@ def _is_held(job: Delivery) -> bool:
 
 
 def _may_have(kind: Kind, policy: str) -> bool:
+    return not _excludes(kind, policy)
+
+
+def _excludes(kind: Kind, policy: str) -> str:
+    """The policy of this kind that does not go together with another one; "" where none is."""
     try:
         kind.having((policy,))
-    except ExcludedPolicies:
-        return False
-    return True
+    except ExcludedPolicies as error:
+        return next(name for name in error.policies if name != policy)
+    return ""

@@ -55,6 +55,7 @@ def test_move_and_copy(run: Run, read: Read, queue: Queue) -> None:
         "queue": queue.name,
         "target": other.name,
         "copied": 1,
+        "stayed": {},
     }
     run("copy", queue.name, other.name, "--task", "send", code=1)
     assert "2 jobs" in run("move", queue.name, other.name, "--task", "make", "-n", "2").stdout

@@ -12,9 +12,9 @@ from tests.damage.world import KEYS, World
 from tests.support.schedules import schedule
 
 
-def every_minute(world: World, *names: str, **timing: Any) -> None:
+def every_minute(world: World, *names: str, terms: str = "4,,0,", **timing: Any) -> None:
     for name in names:
-        said = schedule(world.now, Timing.of(every=60, **timing))
+        said = schedule(world.now, Timing.of(every=60, **timing), terms=terms)
         world.run(commands.set_schedule(KEYS, name, "", said))
 
 
@@ -47,6 +47,16 @@ def settle_that_finds_a_tick(world: World) -> Any:
     world.pull("c2", 1)
     world.move(61_000)
     return settle(world, "c2", Window(1), ack=["r0"])
+
+
+@situation
+def pull_of_ticks_of_unique_jobs(world: World) -> Any:
+    every_minute(world, "s0", terms="4,,0|uex:k0,")
+    every_minute(world, "s1", terms="4,,0|u500x:k1,")
+    world.put("r0", unique="sx:k0")
+    world.join("c2", 5)
+    world.move(61_000)
+    return pull(world, "c2", Window(5))
 
 
 @situation

@@ -28,7 +28,11 @@ from tests.support.run_script import run
 from tests.support.schedules import records, schedule
 from tests.support.snapshot import take_snapshot
 
-KINDS = [Kind.of(["schedules"]), Kind.of(["schedules", "ttl", "groups"])]
+KINDS = [
+    Kind.of(["schedules"]),
+    Kind.of(["schedules", "ttl", "groups"]),
+    Kind.of(["schedules", "unique"]),
+]
 KEYS = QueueKeys("periodic", "property")
 SEEDS, STEPS = 8, 50
 LEASE_MS = 10**12
@@ -42,8 +46,10 @@ OVERLAP = ["allow", "skip", "queue"]
 class Model:
     """What one schedule has decided of its ticks: one every minute."""
 
-    def __init__(self, timing: Timing, now: int) -> None:
+    def __init__(self, timing: Timing, now: int, key: str = "") -> None:
         self.timing = timing
+        self.key = key
+        self.conflicts = 0
         self.next = timing.after(now, 1)[0]
         self.known = timing.after(now)[-1]
         self.active = True
@@ -80,6 +86,8 @@ class Course:
         self.terms: dict[str, str] = {}
         self.models: dict[str, Model] = {}
         self.ever: set[str] = set()
+        self.owners: dict[str, str] = {}
+        self.fresh: set[str] = set()
         self.number = 0
         self.ahead = 0
         self.paused = False
@@ -110,31 +118,37 @@ class Course:
         """What any look does to the schedules, before it."""
         if self.paused:
             return
-        fresh = set()
+        self.fresh = set()
         for name, model in self.models.items():
             if model.owed and not self.lives(model.last_id):
                 self.fire(name, model, model.owed)
-                fresh.add(name)
                 model.owed = 0
         for name, model in self.models.items():
             if not model.active:
                 continue
-            alive = name in fresh or self.lives(model.last_id)
+            alive = model.last_id in self.fresh or self.lives(model.last_id)
             for tick in model.due(self.now):
                 if alive and model.timing.overlap == "skip":
                     continue
                 if alive and model.timing.overlap == "queue":
                     model.owed = tick
                     continue
-                self.fire(name, model, tick)
-                alive = True
+                alive = self.fire(name, model, tick) or alive
 
-    def fire(self, name: str, model: Model, tick: int) -> None:
+    def fire(self, name: str, model: Model, tick: int) -> bool:
+        """Whether the tick becomes a job: no other one has its unique key."""
         id_ = tick_id(name, tick)
+        other = self.owners.get(model.key, "")
+        if model.key and (other in self.fresh or self.lives(other)):
+            model.conflicts += 1
+            return False
+        self.owners[model.key] = id_
+        self.fresh.add(id_)
         assert id_ not in self.ever, f"the model fires {id_} twice"
         self.ever.add(id_)
         model.last_id = id_
         model.fired.append(tick)
+        return True
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -154,9 +168,12 @@ class Course:
         terms = self.random.choice(["4,,0,", "9,,0,"])
         if "groups" in self.kind.policies:
             terms = self.random.choice([terms, "4,,0|gg,"])
+        key = ""
+        if "unique" in self.kind.policies and (key := self.random.choice(["", "a", "a", "b"])):
+            terms = f"{terms[:-1]}|ue{self.random.choice('xf')}:{key},"
         said = schedule(self.now, timing, terms=terms)
         assert self.run(commands.set_schedule(KEYS, name, "", said)) == "made"
-        self.models[name] = Model(timing, self.now)
+        self.models[name] = Model(timing, self.now, key)
 
     def remove(self) -> None:
         if len(self.models) > 1:
@@ -255,6 +272,7 @@ class Course:
         for name, record in records(after).items():
             model = self.models[name]
             assert record["fired"] == len(model.fired)
+            assert record["conflicts"] == model.conflicts
             assert record.get("owed", 0) == model.owed
             if model.fired:
                 assert (record["last"], record["last_id"]) == (model.fired[-1], model.last_id)
@@ -288,9 +306,9 @@ FIRE, RECORD, DUE = "policies/schedules/fire.lua", "include/tick/record.lua", "i
 FAULTS = [
     ("a tick stays due", 0, RECORD, "record.nexts[1]), name)", "record.nexts[1] - 60000), name)"),
     ("the first of the missed ones", 0, DUE, "due = { due[#due] }", "due = { due[1] }"),
-    ("unknown ticks are not waited for", 6, DUE, "record.waits = true\n        return {}", ""),
+    ("unknown ticks are not waited for", 4, DUE, "record.waits = true\n        return {}", ""),
     ("a tick too old for the window", 13, DUE, "due[1] < now - record.window", "false"),
-    ("a dead letter is taken for alive", 10, "include/tick/put.lua",
+    ("a dead letter is taken for alive", 6, "include/tick/put.lua",
      " and not redis.call('ZSCORE', base .. 'dead', id)", ""),
     ("what is owed is forgotten", 22, RECORD,
      "redis.call('HSET', base .. 'owed', name, '1')", "do end"),
@@ -301,12 +319,18 @@ FAULTS = [
      "  if not first[2] then return -1 end"),
     ("who comes watches for no tick", 1, "include/consumer/notify_next.lua",
      "  queue.quiet = false\n", ""),
-    ("nobody hears of a new schedule", 10, "include/tick/watch.lua",
+    ("nobody hears of a new schedule", 39, "include/tick/watch.lua",
      "if queue.paused then return end", "do return end"),
-    ("few ticks are no reason to compute more", 10, RECORD,
+    ("few ticks are no reason to compute more", 4, RECORD,
      "redis.call('SADD'", "redis.call('SREM'"),
     ("a paused queue fires", 16, "include/consumer/maintenance.lua",
      "  if not queue.paused then\n    --- @each fires", "  do\n    --- @each fires"),
+    ("a tick becomes a job beside the one of its key", 10, "include/tick/put.lua",
+     "if conflict or uniques.answered[1] then", "if false then"),
+    ("the job of a tick has no key", 10, "include/tick/put.lua",
+     "  --- @each owned(base, queue.now, uniques.index, false)\n", ""),
+    ("a tick that met another job is not counted", 10, "include/tick/put.lua",
+     "if not at_once then record.conflicts", "if at_once then record.conflicts"),
 ]  # fmt: skip
 """What is planted, and the seed of a course that shows it."""
 

@@ -265,8 +265,9 @@ SAMPLES: dict[str, list[Sample]] = {
     "requeue": [Sample(commands.requeue(K, ["i1"]), rest=["i1"])],
     "await_room": [Sample(commands.await_room(K, "producer", 2, 3000), {"jobs": 2, "wait": 3000})],
     "key_owner": [
-        Sample(commands.key_owner(K, "key"), {"step": "look"}),
-        Sample(commands.key_owner(K, "key", clear=True), {"step": "clear"}),
+        Sample(commands.key_owner(K, "key"), {"step": "look"}, rest=["key"]),
+        Sample(commands.key_owner(K, "key", clear=True), {"step": "clear"}, rest=["key"]),
+        Sample(commands.key_owners(K, ["k", "l"]), {"step": "look"}, rest=["k", "l"]),
     ],
     "repair_room": [Sample(commands.repair_room(K))],
     "read_schedules": [
@@ -349,7 +350,7 @@ def test_every_script_has_a_sample() -> None:
 
 def test_every_function_of_the_store_has_a_sample() -> None:
     functions = {n for n in commands.__all__ if inspect.isfunction(getattr(commands, n))}
-    aliases = {"types_met_by", "enqueue_alike", "enqueue_flat", "enqueue_one"}
+    aliases = {"types_met_by", "key_owners", "enqueue_alike", "enqueue_flat", "enqueue_one"}
     assert functions - aliases == set(SAMPLES)
 
 

@@ -10,8 +10,10 @@ local function put_lives(base, id)
   return value and string.byte(value) ~= 33 and not redis.call('ZSCORE', base .. 'dead', id)
 end
 
---- Its id says of which schedule it is, and when: a second one is refused. `at_once`: no jitter. `signed`: what stands
---- before the envelope, nil: as it is noted of this tick. Returns the id and when it is due; nil where there is such a job, or it cannot be enqueued.
+--- Its id says of which schedule it is, and when: a second one is refused. `at_once`: people want it, no tick is due and
+--- there is no jitter. `signed`: what stands before the envelope, nil: as it is noted of this tick. Returns the id and
+--- when it is due; nil where there is such a job, or it cannot be enqueued, or another one has its unique key: then
+--- also {error=, id=, state=}, of which `error` is the reply where it is to be refused, else the other's id and state.
 local function put_tick(base, queue, name, record, tick, at_once, signed)
   local id = name .. '@' .. string.format('%d', tick)
   if redis.call('HEXISTS', base .. 'jobs', id) == 1 or result_read(base, id) then return nil end
@@ -21,6 +23,14 @@ local function put_tick(base, queue, name, record, tick, at_once, signed)
     record.fault = fault.err
     return nil
   end
+  --- @if instead
+  local uniques, conflict = { now = queue.now, index = {}, answered = {} }, nil
+  --- @each conflict = instead(base, plan, { id }, uniques)
+  if conflict or uniques.answered[1] then
+    if not at_once then record.conflicts = record.conflicts + 1 end
+    return nil, { error = conflict, id = uniques.answered[2], state = uniques.answered[3] }
+  end
+  --- @end
   local run, late = plan[1], 0
   if record.jitter > 0 and not at_once then
     late = tonumber(string.sub(redis.sha1hex(id), 1, 8), 16) % (record.jitter + 1)
@@ -34,6 +44,9 @@ local function put_tick(base, queue, name, record, tick, at_once, signed)
   -- it counts as enqueued at its tick, also where that is noticed late
   local _, scheduled = batch_terms_lay_out(plan, { id }, position, tick, stored, { '', signed .. record.job }, 1)
   redis.call('HSET', base .. 'jobs', unpack(stored))
+  --- @if owned
+  --- @each owned(base, queue.now, uniques.index, false)
+  --- @end
   schedule_add(base, scheduled)
   record.behind, record.fault = 0, nil
   record.last, record.last_id, record.fired = tick, id, record.fired + 1

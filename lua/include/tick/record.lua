@@ -4,8 +4,8 @@
 --- `state` (active, paused,
 --- retired), `nexts` (ticks to come, ms; with `every` one), `signed` (tick as text -> what stands before its
 --- envelope), `after` (what became of the ticks up to this one is
---- decided), `last`, `last_id` (tick and id of the last job), `fired`, `skipped`, `left_out` (numbers of ticks),
---- `behind` (those left out since the last job), `owed` (a tick that waits for the end of the job before). Of one
+--- decided), `last`, `last_id` (tick and id of the last job), `fired`, `skipped`, `left_out`, `conflicts` (numbers
+--- of ticks: the last of those whose unique key another job had), `behind` (those left out since the last job), `owed` (a tick that waits for the end of the job before). Of one
 --- that code declares: `code` (hash of what it says), `app`, `seen` (such hashes, in the order of their coming), `declared`
 --- (its text), `edited` (people changed it since).
 
@@ -13,7 +13,7 @@
 local RECORD_FEW = 4
 
 --- Numbers that scripts count with.
-local RECORD_NUMBERS = { 'version', 'fired', 'skipped', 'left_out', 'behind', 'jitter', 'window', 'grace' }
+local RECORD_NUMBERS = { 'version', 'fired', 'skipped', 'left_out', 'behind', 'conflicts', 'jitter', 'window', 'grace' }
 
 --- What may stand there otherwise.
 local RECORD_WORDS = {

@@ -3,9 +3,9 @@ cancel them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence  # async
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence  # async
 
-# sync: from collections.abc import Callable, Iterator, Sequence
+# sync: from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from rqueue.client._async.queue_steering import PAGE, AsyncQueueSteering
@@ -22,7 +22,7 @@ from rqueue.protocol.departures import departure
 from rqueue.protocol.forwarding import aforward
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.moving import Copier, Listed, pieces, slices
+from rqueue.protocol.moving import Carried, Copier, Listed, pieces, slices
 from rqueue.protocol.policies import Kind
 
 __all__ = ["AsyncQueueMoving"]
@@ -40,21 +40,23 @@ READ_AGAIN = 3
 class AsyncQueueMoving(AsyncQueueSteering):
     """The administration of many jobs."""
 
-    async def move(self, target: str, *ids: str) -> int:
-        """Move jobs that wait, or are dead, into another queue (Q-69); returns how many went.
+    async def move(self, target: str, *ids: str) -> Carried:
+        """Move jobs that wait, or are dead, into another queue (Q-69); returns how many went, a
+        number whose `stayed` says of the others why they did not.
 
-        They keep their ids, priorities, due times, limits, labels and what is left of their times
-        to live, and their groups and keys where the target has such; attempts begin at nothing.
-        Each leaves in one step and is enqueued there once, at the tail, in the order given here; if
-        this call is interrupted the rest stays, and what has left arrives all the same. What a
-        consumer holds stays with it, and what the target knows already (another job of that id)
-        stays too, and so does one whose time to live ends before it is due. The history of this
-        queue says `moved`, and so does `JobHandle.state`.
+        They keep their ids, priorities, due times, limits, labels, unique keys and what is left of
+        their times to live, and their groups and keys where the target has such; attempts begin at
+        nothing. Each leaves in one step and is enqueued there once, at the tail, in the order given
+        here; if this call is interrupted the rest stays, and what has left arrives all the same.
+        What a consumer holds stays with it, and what the target knows already (another job of that
+        id, or of that unique key) stays too, and so does one whose time to live ends before it is
+        due. The history of this queue says `moved`, and so does `JobHandle.state`.
         Raises ConfigError where there is no such queue, and Forged for a job whose signature does
         not hold.
         """
         copier = await self._copier(target)
-        return await self._move(target, copier, await self._named(ids))
+        done = await self._move(target, copier, await self._named(ids, copier))
+        return Carried(done, copier.stayed)
 
     async def move_all(
         self,
@@ -63,7 +65,7 @@ class AsyncQueueMoving(AsyncQueueSteering):
         *,
         limit: int | None = None,
         dead: bool = False,
-    ) -> int:
+    ) -> Carried:
         """Move all jobs that wait and fit, or the first `limit` of them, into another queue, in
         their order (Q-69, ASC-29); dead: the dead letters instead. What is enqueued meanwhile
         stays. See `move`."""
@@ -72,14 +74,16 @@ class AsyncQueueMoving(AsyncQueueSteering):
         async def move(jobs: Sequence[Listed]) -> int:
             return await self._move(target, copier, jobs)
 
-        return await self._each_window(which, limit, move, dead=dead)
+        done = await self._each_window(which, limit, move, dead=dead)
+        return Carried(done, copier.stayed)
 
-    async def copy(self, target: str, *ids: str) -> int:
+    async def copy(self, target: str, *ids: str) -> Carried:
         """Copy jobs that wait, or are dead, into another queue (Q-69); returns how many are new
         there. A copy has the id of its original, so a copy that is made twice is one job; else see
         `move`. Raises QueueFull."""
         copier = await self._copier(target)
-        return await self._copy(target, copier, await self._named(ids))
+        done = await self._copy(target, copier, await self._named(ids, copier))
+        return Carried(done, copier.stayed)
 
     async def copy_all(
         self,
@@ -88,7 +92,7 @@ class AsyncQueueMoving(AsyncQueueSteering):
         *,
         limit: int | None = None,
         dead: bool = False,
-    ) -> int:
+    ) -> Carried:
         """Copy all jobs that wait and fit, or the first `limit` of them; see `copy`."""
         copier = await self._copier(target)
         left, done = _limit(limit), 0
@@ -101,7 +105,7 @@ class AsyncQueueMoving(AsyncQueueSteering):
             if len(piece) == MOVE_MAX:
                 done += await self._copy(target, copier, piece)
                 piece = []
-        return done + await self._copy(target, copier, piece)
+        return Carried(done + await self._copy(target, copier, piece), copier.stayed)
 
     async def expire(self, *ids: str) -> int:
         """End jobs that wait as expired, whatever time to live they have (A-38); returns how many.
@@ -167,19 +171,23 @@ class AsyncQueueMoving(AsyncQueueSteering):
         done, again = 0, list(jobs)
         for _ in range(READ_AGAIN):
             changed: list[str] = []
-            free = await self._not_known(target, [one for one in again if copier.takes(one)])
+            free = await self._not_known(target, copier, filter(copier.takes, again))
             for some in slices(copier.of(listed, "moved") for listed in free):
                 call = commands.move(self.keys, target, copier.now, some)
                 answers = await self._run(call)
                 done += answers.count("moved")
-                changed += [
-                    job.id for job, was in zip(some, answers, strict=True) if was == "other"
-                ]
+                for job, was in zip(some, answers, strict=True):
+                    if was == "other":
+                        changed.append(job.id)
+                    elif was != "moved":
+                        copier.stays(job.id, was)
                 if "moved" in answers:
                     await aforward(self._run, self.keys)
-            again = await self._named(changed)
+            again = await self._named(changed, copier)
             if not again:
-                break
+                return done
+        for listed in again:
+            copier.stays(listed.job.id, "other")
         return done
 
     async def _copy(self, target: str, copier: Copier, jobs: Sequence[Listed]) -> int:
@@ -188,21 +196,47 @@ class AsyncQueueMoving(AsyncQueueSteering):
             flat = [part for job in some for part in (job.id, job.envelope)]
             terms = [job.terms for job in some]
             call = commands.enqueue_flat(self._keys_of(target), flat, terms)
-            done += (await self._run(call)).accepted
+            answer = await self._run(call)
+            done += answer.accepted
+            for place in answer.known:
+                copier.stays(some[place].id, "known")
+            for other in answer.answered:
+                copier.stays_for(some[other.place].id, other.id)
         return done
 
-    async def _not_known(self, target: str, jobs: Sequence[Listed]) -> list[Listed]:
-        """Those whose ids the target takes: it keeps a job of its own of such an id, and this one
-        would be lost."""
+    async def _not_known(self, target: str, copier: Copier, jobs: Iterable[Listed]) -> list[Listed]:
+        """Those whose ids and unique keys the target takes: it keeps a job of its own of such an
+        id, and this one would be lost."""
         free: list[Listed] = []
-        for some in pieces(jobs):
+        going: dict[str, str] = {}  # unique keys of those before, which are not there yet
+        for some in pieces(list(jobs)):
             left = [
                 (listed.job.id, departure(self._packer.envelope(listed.job).opts, target))
                 for listed in some
             ]
             words = await self._run(commands.readmit(self._keys_of(target), left, look=True))
-            free += [listed for listed, was in zip(some, words, strict=True) if was != "known"]
+            new: list[Listed] = []
+            for listed, was in zip(some, words, strict=True):
+                if was == "known":
+                    copier.stays(listed.job.id, was)
+                else:
+                    new.append(listed)
+            owners = await self._owners(target, [key for key in map(copier.key_of, new) if key])
+            for listed in new:
+                key, id_ = copier.key_of(listed), listed.job.id
+                owner = key and (owners[key] or going.setdefault(key, id_))
+                if owner and owner != id_:
+                    copier.stays_for(id_, owner)
+                else:
+                    free.append(listed)
         return free
+
+    async def _owners(self, target: str, unique: Sequence[str]) -> dict[str, str]:
+        """The ids of the jobs that have these unique keys in the target; "" where none has."""
+        if not unique:
+            return {}
+        owners = await self._run(commands.key_owners(self._keys_of(target), unique))
+        return dict(zip(unique, owners, strict=True))
 
     # -- which jobs --------------------------------------------------------------------------------
 
@@ -274,8 +308,8 @@ class AsyncQueueMoving(AsyncQueueSteering):
                 return
             place = page.after
 
-    async def _named(self, ids: Sequence[str]) -> list[Listed]:
-        """These jobs, as far as they wait or are dead."""
+    async def _named(self, ids: Sequence[str], copier: Copier) -> list[Listed]:
+        """These jobs, as far as they wait or are dead; the copier notes the others."""
         found: list[Listed] = []
         for id_ in dict.fromkeys(map(check_id, ids)):
             look = await self._run(commands.show(self.keys, id_))
@@ -285,6 +319,8 @@ class AsyncQueueMoving(AsyncQueueSteering):
             elif look.state == "scheduled":
                 seen = await self._run(commands.await_result(self.keys, id_, wait=False))
                 found.append(Listed(job, seen.due_ms))
+            else:
+                copier.stays(id_, look.state if look.state in ("held", "ended") else "unknown")
         return found
 
     # -- where to ----------------------------------------------------------------------------------

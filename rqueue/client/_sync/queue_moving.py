@@ -4,7 +4,7 @@ cancel them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from rqueue.client._sync.queue_steering import PAGE, QueueSteering
@@ -21,7 +21,7 @@ from rqueue.protocol.departures import departure
 from rqueue.protocol.forwarding import forward
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.moving import Copier, Listed, pieces, slices
+from rqueue.protocol.moving import Carried, Copier, Listed, pieces, slices
 from rqueue.protocol.policies import Kind
 
 __all__ = ["QueueMoving"]
@@ -38,21 +38,23 @@ READ_AGAIN = 3
 class QueueMoving(QueueSteering):
     """The administration of many jobs."""
 
-    def move(self, target: str, *ids: str) -> int:
-        """Move jobs that wait, or are dead, into another queue (Q-69); returns how many went.
+    def move(self, target: str, *ids: str) -> Carried:
+        """Move jobs that wait, or are dead, into another queue (Q-69); returns how many went, a
+        number whose `stayed` says of the others why they did not.
 
-        They keep their ids, priorities, due times, limits, labels and what is left of their times
-        to live, and their groups and keys where the target has such; attempts begin at nothing.
-        Each leaves in one step and is enqueued there once, at the tail, in the order given here; if
-        this call is interrupted the rest stays, and what has left arrives all the same. What a
-        consumer holds stays with it, and what the target knows already (another job of that id)
-        stays too, and so does one whose time to live ends before it is due. The history of this
-        queue says `moved`, and so does `JobHandle.state`.
+        They keep their ids, priorities, due times, limits, labels, unique keys and what is left of
+        their times to live, and their groups and keys where the target has such; attempts begin at
+        nothing. Each leaves in one step and is enqueued there once, at the tail, in the order given
+        here; if this call is interrupted the rest stays, and what has left arrives all the same.
+        What a consumer holds stays with it, and what the target knows already (another job of that
+        id, or of that unique key) stays too, and so does one whose time to live ends before it is
+        due. The history of this queue says `moved`, and so does `JobHandle.state`.
         Raises ConfigError where there is no such queue, and Forged for a job whose signature does
         not hold.
         """
         copier = self._copier(target)
-        return self._move(target, copier, self._named(ids))
+        done = self._move(target, copier, self._named(ids, copier))
+        return Carried(done, copier.stayed)
 
     def move_all(
         self,
@@ -61,7 +63,7 @@ class QueueMoving(QueueSteering):
         *,
         limit: int | None = None,
         dead: bool = False,
-    ) -> int:
+    ) -> Carried:
         """Move all jobs that wait and fit, or the first `limit` of them, into another queue, in
         their order (Q-69, ASC-29); dead: the dead letters instead. What is enqueued meanwhile
         stays. See `move`."""
@@ -70,14 +72,16 @@ class QueueMoving(QueueSteering):
         def move(jobs: Sequence[Listed]) -> int:
             return self._move(target, copier, jobs)
 
-        return self._each_window(which, limit, move, dead=dead)
+        done = self._each_window(which, limit, move, dead=dead)
+        return Carried(done, copier.stayed)
 
-    def copy(self, target: str, *ids: str) -> int:
+    def copy(self, target: str, *ids: str) -> Carried:
         """Copy jobs that wait, or are dead, into another queue (Q-69); returns how many are new
         there. A copy has the id of its original, so a copy that is made twice is one job; else see
         `move`. Raises QueueFull."""
         copier = self._copier(target)
-        return self._copy(target, copier, self._named(ids))
+        done = self._copy(target, copier, self._named(ids, copier))
+        return Carried(done, copier.stayed)
 
     def copy_all(
         self,
@@ -86,7 +90,7 @@ class QueueMoving(QueueSteering):
         *,
         limit: int | None = None,
         dead: bool = False,
-    ) -> int:
+    ) -> Carried:
         """Copy all jobs that wait and fit, or the first `limit` of them; see `copy`."""
         copier = self._copier(target)
         left, done = _limit(limit), 0
@@ -99,7 +103,7 @@ class QueueMoving(QueueSteering):
             if len(piece) == MOVE_MAX:
                 done += self._copy(target, copier, piece)
                 piece = []
-        return done + self._copy(target, copier, piece)
+        return Carried(done + self._copy(target, copier, piece), copier.stayed)
 
     def expire(self, *ids: str) -> int:
         """End jobs that wait as expired, whatever time to live they have (A-38); returns how many.
@@ -165,19 +169,23 @@ class QueueMoving(QueueSteering):
         done, again = 0, list(jobs)
         for _ in range(READ_AGAIN):
             changed: list[str] = []
-            free = self._not_known(target, [one for one in again if copier.takes(one)])
+            free = self._not_known(target, copier, filter(copier.takes, again))
             for some in slices(copier.of(listed, "moved") for listed in free):
                 call = commands.move(self.keys, target, copier.now, some)
                 answers = self._run(call)
                 done += answers.count("moved")
-                changed += [
-                    job.id for job, was in zip(some, answers, strict=True) if was == "other"
-                ]
+                for job, was in zip(some, answers, strict=True):
+                    if was == "other":
+                        changed.append(job.id)
+                    elif was != "moved":
+                        copier.stays(job.id, was)
                 if "moved" in answers:
                     forward(self._run, self.keys)
-            again = self._named(changed)
+            again = self._named(changed, copier)
             if not again:
-                break
+                return done
+        for listed in again:
+            copier.stays(listed.job.id, "other")
         return done
 
     def _copy(self, target: str, copier: Copier, jobs: Sequence[Listed]) -> int:
@@ -186,21 +194,47 @@ class QueueMoving(QueueSteering):
             flat = [part for job in some for part in (job.id, job.envelope)]
             terms = [job.terms for job in some]
             call = commands.enqueue_flat(self._keys_of(target), flat, terms)
-            done += (self._run(call)).accepted
+            answer = self._run(call)
+            done += answer.accepted
+            for place in answer.known:
+                copier.stays(some[place].id, "known")
+            for other in answer.answered:
+                copier.stays_for(some[other.place].id, other.id)
         return done
 
-    def _not_known(self, target: str, jobs: Sequence[Listed]) -> list[Listed]:
-        """Those whose ids the target takes: it keeps a job of its own of such an id, and this one
-        would be lost."""
+    def _not_known(self, target: str, copier: Copier, jobs: Iterable[Listed]) -> list[Listed]:
+        """Those whose ids and unique keys the target takes: it keeps a job of its own of such an
+        id, and this one would be lost."""
         free: list[Listed] = []
-        for some in pieces(jobs):
+        going: dict[str, str] = {}  # unique keys of those before, which are not there yet
+        for some in pieces(list(jobs)):
             left = [
                 (listed.job.id, departure(self._packer.envelope(listed.job).opts, target))
                 for listed in some
             ]
             words = self._run(commands.readmit(self._keys_of(target), left, look=True))
-            free += [listed for listed, was in zip(some, words, strict=True) if was != "known"]
+            new: list[Listed] = []
+            for listed, was in zip(some, words, strict=True):
+                if was == "known":
+                    copier.stays(listed.job.id, was)
+                else:
+                    new.append(listed)
+            owners = self._owners(target, [key for key in map(copier.key_of, new) if key])
+            for listed in new:
+                key, id_ = copier.key_of(listed), listed.job.id
+                owner = key and (owners[key] or going.setdefault(key, id_))
+                if owner and owner != id_:
+                    copier.stays_for(id_, owner)
+                else:
+                    free.append(listed)
         return free
+
+    def _owners(self, target: str, unique: Sequence[str]) -> dict[str, str]:
+        """The ids of the jobs that have these unique keys in the target; "" where none has."""
+        if not unique:
+            return {}
+        owners = self._run(commands.key_owners(self._keys_of(target), unique))
+        return dict(zip(unique, owners, strict=True))
 
     # -- which jobs --------------------------------------------------------------------------------
 
@@ -270,8 +304,8 @@ class QueueMoving(QueueSteering):
                 return
             place = page.after
 
-    def _named(self, ids: Sequence[str]) -> list[Listed]:
-        """These jobs, as far as they wait or are dead."""
+    def _named(self, ids: Sequence[str], copier: Copier) -> list[Listed]:
+        """These jobs, as far as they wait or are dead; the copier notes the others."""
         found: list[Listed] = []
         for id_ in dict.fromkeys(map(check_id, ids)):
             look = self._run(commands.show(self.keys, id_))
@@ -281,6 +315,8 @@ class QueueMoving(QueueSteering):
             elif look.state == "scheduled":
                 seen = self._run(commands.await_result(self.keys, id_, wait=False))
                 found.append(Listed(job, seen.due_ms))
+            else:
+                copier.stays(id_, look.state if look.state in ("held", "ended") else "unknown")
         return found
 
     # -- where to ----------------------------------------------------------------------------------

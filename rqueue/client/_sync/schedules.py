@@ -15,6 +15,7 @@ from rqueue.model.envelope import pack, too_large
 from rqueue.model.expect import shown
 from rqueue.model.schedule import Missed, Overlap, Timing, check_schedule
 from rqueue.model.schedule_info import ScheduleInfo
+from rqueue.model.terms import Terms
 from rqueue.protocol.commands.schedules import (
     FoundSchedules,
     read_schedules,
@@ -140,7 +141,8 @@ class Schedules:
 
     def run_now(self, name: str) -> JobHandle[Any]:
         """Enqueue its job now, also where it is paused or the one before runs. Its ticks are as
-        they were. Raises UnknownSchedule, Forged and Unsigned."""
+        they were. Where another job has its unique key, that is answered as by any enqueue. Raises
+        UnknownSchedule, Forged and Unsigned, DuplicateJob where `on_conflict` says so."""
         queue, signer = self._queue, self._queue.settings.signer
         at, signed = 0, ""
         if signer is not None:
@@ -148,10 +150,10 @@ class Schedules:
             verify(signer, info)
             at, job = info.now_ms, info.job.encode()
             signed = signatures(signer, queue.name, name, info.terms, job, [at])[str(at)]
-        id_ = queue._run(run_schedule(queue.keys, name, at, signed))
-        if not id_:
+        ran = queue._run(run_schedule(queue.keys, name, at, signed))
+        if not ran.id:
             raise UnknownSchedule(name, queue.name)
-        return JobHandle(queue, id_)
+        return JobHandle(queue, ran.id, created=ran.created, conflict=ran.conflict)
 
     def remove(self, name: str) -> bool:
         """Remove a schedule; True if there was one. Jobs that it made stay."""
@@ -232,6 +234,12 @@ class Schedules:
     ) -> ScheduleInfo:
         if args is None and kwargs is None:
             return info
+        if Terms.parse(info.terms).unique:
+            raise ConfigError(
+                "args",
+                f"the jobs of schedule {info.name!r} are unique, by a key that its call gave them:"
+                " set it anew, with the task and the other arguments",
+            )
         task, had, named, opts = info.envelope
         new = pack(
             task,

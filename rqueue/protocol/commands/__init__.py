@@ -48,7 +48,7 @@ from rqueue.protocol.commands.enqueue import (
     enqueue_flat,
     enqueue_one,
 )
-from rqueue.protocol.commands.key_owner import key_owner
+from rqueue.protocol.commands.key_owner import key_owner, key_owners
 from rqueue.protocol.commands.key_types import (
     WrongType,
     check_types,
@@ -126,6 +126,7 @@ __all__ = [
     "expire",
     "interest",
     "key_owner",
+    "key_owners",
     "link",
     "move",
     "note_running",

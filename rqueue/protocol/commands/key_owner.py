@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.keys import QueueKeys
 
+KEYS_MOST = 250
+"""Keys that one call looks at."""
+
+
+def _read_ids(reply: Any) -> list[str]:
+    return [id_.decode("utf-8", "surrogateescape") for id_ in reply[1]]
+
 
 def _read_id(reply: Any) -> str:
-    id_: bytes = reply[1]
-    return id_.decode("utf-8", "surrogateescape")
+    return _read_ids(reply)[0]
 
 
 def key_owner(keys: QueueKeys, key: str, *, clear: bool = False) -> ScriptCall[str]:
     """The id of the job that has this key, "" where none has; clear: nobody has it any more."""
-    return ScriptCall("key_owner", keys.meta, (key, "clear" if clear else "look"), _read_id)
+    return ScriptCall("key_owner", keys.meta, ("clear" if clear else "look", key), _read_id)
+
+
+def key_owners(keys: QueueKeys, unique: Sequence[str]) -> ScriptCall[list[str]]:
+    """The ids of the jobs that have these keys, "" where none has; at most `KEYS_MOST`."""
+    return ScriptCall("key_owner", keys.meta, ("look", *unique), _read_ids)

@@ -90,15 +90,29 @@ def refill_schedule(
     return ScriptCall("refill_schedule", keys.meta, args, _read_flag)
 
 
-def run_schedule(keys: QueueKeys, name: str, at: int = 0, signed: str = "") -> ScriptCall[str]:
-    """Enqueue the job of a schedule now; its id, "" where there is no such schedule. at: the tick
-    that the id says, 0 = now."""
-    return ScriptCall("run_schedule", keys.meta, [name, at or "", signed], _read_word)
+class Ran(NamedTuple):
+    """What an enqueue beside the ticks answers. id: of the job, "" where there is no such schedule.
+    created: whether it was enqueued. conflict: the state of that job, where it is another one that
+    has its unique key."""
+
+    id: str
+    created: bool = False
+    conflict: str = ""
+
+
+def run_schedule(keys: QueueKeys, name: str, at: int = 0, signed: str = "") -> ScriptCall[Ran]:
+    """Enqueue the job of a schedule now. at: the tick that the id says, 0 = now."""
+    return ScriptCall("run_schedule", keys.meta, [name, at or "", signed], _read_ran)
 
 
 def remove_schedule(keys: QueueKeys, name: str) -> ScriptCall[bool]:
     """Remove a schedule; whether there was one."""
     return ScriptCall("remove_schedule", keys.meta, [name], _read_flag)
+
+
+def _read_ran(reply: Any) -> Ran:
+    _, id_, created, conflict = reply
+    return Ran(id_.decode("utf-8", "surrogateescape"), bool(created), text(conflict))
 
 
 def _read_word(reply: Any) -> str:

@@ -42,8 +42,10 @@ def declaration_of(task: Task[Any, Any]) -> Declaration | None:
     """What a task declares; None where it is not periodic."""
     if task.timing is None:
         return None
-    job = pack(task.name, (), {}, task.defaults.to_opts()).decode()
-    return Declaration(task.name, task.queue, task.timing, terms_of(task.defaults), job)
+    # with the unique key that a call of it has
+    request = task.request(task.defaults, (), {})
+    job = pack(task.name, (), {}, request.options.to_opts()).decode()
+    return Declaration(task.name, task.queue, task.timing, terms_of(request.options), job)
 
 
 def declare(

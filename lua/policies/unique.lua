@@ -9,25 +9,22 @@
 --- ORDER: 97
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: last_value, ring, hold
+--- EXCLUDES: last_value, ring
 --- @include "job/value"
 
 --- `unique`: key -> id of the job that has it. `periods`: keys of jobs with a period, by when that is over, ms. A job
 --- whose period is over keeps its key while it lives; one that is done keeps it until its period is over.
 
---- What its hooks share. A script has 200 local variables at the most.
-local UNIQUE = {}
-
 --- {lasts=, answer=, key=} by the tags, or the value, of a job; nil where it has no key. `lasts`: "e" until it has ended,
 --- "s" until it is taken, else ms; `answer`: "x" = the job that has the key, "f" = a refusal.
-function UNIQUE.tag(text)
+local function unique_tag(text)
   local lasts, answer, key = string.match(text or '', '^[^;]-|u([es]?%d*)([xf]):([%w_-]+)')
   return key and { lasts = lasts, answer = answer, key = key } or nil
 end
 
 --- Of these jobs ({id=, key=, lasts=}) the keys are free where they are their own. `until_`: those whose period is not
 --- over at this time keep them; nil: none does.
-function UNIQUE.free(base, jobs, until_)
+local function unique_free(base, jobs, until_)
   if #jobs == 0 then return end
   local keys, over, ended = {}, {}, {}
   for i, job in ipairs(jobs) do keys[i] = job.key end
@@ -47,7 +44,7 @@ end
 
 --- A job that a consumer had lives on: it waits again. Where a newer one has its key by now, that keeps it.
 local function unique_kept(base, job)
-  local its = UNIQUE.tag(job.tags)
+  local its = unique_tag(job.tags)
   if its and its.lasts == 's' then redis.call('HSETNX', base .. 'unique', its.key, job.id) end
 end
 
@@ -55,11 +52,11 @@ end
 local function unique_pass(base, _, jobs)
   local gone = {}
   for _, job in ipairs(jobs) do
-    local its = not job.again and UNIQUE.tag(job.tags)
+    local its = not job.again and unique_tag(job.tags)
     if its then
       its.id = job.id
       gone[#gone + 1] = its
     end
   end
-  UNIQUE.free(base, gone)
+  unique_free(base, gone)
 end

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from rqueue.protocol.script_header import DIRECTIVE, HOOKS, PolicyHeader, fault
+from rqueue.protocol.script_parts import FUNCTION, Scope, gathered
 
 _INCLUDE = re.compile(r'(\s*)--- @include "([a-z][a-z0-9_]*(?:/[a-z][a-z0-9_]*)*)"\s*')
 _EACH = re.compile(r"(\s*)--- @each (?:([a-z_][\w.]*) = )?([a-z]+)\((.*)\)\s*")
@@ -40,6 +43,15 @@ _FORMS = {
 Stack = tuple[tuple[str, int], ...]
 
 
+class _Block(NamedTuple):
+    """What indented lines of a file belong to: how far they are indented, the files that are known
+    there, and where their functions are."""
+
+    within: int
+    known: set[str]
+    scope: Scope
+
+
 class Expansion:
     """One script for one kind of queue: `lines`, and for each of them where it came from.
 
@@ -53,10 +65,14 @@ class Expansion:
         stamp: str,
         first_line: str,
         file: str,
+        *,
+        plain: bool,
     ) -> None:
         self._read = read
         self._policies = policies
         self._stamp = stamp
+        self._plain = plain
+        self._scopes: list[Scope] = []
         self._fast = all(policy.fast for policy in policies)
         self._stamps: list[int] = []
         self.lines = [first_line]
@@ -68,11 +84,15 @@ class Expansion:
 
     def expand(self, text: str, file: str) -> None:
         """Expand the file of the script itself, and all that it asks for."""
-        self._expand(text, file, (), set())
+        scope = self._open(PurePosixPath(file).stem)
+        self._expand(text, file, (), set(), scope)
+        self._close(scope)
         stamp = repr(self._stamp) if self.composed else "false"
         for at in self._stamps:
             within = self.lines[at].partition("-")[0]
             self.lines[at] = f"{within}local STAMP = {stamp}"
+        if self.composed and not self._plain:
+            self.lines, self.origins = gathered(self.lines, self.origins, self._scopes)
 
     def _answering(self, hook: str, file: str, number: int, stack: Stack) -> list[PolicyHeader]:
         if hook not in HOOKS:
@@ -85,13 +105,22 @@ class Expansion:
         self.lines.append(line)
         self.origins.append((file, number))
 
-    def _expand(self, text: str, file: str, stack: Stack, done: set[str]) -> None:
+    def _open(self, script: str) -> Scope:
+        scope = Scope(script, len(self._scopes), len(self.lines))
+        self._scopes.append(scope)
+        return scope
+
+    def _close(self, scope: Scope) -> None:
+        scope.last = len(self.lines) - 1
+
+    def _expand(self, text: str, file: str, stack: Stack, done: set[str], scope: Scope) -> None:
         # Depth first and in place: what an include needs stands before it, whichever file asked
         # first. What indented ones define is known to the rest of their block, and not outside:
         # the indentation says where that ends.
-        blocks: list[tuple[int, set[str]]] = []
+        blocks: list[_Block] = []
         kept: list[bool] = []  # of the conditions that this line stands in
         opened: list[int] = []
+        shared = "/" in file.removeprefix("lua/")
         for number, line in enumerate(text.splitlines(), 1):
             directive = DIRECTIVE.match(line) is not None
             if _END.fullmatch(line):
@@ -117,11 +146,13 @@ class Expansion:
                 continue
             if line.strip():
                 within = len(line) - len(line.lstrip())
-                while blocks and blocks[-1][0] > within:
-                    blocks.pop()
+                while blocks and blocks[-1].within > within:
+                    self._close(blocks.pop().scope)
             if not directive:
                 # Redis need not keep what only people read; a script's own header stays
                 if not stack or (line.strip() and not line.lstrip().startswith("--")):
+                    if shared and (function := FUNCTION.match(line)):
+                        scope.functions[len(self.lines)] = function[1]
                     self._put(line, file, number)
                 continue
             if _STAMP.fullmatch(line):
@@ -132,13 +163,16 @@ class Expansion:
                 self._put_step(step[1], file, number, stack, done)
                 continue
             targets, written = self._replacement(line, file, number, stack)
-            if within and (not blocks or blocks[-1][0] < within):
-                blocks.append((within, set(blocks[-1][1] if blocks else done)))
-            known = blocks[-1][1] if within else done
+            if within and (not blocks or blocks[-1].within < within):
+                known = blocks[-1].known if blocks else done
+                blocks.append(_Block(within, {*known}, self._open(scope.script)))
+            known, its = blocks[-1][1:] if within else (done, scope)
             for target in targets:
-                self._insert(target, file, number, stack, known)
+                self._insert(target, file, number, stack, known, its)
             for made in written:
                 self._put(made, file, number)
+        for block in blocks:
+            self._close(block.scope)
         if kept:
             raise fault(file, opened[-1], "this has no @end", stack)
 
@@ -188,7 +222,9 @@ class Expansion:
         if text is None or path in [above for above, _ in stack] + [file]:
             raise fault(file, number, f'no other script "{name}"', stack)
         self._put(f"local function {name}_step(KEYS, ARGV)", file, number)
-        self._expand(text, path, (*stack, (file, number)), set(done))
+        scope = self._open(name)
+        self._expand(text, path, (*stack, (file, number)), set(done), scope)
+        self._close(scope)
         self._put("end", file, number)
 
     def _home(self, policy: PolicyHeader, hook: str) -> str:
@@ -196,7 +232,15 @@ class Expansion:
         own = f"policies/{policy.name}/{hook}.lua"
         return own if self._read(own) is not None else f"policies/{policy.name}.lua"
 
-    def _insert(self, path: str, file: str, number: int, stack: Stack, known: set[str]) -> None:
+    def _insert(
+        self,
+        path: str,
+        file: str,
+        number: int,
+        stack: Stack,
+        known: set[str],
+        scope: Scope,
+    ) -> None:
         target = f"lua/{path}"
         trail = [above for above, _ in stack] + [file]
         if target in trail:
@@ -208,5 +252,5 @@ class Expansion:
         if included is None:
             name = path.removeprefix("include/").removesuffix(".lua")
             raise fault(file, number, f'no include "{name}": {target} is not there', stack)
-        self._expand(included, target, (*stack, (file, number)), known)
+        self._expand(included, target, (*stack, (file, number)), known, scope)
         known.add(target)

@@ -138,7 +138,9 @@ class Scripts:
         there = self.policies()
         policies = [self.policy(its) for its in kind.policies if there or kind != PLAIN]
         policies.sort(key=lambda policy: policy.order)
-        expansion = Expansion(self._read, policies, kind.stamp, DRAGONFLY, file)
+        expansion = Expansion(
+            self._read, policies, kind.stamp, DRAGONFLY, file, plain=kind == PLAIN
+        )
         expansion.expand(text, file)
         source = "\n".join(expansion.lines) + "\n"
         sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()

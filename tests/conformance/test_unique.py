@@ -361,3 +361,16 @@ def test_a_dead_letter_stays_where_a_newer_one_has_its_key(u: QueueFixture) -> N
     assert u.queue.job("1").state() is JobState.DEAD
     u.queue.cancel("2")
     assert u.requeue("1") == 1
+
+
+def test_a_job_that_keeps_its_place_until_it_is_due_has_its_key(q: QueueFixture) -> None:
+    held = q.put("1", unique=BY_NAME, hold=True, delay_ms=60_000)
+    again = q.put("2", unique=BY_NAME)
+    assert (held.created, again.id, again.conflict) == (True, "1", "scheduled")
+    q.put("behind")
+    c = q.join(1)
+    move_time(q.queue, 61_000)
+    assert ids(c.pull()) == ["1"]
+    c.settle(ack=["1"])
+    assert free(q)
+    assert ids(c.pull()) == ["behind"]

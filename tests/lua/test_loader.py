@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rqueue.errors import ScriptSourceError
+from rqueue.protocol import script_parts
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.script_header import parse_header
 from rqueue.protocol.scripts import DRAGONFLY, Scripts, find_lua
@@ -266,6 +267,70 @@ class TestKinds:
         text = "--- @fast\nfast()\n--- @end\n"
         two = {"policies__a": policy("left"), "policies__b": policy("left", 2, fast)}
         assert self.body(sources, text, "a", "b", **two) == kept
+
+    def test_functions_of_includes_and_policies_are_fields_of_a_table(
+        self, sources: Sources, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """There may be more of them than Lua has local variables."""
+        monkeypatch.setattr(script_parts, "MANY", 3)
+        text = (
+            '--- @include "part"\n'
+            "--- @hooks left\n"
+            "local function own(job)\n"
+            "  --- @each left(job)\n"
+            "  return part_of({ part_of = job.part_of, other = 'part_of' .. part_of() })\n"
+            "end\n"
+        )
+        left = policy("left").replace("local code", "local function a_left() return part_of() end")
+        found = sources(
+            one=HEADER + text,
+            include__part="local function part_of() end\nlocal function my_code(my_code) end\n",
+            policies__a=left,
+        )
+        written = found.script("one", Kind(("a",)))
+        assert written.source.removeprefix(DRAGONFLY + "\n" + HEADER).splitlines() == [
+            "local ONE_PARTS_0 = {}",
+            "function ONE_PARTS_0.part_of() end",
+            "local function my_code(my_code) end",
+            "function ONE_PARTS_0.a_left() return ONE_PARTS_0.part_of() end",
+            "local function own(job)",
+            "  ONE_PARTS_0.a_left(job)",
+            "  return ONE_PARTS_0.part_of("
+            "{ part_of = job.part_of, other = 'part_of' .. ONE_PARTS_0.part_of() })",
+            "end",
+        ]
+        assert written.locate("user_script:8: oh") == "lua/include/part.lua:1"
+
+    def test_a_step_and_a_block_have_their_own_functions(
+        self, sources: Sources, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(script_parts, "MANY", 1)
+        scripts = sources(
+            one=HEADER + '--- @include "a"\n--- @step "two"\nif x then\n  --- @include "b"\n'
+            "  b_do()\nend\na_do()\n",
+            two=HEADER + '--- @include "b"\n--- @each left(x)\nreturn a_do() or b_do()\n',
+            include__a="local function a_do() end\n",
+            include__b="local function b_do() end\n",
+            policies__a=policy("left"),
+        )
+        code = scripts.script("one", Kind(("a",))).source.removeprefix(DRAGONFLY + "\n" + HEADER)
+        assert [line for line in code.splitlines() if not line.startswith("--")] == [
+            "local ONE_PARTS_0 = {}",
+            "function ONE_PARTS_0.a_do() end",
+            "local function two_step(KEYS, ARGV)",
+            "local TWO_PARTS_1 = {}",
+            "function TWO_PARTS_1.b_do() end",
+            "local code",
+            "a_left(x)",
+            "return ONE_PARTS_0.a_do() or TWO_PARTS_1.b_do()",
+            "end",
+            "if x then",
+            "local ONE_PARTS_2 = {}",
+            "function ONE_PARTS_2.b_do() end",
+            "  ONE_PARTS_2.b_do()",
+            "end",
+            "ONE_PARTS_0.a_do()",
+        ]
 
     def test_the_stamp_is_that_of_the_kind(self, sources: Sources) -> None:
         text = "--- @stamp\n--- @each places(x)\n"

@@ -170,8 +170,8 @@ FAULTS = [
     Fault(
         "a period is over when the job is done",
         DONE,
-        "UNIQUE.free(base, jobs, queue.now)",
-        "UNIQUE.free(base, jobs)",
+        "unique_free(base, jobs, queue.now)",
+        "unique_free(base, jobs)",
         (ONE, put("3000x:a"), HEAR, settle("ack")),
     ),
     Fault(

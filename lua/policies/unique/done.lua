@@ -5,11 +5,11 @@ local function unique_done(base, queue, gone)
   if redis.call('EXISTS', base .. 'unique') == 0 then return end
   local jobs = {}
   for i, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(gone))) do
-    local its = UNIQUE.tag(value)
+    local its = unique_tag(value)
     if its then
       its.id = gone[i]
       jobs[#jobs + 1] = its
     end
   end
-  UNIQUE.free(base, jobs, queue.now)
+  unique_free(base, jobs, queue.now)
 end

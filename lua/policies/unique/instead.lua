@@ -8,7 +8,7 @@
 local function unique_instead(base, plan, ids, how)
   local wanted, keys, count = {}, {}, 0
   for _, run in ipairs(plan) do
-    local its = UNIQUE.tag(run.tags)
+    local its = unique_tag(run.tags)
     for i = count + 1, count + run.count do
       if its and ids[i] then
         wanted[#wanted + 1] = { at = i, id = ids[i], key = its.key, lasts = its.lasts, answer = its.answer, due = run.due }
@@ -31,7 +31,7 @@ local function unique_instead(base, plan, ids, how)
     if own[job.key] then
       owner, state = own[job.key].id, own[job.key].due > 0 and 'scheduled' or 'ready'
     elseif owner and values[owner] then
-      local its, leaves = UNIQUE.tag(values[owner]), how.over and how.over[owner]
+      local its, leaves = unique_tag(values[owner]), how.over and how.over[owner]
       if its and its.key == job.key and leaves ~= 'dead' then
         state = leaves or job_state(base, how.now, owner, values[owner])
       end

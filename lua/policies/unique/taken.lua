@@ -4,11 +4,11 @@
 local function unique_taken(base, _, jobs)
   local started = {}
   for i = 1, #jobs, 2 do
-    local its = UNIQUE.tag(jobs[i + 1])
+    local its = unique_tag(jobs[i + 1])
     if its and its.lasts == 's' then
       its.id = jobs[i]
       started[#started + 1] = its
     end
   end
-  UNIQUE.free(base, started)
+  unique_free(base, started)
 end

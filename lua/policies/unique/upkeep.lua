@@ -7,7 +7,7 @@ local function unique_upkeep(base, queue)
   if #keys == 0 then return false end
   local owners, free = redis.call('HMGET', base .. 'unique', unpack(keys)), {}
   for i, key in ipairs(keys) do
-    local its = owners[i] and UNIQUE.tag(redis.call('HGET', base .. 'jobs', owners[i]))
+    local its = owners[i] and unique_tag(redis.call('HGET', base .. 'jobs', owners[i]))
     if not its or its.key ~= key then free[#free + 1] = key end
   end
   redis.call('ZREM', base .. 'periods', unpack(keys))

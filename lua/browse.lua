@@ -51,7 +51,7 @@ local only = string.match(cursor, '^(%a%a+),') or string.find(cursor, '%d[dr]%-'
 if only == 'only' or only == 'heads' then levels = {} end
 local heads
 --- @each heads = heads(base)
-local place = string.match(cursor, 'o%d+%.%d+%.?%w*')
+local merged = browse_heads_open(base, heads, string.match(cursor, 'o%d+%.%d+%.?%w*'), limit, out)
 --- @end
 for _, level in ipairs(levels) do
   for _, kind in ipairs({ 'd', 'r' }) do
@@ -65,6 +65,14 @@ for _, level in ipairs(levels) do
       if #ids == 0 then break end
       local values = redis.call('HMGET', jobs_key, unpack(ids))
       for i, id in ipairs(ids) do
+        --- @if heads
+        local stands = not only and sort_key_read(values[i])
+        if stands then browse_heads_before(merged, score_of(level, stands.due, stands.position), stands.position) end
+        if #out >= 2 * limit then
+          for rest = #ids, i, -1 do ids[rest] = nil end
+          break
+        end
+        --- @end
         if values[i] and string.byte(values[i]) ~= 33 then
           out[#out + 1] = id
           out[#out + 1] = values[i]
@@ -83,7 +91,7 @@ for _, level in ipairs(levels) do
     end
   end
   --- @if heads
-  if not only then place = browse_heads(base, heads, place, limit, out, (10 - level) * SCORE_LEVEL) end
+  if not only then browse_heads_before(merged, (10 - level) * SCORE_LEVEL, 0) end
   --- @end
 end
 local parts = {}
@@ -91,9 +99,9 @@ local parts = {}
 if tail then
   browse_heads_tail(base, heads, parts)
 elseif only ~= 'only' and only ~= 'lists' then
-  place = browse_heads(base, heads, place, limit, out, math.huge)
+  browse_heads_before(merged, math.huge, 0)
 end
-if not tail then parts[#parts + 1] = place end
+if not tail then parts[#parts + 1] = merged.place end
 local open = #out
 if not tail and (not only or only == 'only') then browse_heads_behind(base, cursor, limit, out, parts) end
 --- @end

@@ -330,10 +330,13 @@ class QueueError(RQueueError):
 
 
 class UnknownQueue(QueueError):
-    """There is no queue of this name: nothing was ever enqueued or configured in it."""
+    """There is no queue of this name: nothing was ever enqueued or configured in it. `remedy` says
+    what to do, "" where that is to look for another name."""
 
-    def __init__(self, queue: str) -> None:
-        super().__init__(f"there is no queue '{queue}'", queue=queue)
+    def __init__(self, queue: str, remedy: str = "") -> None:
+        said = f"there is no queue '{queue}'"
+        super().__init__(f"{said}: {remedy}" if remedy else said, queue=queue)
+        self.remedy = remedy
 
 
 class UnknownSchedule(QueueError):
@@ -552,7 +555,12 @@ class NotRegistered(ConsumerError):
     """The consumer was not registered yet, or was closed."""
 
     def __init__(self, consumer: str, *, queue: str = "") -> None:
-        super().__init__(f"consumer '{consumer}' is not registered", consumer=consumer, queue=queue)
+        super().__init__(
+            f"consumer '{consumer}' is not registered: use it in a 'with' block ('async with' in"
+            " asyncio), or call register() before and close() behind",
+            consumer=consumer,
+            queue=queue,
+        )
 
 
 class RegistrationLost(ConsumerError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +15,7 @@ from rqueue.cli.failures import say
 from rqueue.cli.output import echo, json_option, print_json, print_line, yes_option
 from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.text.numbers import many
+from rqueue.text.numbers import many, some
 
 if TYPE_CHECKING:
     from rqueue.inspector import DeadFilter
@@ -178,19 +179,27 @@ def _steer(
             )
         count = len(found)
         done = 0
+        stayed: list[str] = []
+        before = inspector.queue(queue).now + 1
         if not dry_run and count:
             confirm(f"{verb.capitalize()} {many(count, 'dead letter')} of queue '{queue}'?", yes)
             work = inspector.requeue_dead if verb == "requeue" else inspector.purge_dead
             with Counter(f"{verb} {queue}", count, quiet=as_json) as counter:
                 done = work(queue, which, lambda _looked, finished: counter.update(finished))
+            if done < count:
+                until = min(which.until_ms or before, before)
+                left = inspector.dead(queue, replace(which, until_ms=until))
+                stayed = [job.id for job in islice(left, count - done)]
     if as_json:
-        print_json({"queue": queue, "jobs": count if dry_run else done, "dry_run": dry_run})
+        facts = {"queue": queue, "jobs": count if dry_run else done, "dry_run": dry_run}
+        print_json(facts | ({} if dry_run else {"stayed": stayed}))
     elif dry_run:
         echo(f"would {verb} {many(count, 'dead letter')} of queue '{queue}'")
     else:
         echo(f"{verb}d {many(done, 'dead letter')} of '{queue}'")
         if verb == "requeue" and done < count:
+            named = f" ({some(stayed)})" if stayed else ""
             say(
-                f"{many(count - done, 'dead letter')} stayed: where others have the unique keys by"
-                f" now, 'rqueue unique {queue} --job ID' names them"
+                f"{many(count - done, 'dead letter')} stayed{named}: where others have the unique"
+                f" keys by now, 'rqueue unique {queue} --job ID' names them"
             )

@@ -67,7 +67,7 @@ def advice(error: BaseException) -> str:
         return "point --url at the primary server, or try again after the failover"
     if isinstance(error, errors.RedisLoading | errors.RedisBusy):
         return "try again in a moment"
-    if isinstance(error, errors.UnknownQueue):
+    if isinstance(error, errors.UnknownQueue) and not error.remedy:
         return "see 'rqueue queues' for those there are"
     return ""
 
@@ -173,9 +173,10 @@ def usage_hint(error: click.UsageError) -> str:
         if re.match(r"-[\d.]", name) and context is not None:
             example = f"{context.command_path} ... -- -1"
             return f"Numbers below zero stand at the end, behind '--': {example}"
-        return ELSEWHERE.get(name, "")
+        return queue_hint(context, option=True) if name in QUEUE_OPTION else ELSEWHERE.get(name, "")
     if context is None or not isinstance(context.command, click.Group):
-        return ""
+        extra = "unexpected extra argument" in error.format_message()
+        return queue_hint(context, option=False) if extra else ""
     missing = re.match(r"No such command '(.*)'\.$", error.format_message())
     if missing is None:
         return ""
@@ -183,6 +184,22 @@ def usage_hint(error: click.UsageError) -> str:
         return OTHER_WORDS[missing[1]]
     near = get_close_matches(missing[1], context.command.list_commands(context), 3)
     return f"Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+QUEUE_OPTION = ("-q", "--queue")
+
+
+def queue_hint(context: click.Context | None, *, option: bool) -> str:
+    """Where a command wants the queue, for who named it by an option, or without one; "" where it
+    wants none."""
+    for parameter in () if context is None else context.command.params:
+        path = context.command_path if context is not None else ""
+        if option and isinstance(parameter, click.Argument):
+            if parameter.name in ("queue", "queues", "source"):
+                return f"The queue stands without an option here: {path} QUEUE"
+        elif not option and isinstance(parameter, click.Option) and "-q" in parameter.opts:
+            return f"The queue is named by an option here: {path} -q QUEUE"
+    return ""
 
 
 def say(line: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from rqueue.cli.output import clock, echo, json_option, print_line, shorten, span
+from rqueue.cli.show import NO_ATTEMPT
 from rqueue.cli.target import Target, connection_options, pass_target
 
 OUTCOMES = (
@@ -30,6 +31,9 @@ OUTCOMES = (
 )
 """The outcomes that rows give for a job, or for an attempt at it."""
 
+ATTEMPTS = ("ack", "retry", "dead", "crash", "snooze", "refuse")
+"""Those of a job that was delivered and begun."""
+
 Row = dict[str, Any]
 HEAD = f"{'finished':8}  {'outcome':9}  {'task':28}  {'wait':>8}  {'run':>8}  {'tries':>5}  id"
 
@@ -37,7 +41,13 @@ HEAD = f"{'finished':8}  {'outcome':9}  {'task':28}  {'wait':>8}  {'run':>8}  {'
 @click.command()
 @click.argument("queue")
 @click.option("--follow", "-f", is_flag=True, help="Go on as jobs end, until Ctrl-C.")
-@click.option("--last", "-n", default=20, show_default=True, metavar="N", help="The last N rows.")
+@click.option(
+    *("--last", "--limit", "-n", "last"),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="The last N rows.",
+)
 @click.option("--since", metavar="WHEN", help="From here on, oldest first: a time, or 10m (ago).")
 @click.option("--task", default="", metavar="NAME", help="Only this task.")
 @click.option(
@@ -142,5 +152,14 @@ def text_of(row: Row) -> str:
     return (
         f"{clock(row['finished']):8}  {row['outcome']:9}  {shorten(row['task'], 28):28}  "
         f"{span(waited) if waited >= 0 else '':>8}  {span(ran) if ran >= 0 else '':>8}  "
-        f"{row['attempts'] + 1:>5}  {row['id']}{error}{labels}"
+        f"{tries(row):>5}  {row['id']}{error}{labels}"
     )
+
+
+def tries(row: Row) -> int:
+    """The attempts at a job up to this row, and with it, where it is of one: what people or its
+    time to live end was not tried."""
+    cause = row.get("cause")
+    by_hand = isinstance(cause, dict) and cause.get("type") in NO_ATTEMPT
+    ran = row["outcome"] in ATTEMPTS and not (row["outcome"] == "dead" and by_hand)
+    return int(row["attempts"]) + bool(ran or row["started"])

@@ -2,42 +2,63 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import click
 
-from rqueue.cli.exit_codes import NEGATIVE, OK
-from rqueue.cli.failures import say
-from rqueue.cli.output import echo, json_option, print_json
-from rqueue.cli.selection import Selection, selected, selection_options
+from rqueue.cli.exit_codes import confirm
+from rqueue.cli.output import json_option, yes_option
+from rqueue.cli.selection import Selection, selected, selection_options, tell
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
 
-SHOWN = 20
-"""Jobs that stayed of which the output says why."""
+
+def _carrying(word: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command that takes jobs of one queue into another one; its docstring is the help."""
+
+    def decorate(described: Callable[..., Any]) -> click.Command:
+        @wraps(described)
+        def run(
+            target: Target,
+            /,
+            source: str,
+            destination: str,
+            ids: tuple[str, ...],
+            every: bool,
+            task: str | None,
+            labels: tuple[str, ...],
+            limit: int | None,
+            dead: bool,
+            yes: bool,
+            as_json: bool,
+        ) -> int:
+            which = selected(ids, every, task, labels, limit)
+            if dead:
+                verb = "Move" if word == "moved" else "Copy"
+                what = "these dead letters" if which.ids else "the dead letters that fit"
+                confirm(f"{verb} {what} into queue '{destination}', to be run there?", yes)
+            return _carry(target, word, source, destination, which, dead, as_json)
+
+        command: Callable[..., Any] = pass_target(run)
+        for option in (
+            connection_options,
+            json_option,
+            yes_option,
+            click.option("--dead", is_flag=True, help="Dead letters, which are run there."),
+            selection_options,
+            click.argument("destination", metavar="TARGET"),
+            click.argument("source"),
+        ):
+            command = option(command)
+        return click.command()(command)
+
+    return decorate
 
 
-@click.command()
-@click.argument("source")
-@click.argument("destination", metavar="TARGET")
-@selection_options
-@click.option("--dead", is_flag=True, help="Dead letters instead of jobs that wait.")
-@json_option
-@connection_options
-@pass_target
-def move(
-    target: Target,
-    /,
-    source: str,
-    destination: str,
-    ids: tuple[str, ...],
-    every: bool,
-    task: str | None,
-    labels: tuple[str, ...],
-    limit: int | None,
-    dead: bool,
-    as_json: bool,
-) -> int:
+@_carrying("moved")
+def move() -> None:
     """Move jobs into another queue.
 
     They keep ids, priorities, due times and labels, go in their order, and each arrives once, also
@@ -45,55 +66,39 @@ def move(
     so do those whose ids the other queue knows already, or whose unique keys other jobs have there;
     they are named. Each move is a row in the history of the first queue.
 
+    TARGET has to be there: 'rqueue configure TARGET --kind plain' makes a queue.
+
+    Dead letters stay, unless --dead says that they are meant: in the other queue they are jobs
+    that run, their attempts counted from nothing.
+
     \b
-    Exit codes: 0 some were moved, 1 none; with named jobs, 1 unless all were.
+    Exit codes: 0 some were moved, 1 none; with named jobs, 1 unless all were; 3 no such queue.
 
     \b
     Examples:
       rqueue move default bulk --task app.tasks.report --limit 1000
       rqueue move orders-dead orders --all
       rqueue move default bulk order-42 order-43
+      rqueue move default repaired --dead --all --yes
     """  # noqa: D301
-    which = selected(ids, every, task, labels, limit)
-    return _carry(target, "moved", source, destination, which, dead, as_json)
 
 
-@click.command()
-@click.argument("source")
-@click.argument("destination", metavar="TARGET")
-@selection_options
-@click.option("--dead", is_flag=True, help="Dead letters instead of jobs that wait.")
-@json_option
-@connection_options
-@pass_target
-def copy(
-    target: Target,
-    /,
-    source: str,
-    destination: str,
-    ids: tuple[str, ...],
-    every: bool,
-    task: str | None,
-    labels: tuple[str, ...],
-    limit: int | None,
-    dead: bool,
-    as_json: bool,
-) -> int:
+@_carrying("copied")
+def copy() -> None:
     """Copy jobs into another queue.
 
     The jobs stay, and so do their places. A copy has the id of its original: what is copied again
-    while the other queue knows it is no second job.
+    while the other queue knows it is no second job. TARGET has to be there, and dead letters are
+    copied with --dead, as in 'rqueue move'.
 
     \b
-    Exit codes: 0 some were copied, 1 none; with named jobs, 1 unless all were.
+    Exit codes: 0 some were copied, 1 none; with named jobs, 1 unless all were; 3 no such queue.
 
     \b
     Examples:
       rqueue copy default staging --task app.tasks.report --limit 10
       rqueue copy default staging order-42
     """  # noqa: D301
-    which = selected(ids, every, task, labels, limit)
-    return _carry(target, "copied", source, destination, which, dead, as_json)
 
 
 def _carry(
@@ -111,18 +116,11 @@ def _carry(
         inspector.require_queue(source)
         if which.ids:
             named = client.move if word == "moved" else client.copy
-            count = named(destination, *which.ids)
+            count = named(destination, *which.ids, dead=dead)
         else:
             fitting = client.move_all if word == "moved" else client.copy_all
             these = JobFilter(task=which.task, labels=which.labels)
             count = fitting(destination, these, limit=which.limit, dead=dead)
-    if as_json:
-        stayed = dict(count.stayed)
-        print_json({"queue": source, "target": destination, word: int(count), "stayed": stayed})
-    else:
-        echo(f"{many(count, 'job')} of queue '{source}' {word} into queue '{destination}'")
-        for id_, why in islice(count.stayed.items(), SHOWN):
-            say(f"job '{id_}' stays: {why}")
-        if (more := len(count.stayed) - SHOWN) > 0:
-            say(f"and {many(more, 'other job')} stay: --json names them")
-    return OK if count >= max(1, len(set(which.ids))) else NEGATIVE
+    said = f"{many(count, 'job')} of queue '{source}' {word} into queue '{destination}'"
+    facts = {"queue": source, "target": destination}
+    return tell(count, word, which, said, facts, as_json)

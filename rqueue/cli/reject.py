@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from rqueue.cli.exit_codes import NEGATIVE, OK, confirm
-from rqueue.cli.output import echo, json_option, print_json, yes_option
-from rqueue.cli.selection import Selection, selected, selection_options
+from rqueue.cli.exit_codes import confirm
+from rqueue.cli.output import json_option, yes_option
+from rqueue.cli.selection import Selection, selected, selection_options, tell
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.model.job_count import JobCount
 from rqueue.text.numbers import many
 
 
@@ -34,6 +35,8 @@ def reject(
 
     They stay, with the reason, until 'rqueue dead requeue' gives them another life; or they go to
     the queue to which the dead letters of this one go. Jobs that workers have stay with them.
+
+    Jobs that stay as they are get named, with the reason.
 
     \b
     Exit codes: 0 some are dead now, 1 none; with named jobs, 1 unless all are.
@@ -80,6 +83,8 @@ def expire(
     As if their times to live were over: they end, or become dead letters, or go to another queue,
     as the queue is configured. Jobs that workers have stay with them.
 
+    Jobs that stay as they are get named, with the reason.
+
     \b
     Exit codes: 0 some expired, 1 none; with named jobs, 1 unless all did.
 
@@ -103,9 +108,6 @@ def expire(
     return _said(queue, "expired", count, which, as_json)
 
 
-def _said(queue: str, word: str, count: int, which: Selection, as_json: bool) -> int:
-    if as_json:
-        print_json({"queue": queue, word: count})
-    else:
-        echo(f"{many(count, 'job')} of queue '{queue}' {word}")
-    return OK if count >= max(1, len(set(which.ids))) else NEGATIVE
+def _said(queue: str, word: str, count: JobCount, which: Selection, as_json: bool) -> int:
+    said = f"{many(count, 'job')} of queue '{queue}' {word}"
+    return tell(count, word, which, said, {"queue": queue}, as_json)

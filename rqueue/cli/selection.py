@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import click
 
 from rqueue.cli.enqueue import pairs
+from rqueue.cli.exit_codes import NEGATIVE, OK
+from rqueue.cli.failures import say
+from rqueue.cli.output import echo, print_json
+from rqueue.model.job_count import JobCount
+from rqueue.text.numbers import many
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,3 +57,25 @@ def selected(
     if fitting == bool(ids):
         raise click.UsageError("name jobs, or say which: --all, --task, --label, --limit")
     return Selection(ids, task or "", dict(pairs(labels, "--label")), limit)
+
+
+SHOWN = 20
+"""Jobs that stayed of which the output says why."""
+
+
+def tell(
+    count: JobCount, word: str, which: Selection, said: str, facts: dict[str, Any], as_json: bool
+) -> int:
+    """Print how many jobs were changed, and why others stayed as they are; returns the exit code.
+
+    word: what was done to them, such as `moved`. said: the line for people. facts: of the document.
+    """
+    if as_json:
+        print_json(facts | {word: int(count), "stayed": dict(count.stayed)})
+    else:
+        echo(said)
+        for id_, why in islice(count.stayed.items(), SHOWN):
+            say(f"job '{id_}' stays: {why}")
+        if (more := len(count.stayed) - SHOWN) > 0:
+            say(f"and {many(more, 'other job')} stay: --json names them")
+    return OK if count >= max(1, len(set(which.ids))) else NEGATIVE

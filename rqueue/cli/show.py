@@ -16,6 +16,9 @@ from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.waiting import why_it_waits
 from rqueue.text.numbers import many
 
+NO_ATTEMPT = {"Rejected": "rejected by hand", "JobExpired": "expired"}
+"""What ended a job without an attempt, by the type in its cause."""
+
 DEATHS = {
     "exhausted": "its attempts are exhausted",
     GAVE_UP: "given up, although attempts were left",
@@ -41,12 +44,14 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
       rqueue show Vbh2Z7Gd4nnVLs
       rqueue show order-42 -q default --json
     """  # noqa: D301
+    from rqueue.inspector.unheard import why_unheard
     from rqueue.protocol import commands
     from rqueue.transport.redis_client import execute
 
     with target.inspector() as inspector:
         look = inspector.job(id, queue)
         facts = inspector.queue(look.job.queue)
+        consumers = inspector.consumers(look.job.queue) if facts.unheard else []
         began_ms, owner = 0, ""
         if said := UniqueKey.parse(look.job.unique):
             asked = commands.key_owner(inspector.keys(look.job.queue), said.key)
@@ -60,6 +65,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         paused=facts.paused,
         consumers=facts.acquiring,
         due_in_ms=look.job.due_ms - look.now,
+        unheard=why_unheard(look.job, facts, consumers),
     )
     if as_json:
         from rqueue.cli.documents import job_document
@@ -138,8 +144,8 @@ def print_job(
         echo()
         if error.get("kind") == "suspected":
             head = "suspected of a crash, not charged"
-        elif error.get("kind") == EXPIRED:
-            head = "expired"
+        elif said := NO_ATTEMPT.get(str(error.get("type"))):
+            head = said
         else:
             number += 1
             head = f"error of attempt {error.get('attempt') or number}"
@@ -175,6 +181,8 @@ def how_it_died(job: JobInfo) -> str:
     if died_of_crashes(job):
         crashes = many(int(cause["crash"]), "worker process", "worker processes")
         return f"it cost {crashes}, all that max_crashes allows"
+    if (said := NO_ATTEMPT.get(str(cause.get("type")))) and cause.get("kind") != EXPIRED:
+        return said
     return DEATHS.get(why_dead(cause), "")
 
 

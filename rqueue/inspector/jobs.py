@@ -70,11 +70,20 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
             size=len(job.body),
         )
         facts["signed_with"] = key_id_of(job.body)
+        facts["refused_by"] = _refusers_of(job.value)
         task, args, kwargs, opts = unpack(job.body)
         facts.update(task=task, args=args, kwargs=kwargs, opts=opts)
     except RQueueError as error:
         facts["problem"] = str(error)
     return JobInfo(**facts)
+
+
+def _refusers_of(value: bytes) -> tuple[str, ...]:
+    """The terms of the consumers that have refused a stored job."""
+    for tag in value.partition(b";")[0].split(b"|")[1:]:
+        if tag[:1] == b"r" and tag[1:]:
+            return tuple(tag[1:].decode("ascii", "replace").split("."))
+    return ()
 
 
 def ended_info(queue: str, id: str, record: Record) -> JobInfo:

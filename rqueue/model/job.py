@@ -365,8 +365,7 @@ class JobInfo:
     Times are ms since the epoch, 0 = not (yet). `holder` is the consumer that has it. `errors` are
     the attempts' errors, oldest first, with suspicions that were not charged (kind "suspected");
     `cause` says why it is dead. `position` and what else the header held are 0 once the job has
-    ended and only its record is left. `problem` says why the envelope could not be read, if it
-    could not.
+    ended and only its record is left. `problem` says why the envelope could not be read.
     """
 
     id: str
@@ -387,6 +386,7 @@ class JobInfo:
     key: str = ""
     sort_key: SortKey | None = None
     unique: str = ""
+    refused_by: tuple[str, ...] = ()
     holder: str = ""
     task: str = ""
     args: list[Any] = field(default_factory=list)

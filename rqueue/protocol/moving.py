@@ -3,15 +3,16 @@ without I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha1
 from math import ceil
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from orjson import dumps
 
 from rqueue.errors import Undecodable
 from rqueue.model.job import Delivery, Header
+from rqueue.model.job_count import STAYED_MOST, why_it_stays
 from rqueue.model.signing import split_signature
 from rqueue.model.terms import Terms
 from rqueue.model.unique_key import Conflict, UniqueKey
@@ -29,39 +30,12 @@ from rqueue.protocol.policies import (
     unique,
 )
 
-__all__ = ["Carried", "Copier", "Listed", "pieces", "slices"]
+__all__ = ["Copier", "Listed", "pieces", "slices"]
 
 T = TypeVar("T")
 
 SLICE_BYTES = 1_000_000
 """Envelopes of one call, but for a single larger one."""
-
-
-STAYED_MOST = 1000
-"""Jobs that stay behind of which one call says why."""
-
-STAYS = {
-    "held": "a consumer has it",
-    "ended": "it has ended",
-    "unknown": "this queue has no such job",
-    "damaged": "it cannot be read",
-    "other": "it changes all the time",
-    "known": "the other queue knows a job of this id",
-}
-"""Why a job stays, by what a script answered."""
-
-
-class Carried(int):
-    """How many jobs went into another queue: a number. stayed: why others did not, by their ids;
-    of a thousand at the most."""
-
-    stayed: Mapping[str, str]
-
-    def __new__(cls, jobs: int, stayed: Mapping[str, str]) -> Self:
-        """As an int is made."""
-        carried = super().__new__(cls, jobs)
-        carried.stayed = stayed
-        return carried
 
 
 class Listed(NamedTuple):
@@ -93,7 +67,7 @@ class Copier:
     def stays(self, id: str, why: str) -> None:
         """Note why a job does not go, in words or as a script says it."""
         if len(self.stayed) < STAYED_MOST:
-            self.stayed[id] = STAYS.get(why, why)
+            self.stayed[id] = why_it_stays(why)
 
     def stays_for(self, id: str, owner: str) -> None:
         """Note that a job does not go because another one has its unique key there."""

@@ -21,13 +21,15 @@ def why_it_waits(
     failed: str = "",
     holder: str = "",
     runs_ms: float = 0,
+    unheard: str = "",
 ) -> str:
     """What became of a job in this state so far, and what keeps it from being run now; "" where
     nothing but its turn does.
 
     consumers: of its queue, browsers apart. due_in_ms: of a scheduled job, until it is due. failed:
     its last attempt and the error, as `error_said` says it. holder: the consumer that has it;
-    runs_ms: for how long it has been running there, as far as that is known.
+    runs_ms: for how long it has been running there, as far as that is known. unheard: why none of
+    the consumers takes it.
     """
     said = [failed] if failed else []
     if state is JobState.HELD and holder:
@@ -42,6 +44,8 @@ def why_it_waits(
             reasons.append(f"no worker serves queue '{queue}'")
         elif state is JobState.PARKED:
             reasons.append(f"no worker that serves queue '{queue}' knows its task")
+        elif unheard:
+            reasons.append(unheard)
         if paused:
             reasons.append(f"queue '{queue}' is paused")
     return "; ".join([*said, " and ".join(reasons)] if reasons else said)

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rqueue.errors import ConfigError
-from rqueue.model.expect import expect, shown
+from rqueue.model.expect import expect, misfit, shown
 from rqueue.tasks.middleware import Middleware, WorkerInfo, has
 from rqueue.tasks.request import JobRequest
 
@@ -58,6 +58,8 @@ class App:
                 raise ConfigError("context", f"{shown(variable)} is no ContextVar; pass it itself")
         if lifespan is not None and not callable(lifespan):
             raise ConfigError("lifespan", f"{shown(lifespan)} is no context manager's function")
+        if lifespan is not None and (problem := misfit(lifespan, ["worker"])):
+            raise ConfigError("lifespan", f"{problem}; write def lifespan(worker)")
         self.middleware = tuple(middleware)
         self.context = tuple(context)
         self.lifespan = lifespan

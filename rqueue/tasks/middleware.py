@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from rqueue.errors import ConfigError
+from rqueue.model.expect import misfit, shown
 from rqueue.tasks.context import JobContext
 from rqueue.tasks.request import JobRequest
 
@@ -43,6 +44,7 @@ class Middleware:
         for name, value in vars(cls).items():
             if name in HOOKS:
                 _check_kind(cls, name, value)
+                _check_arguments(cls, name, value)
             elif name.startswith(("around_", "on_", "before_", "after_")) and callable(value):
                 near = get_close_matches(name, HOOKS, 1)
                 hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(HOOKS)}"
@@ -112,3 +114,15 @@ def _check_kind(cls: type[Middleware], name: str, value: object) -> None:
         raise ConfigError("middleware", f"{said} is no 'async def' function")
     if wait and name not in ("around_async_job", "startup", "shutdown"):
         raise ConfigError("middleware", f"{said} is async: nobody could await it there")
+
+
+def _check_arguments(cls: type[Middleware], name: str, value: object) -> None:
+    """A hook that does not take what it is given would fail each job instead."""
+    said = f"{cls.__name__}.{name}"
+    hook = getattr(cls, name)
+    if not callable(hook):
+        raise ConfigError("middleware", f"{said} is {shown(value)}, which is no function")
+    ours = list(inspect.signature(getattr(Middleware, name)).parameters)
+    given = ours if inspect.isfunction(value) else ours[1:]
+    if problem := misfit(hook, given):
+        raise ConfigError("middleware", f"{said}: {problem}; write def {name}({', '.join(ours)})")

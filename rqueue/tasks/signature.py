@@ -53,13 +53,16 @@ class CallChecker:
         "_signature",
         "_task",
         "positional",
+        "provided",
     )
 
     positional: tuple[str, ...]
+    provided: tuple[str, ...]
+    """The parameters that a worker fills: dependencies."""
 
     def __init__(self, task: str, function: Callable[..., Any]) -> None:
         self._task = task
-        self._signature = _given_by_callers(task, function)
+        self._signature, self.provided = _given_by_callers(task, function)
         by_position: list[inspect.Parameter] = []
         by_keyword: list[inspect.Parameter] = []
         rest = ""
@@ -107,6 +110,25 @@ class CallChecker:
         bound.apply_defaults()
         return bound.arguments
 
+    def plainly(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Raise BadArguments where the function is called here and now, and a dependency is not
+        among the arguments: nobody would fill it."""
+        signature = inspect.signature(function)
+        try:
+            given = signature.bind_partial(*args, **kwargs).arguments
+        except TypeError:
+            return  # the call itself says so
+        missing = [name for name in self.provided if name not in given]
+        if missing:
+            passed = ", ".join(f"{name}=..." for name in missing)
+            raise BadArguments(
+                self._task,
+                f"a worker fills {', '.join(missing)}, and a plain call does not: pass {passed}",
+                str(self._signature),
+            )
+
     def names(self) -> list[str]:
         """The names of all parameters."""
         return list(self._signature.parameters)
@@ -126,15 +148,19 @@ class CallChecker:
             raise BadArguments(self._task, said, str(self._signature)) from None
 
 
-def _given_by_callers(task: str, function: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a function without the dependencies that it asks for. Raises ConfigError
-    where an argument that may be given by position stands behind one of these."""
+def _given_by_callers(
+    task: str, function: Callable[..., Any]
+) -> tuple[inspect.Signature, tuple[str, ...]]:
+    """The signature of a function without the dependencies that it asks for, and their names.
+    Raises ConfigError where an argument that may be given by position stands behind one of them."""
     signature = inspect.signature(function)
     given: list[inspect.Parameter] = []
+    provided: list[str] = []
     behind = ""
     for parameter in signature.parameters.values():
         if marker_of(parameter, function) is not None:
             behind = parameter.name
+            provided.append(behind)
         elif behind and parameter.kind not in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
             raise ConfigError(
                 "Depends",
@@ -143,4 +169,4 @@ def _given_by_callers(task: str, function: Callable[..., Any]) -> inspect.Signat
             )
         else:
             given.append(parameter)
-    return signature.replace(parameters=given) if behind else signature
+    return (signature.replace(parameters=given) if behind else signature), tuple(provided)

@@ -72,7 +72,10 @@ class SyncTask(Task[P, R]):
     """A task that is a plain function."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function, here and now."""
+        """Call the function, here and now; dependencies are passed by name. Raises BadArguments
+        where one of them is missing."""
+        if self.check.provided:
+            self.check.plainly(self.function, args, kwargs)
         result: R = self.function(*args, **kwargs)
         return result
 
@@ -81,6 +84,8 @@ class AsyncTask(Task[P, R]):
     """A task that is an `async def` function."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
-        """Call the function: a coroutine to await, here and now."""
+        """Call the function: a coroutine to await, here and now; see `SyncTask`."""
+        if self.check.provided:
+            self.check.plainly(self.function, args, kwargs)
         coroutine: Coroutine[Any, Any, R] = self.function(*args, **kwargs)
         return coroutine

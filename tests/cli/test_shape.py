@@ -139,6 +139,8 @@ def test_every_command_that_meets_a_server_takes_a_url_and_gives_json(
 
 
 DESTRUCTIVE = {
+    ("copy",),  # of dead letters: they run again
+    ("move",),
     ("expire",),
     ("cancel",),
     ("purge",),
@@ -181,6 +183,10 @@ def test_help_and_version(run: Callable[..., Result]) -> None:
         ("retry x", "Did you mean 'dead requeue QUEUE [ID]...'?"),
         ("xyzzy", "No such command 'xyzzy'."),
         ("queues --jsn", "No such option '--jsn'. Did you mean '--json'?"),
+        ("doctor -q mail", "The queue stands without an option here: rqueue doctor QUEUE"),
+        ("jobs --queue mail", "The queue stands without an option here: rqueue jobs QUEUE"),
+        ("move -q a b", "The queue stands without an option here: rqueue move QUEUE"),
+        ("cron list mail", "The queue is named by an option here: rqueue cron list -q QUEUE"),
         ("worker -A app", "Modules are arguments here: rqueue worker app.tasks"),
         ("worker app --concurrency 4", "Did you mean --processes, or --threads?"),
         ("worker app --limit 1m", "'--time-limit'"),

@@ -10,7 +10,7 @@ import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import ConfigError, JobMoved, QueueFull
+from rqueue.errors import ConfigError, JobMoved, QueueFull, UnknownQueue
 from rqueue.model.envelope import Envelope
 from rqueue.model.job import Delivery, JobState, parse_record
 from rqueue.model.job_filter import JobFilter
@@ -181,8 +181,11 @@ def test_what_the_other_queue_knows_stays(q: QueueFixture) -> None:
 @one_kind
 def test_it_has_to_be_another_queue_that_is_there(q: QueueFixture) -> None:
     q.put("a")
-    with pytest.raises(ConfigError, match="there is no queue 'nowhere'"):
-        q.queue.move("nowhere", "a")
+    for call in (q.queue.move, q.queue.copy):
+        with pytest.raises(UnknownQueue, match="there is no queue 'nowhere': make it before jobs"):
+            call("nowhere", "a")
+    with pytest.raises(UnknownQueue, match="rqueue configure nowhere --kind plain"):
+        q.queue.move_all("nowhere")
     with pytest.raises(ConfigError, match="is the queue itself"):
         q.queue.copy_all(q.queue.name)
     with second(q) as target, pytest.raises(ConfigError, match="limit"):

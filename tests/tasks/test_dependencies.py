@@ -1,5 +1,6 @@
 """Dependencies: what is an argument and what is not, and what cannot be resolved."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
@@ -138,3 +139,31 @@ def test_depends_itself() -> None:
         Depends(5)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="scope 'request' is neither 'job' nor 'process'"):
         Depends(pool, scope="request")  # type: ignore[arg-type]
+
+
+def test_a_plain_call_does_not_pass_a_marker_on() -> None:
+    """What a worker fills is passed by name, where nobody fills it."""
+
+    def session() -> str:
+        return "a session"
+
+    @task(name="charge", registry=Registry())
+    def charge(order: int, *, db: str = Depends(session), log: str = Depends(session)) -> str:
+        return f"{order} by {db}"
+
+    @task(name="acharge", registry=Registry())
+    async def acharge(order: int, db: str = Depends(session)) -> str:
+        return f"{order} by {db}"
+
+    said = "a worker fills db, log, and a plain call does not: pass db=..., log=..."
+    with pytest.raises(BadArguments) as caught:
+        charge(7)
+    assert str(caught.value).startswith(said)
+    with pytest.raises(BadArguments, match="a worker fills log, "):
+        charge(7, db="mine")
+    with pytest.raises(BadArguments, match="a worker fills db, "):
+        acharge(7)
+    assert charge(7, db="mine", log="") == "7 by mine"
+    assert asyncio.run(acharge(7, "mine")) == "7 by mine"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'other'"):
+        charge(7, other=1)  # type: ignore[call-arg]

@@ -117,3 +117,41 @@ def test_a_hook_that_is_none(name: str, function: Callable[..., Any], said: str)
     with pytest.raises(ConfigError) as caught:
         hook(name, function)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "hook", "said"),
+    [
+        ("around_job", lambda self, call: call(), "write def around_job(self, job, call)"),
+        ("around_job", staticmethod(lambda job: None), "is called with (job, call)"),
+        ("around_enqueue", lambda self, request: None, "is called with (self, request, call)"),
+        ("job_scope", lambda self: None, "write def job_scope(self, job)"),
+        ("startup", lambda self: None, "write def startup(self, worker)"),
+        ("on_retry", lambda self, job, error: None, "write def on_retry(self, job, error, delay)"),
+        ("on_dead", None, "on_dead is None, which is no function"),
+    ],
+)
+def test_a_hook_that_does_not_take_what_it_is_given(name: str, hook: Any, said: str) -> None:
+    """Else each job would fail by it, and become a dead letter."""
+    with pytest.raises(ConfigError) as caught:
+        type("Wrong", (Middleware,), {name: hook})
+    assert str(caught.value).startswith(f"middleware: Wrong.{name}")
+    assert said in str(caught.value)
+
+
+def test_a_hook_may_take_more_than_it_is_given() -> None:
+    class More(Middleware):
+        def around_job(self, *args: Any, **kwargs: Any) -> Any: ...
+
+        @classmethod
+        def on_dead(cls, job: JobContext, error: BaseException, note: str = "") -> None: ...
+
+    assert has(More(), "around_job") and has(More(), "on_dead")
+
+
+def test_a_lifespan_that_does_not_take_the_worker() -> None:
+    with pytest.raises(
+        ConfigError, match=r"lifespan: it takes \(\), .*; write def lifespan\(worker"
+    ):
+        App(lifespan=lambda: None)  # type: ignore[arg-type, misc, return-value]
+    assert app.apps() == ()

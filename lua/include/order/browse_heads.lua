@@ -42,28 +42,51 @@ local function browse_heads_index(key, score, prefix)
   return low
 end
 
---- `heads`: the keys of the sets. `place`: how far they were seen, nil: not at all. Answers the same after this page, on
---- which are those that score less than `limit_score`.
-local function browse_heads(base, heads, place, limit, out, limit_score)
-  local score, position, standing = string.match(place or '', '^o(%d+)%.(%d+)%.?(%w*)')
-  local room, found = limit - #out / 2, {}
-  for _, key in ipairs(room > 0 and heads or {}) do
+--- The next members of the sets, in their order, {score=, position=, id=, value=, member=}: as many as fit on a page.
+local function browse_heads_fill(merged)
+  local score, position, standing = string.match(merged.place or '', '^o(%d+)%.(%d+)%.?(%w*)')
+  local room, found = merged.limit - #merged.out / 2, {}
+  for _, key in ipairs(room > 0 and merged.heads or {}) do
     local index = score and browse_heads_index(key, score, browse_heads_prefix(score, position, standing)) or 0
     local some = redis.call('ZRANGE', key, index, index + room - 1, 'WITHSCORES')
     for i = 1, #some, 2 do
-      if tonumber(some[i + 1]) < limit_score then found[#found + 1] = { some[i], some[i + 1] } end
+      found[#found + 1] = { member = some[i], text = some[i + 1], score = tonumber(some[i + 1]) }
     end
   end
-  if #heads > 1 then
+  if #merged.heads > 1 then
     table.sort(found, function(one, other)
-      local its, others = tonumber(one[2]), tonumber(other[2])
-      return its < others or its == others and member_before(one[1], other[1])
+      return one.score < other.score or one.score == other.score and member_before(one.member, other.member)
     end)
   end
-  local members, last = {}, found[math.min(room, #found)]
-  for i = 1, math.min(room, #found) do members[i] = found[i][1] end
-  browse_heads_members(base, members, out)
-  return last and browse_heads_place(last[1], last[2]) or place
+  local ids = {}
+  for i = 1, math.min(room, #found) do ids[i] = member_id(found[i].member) end
+  local values = #ids > 0 and redis.call('HMGET', merged.base .. 'jobs', unpack(ids)) or {}
+  for i, id in ipairs(ids) do
+    found[i].id, found[i].value, found[i].position = id, values[i], member_position(found[i].member)
+  end
+  merged.found, merged.at, merged.last = found, 1, #ids
+  merged.more = #ids > 0 and #ids == room
+end
+
+--- What stands in the sets `heads`, behind a place (nil: all), to be merged into the page `out` of `limit` jobs.
+local function browse_heads_open(base, heads, place, limit, out)
+  return { base = base, heads = heads, place = place, limit = limit, out = out, at = 1, last = 0, more = true }
+end
+
+--- Those that stand before a place come next, as far as there is room; but for those that are gone.
+local function browse_heads_before(merged, score, position)
+  while #merged.out < 2 * merged.limit do
+    if merged.at > merged.last and merged.more then browse_heads_fill(merged) end
+    if merged.at > merged.last then return end
+    local its = merged.found[merged.at]
+    if its.score > score or its.score == score and its.position >= position then return end
+    if its.value then
+      merged.out[#merged.out + 1] = its.id
+      merged.out[#merged.out + 1] = its.value
+    end
+    merged.place = browse_heads_place(its.member, its.text)
+    merged.at = merged.at + 1
+  end
 end
 
 local function browse_heads_behind(base, cursor, limit, out, parts)

@@ -4,44 +4,42 @@ cancel them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence
 
-from rqueue.client._sync.queue_steering import PAGE, QueueSteering
-from rqueue.errors import ConfigError, Undecodable
-from rqueue.model.expect import expect, shown
+from rqueue.client._sync.job_selection import JobSelection, limit_of
+from rqueue.errors import ConfigError, UnknownQueue
+from rqueue.model.expect import expect
 from rqueue.model.ids import check_id
-from rqueue.model.job import Delivery
+from rqueue.model.job_count import JobCount
 from rqueue.model.job_filter import ANY, JobFilter
 from rqueue.model.names import check_queue
 from rqueue.protocol import commands
-from rqueue.protocol.commands.admin import MOVE_MAX
+from rqueue.protocol.commands.admin import CANCELLED_FROM, MOVE_MAX
 from rqueue.protocol.commands.deletion import is_deleted
 from rqueue.protocol.departures import departure
 from rqueue.protocol.forwarding import forward
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.moving import Carried, Copier, Listed, pieces, slices
+from rqueue.protocol.moving import Copier, Listed, pieces, slices
 from rqueue.protocol.policies import Kind
 
 __all__ = ["QueueMoving"]
 
-Step = Callable[[Sequence[Listed]], int]
-
-WINDOW = 5000
-"""Jobs that are chosen before the first of them leaves."""
+DEAD = "it is a dead letter, which goes only with dead=True (--dead)"
+"""Why a dead letter stays."""
 
 READ_AGAIN = 3
 """How often a job is read again that has changed meanwhile."""
 
 
-class QueueMoving(QueueSteering):
-    """The administration of many jobs."""
+class QueueMoving(JobSelection):
+    """The administration of many jobs. Each call returns how many it changed, a number whose
+    `stayed` says of the others why they stayed as they are (`JobCount`)."""
 
-    def move(self, target: str, *ids: str) -> Carried:
-        """Move jobs that wait, or are dead, into another queue (Q-69); returns how many went, a
-        number whose `stayed` says of the others why they did not.
+    def move(self, target: str, *ids: str, dead: bool = False) -> JobCount:
+        """Move jobs that wait into another queue (Q-69); returns how many went.
 
+        dead: dead letters among them too, which are jobs that run there; else they stay.
         They keep their ids, priorities, due times, limits, labels, unique keys and what is left of
         their times to live, and their groups and keys where the target has such; attempts begin at
         nothing. Each leaves in one step and is enqueued there once, at the tail, in the order given
@@ -49,12 +47,12 @@ class QueueMoving(QueueSteering):
         What a consumer holds stays with it, and what the target knows already (another job of that
         id, or of that unique key) stays too, and so does one whose time to live ends before it is
         due. The history of this queue says `moved`, and so does `JobHandle.state`.
-        Raises ConfigError where there is no such queue, and Forged for a job whose signature does
-        not hold.
+        Raises UnknownQueue where there is no such queue (`Queue(target).configure()` makes it), and
+        Forged for a job whose signature does not hold.
         """
         copier = self._copier(target)
-        done = self._move(target, copier, self._named(ids, copier))
-        return Carried(done, copier.stayed)
+        done = self._move(target, copier, self._going(ids, copier, dead))
+        return JobCount(done, copier.stayed)
 
     def move_all(
         self,
@@ -63,25 +61,25 @@ class QueueMoving(QueueSteering):
         *,
         limit: int | None = None,
         dead: bool = False,
-    ) -> Carried:
+    ) -> JobCount:
         """Move all jobs that wait and fit, or the first `limit` of them, into another queue, in
-        their order (Q-69, ASC-29); dead: the dead letters instead. What is enqueued meanwhile
-        stays. See `move`."""
+        their order (Q-69, ASC-29); dead: the dead letters instead, to run there. What is enqueued
+        meanwhile stays. See `move`."""
         copier = self._copier(target)
 
-        def move(jobs: Sequence[Listed]) -> int:
-            return self._move(target, copier, jobs)
+        def move(jobs: Sequence[Listed]) -> JobCount:
+            return JobCount(self._move(target, copier, jobs))
 
         done = self._each_window(which, limit, move, dead=dead)
-        return Carried(done, copier.stayed)
+        return JobCount(done, copier.stayed)
 
-    def copy(self, target: str, *ids: str) -> Carried:
-        """Copy jobs that wait, or are dead, into another queue (Q-69); returns how many are new
-        there. A copy has the id of its original, so a copy that is made twice is one job; else see
-        `move`. Raises QueueFull."""
+    def copy(self, target: str, *ids: str, dead: bool = False) -> JobCount:
+        """Copy jobs that wait into another queue (Q-69); returns how many are new there. dead: dead
+        letters too, as `move` does. A copy has the id of its original, so a copy that is made twice
+        is one job; else see `move`. Raises QueueFull."""
         copier = self._copier(target)
-        done = self._copy(target, copier, self._named(ids, copier))
-        return Carried(done, copier.stayed)
+        done = self._copy(target, copier, self._going(ids, copier, dead))
+        return JobCount(done, copier.stayed)
 
     def copy_all(
         self,
@@ -90,10 +88,10 @@ class QueueMoving(QueueSteering):
         *,
         limit: int | None = None,
         dead: bool = False,
-    ) -> Carried:
+    ) -> JobCount:
         """Copy all jobs that wait and fit, or the first `limit` of them; see `copy`."""
         copier = self._copier(target)
-        left, done = _limit(limit), 0
+        left, done = limit_of(limit), 0
         piece: list[Listed] = []
         for listed in self._listed(which, dead=dead):
             if not left:
@@ -103,23 +101,23 @@ class QueueMoving(QueueSteering):
             if len(piece) == MOVE_MAX:
                 done += self._copy(target, copier, piece)
                 piece = []
-        return Carried(done + self._copy(target, copier, piece), copier.stayed)
+        return JobCount(done + self._copy(target, copier, piece), copier.stayed)
 
-    def expire(self, *ids: str) -> int:
+    def expire(self, *ids: str) -> JobCount:
         """End jobs that wait as expired, whatever time to live they have (A-38); returns how many.
         They go where expired jobs of this queue go: they end, become dead letters, or leave for
         `expired_to`. Held jobs stay with their consumers."""
         return self._expire(ids)
 
-    def expire_all(self, which: JobFilter = ANY, *, limit: int | None = None) -> int:
+    def expire_all(self, which: JobFilter = ANY, *, limit: int | None = None) -> JobCount:
         """`expire` for all jobs that wait and fit, or the first `limit` of them."""
 
-        def expire(jobs: Sequence[Listed]) -> int:
+        def expire(jobs: Sequence[Listed]) -> JobCount:
             return self._expire([listed.job.id for listed in jobs])
 
         return self._each_window(which, limit, expire)
 
-    def reject(self, *ids: str, reason: str = "") -> int:
+    def reject(self, *ids: str, reason: str = "") -> JobCount:
         """Make dead letters of jobs that wait (A-38), here or where dead letters of this queue go;
         returns how many. Held jobs stay with their consumers. reason: for people, at most 2000
         bytes. `rqueue dead requeue` gives them another life."""
@@ -127,43 +125,56 @@ class QueueMoving(QueueSteering):
 
     def reject_all(
         self, which: JobFilter = ANY, *, limit: int | None = None, reason: str = ""
-    ) -> int:
+    ) -> JobCount:
         """`reject` for all jobs that wait and fit, or the first `limit` of them."""
         why = _reason(reason)
 
-        def reject(jobs: Sequence[Listed]) -> int:
+        def reject(jobs: Sequence[Listed]) -> JobCount:
             return self._reject([listed.job.id for listed in jobs], why)
 
         return self._each_window(which, limit, reject)
 
-    def cancel_all(self, which: JobFilter = ANY, *, limit: int | None = None) -> int:
+    def cancel_all(self, which: JobFilter = ANY, *, limit: int | None = None) -> JobCount:
         """Cancel all jobs that wait and fit, or the first `limit` of them (A-38); returns how many.
         Held jobs are left alone."""
 
-        def cancel(jobs: Sequence[Listed]) -> int:
-            return sum([self.cancel(listed.job.id, held=False) for listed in jobs])
+        def cancel(jobs: Sequence[Listed]) -> JobCount:
+            answers = []
+            for listed in jobs:
+                call = commands.cancel(self.keys, listed.job.id, held=False)
+                answers.append((listed.job.id, self._run(call)))
+            return JobCount.of(answers, CANCELLED_FROM)
 
         return self._each_window(which, limit, cancel)
 
     # -- steps -------------------------------------------------------------------------------------
 
-    def _expire(self, ids: Sequence[str]) -> int:
-        done = 0
+    def _expire(self, ids: Sequence[str]) -> JobCount:
+        done = JobCount()
         for some in pieces([check_id(id_) for id_ in ids]):
-            done += (self._run(commands.expire(self.keys, some))).count("expired")
+            answers = self._run(commands.expire(self.keys, some))
+            done += JobCount.of(zip(some, answers, strict=True), ["expired"])
         return self._sent_on(done)
 
-    def _reject(self, ids: Sequence[str], reason: bytes) -> int:
-        done = 0
+    def _reject(self, ids: Sequence[str], reason: bytes) -> JobCount:
+        done = JobCount()
         for some in pieces([check_id(id_) for id_ in ids]):
-            done += (self._run(commands.reject(self.keys, some, reason))).count("rejected")
+            answers = self._run(commands.reject(self.keys, some, reason))
+            done += JobCount.of(zip(some, answers, strict=True), ["rejected"])
         return self._sent_on(done)
 
-    def _sent_on(self, done: int) -> int:
+    def _sent_on(self, done: JobCount) -> JobCount:
         """Dead letters and expired jobs may be on their way to another queue."""
         if done:
             forward(self._run, self.keys)
         return done
+
+    def _going(self, ids: Sequence[str], copier: Copier, dead: bool) -> list[Listed]:
+        """These jobs, as far as they wait, or are dead and `dead` says that those are meant too."""
+        found, others = self._named(ids, dead=dead)
+        for id_, state in others.items():
+            copier.stays(id_, DEAD if state == "dead" else state)
+        return found
 
     def _move(self, target: str, copier: Copier, jobs: Sequence[Listed]) -> int:
         done, again = 0, list(jobs)
@@ -181,7 +192,7 @@ class QueueMoving(QueueSteering):
                         copier.stays(job.id, was)
                 if "moved" in answers:
                     forward(self._run, self.keys)
-            again = self._named(changed, copier)
+            again = self._going(changed, copier, True)
             if not again:
                 return done
         for listed in again:
@@ -236,102 +247,23 @@ class QueueMoving(QueueSteering):
         owners = self._run(commands.key_owners(self._keys_of(target), unique))
         return dict(zip(unique, owners, strict=True))
 
-    # -- which jobs --------------------------------------------------------------------------------
-
-    def _each_window(
-        self,
-        which: JobFilter,
-        limit: int | None,
-        step: Step,
-        *,
-        dead: bool = False,
-    ) -> int:
-        """Do this with all that fit, some thousands at a time: what leaves lets others of its group
-        come to the fore, so each look begins at the head."""
-        most, done = _limit(limit), 0
-        tried: set[str] = set()
-        until = (self._run(commands.counts(self.keys, oldest=False))).now
-        while done < most:
-            window: list[Listed] = []
-            for listed in self._listed(which, dead=dead, until=until):
-                if listed.job.id not in tried:
-                    window.append(listed)
-                if len(window) >= min(WINDOW, most - done):
-                    break
-            if not window:
-                break
-            moved = step(window)
-            done += moved
-            if moved < len(window):
-                tried.update(listed.job.id for listed in window)
-        return done
-
-    def _listed(
-        self, which: JobFilter, *, dead: bool = False, until: int | None = None
-    ) -> Iterator[Listed]:
-        """The jobs that wait and fit, in their order, then the scheduled ones by due time; or the
-        dead letters. until: none that was enqueued (or died) after it, ms."""
-        expect("which", which, JobFilter, "a JobFilter")
-        if not dead:
-            for jobs in self._ready():
-                for job in jobs:
-                    if which.fits(job) and _before(job, until):
-                        yield Listed(job)
-        for listed, score in self._in_set("dead" if dead else "scheduled"):
-            if dead and until is not None and score > until:
-                return
-            if which.fits(listed.job) and (dead or _before(listed.job, until)):
-                yield listed
-
-    def _ready(self) -> Iterator[list[Delivery]]:
-        """Pages of ready jobs in their order, then of those behind others of their groups."""
-        cursor = ""
-        while True:
-            page = self._run(commands.browse(self.keys, cursor, PAGE))
-            yield page.jobs
-            if not page.jobs or page.cursor == cursor:
-                return
-            cursor = page.cursor
-
-    def _in_set(self, name: Literal["scheduled", "dead"]) -> Iterator[tuple[Listed, float]]:
-        place = "-inf", ""
-        while True:
-            page = self._run(commands.browse_set(self.keys, name, place, PAGE))
-            for entry in page.entries:
-                due = int(entry.score) if name == "scheduled" else 0
-                yield Listed(entry.job, due), entry.score
-            if not page.more:
-                return
-            place = page.after
-
-    def _named(self, ids: Sequence[str], copier: Copier) -> list[Listed]:
-        """These jobs, as far as they wait or are dead; the copier notes the others."""
-        found: list[Listed] = []
-        for id_ in dict.fromkeys(map(check_id, ids)):
-            look = self._run(commands.show(self.keys, id_))
-            job = Delivery(id_, look.value)
-            if look.state in ("ready", "blocked", "dead"):
-                found.append(Listed(job))
-            elif look.state == "scheduled":
-                seen = self._run(commands.await_result(self.keys, id_, wait=False))
-                found.append(Listed(job, seen.due_ms))
-            else:
-                copier.stays(id_, look.state if look.state in ("held", "ended") else "unknown")
-        return found
-
     # -- where to ----------------------------------------------------------------------------------
 
     def _keys_of(self, queue: str) -> QueueKeys:
         return QueueKeys(queue, self.keys.namespace)
 
     def _copier(self, target: str) -> Copier:
-        """Raises ConfigError where there is no such queue."""
+        """Raises UnknownQueue where there is none, and ConfigError for the queue itself."""
         keys = self._keys_of(check_queue(target))
         if target == self.name:
             raise ConfigError("target", f"'{target}' is the queue itself")
         there = self._run(commands.counts(keys, oldest=False))
         if not there.meta or is_deleted(there.meta):
-            raise ConfigError("target", f"there is no queue '{target}'")
+            raise UnknownQueue(
+                target,
+                f"make it before jobs go there: rqueue configure {target} --kind plain, or"
+                f" Queue('{target}').configure()",
+            )
         here = self._run(commands.counts(self.keys, oldest=False))
         return Copier(
             self._packer,
@@ -342,24 +274,9 @@ class QueueMoving(QueueSteering):
         )
 
 
-def _limit(limit: int | None) -> float:
-    if limit is None:
-        return float("inf")
-    if type(limit) is not int or limit < 0:
-        raise ConfigError("limit", f"{shown(limit)} is no whole number from 0 on, or None")
-    return limit
-
-
 def _reason(reason: str) -> bytes:
     expect("reason", reason, str, "a sentence for people")
     encoded = reason.encode("utf-8", "replace")
     if len(encoded) > 2000:
         raise ConfigError("reason", f"{len(encoded)} bytes, at most 2000 fit")
     return encoded
-
-
-def _before(job: Delivery, until: int | None) -> bool:
-    try:
-        return until is None or job.header.enqueued_ms <= until
-    except Undecodable:
-        return True

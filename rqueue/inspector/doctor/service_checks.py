@@ -6,6 +6,7 @@ import redis
 
 from rqueue.inspector.doctor.findings import Finding
 from rqueue.inspector.queues import queue_info
+from rqueue.inspector.unheard import REFUSED
 from rqueue.protocol.keys import QueueKeys
 from rqueue.text.numbers import many
 
@@ -29,7 +30,10 @@ def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
     if info.waiting and not info.acquiring:
         note("unserved", info.waiting, f"{WAITING}, and no worker serves it: is its name right?")
     for labels, jobs in info.unheard.items() if info.acquiring else ():
-        note("unheard", jobs, f"with {labels} ready, and no registered consumer selects them")
+        if labels == REFUSED:
+            note("unheard", jobs, "ready, and all registered consumers have refused them")
+        else:
+            note("unheard", jobs, f"with {labels} ready, and no registered consumer selects them")
     if info.parked and info.acquiring:
         note("parked", info.parked, "waiting for a worker that knows the task")
     if info.waiting and info.paused:

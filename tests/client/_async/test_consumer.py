@@ -39,7 +39,7 @@ def ids(jobs: list[Delivery]) -> list[str]:
 async def test_life_cycle(queue: AsyncQueue) -> None:
     consumer = queue.consumer(renew=False)
     for act in (consumer.pull, consumer.settle, consumer.wait, consumer.stop, consumer.flush):
-        with pytest.raises(NotRegistered):
+        with pytest.raises(NotRegistered, match=r"use it in a 'with' block .* or call register"):
             await act()
     await consumer.close()  # never joined: nothing to do
     async with consumer:

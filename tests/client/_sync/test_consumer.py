@@ -40,7 +40,7 @@ def ids(jobs: list[Delivery]) -> list[str]:
 def test_life_cycle(queue: Queue) -> None:
     consumer = queue.consumer(renew=False)
     for act in (consumer.pull, consumer.settle, consumer.wait, consumer.stop, consumer.flush):
-        with pytest.raises(NotRegistered):
+        with pytest.raises(NotRegistered, match=r"use it in a 'with' block .* or call register"):
             act()
     consumer.close()  # never joined: nothing to do
     with consumer:

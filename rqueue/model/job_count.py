@@ -1,0 +1,59 @@
+"""How many jobs a call of the administration changed, and why it did not change others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Self
+
+__all__ = ["STAYED_MOST", "JobCount", "why_it_stays"]
+
+STAYED_MOST = 1000
+"""Jobs that stay as they are of which one call says why."""
+
+_SAID = {
+    "held": "a consumer has it",
+    "holds": "a consumer has it",
+    "dead": "it is a dead letter",
+    "ended": "it has ended",
+    "unknown": "this queue has no such job",
+    "damaged": "it cannot be read",
+    "other": "it changes all the time",
+    "known": "the other queue knows a job of this id",
+}
+
+
+def why_it_stays(said: str) -> str:
+    """Why a job stays as it is, for people, by what a script answered; other texts as they are."""
+    return _SAID.get(said, said)
+
+
+class JobCount(int):
+    """How many jobs were changed: a number. stayed: why others that were meant were not, in words,
+    by their ids; of `STAYED_MOST` at the most."""
+
+    stayed: Mapping[str, str]
+
+    def __new__(cls, jobs: int = 0, stayed: Mapping[str, str] | None = None) -> Self:
+        """As an int is made."""
+        made = super().__new__(cls, jobs)
+        made.stayed = stayed or {}
+        return made
+
+    @classmethod
+    def of(cls, answers: Iterable[tuple[str, str]], done: Iterable[str]) -> Self:
+        """From what a script answered of each job; those of `done` are changed."""
+        counted, good = 0, frozenset(done)
+        stayed: dict[str, str] = {}
+        for id_, was in answers:
+            if was in good:
+                counted += 1
+            elif len(stayed) < STAYED_MOST:
+                stayed[id_] = why_it_stays(was)
+        return cls(counted, stayed)
+
+    def __add__(self, other: int) -> JobCount:
+        """Both together."""
+        more = other.stayed if isinstance(other, JobCount) else {}
+        both = islice({**self.stayed, **more}.items(), STAYED_MOST)
+        return JobCount(int(self) + int(other), dict(both))

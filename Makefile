@@ -28,7 +28,7 @@ CHECKED := tests/text tests/model tests/tasks tests/protocol tests/lua tests/sha
   $(wildcard tests/test_*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-spark check test test-all soak fuzz java lint format generate bench bench-peers build clean
+.PHONY: help setup demo demo-spark check test test-all soak fuzz java postgres lint format generate bench bench-peers build clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -44,10 +44,10 @@ demo-spark: setup ## the data pipeline at work: archive, kill the archiver, repo
 check: lint ## lint, and the tests of a minute: for between two edits
 	@RQUEUE_TEST_PROFILE=brief $(BIN)/python -m pytest -q $(MANY) $(CHECKED) $(ARGS)
 
-test: setup java ## run the tests: make test ARGS="tests/lua -x"
+test: setup java postgres ## run the tests: make test ARGS="tests/lua -x"
 	@$(BIN)/python -m pytest $(WHOLE) $(ARGS)
 
-test-all: setup java ## run also those that take minutes, such as kills of Spark in a row
+test-all: setup java postgres ## run also those that take minutes, such as kills of Spark in a row
 	@$(BIN)/python -m pytest $(WHOLE) -m 'not stress' $(ARGS)
 
 test-django: setup ## Django's own tests of task backends on rqueue's, in .venv-django (needs Python 3.12 or newer)
@@ -62,6 +62,10 @@ fuzz: setup ## call every script on damaged queues for minutes: make fuzz ARGS="
 # Spark runs on it; installed where it is missing and we may.
 java: setup
 	@PYTHONPATH=. $(BIN)/python tests/support/need_java.py
+
+# The tests of the outbox run on it; installed where it is missing and we may.
+postgres: setup
+	@PYTHONPATH=. $(BIN)/python -m tests.support.need_postgres
 
 lint: setup ## ruff (rules and format) and mypy --strict
 	$(BIN)/ruff check .

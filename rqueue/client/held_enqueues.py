@@ -13,13 +13,13 @@ from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import BATCH, Put
 from rqueue.protocol.job_packer import as_put
-from rqueue.tasks.options import refuses
+from rqueue.tasks.options import Options, refuses
 from rqueue.tasks.request import JobRequest
 
 if TYPE_CHECKING:
     from rqueue.client._async.job_handle import AsyncJobHandle
 
-__all__ = ["HeldEnqueues", "HeldHandle", "require_sent"]
+__all__ = ["HeldEnqueues", "HeldHandle", "require_patient", "require_sent"]
 
 R_co = TypeVar("R_co", covariant=True)
 Listener = Callable[["HeldHandle[Any]"], object]
@@ -32,6 +32,16 @@ def require_sent(handle: JobHandle[Any] | AsyncJobHandle[Any]) -> None:
             f"job {handle.id} is not sent yet: it waits for the commit of a transaction, and so has"
             " its result to"
         )
+
+
+def require_patient(options: Options, instead: str) -> None:
+    """Raise ConfigError for a job that has to be refused at once or not at all: when it is sent,
+    who enqueued it is not there any more. `instead`: what to do."""
+    if options.immediate:
+        problem = "a job that waits for a commit cannot be refused at once"
+        raise ConfigError("immediate", f"{problem}; {instead}")
+    if refuses(options):
+        raise ConfigError("on_conflict", f"a job that waits for a commit cannot raise; {instead}")
 
 
 class HeldHandle(JobHandle[R_co]):
@@ -102,16 +112,7 @@ class HeldEnqueues:
         self._handles.append(handle)
 
     def _packed(self, request: JobRequest) -> str:
-        options = request.options
-        if options.immediate:
-            raise ConfigError(
-                "immediate",
-                "a job that waits for a commit cannot be refused at once; pass on_commit=False",
-            )
-        if refuses(options):
-            raise ConfigError(
-                "on_conflict", "a job that waits for a commit cannot raise; pass on_commit=False"
-            )
+        require_patient(request.options, "pass on_commit=False")
         id_, body, own, options = self.queue._packer.pack(request)
         self._batch.append((as_put(id_, body, options), own))
         if options.max_wait is not None:

@@ -1,0 +1,220 @@
+"""What an application asks of its outbox, inside a transaction of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
+
+from sqlalchemy import Connection, Engine, MetaData, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session, scoped_session
+
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.queue import Queue
+from rqueue.client.default_queues import queue as default_queue
+from rqueue.client.held_enqueues import require_patient
+from rqueue.contrib.sqlalchemy.tables import OutboxTables, now_ms
+from rqueue.errors import ConfigError, LifecycleError
+from rqueue.model.envelope import decode_result, encode_result
+from rqueue.protocol.job_packer import as_put
+from rqueue.tasks.bound_task import BoundTask
+from rqueue.tasks.context import current_job
+from rqueue.tasks.request import JobRequest
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+
+__all__ = ["NOTICE", "Outbox", "Transaction", "require_known"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Transaction: TypeAlias = Session | scoped_session[Session] | Connection
+"""What has a transaction that statements go into."""
+
+NOTICE = "rqueue_outbox"
+"""The channel on which PostgreSQL says, at a commit, that the outbox has jobs."""
+
+_INSERTS: dict[str, Any] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
+
+
+class Outbox:
+    """The outbox in one database.
+
+    metadata: where its tables are added, so that Alembic, or `metadata.create_all`, makes them with
+    the application's; None for one of its own, see `create_tables`. schema: of the tables. queue:
+    gives the queue of a name; default: `rqueue.queue`, as RQUEUE_URL or `rqueue.configure` say.
+    """
+
+    def __init__(
+        self,
+        metadata: MetaData | None = None,
+        *,
+        schema: str | None = None,
+        queue: Callable[[str], Queue] = default_queue,
+    ) -> None:
+        self.metadata = MetaData() if metadata is None else metadata
+        self.tables = OutboxTables.of(self.metadata, schema)
+        self.queue = queue
+
+    def create_tables(self, engine: Engine | Connection) -> None:
+        """Make the tables that are not there yet."""
+        tables = self.tables
+        self.metadata.create_all(engine, [tables.outbox, tables.batches, tables.done])
+
+    # -- enqueue -----------------------------------------------------------------------------------
+
+    def enqueue(
+        self, transaction: Transaction, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> JobHandle[R]:
+        """Enqueue a call of a task when the transaction is committed, and not at all where it is
+        rolled back. What `task.options(...)` says holds; a delay counts from now, by the database's
+        clock. The handle's `created` is None: it knows nothing of the job before the relay has
+        moved it.
+
+        Raises BadArguments, NotEncodable, InvalidName; ConfigError for a job that is to be refused
+        at once (`immediate`, `on_conflict="raise"`); and what the database raises.
+        """
+        return task.options(sender=OutboxSender(self, transaction)).enqueue(*args, **kwargs)
+
+    async def aenqueue(
+        self,
+        transaction: AsyncSession | AsyncConnection,
+        task: BoundTask[P, R],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> JobHandle[R]:
+        """`enqueue` into a transaction of asyncio. The handle is one of threads: to wait for a
+        result in asyncio ask `rqueue.aqueue(handle.queue).job(handle.id)`."""
+
+        def enqueue(connection: Session | Connection) -> JobHandle[R]:
+            return self.enqueue(connection, task, *args, **kwargs)
+
+        return await _inside(transaction, enqueue)
+
+    # -- effects that happen once ------------------------------------------------------------------
+
+    def run_once(
+        self,
+        transaction: Transaction,
+        function: Callable[P, R],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> R:
+        """Call `function` unless an earlier attempt of the running job has done it in a transaction
+        that was committed; then return what it returned, in its JSON form.
+
+        That it is done is written into the same transaction: what `function` changes in it happens
+        exactly once, whatever becomes of the worker and however often the job is delivered. Two
+        workers that believe to have the job at once wait for each other here. Everything else that
+        it does (mails, calls of other services) happens at least once.
+
+        Call it once in a job, before other statements of the transaction. Raises LifecycleError
+        where no job runs, NotEncodable for a result that is not JSON, and what `function` and the
+        database raise: then nothing of it is done.
+        """
+        job = current_job()
+        if job is None:
+            raise LifecycleError("no job runs here: call run_once inside of a task")
+        done, own = self.tables.done, (job.queue, job.id)
+        row = {"queue": job.queue, "job_id": job.id, "finished_ms": now_ms()}
+        statement = _INSERTS[require_known(_dialect(transaction))](done).values(row)
+        statement = statement.on_conflict_do_nothing().returning(done.c.job_id)
+        this = (done.c.queue == own[0]) & (done.c.job_id == own[1])
+        if transaction.execute(statement).first() is None:
+            kept = transaction.execute(select(done.c.result).where(this)).scalar_one()
+            return cast("R", decode_result(kept or b""))
+        try:
+            value = function(*args, **kwargs)
+            result = encode_result(value, job.task)
+            said = {"result": result, "finished_ms": now_ms()}
+            transaction.execute(update(done).where(this).values(said))
+        except BaseException:
+            self._take_back(transaction, this)
+            raise
+        return value
+
+    async def arun_once(
+        self,
+        transaction: AsyncSession | AsyncConnection,
+        function: Callable[P, R],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> R:
+        """`run_once` in a transaction of asyncio. `function` is a plain one that gets the
+        synchronous session (or connection) first, as SQLAlchemy's `run_sync` calls it."""
+
+        def run(connection: Session | Connection) -> R:
+            return self.run_once(connection, function, connection, *args, **kwargs)  # type: ignore[arg-type]
+
+        return await _inside(transaction, run)
+
+    def _take_back(self, transaction: Transaction, this: Any) -> None:
+        """It is not done: also where the caller catches the error and commits all the same."""
+        try:
+            transaction.execute(delete(self.tables.done).where(this))
+        except SQLAlchemyError:
+            # the transaction is broken and can only be rolled back, with what was written here
+            return
+
+
+class OutboxSender:
+    """Takes jobs of tasks into a transaction (`rqueue.tasks.enqueuer.Enqueuer`)."""
+
+    target = ""
+
+    def __init__(self, outbox: Outbox, transaction: Transaction) -> None:
+        self._outbox = outbox
+        self._transaction = transaction
+
+    def enqueue_request(self, request: JobRequest) -> JobHandle[Any]:
+        """Write one job."""
+        dialect = require_known(_dialect(self._transaction))
+        require_patient(request.options, "enqueue it without the outbox")
+        queue = self._outbox.queue(request.queue)
+        id_, envelope, _, options = queue._packer.pack(request)
+        row = {
+            "queue": queue.name,
+            "job_id": id_,
+            "terms": as_put(id_, envelope, options).terms,
+            "envelope": envelope,
+            "enqueued_ms": now_ms(),
+        }
+        self._transaction.execute(insert(self._outbox.tables.outbox).values(row))
+        if dialect == "postgresql":
+            self._transaction.execute(select(func.pg_notify(NOTICE, "")))
+        return JobHandle(queue, id_, created=None)
+
+
+def _dialect(transaction: Transaction) -> str:
+    if isinstance(transaction, Session | scoped_session):
+        return transaction.get_bind().dialect.name
+    if isinstance(transaction, Connection):
+        return transaction.dialect.name
+    raise not_a_transaction(transaction)
+
+
+def not_a_transaction(given: object) -> ConfigError:
+    """What is wrong with something that is no session and no connection."""
+    if hasattr(given, "run_sync"):
+        return ConfigError("transaction", "it is one of asyncio: await aenqueue or arun_once")
+    return ConfigError("transaction", f"{given!r} is no Session and no Connection")
+
+
+def require_known(dialect: str) -> str:
+    """The same name of a database, where it is one that the outbox is made for. Raises
+    ConfigError."""
+    if dialect not in _INSERTS:
+        known = " and ".join(sorted(_INSERTS))
+        raise ConfigError("transaction", f"the outbox knows {known}, and this is {dialect}")
+    return dialect
+
+
+async def _inside(transaction: AsyncSession | AsyncConnection, call: Callable[[Any], R]) -> R:
+    if not hasattr(transaction, "run_sync"):
+        raise ConfigError("transaction", f"{transaction!r} is not one of asyncio")
+    return await transaction.run_sync(call)

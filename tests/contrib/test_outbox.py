@@ -1,0 +1,208 @@
+"""Jobs that are enqueued in a transaction of a database, and effects that happen once in one."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+from sqlalchemy.orm import Session
+
+from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
+from rqueue.errors import ConfigError, LifecycleError, NotEncodable
+from rqueue.inspector import Inspector
+from rqueue.model.job import Delivery
+from rqueue.tasks.context import JobContext, current
+from rqueue.tasks.registry import registry
+from tests.contrib import outbox_shop
+from tests.contrib.outbox_shop import Refused, Shop, outbox
+from tests.support.pages import blocks
+from tests.support.postgres import Postgres
+
+postgres, database = outbox_shop.postgres, outbox_shop.database
+queue, shop = outbox_shop.queue, outbox_shop.shop
+
+
+# -- enqueue ---------------------------------------------------------------------------------------
+
+
+def test_a_job_is_enqueued_by_the_commit_and_the_relay(shop: Shop) -> None:
+    with Session(shop.engine) as session, session.begin():
+        job = shop.outbox.enqueue(session, shop.ship, 7)
+        assert (job.created, job.state()) == (None, "unknown")
+        assert shop.relay.move_all() == 0, "it is not committed"
+    assert shop.waiting() == []
+    assert shop.relay.move_all() == 1
+    assert (shop.waiting(), job.state(), shop.written()) == ([7], "ready", [])
+    assert shop.relay.move_all() == 0
+
+
+def test_a_rolled_back_transaction_leaves_no_job(shop: Shop) -> None:
+    with pytest.raises(Refused), Session(shop.engine) as session, session.begin():
+        shop.outbox.enqueue(session, shop.ship, 7)
+        raise Refused
+    assert (shop.relay.move_all(), shop.waiting()) == (0, [])
+
+
+def test_options_hold_and_a_delay_counts_from_the_enqueue(shop: Shop) -> None:
+    (due,) = shop.order(1, at=timedelta(hours=1))
+    with shop.engine.begin() as connection:  # the relay was away for half of it
+        table = shop.outbox.tables.outbox
+        connection.execute(table.update().values(enqueued_ms=table.c.enqueued_ms - 1_800_000))
+    shop.order(2, priority=9)
+    shop.order(3)
+    shop.relay.move_all()
+    with Inspector(redis=shop.queue.redis) as inspector:
+        (info,) = inspector.all_jobs(shop.queue.name, "scheduled")
+    assert info.id == due
+    assert 1_700_000 < info.due_ms - info.enqueued_ms <= 1_800_000
+    assert shop.waiting() == [2, 3]
+
+
+def test_what_cannot_wait_is_refused_before_anything_is_written(shop: Shop) -> None:
+    with Session(shop.engine) as session, session.begin():
+        with pytest.raises(ConfigError, match="cannot be refused at once; enqueue it without"):
+            shop.outbox.enqueue(session, shop.ship.options(immediate=True), 1)
+        with pytest.raises(NotEncodable):
+            shop.outbox.enqueue(session, shop.ship, {1})
+        with pytest.raises(ConfigError, match="no Session and no Connection"):
+            shop.outbox.enqueue(shop.engine, shop.ship, 1)  # type: ignore[arg-type]
+    assert shop.written() == []
+
+
+def test_asyncio_has_the_same(queue: Queue, postgres: Postgres) -> None:
+    shop = Shop(postgres.database(), queue)
+
+    async def order() -> str:
+        engine = create_async_engine(shop.database)
+        async with AsyncSession(engine) as session, session.begin():
+            with pytest.raises(ConfigError, match="await aenqueue"):
+                shop.outbox.enqueue(session, shop.ship, 1)  # type: ignore[arg-type]
+            job = await shop.outbox.aenqueue(session, shop.ship, 1)
+        await engine.dispose()
+        return job.id
+
+    asyncio.run(order())
+    assert (shop.relay.move_all(), shop.waiting()) == (1, [1])
+    shop.engine.dispose()
+
+
+def test_the_page(
+    database: str,
+    server: EmbeddedRedis,
+    queue_name: str,
+    no_defaults: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database)
+    monkeypatch.setenv("RQUEUE_URL", server.url)
+    monkeypatch.setenv("RQUEUE_NAMESPACE", queue_name)
+    monkeypatch.setattr(registry, "_tasks", {})
+    names: dict[str, Any] = {"__name__": "outbox_page"}
+    exec(compile(blocks("outbox.md"), "outbox.md", "exec"), names)
+    try:
+        id_ = names["place_order"](250)
+        assert outbox("status", database) == "default: 1 job to be sent\n"
+        assert outbox("relay", database, "--once") == "1 job moved\n"
+        with no_defaults.queue("default").consumer() as consumer:
+            (delivered,) = consumer.pull()
+            assert delivered.id == id_
+            for _ in range(2):
+                with job(SimpleNamespace(queue=SimpleNamespace(name="default")), id_):
+                    assert names["pay"](1) == 250
+        said = outbox("tables", database)
+        assert said.count("CREATE TABLE rqueue_") == 3 and said.count("CREATE INDEX") == 2
+        assert outbox("tables", database, "--create") == "the tables are there\n"
+    finally:
+        names["engine"].dispose()
+
+
+@pytest.mark.parametrize(
+    "database", ["nonsense", "mysql://localhost/shop", "sqlite:////nowhere/at.db", "oracle://x"]
+)
+def test_a_wrong_database_is_one_line(database: str) -> None:
+    said = outbox("status", database, code=2)
+    assert said.startswith("outbox: ") and said.count("\n") == 1
+
+
+# -- effects that happen once ----------------------------------------------------------------------
+
+
+@contextmanager
+def job(shop: Any, id: str) -> Iterator[None]:
+    """A worker runs this job."""
+    delivery = Delivery(id, b"0,0;[]")
+    token = current.set(JobContext(delivery, "pay", shop.queue.name))
+    try:
+        yield
+    finally:
+        current.reset(token)
+
+
+def test_what_a_job_has_done_it_does_not_do_again(shop: Shop) -> None:
+    called = []
+
+    def charge(amount: int, *, currency: str) -> tuple[int, str]:
+        called.append(amount)
+        return amount, currency
+
+    def attempt(id: str) -> Any:
+        with job(shop, id), Session(shop.engine) as session, session.begin():
+            return shop.outbox.run_once(session, charge, 5, currency="EUR")
+
+    assert (attempt("a"), attempt("a"), attempt("b")) == ((5, "EUR"), [5, "EUR"], (5, "EUR"))
+    assert called == [5, 5]
+
+
+def test_what_fails_is_not_done_also_where_the_caller_commits(shop: Shop) -> None:
+    def fail() -> None:
+        raise Refused
+
+    with job(shop, "a"):
+        with Session(shop.engine) as session, session.begin(), suppress(Refused):
+            shop.outbox.run_once(session, fail)
+        with (
+            pytest.raises(NotEncodable),
+            Session(shop.engine) as session,
+            session.begin(),
+        ):
+            shop.outbox.run_once(session, lambda: {1})
+        with Session(shop.engine) as session, session.begin():
+            assert shop.outbox.run_once(session, lambda: 3) == 3
+    with (
+        pytest.raises(LifecycleError, match="inside of a task"),
+        Session(shop.engine) as session,
+    ):
+        shop.outbox.run_once(session, fail)
+
+
+def test_what_is_done_is_forgotten_after_the_job(shop: Shop) -> None:
+    (waits,) = shop.order(1)
+    shop.relay.move_all()
+    for id_ in (waits, "ended"):
+        with job(shop, id_), Session(shop.engine) as session, session.begin():
+            shop.outbox.run_once(session, lambda: None)
+    assert shop.relay.clean() == 0, "they are not old"
+    shop.relay.keep = -1
+    assert shop.relay.clean() == 1, "one of them may run yet"
+    shop.queue.cancel(waits)
+    assert shop.relay.clean() == 1
+
+
+def test_effects_in_asyncio(queue: Queue, postgres: Postgres) -> None:
+    shop = Shop(postgres.database(), queue)
+
+    async def attempt() -> Any:
+        engine = create_async_engine(shop.database)
+        async with AsyncSession(engine) as session, session.begin():
+            found = await shop.outbox.arun_once(session, lambda session, n: [n], 4)
+        await engine.dispose()
+        return found
+
+    with job(shop, "a"):
+        assert [asyncio.run(attempt()) for _ in range(2)] == [[4], [4]]
+    shop.engine.dispose()

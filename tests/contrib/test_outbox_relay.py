@@ -1,0 +1,232 @@
+"""The relay moves each job of the outbox into its queue once, wherever it is killed."""
+
+import itertools
+import random
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.orm import Session
+
+from rqueue.client._sync.queue import Queue
+from rqueue.client.numbered_batches import NumberedBatches
+from rqueue.contrib.sqlalchemy import Relay
+from rqueue.errors import ConnectionLost
+from tests.contrib import outbox_shop
+from tests.contrib.outbox_shop import Killed, Refused, Shop, outbox, running
+from tests.support.patience import PATIENCE
+from tests.support.postgres import Postgres
+
+postgres, database = outbox_shop.postgres, outbox_shop.database
+queue, shop = outbox_shop.queue, outbox_shop.shop
+
+
+# -- the relay -------------------------------------------------------------------------------------
+
+
+def test_order_is_kept_over_batches_and_queues(shop: Shop) -> None:
+    other = f"{shop.queue.name}-other"
+    for number in range(40):
+        shop.order(number, queue=other if number % 3 == 0 else None)
+    shop.relay.batch = 7
+    assert shop.relay.move_all() == 40
+    assert shop.waiting() == [number for number in range(40) if number % 3]
+    assert shop.waiting(other) == list(range(0, 40, 3))
+
+
+def test_a_job_that_its_queue_refuses_keeps_no_other_back(shop: Shop) -> None:
+    shop.queue.configure(kind="last_value")
+    shop.order(*range(5), key="k")
+    shop.order(5, group="g")  # the two exclude each other
+    shop.order(6, key="other")
+    assert shop.relay.move_all() == 6
+    (refused,) = shop.written()
+    assert "last_value" in refused.problem and shop.waiting() == [4, 6]
+    said = outbox("status", shop.database, code=1)
+    assert f"job {refused.job_id} is refused" in said
+    assert outbox("retry", shop.database, "--drop") == "1 job dropped\n"
+    assert (shop.written(), outbox("status", shop.database)) == ([], "the outbox is empty\n")
+
+
+def test_a_full_queue_is_waited_for(shop: Shop) -> None:
+    shop.queue.configure(max_jobs=2, overflow="reject")
+    shop.order(1, 2, 3, 4)
+    shop.relay.batch = 2
+    assert shop.relay.move_all() == 2 and shop.waiting() == [1, 2]
+    with shop.queue.consumer() as consumer:
+        (job,) = consumer.pull()
+        consumer.ack(job)
+    moved = threading.Semaphore(0)
+    shop.relay.on_moved = moved.release
+    with running(shop.relay):
+        assert moved.acquire(timeout=PATIENCE)
+        assert shop.waiting() == [2, 3], "there was room for one of two"
+        with shop.queue.consumer(jobs=10) as consumer:
+            for job in consumer.pull():
+                consumer.ack(job)
+        assert moved.acquire(timeout=PATIENCE)
+    assert shop.waiting() == [4]
+
+
+def test_postgresql_tells_the_relay_and_a_second_one_stands_by(
+    queue: Queue, postgres: Postgres
+) -> None:
+    shop = Shop(postgres.database(), queue)
+    moved = [threading.Event(), threading.Event()]
+    first, second = (
+        Relay(shop.engine, shop.outbox, poll=0.02, on_moved=lambda _, its=its: its.set())
+        for its in moved
+    )
+    with running(first):
+        shop.order(1)
+        assert moved[0].wait(PATIENCE)
+        with running(second):
+            moved[0].clear()
+            shop.order(2)
+            assert moved[0].wait(PATIENCE) and not moved[1].is_set()
+    with running(second):
+        shop.order(3)
+        assert moved[1].wait(PATIENCE)
+    shop.engine.dispose()
+
+
+# -- crashes ---------------------------------------------------------------------------------------
+
+
+class Crashes:
+    """Kills a relay at a chosen step, once."""
+
+    STEPS = ("numbered", "sent", "stored", "unheard", "deleted", "")
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.at = ""
+        store, delete, forget = NumberedBatches.store, Relay._delete, NumberedBatches.forget_before
+
+        def crashing_store(self_: NumberedBatches, number: int, puts: Any) -> Any:
+            self._die("numbered")
+            answer = store(self_, number, puts)
+            self._die("stored")
+            if self.at == "unheard":
+                self.at = ""
+                raise ConnectionLost("cut")
+            return answer
+
+        def crashing_delete(self_: Relay, batch: Any) -> None:
+            delete(self_, batch)
+            self._die("deleted")
+
+        monkeypatch.setattr(NumberedBatches, "store", crashing_store)
+        monkeypatch.setattr(Relay, "_delete", crashing_delete)
+        monkeypatch.setattr(NumberedBatches, "forget_before", forget)
+
+    def _die(self, step: str) -> None:
+        if self.at == step:
+            self.at = ""
+            raise Killed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_job_is_enqueued_once_wherever_relays_are_killed(
+    shop: Shop, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _play(shop, random.Random(seed), Crashes(monkeypatch))
+
+
+def _play(shop: Shop, random_: random.Random, crashes: Crashes) -> None:
+    """Transactions, relays that die at any step, and workers that are done at once, so that the
+    queue has forgotten nothing but may take a job for new."""
+    orders, committed, ran = itertools.count(), [], []
+    shop.queue.configure(keep=1)
+    consumer = shop.queue.consumer(jobs=100)
+    with consumer:
+        for _ in range(25):
+            numbers = [next(orders) for _ in range(random_.randint(1, 4))]
+            try:
+                with Session(shop.engine) as session, session.begin():
+                    for number in numbers:
+                        shop.outbox.enqueue(session, shop.ship, number)
+                    if random_.random() < 0.2:
+                        raise Refused
+                committed += numbers
+            except Refused:
+                pass
+            crashes.at = random_.choice(Crashes.STEPS)
+            relay = Relay(shop.engine, shop.outbox, batch=random_.randint(1, 6))
+            with suppress(Killed):
+                relay.move_all()
+            if random_.random() < 0.5:
+                ran += _run_all(shop, consumer)
+        crashes.at, done = "", False
+        while not done:
+            with suppress(Killed):
+                Relay(shop.engine, shop.outbox).move_all()
+                done = True
+        ran += _run_all(shop, consumer)
+    assert ran == committed
+    assert shop.written() == []
+
+
+def _run_all(shop: Shop, consumer: Any) -> list[int]:
+    """Run what is there; the queue then forgets that there ever were such jobs."""
+    done = []
+    while jobs := consumer.pull():
+        for job in jobs:
+            done.append(shop.queue.envelope(job).args[0])
+            consumer.ack(job)
+    keys = shop.queue.keys
+    shop.queue.redis.delete(f"{keys.base}ended", f"{keys.base}ended:old")
+    return done
+
+
+@pytest.mark.parametrize("fault", ["unnumbered", "forgets first", "takes the next"])
+def test_a_relay_that_is_wrong_is_found(
+    queue: Queue, tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same play finds faults that are put into the relay."""
+    shop = Shop(f"sqlite:///{tmp_path}/shop.db", queue)
+    if fault == "unnumbered":  # stores jobs without the number
+
+        def store(self: NumberedBatches, number: int, puts: Any) -> Any:
+            return self.queue.enqueue_puts(puts)
+
+        monkeypatch.setattr(NumberedBatches, "store", store)
+    elif fault == "forgets first":  # forgets the number before the batch is deleted
+        delete = Relay._delete
+
+        def hasty(self: Relay, batch: Any) -> None:
+            source = NumberedBatches(self.outbox.queue(batch.queue), batch.source)
+            source.queue.redis.delete(f"{source.queue.keys.base}write:{batch.source}")
+            for key in source.queue.redis.scan_iter(f"{source.queue.keys.base}written:*"):
+                source.queue.redis.delete(key)
+            if random_.random() < 0.5:
+                raise Killed
+            delete(self, batch)
+
+        monkeypatch.setattr(Relay, "_delete", hasty)
+    else:  # deletes a batch that was not stored
+        rest = Relay._rest
+
+        def eager(self: Relay, batch: Any, error: Any) -> None:
+            rest(self, batch, error)
+            self._delete(batch)
+
+        monkeypatch.setattr(Relay, "_rest", eager)
+        crashing = NumberedBatches.store
+
+        def cut(self: NumberedBatches, number: int, puts: Any) -> Any:
+            if random_.random() < 0.3:
+                raise ConnectionLost("cut")
+            return crashing(self, number, puts)
+
+        monkeypatch.setattr(NumberedBatches, "store", cut)
+    for seed in range(20):
+        random_ = random.Random(seed)
+        try:
+            _play(shop, random_, Crashes(monkeypatch))
+        except AssertionError:
+            break
+    else:
+        pytest.fail("it was not found")
+    shop.engine.dispose()

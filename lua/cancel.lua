@@ -2,8 +2,8 @@
 --- its later settle changes nothing (X-04).
 --- KEYS: meta, guard
 --- ARGV: id, held
----   held: "1" = also where a consumer holds it, "purge" = the same, as part of a purge; else such a job is left alone
----     (C-25)
+---   held: "1" = also where a consumer holds it, "purge" = the same, as part of a purge, "stop", "kill" = the same, and
+---     what runs there is to be interrupted, or its process killed; else such a job is left alone (C-25)
 --- REPLY: {now, what it was: ready, blocked, scheduled, held; or why not: holds, dead, ended, unknown}
 --- ERRORS: DAMAGED | SCHEMA
 --- @hooks audience
@@ -36,7 +36,9 @@ local was, worker, placed = 'ready', '', nil
 local member = schedule_member(job, id)
 local scheduled = redis.call('ZSCORE', base .. 'scheduled', member)
 local holder = not scheduled and held_scan_holder(base, id)
-if holder and held ~= '1' and held ~= 'purge' then return { queue.now, 'holds' } end
+-- what its consumer is notified of: it is gone, it is to be stopped, its process is to be killed
+local notice = ({ ['1'] = 'X', purge = 'X', stop = 'S', kill = 'K' })[held]
+if holder and not notice then return { queue.now, 'holds' } end
 failure = sound_fault(base, queue.levels, { holder or nil })
 if failure then return failure end
 
@@ -56,7 +58,7 @@ else
     if (tonumber(row[1]) or 0) > 0 then
       redis.call('HINCRBY', base .. 'consumer:' .. holder, 'held_bytes', -#value)
     end
-    redis.call('RPUSH', base .. 'wake:' .. holder, 'X' .. id)
+    redis.call('RPUSH', base .. 'wake:' .. holder, notice .. id)
   else
     -- first write: frees (README)
     redis.call('HDEL', base .. 'errors', id)
@@ -77,7 +79,8 @@ redis.call('HDEL', base .. 'errors', id)
 local letter, word = 'C', 'cancelled'
 if held == 'purge' then letter, word = 'P', 'purged' end
 redis.call('HINCRBY', meta, word, 1)
-records_write(base, queue, { id, string.format('%s%d:', letter, queue.now) })
+local stopping = holder and notice ~= 'X' and cjson.encode({ by = holder, stop = 'requested' }) or ''
+records_write(base, queue, { id, string.format('%s%d:', letter, queue.now) .. stopping })
 history_lines_write(base, queue.history_max, { history_lines_row(id, job, word, queue.now, worker) })
 --- @if pass
 --- @include "consumer/notify_opened"

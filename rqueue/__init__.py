@@ -45,13 +45,14 @@ from rqueue.errors import (
     UnknownJob,
     UnknownSchedule,
 )
+from rqueue.model.cancellation import Cancellation
 from rqueue.model.job import Delivery, JobInfo, JobState, Outcome
 from rqueue.model.tick import Tick
 from rqueue.settings import Settings
 from rqueue.tasks import enqueuer as _enqueuer
 from rqueue.tasks.app import App
 from rqueue.tasks.context import JobContext, current_job
-from rqueue.tasks.control import Refuse, Reject, Retry, Snooze
+from rqueue.tasks.control import Cancelled, Refuse, Reject, Retry, Snooze
 from rqueue.tasks.decorator import task
 from rqueue.tasks.depends import Depends
 from rqueue.tasks.middleware import Middleware, WorkerInfo
@@ -114,6 +115,8 @@ __all__ = [
     "BufferClosed",
     "BufferFull",
     "Call",
+    "Cancellation",
+    "Cancelled",
     "ConfigError",
     "ConnectionState",
     "Consumer",

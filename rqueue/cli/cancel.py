@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from rqueue.cli.exit_codes import NEGATIVE, NOT_FOUND, OK, Failure, confirm
 from rqueue.cli.output import Column, json_option, print_json, print_table, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.model.job import JobState
 from rqueue.text.numbers import many
+
+if TYPE_CHECKING:
+    from rqueue.inspector import Inspector
+    from rqueue.model.job import JobInfo
 
 WORDS = {
     "ready": "cancelled",
     "blocked": "cancelled (it was behind others of its group)",
     "scheduled": "cancelled (it was scheduled)",
     "held": "cancelled (a worker has it and learns of it; the outcome does not count)",
+    "requested": "cancelled (its worker is notified; it still runs)",
+    "delivered": "cancelled (it was interrupted; it has not returned yet)",
+    "stopped": "cancelled (it runs no more)",
     "holds": "left alone: a worker has it",
     "dead": "not cancelled: it is dead ('rqueue dead purge' drops it)",
     "ended": "not cancelled: it has ended",
@@ -24,6 +34,16 @@ WORDS = {
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--queue", "-q", metavar="QUEUE", help="Their queue; without it all are searched.")
 @click.option("--keep-held", is_flag=True, help="Leave a job alone that a worker has already.")
+@click.option("--running", is_flag=True, help="Interrupt the code of a job that runs.")
+@click.option("--kill", is_flag=True, help="Kill the worker process of a job that runs.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --running or --kill: how long to wait until the code runs no more.",
+)
 @yes_option
 @json_option
 @connection_options
@@ -34,28 +54,38 @@ def cancel(
     ids: tuple[str, ...],
     queue: str | None,
     keep_held: bool,
+    running: bool,
+    kill: bool,
+    timeout: float,
     yes: bool,
     as_json: bool,
 ) -> int:
     """Cancel jobs.
 
     A job that waits ends now. One that a worker has already ends too: the worker learns of it, and
-    the result does not count. An async task is cancelled where it awaits; the code of others is not
-    interrupted. With --keep-held such jobs are left alone.
+    the result does not count. An async task is cancelled where it awaits; the code of others is
+    interrupted only with --running, by an exception, and in a thread not before what it waits in
+    returns. With --kill its process is killed; the other jobs in it go back. With --keep-held jobs
+    that a worker has are left alone.
 
     \b
-    Exit codes: 0 all were cancelled, 1 some had ended or were left alone, 3 no such job.
+    Exit codes: 0 all were cancelled, 1 some had ended or were left alone, or still run although
+    they were to be stopped, 3 no such job.
 
     \b
     Examples:
       rqueue cancel order-42 --yes
       rqueue cancel order-42 order-43 -q default --keep-held
+      rqueue cancel report-7 --running --yes
+      rqueue cancel report-7 --kill --timeout 30 --yes
     """  # noqa: D301
     from rqueue.errors import UnknownJob
     from rqueue.protocol import commands
     from rqueue.protocol.commands.admin import CANCELLED_FROM
     from rqueue.transport.redis_client import execute
 
+    if keep_held and (running or kill):
+        raise click.UsageError("--keep-held leaves alone what --running and --kill stop")
     with target.inspector() as inspector:
         try:
             found = [inspector.job(id_, queue).job for id_ in ids]
@@ -64,12 +94,16 @@ def cancel(
         confirm(f"Cancel {many(len(ids), 'job')}?", yes)
         answers = []
         for job in found:
+            if running or kill:
+                answers.append((job, _stop(inspector, job, kill=kill, timeout=timeout)))
+                continue
             call = commands.cancel(inspector.keys(job.queue), job.id, held=not keep_held)
             answers.append((job, execute(inspector.redis, call, queue=job.queue)))
+    cancelled = CANCELLED_FROM | {"requested", "delivered", "stopped"}
     if as_json:
         print_json(
             [
-                {"id": job.id, "queue": job.queue, "cancelled": was in CANCELLED_FROM, "was": was}
+                {"id": job.id, "queue": job.queue, "cancelled": was in cancelled, "was": was}
                 for job, was in answers
             ]
         )
@@ -78,4 +112,18 @@ def cancel(
             [Column("id"), Column("queue"), Column("")],
             [(job.id, job.queue, WORDS.get(was, was)) for job, was in answers],
         )
-    return OK if all(was in CANCELLED_FROM for _, was in answers) else NEGATIVE
+    done = cancelled - {"requested", "delivered"}
+    return OK if all(was in done for _, was in answers) else NEGATIVE
+
+
+def _stop(inspector: Inspector, job: JobInfo, *, kill: bool, timeout: float) -> str:
+    """Cancel a job with force; the word of `WORDS` for what came of it."""
+    from rqueue.client._sync.queue import Queue
+    from rqueue.model.cancellation import Cancellation
+
+    namespace = inspector.keys(job.queue).namespace
+    with Queue(job.queue, redis=inspector.redis, namespace=namespace) as queue:
+        end = queue.cancel(job.id, running=True, kill=kill, timeout=timeout)
+    if end is Cancellation.NONE:
+        return "dead" if job.state is JobState.DEAD else "ended"
+    return "stopped" if end is Cancellation.ENDED else str(end)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError, LifecycleError, QueueFull
+from rqueue.model.cancellation import Cancellation
 from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import BATCH, Put
@@ -76,11 +77,18 @@ class HeldHandle(JobHandle[R_co]):
         require_sent(self)
         return super().states(timeout)
 
-    def cancel(self, *, held: bool = True) -> bool:
+    def cancel(
+        self,
+        *,
+        held: bool = True,
+        running: bool = False,
+        kill: bool = False,
+        timeout: float | None = 0.0,
+    ) -> Cancellation:
         """Cancel the job, as `JobHandle.cancel`."""
         if self._held.drop(self):
-            return True
-        return super().cancel(held=held)
+            return Cancellation.ENDED
+        return super().cancel(held=held, running=running, kill=kill, timeout=timeout)
 
 
 class HeldEnqueues:

@@ -242,6 +242,10 @@ class QueueKeys:
         """list of one record, with a lifetime: each waiter moves it onto itself."""
         return f"{self.base}result:{id}"
 
+    def stop(self, id: str) -> str:
+        """list: one element when the code of a job that was cancelled runs no more. 60 s."""
+        return f"{self.base}stop:{id}"
+
     def write(self, run: str) -> str:
         """hash: the write log of a run whose steps may be sent twice; see `commands.Note`."""
         return f"{self.base}write:{run}"

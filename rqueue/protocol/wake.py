@@ -11,8 +11,13 @@ __all__ = ["RECONNECTED", "Wake", "delivered_job"]
 RECONNECTED = b"R"
 """Stands for an element where the connection was lost."""
 
-_JOB, _REVOKED = b"J", b"X"
-_KINDS = {_JOB: "job", _REVOKED: "revoked", RECONNECTED: "reconnected"}
+_JOB = b"J"
+_FORCES = {b"X": "", b"S": "stop", b"K": "kill"}
+_KINDS = {
+    _JOB: "job",
+    RECONNECTED: "reconnected",
+    **dict.fromkeys(_FORCES, "revoked"),
+}
 
 
 class Wake(NamedTuple):
@@ -36,7 +41,13 @@ class Wake(NamedTuple):
     @property
     def id(self) -> str:
         """Of the job that was cancelled; "" else."""
-        return self.element[1:].decode() if self.element[:1] == _REVOKED else ""
+        return self.element[1:].decode() if self.element[:1] in _FORCES else ""
+
+    @property
+    def force(self) -> str:
+        """What is to become of the code of the job that was cancelled: "stop" (interrupt it),
+        "kill" (its process), "" (nothing: its outcome does not count)."""
+        return _FORCES.get(self.element[:1], "")
 
 
 def delivered_job(element: bytes) -> tuple[bytes, bytes] | None:

@@ -17,7 +17,7 @@ from datetime import timedelta
 from math import isfinite
 from typing import Any
 
-__all__ = ["Control", "Refuse", "Reject", "Retry", "Snooze"]
+__all__ = ["Cancelled", "Control", "Refuse", "Reject", "Retry", "Snooze"]
 
 
 def _seconds(value: float | timedelta, name: str) -> float:
@@ -27,6 +27,12 @@ def _seconds(value: float | timedelta, name: str) -> float:
     if not isfinite(seconds) or seconds < 0:
         raise ValueError(f"{name} is {seconds} s: it must be finite and not negative")
     return float(seconds)
+
+
+class Cancelled(BaseException):
+    """Raised by the worker in a running job that was cancelled with `running=True`. The job has
+    ended already, whatever comes of this: it is there to tidy up, and no Exception, so that
+    `except Exception` lets it pass."""
 
 
 class Control(Exception):

@@ -94,6 +94,10 @@ def test_the_page_of_periodic_jobs(
             assert namespace["handle"].result(20) == "eu at once"
 
 
+def test_the_page_of_running_jobs(namespace: dict[str, Any]) -> None:
+    run_page("running_jobs.md", namespace)
+
+
 def test_the_page_of_unique_jobs(namespace: dict[str, Any]) -> None:
     run_page("unique_jobs.md", namespace)
 

@@ -181,7 +181,13 @@ MAKERS: dict[str, Maker] = {
         d(st.sampled_from([("-inf", ""), ("1", "a0"), ("inf", "x")])),
         d(st.sampled_from([1, 500])),
     ),
-    "cancel": lambda w, d: commands.cancel(KEYS, d(ids), held=d(flags)),
+    "cancel": lambda w, d: commands.cancel(
+        KEYS, d(ids), held=d(flags), force=d(st.sampled_from(["", "", "stop", "kill"]))
+    ),
+    "note_stop": lambda w, d: commands.note_stop(
+        KEYS, d(names), d(st.sampled_from(["delivered", "ended"])), [d(ids), *d(some)]
+    ),
+    "read_stop": lambda w, d: commands.read_stop(KEYS, d(ids)),
     "check_job": lambda w, d: commands.check_job(
         KEYS, d(ids), d(members), ["ghost"], deep=d(flags)
     ),

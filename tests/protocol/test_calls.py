@@ -45,7 +45,13 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(commands.cancel(K, "id", held=True), {"held": "1"}),
         Sample(commands.cancel(K, "id", held=False), {"held": "0"}),
         Sample(commands.cancel(K, "id", purge=True), {"held": "purge"}),
+        Sample(commands.cancel(K, "id", force="stop"), {"held": "stop"}),
+        Sample(commands.cancel(K, "id", force="kill"), {"held": "kill"}),
     ],
+    "note_stop": [
+        Sample(commands.note_stop(K, "consumer", "ended", ["i1"]), {"stage": "ended"}, rest=["i1"])
+    ],
+    "read_stop": [Sample(commands.read_stop(K, "id"))],
     "check_job": [
         Sample(
             commands.check_job(K, "id", b"member", ["c1"]),

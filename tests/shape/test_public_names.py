@@ -24,6 +24,8 @@ PUBLIC = [
     "BufferClosed",
     "BufferFull",
     "Call",
+    "Cancellation",
+    "Cancelled",
     "ConfigError",
     "ConnectionState",
     "Consumer",

@@ -254,6 +254,33 @@ async def atell_context() -> str:
     return job.id
 
 
+@task(name="c.run_on")
+def run_on(key: str) -> None:
+    """Runs on, in bytecode, until something is raised in it."""
+    try:
+        say(key, "in")
+        while True:
+            pass
+    except BaseException as error:
+        say(key, f"{type(error).__name__} {isinstance(error, Exception)}")
+        raise
+
+
+@task(name="c.in_c")
+def in_c(path: str) -> None:
+    """In one call of C: there is a file while it lasts; it ends when something is in the other."""
+    os.system(f"touch {path}; cat {path}.go > /dev/null")
+
+
+@task(name="c.stubborn")
+def stubborn(key: str) -> None:
+    """Does not let itself be interrupted, but once."""
+    try:
+        run_on.function(key)
+    except BaseException:
+        await_go(key)
+
+
 @task(name="c.watch")
 def watch(key: str) -> None:
     """Looks at its own context until that changes."""

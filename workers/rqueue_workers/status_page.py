@@ -26,6 +26,7 @@ _HEAD = struct.Struct("<qqqqqq")  # rejoins, phase, jobs done, fault, stop asked
 # written in this order, in one go, as the hot loop does it for every job
 _ROW = struct.Struct(f"<q{ID_BYTES}sddqHHq")
 _SIZE_AT = _ROW.size - 10
+_CONDEMNED = struct.Struct(f"<{ID_BYTES}sH")  # id, its length
 _SIZE = struct.Struct("<H")
 _pack = _ROW.pack_into
 
@@ -53,7 +54,8 @@ class StatusPage:
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
-        rows = _HEAD.size + WORDS_BYTES
+        self._condemned_at = _HEAD.size + WORDS_BYTES
+        rows = self._condemned_at + _CONDEMNED.size
         self._map = mmap.mmap(-1, rows + slots * _ROW.size)
         self._number = 0
         self._rows = [rows + i * _ROW.size for i in range(slots)]
@@ -77,6 +79,10 @@ class StatusPage:
         """Say that a slot is empty."""
         # the length says it: 0 is empty, whatever the rest still holds
         _SIZE.pack_into(self._map, self._rows[slot] + _SIZE_AT, 0)
+
+    def condemn(self, id: bytes) -> None:
+        """Say that the process is to be killed if this job runs in it: it was cancelled so."""
+        _CONDEMNED.pack_into(self._map, self._condemned_at, id, len(id))
 
     def set_phase(self, phase: int) -> None:
         """STARTING, READY (registered, pulls), DRAINING, LEAVING (recycled: replace it), WAITING
@@ -167,6 +173,14 @@ class StatusPage:
             if size:
                 found.append(Running(slot, queue, id_[:size].decode(), started, deadline, acquired))
         return found
+
+    @property
+    def condemned(self) -> list[Running]:
+        """The job with which the process is to be killed, where it runs."""
+        id_, size = _CONDEMNED.unpack_from(self._map, self._condemned_at)
+        if not size:
+            return []
+        return [job for job in self.running() if job.id.encode() == id_[:size]]
 
     def close(self) -> None:
         """Unmap the page."""

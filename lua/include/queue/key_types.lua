@@ -15,7 +15,7 @@ local KEY_TYPES_OF_POLICIES = { expiring = 'zset', groups = 'hash', heads = 'zse
   unique = 'hash', periods = 'zset' }
 
 --- Of keys that are followed by a name.
-local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list',
+local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list', stop = 'list',
   room = 'list', group = 'zset', class = 'zset', refused = 'zset', interested = 'zset', consumer = 'hash', running = 'hash', write = 'hash', written = 'string' }
 
 --- What the key is, and what it should be; nil where it is right, is not there, or is none of rqueue's own.

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.queue_calls import AsyncQueueCalls
 from rqueue.errors import ResultTimeout
+from rqueue.model.cancellation import Cancellation
 from rqueue.transport.put_task import PutTask
 
 __all__ = ["AsyncPutHandle"]
@@ -58,7 +59,14 @@ class AsyncPutHandle(AsyncJobHandle[R_co]):
         result: R_co = value
         return result
 
-    async def cancel(self, *, held: bool = True) -> bool:
+    async def cancel(
+        self,
+        *,
+        held: bool = True,
+        running: bool = False,
+        kill: bool = False,
+        timeout: float | None = 0.0,
+    ) -> Cancellation:
         """Cancel the job, as `AsyncJobHandle.cancel`, once it is stored."""
         await self.wait_stored()
-        return await super().cancel(held=held)
+        return await super().cancel(held=held, running=running, kill=kill, timeout=timeout)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+import asyncio
+from typing import TYPE_CHECKING, Literal, TypeVar
 
+from rqueue.errors import ServerError
+from rqueue.model.cancellation import Cancellation
 from rqueue.model.connection_state import ConnectionStates
 from rqueue.model.expect import expect
 from rqueue.model.names import check_queue
@@ -11,6 +14,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import CANCELLED_FROM
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.stop_wait import StopWait
 from rqueue.settings import Settings
 from rqueue.transport.discovery import with_url
 from rqueue.transport.redis_client import open_async_client, patience_of, require_bytes
@@ -75,13 +79,42 @@ class AsyncQueueCalls:
         self._looked = True
         await afirst_look(self.redis)
 
-    async def cancel(self, id: str, *, held: bool = True) -> bool:
-        """Cancel a job; True if it had not ended. held=False leaves a job alone that a worker holds
-        (C-25)."""
+    async def cancel(
+        self,
+        id: str,
+        *,
+        held: bool = True,
+        running: bool = False,
+        kill: bool = False,
+        timeout: float | None = 0.0,
+    ) -> Cancellation:
+        """Cancel a job; true if it had not ended. held=False leaves a job alone that a worker holds
+        (C-25).
+
+        running: what runs is to be interrupted (a task on the event loop is cancelled, which it is
+        in any case; in other code `Cancelled` is raised); kill: its worker process is to be
+        killed. Waits for at most `timeout` seconds (None: for ever) until the code runs no more,
+        and says how far that is. Raises the server errors.
+        """
         expect("id", id, str, "a job's id")
-        expect("held", held, bool, "True or False")
-        was = await self._run(commands.cancel(self.keys, id, held=held))
-        return was in CANCELLED_FROM
+        for name, value in (("held", held), ("running", running), ("kill", kill)):
+            expect(name, value, bool, "True or False")
+        wait = StopWait(self.keys, id, timeout, self._transport.patience)
+        force: Literal["", "stop", "kill"] = "kill" if kill else "stop" if running else ""
+        was = await self._run(commands.cancel(self.keys, id, held=held, force=force))
+        if was in CANCELLED_FROM and was != "held":
+            return Cancellation.ENDED
+        if not force:
+            return Cancellation.REQUESTED if was == "held" else Cancellation.NONE
+        look = commands.read_stop(self.keys, id)
+        while True:
+            try:
+                block = wait.heard(await self._run(look))
+                if not block:
+                    return wait.stage
+                await self._transport.run_then(look, block, queue=self.name)
+            except ServerError as error:
+                await asyncio.sleep(wait.pause(error))
 
     async def close(self) -> None:
         """Close the connections that this queue opened."""

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.errors import ServerError
+from rqueue.model.cancellation import Cancellation
 from rqueue.model.job import JobState, Record
 from rqueue.protocol import commands
 from rqueue.protocol.result_wait import ResultWait, read_result, read_state
@@ -113,10 +114,18 @@ class JobHandle(Generic[R_co]):
         seen, moved = queue._transport.run_then(call, block, queue=queue.name)
         return wait.heard(seen) or wait.moved(moved)
 
-    def cancel(self, *, held: bool = True) -> bool:
-        """Cancel the job; True if it had not ended. Where a worker runs it already (`held`), the
-        worker gets a wake-up and the outcome does not count any more."""
-        return self._queue.cancel(self.id, held=held)
+    def cancel(
+        self,
+        *,
+        held: bool = True,
+        running: bool = False,
+        kill: bool = False,
+        timeout: float | None = 0.0,
+    ) -> Cancellation:
+        """Cancel the job; true if it had not ended. Where a worker runs it already (`held`), the
+        worker gets a wake-up and the outcome does not count any more; running=True interrupts the
+        code, kill=True kills its process. For all of it see `Queue.cancel`."""
+        return self._queue.cancel(self.id, held=held, running=running, kill=kill, timeout=timeout)
 
     def __repr__(self) -> str:
         return f"<job {escaped(self.id)} of queue {self.queue!r}>"

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.errors import ResultTimeout
+from rqueue.model.cancellation import Cancellation
 from rqueue.transport.put_thread import PutThread
 
 __all__ = ["PutHandle"]
@@ -59,7 +60,14 @@ class PutHandle(JobHandle[R_co]):
         result: R_co = value
         return result
 
-    def cancel(self, *, held: bool = True) -> bool:
+    def cancel(
+        self,
+        *,
+        held: bool = True,
+        running: bool = False,
+        kill: bool = False,
+        timeout: float | None = 0.0,
+    ) -> Cancellation:
         """Cancel the job, as `JobHandle.cancel`, once it is stored."""
         self.wait_stored()
-        return super().cancel(held=held)
+        return super().cancel(held=held, running=running, kill=kill, timeout=timeout)

@@ -58,7 +58,7 @@ def _promote(inspector: Inspector, queue: Queue, ids: Sequence[str]) -> int:
 
 
 def _cancel(inspector: Inspector, queue: Queue, ids: Sequence[str]) -> int:
-    return sum(queue.cancel(id) for id in ids)
+    return sum(bool(queue.cancel(id)) for id in ids)
 
 
 ACTIONS = {

@@ -139,13 +139,34 @@ def unpark(keys: QueueKeys, cursor: str, tasks: Sequence[str]) -> ScriptCall[tup
     return ScriptCall("unpark", keys.meta, [cursor, *tasks], read)
 
 
-def cancel(keys: QueueKeys, id: str, *, held: bool = True, purge: bool = False) -> ScriptCall[str]:
+def cancel(
+    keys: QueueKeys,
+    id: str,
+    *,
+    held: bool = True,
+    purge: bool = False,
+    force: Literal["", "stop", "kill"] = "",
+) -> ScriptCall[str]:
     """Cancel a job; answers what it was (`CANCELLED_FROM`), or why it was not cancelled
     (holds: a consumer holds it and `held` is False; dead, ended, unknown). purge: it ends
-    as purged, whichever consumer holds it."""
-    return ScriptCall(
-        "cancel", keys.meta, [id, "purge" if purge else "1" if held else "0"], _read_word
-    )
+    as purged, whichever consumer holds it. force: what runs is to be interrupted, or its process
+    killed."""
+    how = "purge" if purge else force or ("1" if held else "0")
+    return ScriptCall("cancel", keys.meta, [id, how], _read_word)
+
+
+def note_stop(
+    keys: QueueKeys, consumer: str, stage: Literal["delivered", "ended"], ids: Sequence[str]
+) -> ScriptCall[int]:
+    """Note how far a consumer is with stopping jobs that were cancelled while it ran them; answers
+    how many were noted. ids: at most `SLICE`."""
+    return ScriptCall("note_stop", keys.meta, [consumer, stage, *ids], _read_count)
+
+
+def read_stop(keys: QueueKeys, id: str) -> ScriptCall[str]:
+    """How far the stopping of a job is that was cancelled while it ran: requested, delivered,
+    ended; "" where nobody asked for it."""
+    return ScriptCall("read_stop", keys.meta, [id], _read_word)
 
 
 def requeue(keys: QueueKeys, ids: Sequence[str]) -> ScriptCall[int]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from rqueue.logs import logger
 from rqueue_workers.pool.processes import WorkerProcess
 from rqueue_workers.pool.verdict import Verdict
-from rqueue_workers.status_page import Running
 
 log = logger("rqueue.pool")
 
@@ -35,9 +34,16 @@ class CrashLog:
             _own_fault(verdict) if verdict.ours else "",
         )
 
-    def overdue(self, process: WorkerProcess, jobs: Sequence[Running]) -> None:
-        """A worker is about to be killed, because these passed their hard limits."""
-        for job in jobs:
+    def killing(self, process: WorkerProcess) -> None:
+        """A worker is about to be killed, because of what it runs."""
+        for job in process.condemned:
+            log.warning(
+                "job %s of queue %s was cancelled, and its process with it: killing worker %s",
+                job.id,
+                self._queues[job.queue],
+                process.base,
+            )
+        for job in process.overdue:
             log.warning(
                 "job %s of queue %s passed its hard limit of %.3g s: killing worker %s",
                 job.id,

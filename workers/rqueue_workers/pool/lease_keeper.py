@@ -178,6 +178,31 @@ class RunningNotes:
             log.error("cannot note what runs in queue %s: %s", self.queue, error)
 
 
+class Stopped:
+    """Tells who waits for it that jobs of one queue which were cancelled died with their
+    process."""
+
+    def __init__(self, index: int, keys: QueueKeys, process: WorkerProcess) -> None:
+        self.queue = keys.queue
+        self._keys = keys
+        self._consumer = process.consumer
+        self._ids = [job.id for job in process.condemned if job.queue == index]
+
+    def call(self) -> ScriptCall[int] | None:
+        """Say it, where there are such jobs."""
+        if not self._ids:
+            return None
+        return commands.note_stop(self._keys, self._consumer, "ended", self._ids)
+
+    def answered(self, _reply: int) -> bool:
+        """Nothing more is to be said."""
+        return False
+
+    def refused(self, error: RQueueError) -> None:
+        """Who looks finds that the consumer is gone."""
+        log.error("cannot say what was killed in queue %s: %s", self.queue, error)
+
+
 class Reclaim:
     """Takes back at once what a dead worker's consumer held in one queue.
 

@@ -53,6 +53,8 @@ class WorkerProcess:
     """The supervisor killed it: what it was running is not to blame, but for `overdue`."""
     overdue: list[Running] = field(default_factory=list)
     """The jobs whose hard limit was the reason."""
+    condemned: list[Running] = field(default_factory=list)
+    """The jobs that were cancelled, and their process with them."""
     stopped: bool = False
     patience: float = 0.0
     """Seconds that it got beyond the deadline, because Redis was gone."""
@@ -229,13 +231,16 @@ class WorkerProcesses:
         if process.asked:
             process.wake()
 
-    def over_limit(self, now: float) -> Iterator[tuple[WorkerProcess, list[Running]]]:
-        """Worker processes with jobs that run past their hard limits."""
+    def to_kill(self, now: float) -> Iterator[WorkerProcess]:
+        """Worker processes with jobs that run past their hard limits (`overdue`), or were cancelled
+        so (`condemned`)."""
         for process in self:
             if not process.killed:
-                overdue = [job for job in process.page.running() if 0 < job.deadline <= now]
-                if overdue:
-                    yield process, overdue
+                page = process.page
+                process.overdue = [job for job in page.running() if 0 < job.deadline <= now]
+                process.condemned = page.condemned
+                if process.overdue or process.condemned:
+                    yield process
 
     def next_limit(self) -> float | None:
         """The next moment at which a hard limit or a deadline of leaving ends."""

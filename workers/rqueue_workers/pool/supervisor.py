@@ -28,7 +28,7 @@ from rqueue_workers.pool import log_setup, preflight
 from rqueue_workers.pool.crash_log import CrashLog
 from rqueue_workers.pool.exit_cause import ExitCause, OomKills
 from rqueue_workers.pool.host import Pidfile, tell_systemd
-from rqueue_workers.pool.lease_keeper import Reclaim, Renewal, RunningNotes, ran
+from rqueue_workers.pool.lease_keeper import Reclaim, Renewal, RunningNotes, Stopped, ran
 from rqueue_workers.pool.pending_commands import PendingCommands
 from rqueue_workers.pool.processes import Body, WorkerProcess, WorkerProcesses
 from rqueue_workers.pool.restart_policy import RestartPolicy
@@ -300,9 +300,8 @@ class Supervisor:
     # -- workers go --------------------------------------------------------------------------------
 
     def _enforce(self, now: float) -> None:
-        for process, overdue in self._processes.over_limit(now):
-            process.overdue = overdue
-            self._crash_log.overdue(process, overdue)
+        for process in self._processes.to_kill(now):
+            self._crash_log.killing(process)
             process.kill()
         for process in self._processes:
             if process.kill_at and now >= process.kill_at and not process.killed:
@@ -331,6 +330,7 @@ class Supervisor:
             cause = verdict.cause(charged, self._clock.ms(time.monotonic()))
             reports = [ran(job, self._clock) for job in charged]
             self._pending.add(Reclaim(keys, process.consumer, cause, reports, self._clock))
+            self._pending.add(Stopped(index, keys, process))
         if self._stage != WORKING and verdict.unfinished and self._code == Exit.OK:
             self._code = Exit.UNFINISHED
         if verdict.crashed:

@@ -48,7 +48,8 @@ class Verdict(NamedTuple):
     @property
     def unfinished(self) -> bool:
         """Whether jobs that ran are to run again though no limit of theirs was the reason."""
-        overdue = {job.id for job in self.process.overdue}
+        process = self.process
+        overdue = {job.id for job in (*process.overdue, *process.condemned)}
         return self.exit_cause.code == Exit.UNFINISHED or any(
             j.id not in overdue for j in self.running
         )

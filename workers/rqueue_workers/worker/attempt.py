@@ -26,7 +26,7 @@ from rqueue.protocol.commands.settle import Retried
 from rqueue.protocol.policies.refusals import ELSEWHERE
 from rqueue.tasks.arguments import InvalidArguments
 from rqueue.tasks.context import JobContext
-from rqueue.tasks.control import Control, Refuse, Reject, Retry, Snooze
+from rqueue.tasks.control import Cancelled, Control, Refuse, Reject, Retry, Snooze
 from rqueue.tasks.middleware import Middleware, has
 from rqueue.tasks.registry import registry
 from rqueue.tasks.retry import error_name
@@ -245,6 +245,11 @@ class Attempts:
         id, value, at_ms = row[0], row[1], of.ms(row[6])
         header = header_of(value)
         attempt = header.attempts + 1
+        if isinstance(error, Cancelled) and id in of.cancelled:
+            log.info("job %s of %s was cancelled, and interrupted", text(id), plan.name)
+            # the queue has ended it, and refuses whatever is said of it
+            over = Retried(id, 0, "old", False, b"", header.deliveries)
+            return Unfinished(*row, "snooze", "", over)
         if isinstance(error, Snooze):
             delay = round(error.seconds * 1000)
             place = "head" if delay else "old"

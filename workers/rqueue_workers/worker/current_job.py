@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from rqueue.model.job import Delivery
 from rqueue.tasks.context import JobContext
 from rqueue_workers.worker.subscription import Subscription
+
+INTERRUPT = signal.SIGURG
+"""Ends what the main thread waits in. By itself it does nothing to a process."""
 
 Now = tuple[Subscription, bytes, bytes, str, Mapping[str, Any], float, int, float | None]
 """subscription, id, value, task, options, started, acquired, deadline of the job that runs."""
@@ -22,6 +26,8 @@ class CurrentJob:
         self.busy = False
         """The main thread runs jobs, one after the other: the stand-by thread has to watch."""
         self.stopping = False
+        self.main: int | None = None
+        """The thread that hears of `INTERRUPT`, where one does."""
         self._worker = worker
         self._made: tuple[Now, JobContext] | None = None
 
@@ -45,9 +51,17 @@ class CurrentJob:
 
     def revoke(self, subscription: Subscription, id: bytes) -> None:
         """Tell the job that runs, if it is this one, that it was cancelled."""
+        self.strike()
         job, made = self.job, self._made
         if job is not None and job[0] is subscription and job[1] == id and made is not None:
             made[1].cancelled = True
+
+    def strike(self) -> None:
+        """Knock at the main thread where its job was cancelled and is to be interrupted: whether it
+        is still that job is looked at there."""
+        job = self.job
+        if job is not None and self.main is not None and job[0].stops.wanted.get(job[1]) == "stop":
+            signal.pthread_kill(self.main, INTERRUPT)
 
     def stop(self) -> None:
         """Tell the job that runs, and later ones, that the worker is about to stop."""

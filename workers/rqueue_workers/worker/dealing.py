@@ -111,14 +111,41 @@ class Dealing:
             executor.submit([job for job in waiting if job.subscription is not subscription])
         return jobs + self.isolation.take(subscription)
 
-    def _revoke(self, subscription: Subscription, id: bytes) -> None:
-        if self.isolation.take(subscription, id):
+    def _revoke(self, subscription: Subscription, id: bytes, force: str = "") -> None:
+        """A job was cancelled: it does not begin any more. force: what is to become of its code
+        where it runs, "stop" or "kill"."""
+        if subscription.drop(id) is None and not subscription.reporting(id):
+            if subscription.flight is not None:  # it may be in the reply
+                subscription.stops.late.append((id, force))
+            elif force:
+                subscription.stops.ended(id)
             return
+        if self._withdrawn(subscription, id):
+            if force:
+                subscription.stops.ended(id)
+            return
+        # first: a slot that takes it on meanwhile looks here when others can see what it runs
+        subscription.cancelled.add(id)
+        if force:
+            subscription.stops.wanted[id] = force
+        for executor in self.executors.values():
+            for job in list(executor.running.values()):
+                if job.subscription is subscription and job.id == id:
+                    executor.revoke(job)
+                    return
+        if force == "kill":
+            subscription.condemn(id)
+        self.slot.revoke(subscription, id)
+
+    def _withdrawn(self, subscription: Subscription, id: bytes) -> bool:
+        """Whether a job that was cancelled had not begun, and never does."""
+        if self.isolation.take(subscription, id):
+            return True
         for entry in list(subscription.todo):
             if entry[0] == id:
                 try:
                     subscription.todo.remove(entry)
-                    return
+                    return True
                 except ValueError:
                     break  # it has just begun
         for executor in self.executors.values():
@@ -127,15 +154,10 @@ class Dealing:
                     job.cancelled = True
                     try:
                         executor.todo.remove(job)
-                        return
+                        return True
                     except ValueError:
                         break
-            for job in list(executor.running.values()):
-                if job.subscription is subscription and job.id == id:
-                    executor.revoke(job)
-                    return
-        subscription.cancelled.add(id)
-        self.slot.revoke(subscription, id)
+        return False
 
     def running_in(self, subscription: Subscription) -> set[bytes]:
         """Ids of a subscription's jobs that run."""

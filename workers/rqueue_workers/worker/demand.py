@@ -83,7 +83,7 @@ class Demand(Dealing):
             return now >= subscription.damage.retry_at
         if subscription.doubtful or subscription.flight is not None:
             return True
-        if subscription.pending and not self._lingers(subscription, now):
+        if subscription.stops or (subscription.pending and not self._lingers(subscription, now)):
             return True
         if self.closing:
             return False

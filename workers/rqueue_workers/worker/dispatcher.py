@@ -152,6 +152,7 @@ class Dispatcher(Membership):
             or subscription.passing
             or subscription.settle_first
             or subscription.follow_ups
+            or subscription.stops
             or subscription.pending > CHUNK
             or self.closing
         ):
@@ -176,6 +177,8 @@ class Dispatcher(Membership):
         if subscription is not None:
             self._flying = None
             self._take_in(subscription, subscription.receive(), False)
+            while subscription.stops.late:
+                self._revoke(subscription, *subscription.stops.late.pop())
 
     def _passed_on(self, subscription: Subscription) -> bool:
         subscription.pass_on()
@@ -241,8 +244,7 @@ class Dispatcher(Membership):
             else:
                 self.deal(subscription, job, subscription.ms(monotonic()))
         elif wake.kind == "revoked":
-            subscription.drop(wake.id.encode())
-            self._revoke(subscription, wake.id.encode())
+            self._revoke(subscription, wake.id.encode(), wake.force)
         elif wake.kind == "reconnected":
             subscription.reconnected()
         else:

@@ -33,6 +33,7 @@ from rqueue_workers.worker.outcome import (
     put_off,
     refuses,
 )
+from rqueue_workers.worker.stops import Stops
 
 T = TypeVar("T")
 AnOutcome = TypeVar("AnOutcome", Ack, Done, Unfinished)
@@ -105,6 +106,8 @@ class SettleCalls(ConsumerState):
         """What ended last in the main thread is to be settled before the next job begins."""
         self.cancelled: set[bytes] = set()
         """Jobs that were cancelled here after they began: their outcomes will be refused."""
+        self.stops = Stops()
+        """How far those are whose code is to be stopped."""
         self.early: dict[bytes, Callable[[bool], object]] = {}
         """Jobs that are acked before they begin, and what is called with the answer (Q-24)."""
         self.flight: Flight | None = None
@@ -144,6 +147,8 @@ class SettleCalls(ConsumerState):
         Outcomes that could not be reported, because Redis is gone, are reported next time. Raises
         the server errors and RegistrationLost.
         """
+        if self.stops:
+            self.stops.tell(self.keys, self.name, self._connection.run)
         while True:
             if self.follow_ups:
                 self._commit_followed()
@@ -356,6 +361,7 @@ class SettleCalls(ConsumerState):
         for id_ in refused:
             if id_ in self.cancelled:
                 self.cancelled.discard(id_)
+                self.stops.refused(id_)
             else:
                 strangers.append(id_)
         if strangers and not self.doubtful:

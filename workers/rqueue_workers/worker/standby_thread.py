@@ -94,6 +94,7 @@ class StandbyThread(threading.Thread):
                 subscription.hold_s = 0.0
         self._looks += 1
         self._news.rung = False
+        self._slot.strike()
         if not dispatcher.outage.waiting:
             for subscription in dispatcher.subscriptions:
                 if subscription.damage.waiting:

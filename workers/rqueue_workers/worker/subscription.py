@@ -146,6 +146,7 @@ class Subscription(SettleCalls):
             rows.clear()
         self.forget()
         self.cancelled.clear()
+        self.stops.clear()
         self.flight = None
         self.follow_ups.clear()
         self.settle_first = False
@@ -157,6 +158,14 @@ class Subscription(SettleCalls):
         wrong = self._connection.run(commands.check_types(self.keys, [name]), queue=self.queue)
         if wrong:
             raise damaged(self.queue, self.keys.base, wrong)
+
+    def reporting(self, id: bytes) -> bool:
+        """Whether its outcome is in the call whose reply is not read yet."""
+        return self.flight is not None and any(id == one for one, _ in self.flight.jobs)
+
+    def condemn(self, id: bytes) -> None:
+        """Have the supervisor kill this process, if this job runs in it then."""
+        self._page.condemn(id)
 
     # -- jobs that wait ----------------------------------------------------------------------------
 

@@ -46,6 +46,7 @@ class Job:
         "args",
         "cancelled",
         "context",
+        "force",
         "head",
         "id",
         "kwargs",
@@ -81,6 +82,7 @@ class Job:
         self.since = monotonic()
         self.started = 0.0
         self.cancelled = False
+        self.force = ""
         self.context: JobContext | None = None
 
 
@@ -120,10 +122,27 @@ class Executor:
         raise NotImplementedError
 
     def revoke(self, job: Job) -> None:
-        """A running job was cancelled: its outcome will not count."""
+        """A running job was cancelled: its outcome will not count. Its subscription says what is to
+        become of its code."""
+        subscription = job.subscription
+        subscription.cancelled.discard(job.id)
         job.cancelled = True
         if job.context is not None:
             job.context.cancelled = True
+        job.force = subscription.stops.wanted.pop(job.id, job.force)
+        if job.force == "kill":
+            subscription.condemn(job.id)
+        elif job.force:
+            self._interrupt(job)
+
+    def _interrupt(self, job: Job) -> None:
+        """Interrupt the code of a running job that was cancelled."""
+        raise NotImplementedError
+
+    def _interrupted(self, job: Job) -> None:
+        """The code of a job that was cancelled has been interrupted. From any thread."""
+        job.subscription.stops.interrupted(job.id)
+        self._news.tell()
 
     def close(self) -> None:
         """No more jobs will come."""
@@ -215,6 +234,8 @@ class Executor:
         context.cancelled = job.cancelled
         job.context = context
         self.running[slot] = job
+        if job.id in subscription.cancelled:  # just now: who cancelled it did not find it here
+            self.revoke(job)
         deadline = started + plan.time_limit + grace if plan.time_limit else 0.0
         self._page.start(
             self._first_row + slot, subscription.index, job.id, started, deadline, job.acquired
@@ -233,6 +254,8 @@ class Executor:
         elif not job.cancelled:  # else it ended when it was cancelled: nothing is left to say
             row = (job.id, job.value, job.head, plan.name, job.acquired, job.started, finished)
             subscription.ended(self._attempts.ended(row, plan, result, error, subscription))
+        if job.force:
+            subscription.stops.ended(job.id)
         # after the row is there: who looks for unfinished jobs finds it in one place or the other
         self.running.pop(slot, None)
         self.credit.sample(1, finished - job.started)
@@ -247,6 +270,8 @@ class Executor:
 
     def _leave_out(self, slot: int, job: Job) -> None:
         """A job that may not begin leaves its slot."""
+        if job.force:
+            job.subscription.stops.ended(job.id)
         self._page.finish(self._first_row + slot)
         self.running.pop(slot, None)
         self._news.tell()

@@ -57,6 +57,9 @@ class EventLoopExecutor(Executor):
         super().revoke(job)
         self._loop.call_soon_threadsafe(self._cancel, job)
 
+    def _interrupt(self, job: Job) -> None:
+        """Its task is cancelled in any case."""
+
     def complete(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something of the application's beside the jobs, to its end. From the main thread."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -121,6 +124,8 @@ class EventLoopExecutor(Executor):
         for slot, running in list(self.running.items()):
             if running is job and slot in self._tasks:
                 self._tasks[slot].cancel()
+                if job.force:
+                    self._interrupted(job)
 
     async def _work(self, slot: int, job: Job) -> None:
         try:

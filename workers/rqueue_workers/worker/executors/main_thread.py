@@ -14,9 +14,11 @@ from orjson import loads
 from rqueue.errors import SoftTimeLimit
 from rqueue.model.job import delivered_before, has_crashed
 from rqueue.tasks.context import current
+from rqueue.tasks.control import Cancelled
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.attempt import NOTHING, Attempts
-from rqueue_workers.worker.current_job import CurrentJob
+from rqueue_workers.worker.current_job import INTERRUPT, CurrentJob
+from rqueue_workers.worker.error_text import text
 from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.news import News
@@ -65,6 +67,9 @@ class MainThreadExecutor:
                 if plan.plain and plan.executor == MAIN:
                     self._functions[plan.name] = plan.function
         self._alarms = threading.current_thread() is threading.main_thread()
+        if self._alarms:
+            signal.signal(INTERRUPT, self._interrupt)
+            slot.main = threading.get_ident()
 
     def run(self, subscription: Subscription) -> int:
         """Run jobs of `subscription` until none is left or the first of them has to be settled;
@@ -218,6 +223,19 @@ class MainThreadExecutor:
         finally:
             self._armed = None
             signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _interrupt(self, _signal: int, frame: FrameType | None) -> None:
+        """Raise in a job that was cancelled. Anywhere else the knock is passed over: the stand-by
+        thread comes again while the job runs."""
+        job = self.slot.job
+        if job is None or job[0].stops.wanted.get(job[1]) != "stop":
+            return
+        code = getattr(self._attempts.plans[job[3]].function, "__code__", None)
+        while frame is not None and frame.f_code is not code:
+            frame = frame.f_back
+        if frame is not None:
+            job[0].stops.interrupted(job[1])
+            raise Cancelled(f"job {text(job[1])} was cancelled")
 
     def _strike(self, _signal: int, _frame: FrameType | None) -> None:
         plan = self._armed

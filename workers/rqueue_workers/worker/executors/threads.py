@@ -5,12 +5,24 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Iterable
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
 from rqueue.errors import SoftTimeLimit
 from rqueue.tasks.context import current
+from rqueue.tasks.control import Cancelled
+from rqueue_workers.worker.error_text import text
 from rqueue_workers.worker.executors.base import Executor, Job, fail_hard
+
+LOOK_AGAIN_S = 0.01
+"""Seconds until a job is looked at again whose limit is over while nothing can be raised in it."""
+
+_NOT_YET: Any = object()
+"""What a job returned that did not return yet."""
+
+_STRIKES = (SoftTimeLimit, Cancelled)
+"""What is raised in a job from outside."""
 
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _raise_in.argtypes = (ctypes.c_ulong, ctypes.py_object)
@@ -26,6 +38,10 @@ class ThreadExecutor(Executor):
         self._guards = [threading.Lock() for _ in range(self.slots)]
         self._warned: set[int] = set()
         self._taking = [False] * self.slots
+        self._open = [False] * self.slots
+        """Whether something may be raised in the slot's job."""
+        self._struck = [False] * self.slots
+        """Whether something was raised there, perhaps not at its bytecode yet."""
         self._threads = [
             threading.Thread(target=self._loop, args=(i,), name=f"rqueue-{i}", daemon=True)
             for i in range(self.slots)
@@ -61,11 +77,39 @@ class ThreadExecutor(Executor):
                 nearest = min(nearest or left, left)
                 continue
             with self._guards[slot]:
-                if self.running.get(slot) is job and slot not in self._warned:
+                if self.running.get(slot) is not job or slot in self._warned:
+                    continue
+                if self._open[slot]:
                     self._warned.add(slot)
-                    kind = _limit_of(job)
-                    _raise_in(self._threads[slot].ident or 0, kind)
+                    self._strike(slot, _limit_of(job))
+                else:  # it is about to begin, or to end
+                    nearest = min(nearest or LOOK_AGAIN_S, LOOK_AGAIN_S)
         return nearest
+
+    def _interrupt(self, job: Job) -> None:
+        """Raise in the thread that runs the job, wherever it is by now; where it has not begun, the
+        thread does so itself."""
+        for slot, running in list(self.running.items()):
+            if running is job:
+                with self._guards[slot]:
+                    if self.running.get(slot) is job and self._open[slot]:
+                        self._strike(slot, self._cancel_of(job))
+
+    def _strike(self, slot: int, kind: type[BaseException]) -> None:
+        """Raise in a slot's thread; under its guard, while it is open."""
+        self._struck[slot] = True
+        _raise_in(self._threads[slot].ident or 0, kind)
+
+    def _cancel_of(self, job: Job) -> type[Cancelled]:
+        """An exception that says so when it is raised."""
+        raised = partial(self._interrupted, job)
+
+        def init(self: Cancelled) -> None:
+            Cancelled.__init__(self, f"job {text(job.id)} was cancelled")
+            raised()
+
+        names = {"__init__": init, "__module__": Cancelled.__module__}
+        return type("Cancelled", (Cancelled,), names)
 
     def _loop(self, slot: int) -> None:
         try:
@@ -75,7 +119,7 @@ class ThreadExecutor(Executor):
 
     def _work(self, slot: int) -> None:
         guard = self._guards[slot]
-        taking = self._taking
+        taking, opened = self._taking, self._open
         while self._tokens.get():
             taking[slot] = True
             try:
@@ -84,7 +128,7 @@ class ThreadExecutor(Executor):
                 taking[slot] = False
                 continue  # it was released
             error: BaseException | None = None
-            result: Any = None
+            result: Any = _NOT_YET
             current.set(self._begin(slot, job))
             taking[slot] = False
             if job.plan.early and not self._acked(job):
@@ -93,15 +137,23 @@ class ThreadExecutor(Executor):
                 continue
             try:
                 try:
+                    opened[slot] = True
+                    if job.force == "stop":  # before anything could be raised here
+                        raise self._cancel_of(job)()
                     result = job.plan.function(*job.args, **job.kwargs)
                 except BaseException as raised:
                     error = raised
                 if self._forks.child:
                     self._forks.leave(error)
-                # a limit that strikes from here on is none: the job was done
+                # what strikes from here on is nothing: the job was done
                 self._disarm(slot, guard)
-            except SoftTimeLimit:
-                self._disarm(slot, guard)
+            except _STRIKES as late:
+                if error is None and result is _NOT_YET:  # it was about to be caught as the error
+                    error = late
+                try:
+                    self._disarm(slot, guard)
+                except _STRIKES:  # the other one: each strikes once
+                    self._disarm(slot, guard)
             current.set(None)
             self._end(slot, job, result, error)
             self._warned.discard(slot)
@@ -112,13 +164,14 @@ class ThreadExecutor(Executor):
         return answer.get()
 
     def _disarm(self, slot: int, guard: threading.Lock) -> None:
-        """Let no limit strike any more in this thread's job. What has struck, and is not raised
-        yet, is replaced by an exception that is caught here: taken back, it would leave CPython's
-        flag set that one is due, and every call in the process would stop to look for it (where a
-        profiler or a debugger is at work in 3.11, for ever)."""
+        """Let neither a limit nor a cancel strike any more in this thread's job. What has struck,
+        and is not raised yet, is replaced by an exception that is caught here: taken back, it would
+        leave CPython's flag set that one is due, and every call in the process would stop to look
+        for it (where a profiler or a debugger is at work in 3.11, for ever)."""
         with guard:
-            struck = slot in self._warned
-            self._warned.add(slot)  # until the job has ended
+            self._open[slot] = False
+            struck = self._struck[slot]
+            self._struck[slot] = False
         if struck:
             try:
                 _raise_in(threading.get_ident(), _Disarmed)
@@ -129,7 +182,7 @@ class ThreadExecutor(Executor):
 
 
 class _Disarmed(BaseException):
-    """Takes the place of a limit that came too late."""
+    """Takes the place of a limit or a cancel that came too late."""
 
 
 def _limit_of(job: Job) -> type[SoftTimeLimit]:

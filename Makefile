@@ -11,6 +11,7 @@ PYTHONS := $(or $(PYTHON),python3.12 python3.11 python3.13 python3.14 python3 py
 
 # Nothing of the caller's Python environment reaches ours.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONEXECUTABLE __PYVENV_LAUNCHER__
+unexport PYTHONDONTWRITEBYTECODE
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV CONDA_PREFIX
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -47,8 +48,8 @@ check: lint ## lint, and the tests of a minute: for between two edits
 test: setup java postgres ## run the tests: make test ARGS="tests/lua -x"
 	@$(BIN)/python -m pytest $(WHOLE) $(ARGS)
 
-test-all: setup java postgres ## run also those that take minutes, such as kills of Spark in a row
-	@$(BIN)/python -m pytest $(WHOLE) -m 'not stress' $(ARGS)
+test-all: setup java postgres ## run also those that take minutes, such as kills of Spark in a row; searches go further
+	@RQUEUE_TEST_PROFILE=full $(BIN)/python -m pytest $(WHOLE) -m 'not stress' $(ARGS)
 
 test-django: setup ## Django's own tests of task backends on rqueue's, in .venv-django (needs Python 3.12 or newer)
 	@$(BIN)/python -m tools.django_suite

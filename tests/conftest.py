@@ -1,6 +1,7 @@
 import os
 import re
 import signal
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +16,11 @@ from tests.support import spark as spark_support
 from tests.support.redis_cluster import redis_cluster  # noqa: F401
 from tests.support.redis_server import OLDEST_NAME, MissingServer, Servers, binaries, chosen
 from tests.support.spark import cluster_spark, spark, sparks  # noqa: F401
+
+# Who keeps Python from writing .pyc files has every program that tests start compile rqueue anew:
+# two thirds of a second for a pool, hundreds of times.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # What passes once passes again, however busy the machine is: the same examples each time, and no
 # example fails because it took long. `RQUEUE_TEST_PROFILE=thorough` searches elsewhere each time.
@@ -56,6 +62,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marked and chosen() is None and "server_name" in metafunc.fixturenames:
         metafunc.parametrize("server_name", [OLDEST_NAME, "newest"])
     spark_support.parametrize(metafunc)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    if parallel.distributed(session.config):
+        parallel.compile_share(session.config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -75,10 +75,18 @@ def client(servers: Servers, request: pytest.FixtureRequest) -> Iterator[redis.R
     server.stop()
 
 
-def whole(client: redis.Redis) -> tuple[Snapshot, set[str]]:
+_LIFETIMES = """
+local found = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  if redis.call('PTTL', key) > 0 then found[#found + 1] = key end
+end
+return found
+"""
+
+
+def whole(client: redis.Redis) -> tuple[Snapshot, set[bytes]]:
     """All keys, and which of them have a lifetime."""
-    snapshot = take_snapshot(client, KEYS)
-    return snapshot, {key for key in snapshot.keys if client.pttl(KEYS.base + key) > 0}
+    return take_snapshot(client, KEYS), set(client.execute_command("EVAL", _LIFETIMES, 0))
 
 
 def faults(client: redis.Redis, name: str, lua: Scripts = SCRIPTS) -> list[str]:
@@ -89,10 +97,11 @@ def faults(client: redis.Redis, name: str, lua: Scripts = SCRIPTS) -> list[str]:
     args = made.args_for(world.kind.policies)
     run(client, sent, made.keys, args)  # as it is, it works
     found = []
+    world.restore()
+    before = take_snapshot(client, KEYS)
     for key in TYPES:
         for kind in wrong_kinds(key):
             world.restore()
-            before = take_snapshot(client, KEYS)
             damage = mistaken(key, kind)
             damage.do(client)
             damaged, more = whole(client)

@@ -7,6 +7,7 @@ import redis
 from rqueue.protocol.policies import Kind
 from tests.property.planted import (
     HEAR,
+    JOIN,
     PULL,
     Fault,
     Step,
@@ -57,18 +58,21 @@ FAULTS = [
         POLICY,
         "return group and redis.call('HEXISTS', base .. 'groups', group) == 1 or nil",
         "return nil",
+        (begin((1, 0), (1, 0)), delayed(0), delayed(0)),
     ),
     Fault(
         "a job that was delivered directly has no turn",
         POLICY,
         "if group then redis.call('HSET', base .. 'groups', group, job.id) end",
         "",
+        (begin((1, 0)), delayed(0)),
     ),
     Fault(
         "a cancelled job keeps its turn",
         "cancel.lua",
         "--- @each pass(base, queue, { job })",
         "",
+        (begin((0, 0)), delayed(0), ("cancel", {"pick": 0, "held": False})),
     ),
     Fault(
         "a dead letter keeps its turn",
@@ -94,6 +98,7 @@ FAULTS = [
         "include/order/waiting.lua",
         "for _, key in ipairs(heads) do total = total + redis.call('ZCARD', key) end",
         "",
+        (begin((0, 0)), delayed(0), JOIN),
     ),
     Fault(
         "a purge forgets whom it lets pass",

@@ -12,7 +12,7 @@ from rqueue.protocol.scripts import Scripts
 from tests.property.planted import SEARCH, Fault, Step, each
 from tests.property.refusing import RefusingMachine
 from tests.property.sources import changed, frozen
-from tests.property.test_machine import PROFILE, QUICK
+from tests.property.test_machine import search as searching
 
 POLICY = "policies/refusals.lua"
 TELL = "policies/refusals/tell.lua"
@@ -78,8 +78,7 @@ def search(client: redis.Redis, lua: Scripts, how: settings) -> None:
 
 @pytest.mark.timeout(3600)
 def test_no_consumer_gets_what_it_refused(client: redis.Redis, tmp_path: Path) -> None:
-    how = settings(PROFILE, max_examples=40) if PROFILE is QUICK else PROFILE
-    search(client, frozen(tmp_path), how)
+    search(client, frozen(tmp_path), searching(40, 40))
 
 
 def play(client: redis.Redis, lua: Scripts, steps: Sequence[Step]) -> None:

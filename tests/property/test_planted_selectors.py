@@ -4,11 +4,18 @@ from pathlib import Path
 
 import redis
 
-from tests.property.planted import Fault, each, is_found
+from tests.property.planted import OBEY, Fault, Step, begin, each, is_found, pass_time
 from tests.property.selecting import SELECTING, SelectingMachine
 
 POLICY = "policies/selectors.lua"
 TELL = "policies/selectors/tell.lua"
+
+
+def labelled(delay: int) -> Step:
+    """A job with two labels."""
+    jobs = [((4, delay, 0, 0, 1), 3)]
+    return "enqueue_labelled", {"jobs": jobs, "immediate": False}
+
 
 FAULTS = [
     Fault(
@@ -22,6 +29,7 @@ FAULTS = [
         "policies/selectors/closing.lua",
         "if not SELECTORS.fresh_any or queue.paused then return end",
         "do return end",
+        (begin((1, 0), (2, 0)), labelled(delay=800), pass_time(900), OBEY),
     ),
     Fault(
         "the oldest of each class is taken in turn",

@@ -9,6 +9,7 @@ from tests.property.planted import (
     HEAR,
     NEXT,
     PULL,
+    RELEASE_SECOND,
     Fault,
     begin,
     each,
@@ -23,6 +24,7 @@ FAULTS = [
         "include/held/remove.lua",
         "if not gone[some[i]] then rest[#rest + 1] = some[i] end",
         "",
+        (begin((3, 0), ready=3), PULL, RELEASE_SECOND),
     ),
     Fault(
         "a settle in an old term counts",

@@ -8,7 +8,10 @@ from rqueue.protocol.policies import Kind
 from tests.property.planted import (
     HEAR,
     NEXT,
+    OBEY,
+    PAUSE,
     PULL,
+    RESUME,
     Fault,
     Step,
     begin,
@@ -26,6 +29,20 @@ def enqueue_timed(padding: int = 0, ttl: int = 0) -> Step:
     return "enqueue_timed", {"jobs": [((4, 0, padding, 0, 1), ttl)], "immediate": False}
 
 
+def set_ttl(most: int = 0, kept_dead: bool = False) -> Step:
+    return "set_ttl", {"ttl": (0, 0, most), "kept_dead": kept_dead}
+
+
+def in_turn(*windows: int) -> tuple[Step, ...]:
+    """Consumers with windows of so many jobs, and two jobs of a group: the first one expires."""
+    jobs = [((4, 0, 0, 0, 1), 300), ((4, 0, 0, 0, 1), 0)]
+    start = begin(*((jobs, 0) for jobs in windows))[1] | {"kind": Kind.of(["groups"])}
+    return (
+        ("begin", start),
+        ("enqueue_timed", {"jobs": jobs, "immediate": False, "names": ["a", "a"]}),
+    )
+
+
 def expired_heads(number: int, *names: str) -> tuple[Step, ...]:
     """So many groups whose first jobs are expired, more than one sweep takes (of one ms it takes
     those first whose ids are less: the last one is j9, of g9); then jobs of these groups."""
@@ -34,7 +51,7 @@ def expired_heads(number: int, *names: str) -> tuple[Step, ...]:
     start = begin((3, 0))[1] | {"kind": Kind.of(["groups"])}
     return (
         ("begin", start),
-        ("set_ttl", {"ttl": (0, 0, 0), "kept_dead": True}),
+        set_ttl(kept_dead=True),
         ("enqueue_timed", {"jobs": jobs, "immediate": False, "names": groups}),
         pass_time(900),
     )
@@ -46,6 +63,10 @@ FAULTS = [
         "include/job/eligible.lua",
         "    if outcome then",
         "    if false then",
+        (
+            *(begin((1, 0)), PAUSE, enqueue_timed(ttl=300), pass_time(900)),
+            *(RESUME, OBEY),
+        ),
     ),
     Fault(
         "the fast path delivers what is expired",
@@ -87,12 +108,17 @@ FAULTS = [
         "include/schedule/promote_eligible.lua",
         "--- @each entered(base, queue.now, stored)",
         "",
+        (
+            *(begin((1, 0)), PAUSE, set_ttl(most=9000), enqueue(delay=800), enqueue(delay=800)),
+            *(pass_time(900), RESUME, OBEY),
+        ),
     ),
     Fault(
         "nobody sweeps in the supervisor's rounds",
         "include/consumer/maintenance.lua",
         "--- @each late = upkeep(base, queue)",
         "",
+        (begin((0, 0)), enqueue_timed(ttl=300), pass_time(900), renew()),
     ),
     Fault(
         "a job expires in its last millisecond",
@@ -109,6 +135,7 @@ FAULTS = [
         "policies/ttl.lua",
         "if most > 0 and (ms == 0 or ms > most) then",
         "if most > 0 and ms > most then",
+        (begin((0, 0)), set_ttl(most=2000), enqueue()),
     ),
     Fault(
         "a dead letter keeps its place among those that wait",
@@ -117,7 +144,7 @@ FAULTS = [
         "",
         (
             *(begin((1, 0)), enqueue(), HEAR),
-            ("set_ttl", {"ttl": (0, 0, 0), "kept_dead": True}),
+            set_ttl(kept_dead=True),
             *(enqueue_timed(ttl=300), pass_time(900), renew()),
         ),
     ),
@@ -141,6 +168,7 @@ FAULTS = [
         "policies/ttl/dropped.lua",
         "--- @each pass(base, queue, gone)",
         "",
+        (*in_turn(0), pass_time(900), renew()),
     ),
     Fault(
         "the head of a group is delivered although it is expired",
@@ -161,18 +189,7 @@ FAULTS = [
         "policies/ttl/upkeep.lua",
         "if not taker then notify_opened(base, queue) end",
         "",
-        (
-            ("begin", begin((1, 0), (1, 0))[1] | {"kind": Kind.of(["groups"])}),
-            (
-                "enqueue_timed",
-                {
-                    "jobs": [((4, 0, 0, 0, 1), 300), ((4, 0, 0, 0, 1), 0)],
-                    "immediate": False,
-                    "names": ["a", "a"],
-                },
-            ),
-            *(pass_time(900), renew()),
-        ),
+        (*in_turn(1, 1), pass_time(900), renew()),
     ),
     Fault(
         "a consumer waits although what it found expired made way for others",
@@ -186,6 +203,11 @@ FAULTS = [
         "requeue.lua",
         "--- @each revived(base, queue.now, job)",
         "",
+        (
+            *(begin((0, 0)), set_ttl(kept_dead=True), enqueue_timed(ttl=300)),
+            ("take_out", {"chosen": [0], "how": "expire"}),
+            ("dead_letters", {"chosen": [0], "live": True}),
+        ),
     ),
 ]
 

@@ -28,6 +28,7 @@ FAULTS = [
         "include/consumer/notify.lua",
         "if covered >= jobs then break end",
         "",
+        (begin((2, 0), (1, 0)), PAUSE, enqueue(), enqueue(), RESUME),
     ),
     Fault(
         "lower levels come first",
@@ -46,18 +47,24 @@ FAULTS = [
         "include/pull/dequeue.lua",
         "if room and bytes + size > room",
         "if false and bytes + size > room",
+        (begin((3, 150)), PAUSE, enqueue(60), enqueue(60), RESUME, OBEY),
     ),
     Fault(
         "a consumer that waits for bytes is forgotten",
         "include/consumer/wait_for_bytes.lua",
         "  local waiting = redis.call('HMGET', base .. 'byte_waiters', unpack(ids))",
         "  local waiting = {}",
+        (
+            *(begin((3, 150)), PAUSE, enqueue(60), enqueue(60), RESUME, OBEY),
+            ("cancel", {"pick": 1, "held": False}),
+        ),
     ),
     Fault(
         "a paused queue hands out",
         "include/pull/pull.lua",
         "  if queue.paused then\n    pull_leave",
         "  if false then\n    pull_leave",
+        (begin((1, 0)), PAUSE, enqueue(), PULL),
     ),
     Fault(
         "work is not passed on",
@@ -76,6 +83,7 @@ FAULTS = [
         "include/schedule/promote.lua",
         "      redis.call('RPUSH', key, unpack(ids))\n",
         "      redis.call('LPUSH', key, unpack(ids))\n",
+        (begin((1, 0)), enqueue(delay=800), enqueue(delay=800), pass_time(900), PULL),
     ),
     Fault(
         "a job made ready by hand stands where it was put",

@@ -37,6 +37,12 @@ def test_no_example_fails_because_the_machine_is_busy() -> None:
     assert settings.default.derandomize is not thorough
 
 
+def test_programs_that_tests_start_are_compiled_once() -> None:
+    """Also where the caller's environment has Python write no .pyc files."""
+    assert "PYTHONDONTWRITEBYTECODE" not in os.environ
+    assert not sys.dont_write_bytecode
+
+
 @pytest.mark.parametrize(
     ("arguments", "parallel"),
     [("", True), ("-x --durations=5", True), ("tests/lua -x", False), ("-k order", False)],

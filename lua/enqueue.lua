@@ -117,13 +117,24 @@ end
 
 --- @if instead
 -- of some the keys are those of other jobs: these are the answer
-local uniques = { now = now, over = ARGV.over, index = {}, answered = {} }
+local uniques = { now = now, over = ARGV.over, timer = timer, paused = paused, index = {}, answered = {}, replaced = {} }
 if plan then
   fault = nil
   --- @each fault = instead(base, plan, ids, uniques)
   if fault then return fault end
   accepted = accepted - #uniques.answered / 3
+  if uniques.replaced[1] then
+    --- @include "queue/sound"
+    fault = sound_fault(base, levels)
+    if fault then return fault end
+    for _, one in ipairs(uniques.replaced) do
+      if one.over then ARGV[FIRST + 2 * one.over - 1] = ARGV[FIRST + 2 * one.at - 1] end
+    end
+  end
   if accepted == 0 then
+    if uniques.replaced[1] then
+      --- @each replace(base, uniques, ARGV, FIRST)
+    end
     if note then noted(note, 0, total) end
     return { now, 0, refused, '', uniques.answered }
   end
@@ -254,6 +265,9 @@ redis.call('HSET', base .. 'jobs', unpack(stored))
 --- @if owned
 if plan then
   --- @each owned(base, now, uniques.index, taker)
+  if uniques.replaced[1] then
+    --- @each replace(base, uniques, ARGV, FIRST)
+  end
 end
 --- @end
 --- @each stays(base)

@@ -61,7 +61,7 @@ from rqueue.tasks.registry import Registry
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.task import Task
-from rqueue.tasks.unique import Unique
+from rqueue.tasks.unique import Debounce, Throttle, Unique
 
 if TYPE_CHECKING:
     from rqueue.client._async.consumer import AsyncConsumer
@@ -120,6 +120,7 @@ __all__ = [
     "ConfigError",
     "ConnectionState",
     "Consumer",
+    "Debounce",
     "Delivery",
     "Depends",
     "DuplicateJob",
@@ -168,6 +169,7 @@ __all__ = [
     "Snooze",
     "SoftTimeLimit",
     "Task",
+    "Throttle",
     "Tick",
     "Transaction",
     "TransactionRolledBack",

@@ -1,9 +1,9 @@
 --- Unique jobs: of one key one job waits or runs at a time, or until it is taken, or in a period. Who enqueues another
 --- one is answered by the job that has the key, or refused. An entry of the index belongs to the state of its job: the
 --- step that ends the state takes it away. There is no lifetime that stands in for that.
---- HOOKS: admit, instead, owned, taken, kept, done, pass, rival, overdue, upkeep, counted, meets, places
+--- HOOKS: admit, instead, replace, owned, taken, kept, done, pass, rival, overdue, upkeep, counted, meets, places
 --- META: none
---- JOB: tags (u: how long the key is its own, what a conflict answers, ":", the key)
+--- JOB: tags (u: how long the key is its own, what a conflict does, ":", the key)
 --- KEYS: unique, periods
 --- STORE: list
 --- ORDER: 97
@@ -15,11 +15,14 @@
 --- `unique`: key -> id of the job that has it. `periods`: keys of jobs with a period, by when that is over, ms. A job
 --- whose period is over keeps its key while it lives; one that is done keeps it until its period is over.
 
---- {lasts=, answer=, key=} by the tags, or the value, of a job; nil where it has no key. `lasts`: "e" until it has ended,
---- "s" until it is taken, else ms; `answer`: "x" = the job that has the key, "f" = a refusal.
+--- {lasts=, answer=, most=, key=} by the tags, or the value, of a job; nil where it has no key. `lasts`: "e" until it has
+--- ended, "s" until it is taken, else ms. `answer`, of an enqueue that finds the key taken: "x" = the job that has it;
+--- "f" = a refusal; "r" = that one gets the new envelope, where it waits; "d" = and, where it is scheduled, the new due
+--- time, which is `most` ms behind its enqueue at the latest; "t" = gets the new envelope, where it waits, else the new
+--- job follows when the period of `lasts` is over, which begins when a job is due.
 local function unique_tag(text)
-  local lasts, answer, key = string.match(text or '', '^[^;]-|u([es]?%d*)([xf]):([%w_-]+)')
-  return key and { lasts = lasts, answer = answer, key = key } or nil
+  local lasts, answer, most, key = string.match(text or '', '^[^;]-|u([es]?%d*)([xfrdt])(%d*):([%w_-]+)')
+  return key and { lasts = lasts, answer = answer, most = tonumber(most) or 0, key = key } or nil
 end
 
 --- Of these jobs ({id=, key=, lasts=}) the keys are free where they are their own. `until_`: those whose period is not

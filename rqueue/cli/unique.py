@@ -16,6 +16,11 @@ def unique_words(text: str) -> str:
     said = UniqueKey.parse(text)
     if said is None:
         return ""
+    if said.on_conflict == "throttle":
+        return f"{said.key}, throttled: one in {span(int(said.until))}"
+    if said.on_conflict == "debounce":
+        most = f" for {span(said.most_ms)} at the most" if said.most_ms else ""
+        return f"{said.key}, debounced: further calls put it off{most}"
     if isinstance(said.until, int):
         return f"{said.key}, for {span(said.until)} from its enqueue"
     return f"{said.key}, until its {said.until}"

@@ -228,6 +228,8 @@ class JobPacker:
                 partial(self.pack, around=False),
             )
         task, args, kwargs, options, parameters, _ = request
+        if self._signer is not None and isinstance(options.unique, UniqueKey):
+            _refuse_replacing(options.unique)
         id_ = options.id
         own = id_ is None
         id_ = new_id() if id_ is None else check_id(id_)
@@ -255,6 +257,15 @@ class JobPacker:
                 batch = []
         if batch:
             yield batch
+
+
+def _refuse_replacing(unique: UniqueKey) -> None:
+    if unique.replaces:
+        raise ConfigError(
+            "unique",
+            f"jobs are signed here, each for its own id: none gets the arguments of another one, as"
+            f" {unique.on_conflict!r} would have it",
+        )
 
 
 def terms_of(options: Options) -> str:

@@ -127,7 +127,8 @@ class Copier:
             return ""
         until = said.until
         if isinstance(until, int):
-            rest = header.enqueued_ms + until - self.now
+            began = header.due_ms if said.on_conflict == "throttle" else 0
+            rest = max(header.enqueued_ms, began) + until - self.now
             until = rest if rest > 0 else "end"
         conflict: Conflict = "raise" if outcome == "moved" else "existing"
         return UniqueKey(said.key, until, conflict).text

@@ -15,6 +15,7 @@ from rqueue.model.schedule import AHEAD, Timing
 from rqueue.model.schedule_info import ScheduleInfo, ScheduleState
 from rqueue.model.signing import Signer
 from rqueue.model.tick import tick_id
+from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.schedules import READ_MOST, read_schedules, refill_schedule
 from rqueue.protocol.keys import QueueKeys
@@ -42,6 +43,11 @@ FEW, MOST = 4, 100
 
 def check_options(options: Options) -> None:
     """Raise ConfigError where a periodic job has options that only one job can have."""
+    if isinstance(options.unique, UniqueKey) and options.unique.replaces:
+        raise ConfigError(
+            "unique",
+            f"the ticks say when a periodic job is due, not {options.unique.on_conflict!r}",
+        )
     for name in ("id", "at_ms", "delay_ms", "max_wait"):
         if getattr(options, name) is not None:
             raise ConfigError(name, "one job alone can have it, not the jobs of a schedule")

@@ -29,6 +29,7 @@ HOOKS = {
     "defaults": "each",
     "admit": "each",
     "instead": "each",
+    "replace": "each",
     "owned": "each",
     "displace": "each",
     "trim": "each",

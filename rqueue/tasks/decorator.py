@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
 from rqueue.model.names import check_task
+from rqueue.model.unique_key import UniqueKey
 from rqueue.tasks.enqueuer import (
     AsyncEnqueuer,
     Enqueuer,
@@ -240,7 +241,11 @@ def task(
         made._async_enqueuer = async_sender
         if timing is not None:
             made.timing = timing
-            made.check((), {})
+            # what its ticks are to enqueue can be, and has a key where it is unique
+            keyed_call = made.request(made.defaults, (), {}).options.unique
+            if isinstance(keyed_call, UniqueKey) and keyed_call.replaces:
+                why = f"the ticks say when a periodic job is due, not {keyed_call.on_conflict!r}"
+                raise ConfigError("unique", why)
         registry.add(made)
         return made
 

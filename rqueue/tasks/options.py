@@ -79,8 +79,8 @@ class Options:
     wait (0: not at all; None: the setting; Q-67). `on_commit`: whether the enqueue waits for
     the commit of the database transaction around it, where a framework's integration knows of one;
     text names the database (None: as the integration's settings say). `unique`: of
-    calls that are alike there is one job at a time: True, a `Unique`; False: not so, although the
-    task says it.
+    calls that are alike there is one job at a time: True, a `Unique`, `Debounce` or `Throttle`;
+    False: not so, although the task says it.
 
     Raises ConfigError and InvalidName.
     """
@@ -221,9 +221,14 @@ def keyed(options: Options, task: str, arguments: Mapping[str, Any]) -> Options:
     """These options with the key of a call of the task with these arguments, where it is to be
     unique. Raises ConfigError, NotEncodable."""
     unique = options.unique
-    if isinstance(unique, Unique):
-        return replace(options, unique=unique.of_call(task, arguments))
-    return options
+    if not isinstance(unique, Unique):
+        return options
+    key = unique.of_call(task, arguments)
+    timed = unique.delay_ms or unique.on_conflict == "throttle"
+    if timed and (options.at_ms is not None or options.delay_ms is not None):
+        kind = type(unique).__name__
+        raise ConfigError("unique", f"{kind} says when the job is due: enqueue it without a time")
+    return replace(options, unique=key, delay_ms=unique.delay_ms or options.delay_ms)
 
 
 def keyed_by_name(

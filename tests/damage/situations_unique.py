@@ -29,6 +29,26 @@ def enqueue_of_unique_jobs(world: World) -> Any:
 
 
 @situation
+def enqueue_that_replaces(world: World) -> Any:
+    held(world, "800t:k0")
+    world.put("r1", unique="sr:k1")
+    world.put("r2", unique="sd:k2", delay_ms=5000)
+    uniques = {"n0": "800t:k0", "n1": "sr:k1", "n2": "sd:k2", "n3": "sr:k3", "n4": "sr:k3"}
+    puts = [
+        Put(id, BODY[:-1] + b"    ]", delay_ms=500 if id == "n2" else 0, unique=unique)
+        for id, unique in uniques.items()
+    ]
+    return lambda: commands.enqueue(KEYS, puts)
+
+
+@situation
+def enqueue_that_only_replaces(world: World) -> Any:
+    world.put("r2", unique="sd:k2", delay_ms=5000)
+    put = Put("n2", BODY[:-1] + b"    ]", delay_ms=500, unique="sd2000:k2")
+    return lambda: commands.enqueue(KEYS, [put])
+
+
+@situation
 def pull_of_unique_jobs(world: World) -> Any:
     held(world, "900x:k9")
     world.settle("c2", ack=["r0"])

@@ -86,8 +86,13 @@ class Arriving(Driver):
             puts.append(Put(id, body, priority, delay, ttl_ms=ttl or 0, hold=held, **most, **which))
         call = commands.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
         self.model.now = self.clock()
-        firsts = [Job(put.id, b"", 4, 0, 0, unique=put.unique) for put in puts]
+        now = self.model.now
+        firsts = [
+            Job(put.id, b"", 4, 0, 0, unique=put.unique, due=put.delay_ms and now + put.delay_ms)
+            for put in puts
+        ]
         others = self.model.stand_ins(firsts)
+        due = {job.id for job in firsts if job.due}
         if any(put.id in others and put.unique.partition(":")[0][-1] == "f" for put in puts):
             self.refuse(call, "DUPLICATE")
             return
@@ -95,7 +100,7 @@ class Arriving(Driver):
             # whether it is refused may depend on a job that is due by now
             put = puts[0]
             first = Job(
-                put.id, put.envelope, 4, 0, 0, due=put.delay_ms, group=put.group, sort=put.sort
+                put.id, put.envelope, 4, 0, 0, due=firsts[0].due, group=put.group, sort=put.sort
             )
             if not self.model.taker(first, 1):
                 self.refuse(call, "NOCONSUMER")
@@ -120,7 +125,7 @@ class Arriving(Driver):
             for put in puts
         ]
         assert {puts[one.place].id: one.id for one in reply.answered} == others
-        later = {put.id: "scheduled" if put.delay_ms else "ready" for put in puts}
+        later = {put.id: "scheduled" if put.id in due else "ready" for put in puts}
         for one in reply.answered:
             assert one.state == (self.model.state_of(one.id) or later[one.id])
         ordinary = all(put.terms == NORMAL_TERMS for put in puts)
@@ -132,7 +137,6 @@ class Arriving(Driver):
         assert reply.handed_to == taker
         wrong = transitions.accepted_once(self.before, accepted)
         assert not wrong, wrong
-        due = {put.id for put in puts if put.delay_ms}
         self.arrivals = sum(id not in due for id in accepted)
 
     @initialize(

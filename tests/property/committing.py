@@ -54,7 +54,7 @@ class Committing(Acting):
                 4 if self.everyday else priority,
                 delay,
                 group=group if self.grouped else "",
-                unique=f"ex:{group}" if self.uniqued and group else "",
+                unique=f"{'sr' if padding else 'ex'}:{group}" if self.uniqued and group else "",
             )
             for n, (priority, delay, padding, group) in enumerate(jobs)
         ]

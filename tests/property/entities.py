@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from rqueue.model.job import EPOCH_MS
@@ -48,7 +49,27 @@ class Job:
     @property
     def lasts(self) -> str:
         """How long the key is its own: "e", "s", or ms."""
-        return self.unique.partition(":")[0][:-1]
+        return self._said[0]
+
+    @property
+    def answer(self) -> str:
+        """What becomes of it where another one has the key: "x", "f", "r", "d" or "t"."""
+        return self._said[1]
+
+    @property
+    def most(self) -> int:
+        """Of a debounce, how long behind its enqueue it is due at the latest; 0 = no such time."""
+        return int(self._said[2] or 0)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether one that waits gets its envelope."""
+        return self.answer in ("r", "d", "t")
+
+    @property
+    def _said(self) -> tuple[str, str, str]:
+        found = re.match(r"([es]|\d+)([a-z])(\d*):", self.unique)
+        return (found[1], found[2], found[3]) if found else ("", "", "")
 
     @property
     def value(self) -> bytes:

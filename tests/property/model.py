@@ -82,7 +82,13 @@ class Model(Leaving):
                 continue
             other = new.get(job.unique_key) or self.rival(job)
             leaves = over.get(other)
-            if other and (not leaves or (leaves == "done" and self.in_period(job.unique_key))):
+            stands = other and (not leaves or (self.in_period(job.unique_key) and leaves == "done"))
+            taken = leaves or self.state_of(other) in ("held", "done")
+            if stands and taken and job.replaces and other not in new.values():
+                if job.answer == "t" and self.in_period(job.unique_key):
+                    job.due = max(job.due, self.periods[job.unique_key])
+                stands = False
+            if stands:
                 found[job.id] = other
             else:
                 new[job.unique_key] = job.id
@@ -112,8 +118,14 @@ class Model(Leaving):
         fresh = {job.id: job for job in reversed(jobs) if not self.knows(job.id)}
         jobs = [job for job in jobs if fresh.get(job.id) is job]
         others = self.stand_ins(jobs, over)
+        replacing = [job for job in jobs if job.id in others and job.replaces]
+        for job in replacing:
+            if (other := others[job.id]) not in self.jobs:
+                fresh[other].body = job.body
+        replacing = [job for job in replacing if others[job.id] in self.jobs]
         jobs = [job for job in jobs if job.id not in others]
         if not jobs:
+            self.replace(replacing, others)
             return ""
         taker = self.taker(jobs[0], total) if direct else None
         ready = [job for job in jobs if not job.due]
@@ -123,6 +135,7 @@ class Model(Leaving):
             self.jobs[job.id] = job
             self.accepted.append(job.id)
         self.own(jobs, taken=bool(taker))
+        self.replace(replacing, others)
         if taker:
             if jobs[0].group:
                 self.group_turns[jobs[0].group] = jobs[0].id

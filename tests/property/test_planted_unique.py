@@ -5,25 +5,39 @@ from pathlib import Path
 
 import redis
 
-from tests.property.planted import HEAR, NEXT, Fault, Step, begin, each, is_found, pass_time, settle
+from tests.property.planted import (
+    HEAR,
+    NEXT,
+    PULL,
+    Fault,
+    Step,
+    begin,
+    each,
+    is_found,
+    pass_time,
+    retry_later,
+    settle,
+)
 from tests.property.unique import UniqueMachine
 
 POLICY = "policies/unique.lua"
 INSTEAD = "policies/unique/instead.lua"
-DONE, OWNED, RIVAL, TAKEN, UPKEEP = (
-    f"policies/unique/{hook}.lua" for hook in ("done", "owned", "rival", "taken", "upkeep")
+DONE, OWNED, REPLACE, RIVAL, TAKEN, UPKEEP = (
+    f"policies/unique/{hook}.lua"
+    for hook in ("done", "owned", "replace", "rival", "taken", "upkeep")
 )
 
 
-def put(*uniques: str, delay: int = 0) -> Step:
-    """Unique jobs, enqueued together."""
-    jobs = [((4, delay, 0, 0, 1), unique) for unique in uniques]
+def put(*uniques: str, delay: int = 0, padding: int = 0) -> Step:
+    """Unique jobs, enqueued together; each has one more byte of arguments than the one before."""
+    jobs = [((4, delay, padding + n, 0, 1), unique) for n, unique in enumerate(uniques)]
     return "enqueue_unique", {"jobs": jobs, "immediate": False}
 
 
-def commit(outcome: str, *keys: str) -> Step:
-    """The first consumer settles its first job, and jobs of these keys follow."""
-    jobs = [(4, 0, 0, key) for key in keys]
+def commit(outcome: str, *keys: str, padding: int = 0) -> Step:
+    """The first consumer settles its first job, and jobs of these keys follow; with a padding they
+    replace others."""
+    jobs = [(4, 0, padding, key) for key in keys]
     said = {"outcomes": [(0, outcome)], "jobs": jobs, "foreign": False}
     return "commit", {"pick": 0, **said}
 
@@ -208,6 +222,83 @@ FAULTS = [
         "ending[id] = not fate and 'done' or fate and fate.verb == 'reject' and 'dead' or nil",
         "ending[id] = 'dead'",
         (ONE, put("ex:a"), HEAR, commit("release", "a")),
+    ),
+    Fault(
+        "a job that waits keeps the older arguments",
+        REPLACE,
+        "redis.call('HSET', base .. 'jobs', one.id, header .. envelope)",
+        "",
+        (NOBODY, put("sr:a"), put("sr:a", padding=1)),
+    ),
+    Fault(
+        "of a batch the first arguments count",
+        "enqueue.lua",
+        "if one.over then",
+        "if false then",
+        (NOBODY, put("sr:a", "sr:a")),
+    ),
+    Fault(
+        "a transaction replaces nothing",
+        "enqueue.lua",
+        "    if uniques.replaced[1] then\n      --- @each replace",
+        "    if false then\n      --- @each replace",
+        (ONE, put("ex:b"), HEAR, put("sr:a"), commit("ack", "a", padding=1)),
+    ),
+    Fault(
+        "what is taken gets other arguments",
+        INSTEAD,
+        "if replaces and (state == 'held' or state == 'done') then",
+        "if false then",
+        (ONE, put("ex:a"), HEAR, put("sr:a", padding=1)),
+    ),
+    Fault(
+        "a call puts nothing off",
+        REPLACE,
+        "if one.due then",
+        "if false then",
+        (NOBODY, put("sd:a", delay=800), pass_time(100), put("sd:a", delay=800)),
+    ),
+    Fault(
+        "calls put off for ever",
+        INSTEAD,
+        "job.most > 0 and math.min(job.due, other.enqueued + job.most) or job.due",
+        "job.due",
+        (NOBODY, put("sd1000:a", delay=800), pass_time(500), put("sd1000:a", delay=800)),
+    ),
+    Fault(
+        "a call puts a retry off",
+        INSTEAD,
+        "and other.deliveries + other.attempts == 0\n",
+        "\n",
+        (ONE, put("sr:a"), HEAR, retry_later("head"), pass_time(100), put("sd:a", delay=800)),
+    ),
+    Fault(
+        "who watches hears of no earlier time",
+        REPLACE,
+        "if sooner and not how.paused then",
+        "if false then",
+        (ONE, put("sd:a", delay=800), PULL, pass_time(100), put("sd:a", delay=5)),
+    ),
+    Fault(
+        "what follows does not wait for the end of the period",
+        INSTEAD,
+        "        job.run.due = job.due\n",
+        "",
+        (ONE, put("900t:a"), HEAR, put("900t:a")),
+    ),
+    Fault(
+        "the period of what follows begins with its enqueue",
+        OWNED,
+        "job.answer == 't' and math.max(now, job.due) or now",
+        "now",
+        (ONE, put("900t:a"), HEAR, put("900t:a")),
+    ),
+    Fault(
+        "a period keeps others away that is over",
+        INSTEAD,
+        "period = period and period > how.now and period",
+        "period = period",
+        (ONE, put("800t:a"), HEAR, pass_time(900), put("800t:a")),
     ),
 ]
 

@@ -12,7 +12,12 @@ from rqueue.protocol.policies import PLAIN, Kind
 from tests.property.choices import NO_GROUPS, delays, groups, limits, paddings, priorities, some
 from tests.property.machine import Machine
 
-uniques = st.sampled_from(["", "ex:a", "ex:a", "sx:a", "ef:a", "800x:a", "ex:b", "sf:b", "3000f:b"])
+uniques = st.sampled_from(
+    [
+        *("", "ex:a", "ex:a", "sx:a", "ef:a", "800x:a", "ex:b", "sf:b", "3000f:b"),
+        *("sr:a", "sr:a", "sd:a", "sd2000:a", "900t:a", "sr:b", "sd900:b", "3000t:b"),
+    ]
+)
 
 
 class UniqueMachine(Machine):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
+from collections.abc import Mapping
 from typing import Any
 
 from tests.property.entities import Consumer, Job
@@ -122,7 +123,26 @@ class Waiting(WakeUps):
             if job.unique and not (taken and job.lasts == "s"):
                 self.unique[job.unique_key] = job.id
             if job.lasts.isdigit():
-                self.periods[job.unique_key] = self.now + int(job.lasts)
+                began = max(self.now, job.due) if job.answer == "t" else self.now
+                self.periods[job.unique_key] = began + int(job.lasts)
+
+    def replace(self, jobs: list[Job], others: Mapping[str, str]) -> None:
+        """Others that wait get their envelopes, and the times of those that put off."""
+        for job in jobs:
+            had = self.jobs[others[job.id]]
+            had.body = job.body
+            place = next((entry for entry in self.scheduled if entry[-1] == had.id), None)
+            if job.answer != "d" or not job.due or not place or had.deliveries or had.attempts:
+                continue
+            due = min(job.due, had.enqueued + job.most) if job.most else job.due
+            if due <= self.now:
+                continue
+            self.scheduled.remove(place)
+            sooner, had.due = due < had.due, due
+            self.schedule(had, due)
+            if sooner and not self.paused:
+                self.watch([due])
+        self.gone([others[job.id] for job in jobs], None)
 
     def rival(self, job: Job) -> str:
         """The id of the job that has its unique key; "" where none has."""

@@ -3,7 +3,9 @@
 
 --- Which jobs of an enqueue are not stored, because others have their keys: `ids` is false there, and into
 --- `how.answered` go {0-based index, id of the other, its state, ...}. Those that are stored and have keys go into
---- `how.index`. `how.over`: what becomes in the same step of those that leave with it, id -> done
+--- `how.index`. Into `how.replaced` go those that others make way for with their envelopes: {at=, id=, value=, due=},
+--- `value` of the other one, `due` where it gets another due time, or {at=, over=}, the place of one of the same
+--- enqueue; nil: nothing is replaced. `how.over`: what becomes in the same step of those that leave with it, id -> done
 --- or dead. Answers an error reply where one is to be refused then.
 local function unique_instead(base, plan, ids, how)
   local wanted, keys, count = {}, {}, 0
@@ -11,7 +13,8 @@ local function unique_instead(base, plan, ids, how)
     local its = unique_tag(run.tags)
     for i = count + 1, count + run.count do
       if its and ids[i] then
-        wanted[#wanted + 1] = { at = i, id = ids[i], key = its.key, lasts = its.lasts, answer = its.answer, due = run.due }
+        wanted[#wanted + 1] = { at = i, id = ids[i], key = its.key, lasts = its.lasts, answer = its.answer,
+          most = its.most, run = run, due = run.due, labels = string.match(run.tags, '|c[^|]*') }
         keys[#keys + 1] = its.key
       end
     end
@@ -27,9 +30,9 @@ local function unique_instead(base, plan, ids, how)
     values[known[i]] = value
   end
   for i, job in ipairs(wanted) do
-    local owner, state = owners[i], nil
-    if own[job.key] then
-      owner, state = own[job.key].id, own[job.key].due > 0 and 'scheduled' or 'ready'
+    local owner, state, first = owners[i], nil, own[job.key]
+    if first then
+      owner, state = first.id, first.due > 0 and 'scheduled' or 'ready'
     elseif owner and values[owner] then
       local its, leaves = unique_tag(values[owner]), how.over and how.over[owner]
       if its and its.key == job.key and leaves ~= 'dead' then
@@ -38,9 +41,38 @@ local function unique_instead(base, plan, ids, how)
     elseif owner then
       state = 'done'
     end
-    if state == 'done' then
-      local period = redis.call('ZSCORE', base .. 'periods', job.key)
-      state = period and tonumber(period) > how.now and 'done'
+    local replaces = how.replaced and (job.answer == 'r' or job.answer == 'd' or job.answer == 't')
+    local period
+    if state == 'done' or state and replaces then
+      period = tonumber(redis.call('ZSCORE', base .. 'periods', job.key) or nil)
+      period = period and period > how.now and period
+    end
+    if state == 'done' and not period then state = nil end
+    if replaces and (state == 'held' or state == 'done') then
+      -- who is taken gets nothing new any more
+      if job.answer == 't' and period then
+        job.due = math.max(job.due, period)
+        -- one alone of a run is stored, since they share their key
+        job.run.due = job.due
+      end
+      state = nil
+    elseif replaces and state then
+      local has = first and first.labels
+      if not first then has = string.match(values[owner], '^[^;]-(|c[^|;]*)') end
+      if has ~= job.labels then
+        return redis.error_reply('CONFLICT labels are those of the job that waits, where another one is to replace it')
+      end
+    end
+    if replaces and state and first then
+      how.replaced[#how.replaced + 1] = { at = job.at, over = first.at }
+    elseif replaces and state then
+      local other, due = value_parse(values[owner]), nil
+      if job.answer == 'd' and job.due > 0 and state == 'scheduled' and other.deliveries + other.attempts == 0
+        and redis.call('HEXISTS', base .. 'parked', owner) == 0 then
+        due = job.most > 0 and math.min(job.due, other.enqueued + job.most) or job.due
+        if due <= how.now then due = nil end
+      end
+      how.replaced[#how.replaced + 1] = { at = job.at, id = owner, value = values[owner], due = due }
     end
     if not state then
       own[job.key] = job

@@ -1,6 +1,6 @@
 --- @hooks kept
 
---- These jobs ({id=, key=, lasts=}) have their keys from now on. `taken`: a consumer has the one job already.
+--- These jobs ({id=, key=, lasts=, answer=, due=}) have their keys from now on. `taken`: a consumer has the one job already.
 local function unique_owned(base, now, jobs, taken)
   local entries, periods = {}, {}
   for _, job in ipairs(jobs) do
@@ -9,7 +9,8 @@ local function unique_owned(base, now, jobs, taken)
       entries[#entries + 1] = job.id
     end
     if tonumber(job.lasts) then
-      periods[#periods + 1] = string.format('%d', now + tonumber(job.lasts))
+      local from = job.answer == 't' and math.max(now, job.due) or now
+      periods[#periods + 1] = string.format('%d', from + tonumber(job.lasts))
       periods[#periods + 1] = job.key
     end
   end

@@ -7,6 +7,7 @@
 | `unix://[user:password@]/path[?db=N]` | one server, over a unix socket |
 | `redis+sentinel://[user:password@]host[:port],host.../name[/db]` | the primary that these Sentinels know by this name; user and password are the server's |
 | `rediss+sentinel://...` | the same over TLS, to the Sentinels too |
+| `memory://NAME` | a server in this process, for tests: see `rqueue.testing` |
 
 Of a Sentinel URL the options `sentinel_username` and `sentinel_password` are the login at the
 Sentinels themselves; all other options are those of redis-py, as on a plain URL.
@@ -17,7 +18,10 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-__all__ = ["SentinelUrl", "is_sentinel", "problem_of", "sentinel_url", "spoken"]
+__all__ = ["MEMORY", "SentinelUrl", "is_sentinel", "problem_of", "sentinel_url", "spoken"]
+
+MEMORY = "memory"
+"""The scheme of servers that are in this process."""
 
 SENTINEL_PORT = 26379
 
@@ -117,6 +121,8 @@ def problem_of(url: str) -> str:
         )
     if "sentinel" in parts.scheme:
         return "must begin with redis+sentinel:// or rediss+sentinel://"
+    if parts.scheme == MEMORY:
+        return "" if parts.netloc and not parts.path else "has no name, as in memory://tests"
     if parts.scheme not in _PLAIN:
         return f"must begin with {_KNOWN}, {_EXAMPLE}"
     if parts.scheme == "unix" and not parts.path:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis import exceptions as rx
@@ -16,6 +17,7 @@ from rqueue.errors import QueueDamaged
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
+from rqueue.transport import stand_in
 from rqueue.transport.redis_client import url_of
 from rqueue.transport.server_check import check_greeting, check_refusal
 
@@ -36,6 +38,17 @@ class AsyncConnection:
 
     def __init__(self, client: redis.asyncio.Redis, timeout: float | None = 15.0) -> None:
         self._client = client
+        self._timeout = timeout
+        self._inner: Any = self._made()
+        self._turn = asyncio.Lock()
+        stand_in.note(self)
+
+    def _made(self) -> Any:
+        client: Any = self._client
+        if name := stand_in.name_of():
+            from rqueue.transport.memory.clients import open_async_memory_client
+
+            client = open_async_memory_client(name)
         pool = client.connection_pool
         kwargs = dict(pool.connection_kwargs)
         kwargs.update(
@@ -46,8 +59,13 @@ class AsyncConnection:
         )
         kwargs.pop("retry_on_error", None)
         kwargs.pop("retry_on_timeout", None)
-        self._timeout = timeout
-        self._inner: Any = pool.connection_class(**kwargs)
+        return pool.connection_class(**kwargs)
+
+    def redirect(self) -> None:
+        """Drop the connection; the next one leads where `stand_in` says now."""
+        with suppress(RuntimeError):  # its loop is closed, and it is too
+            self.abort()
+        self._inner = self._made()
         self._turn = asyncio.Lock()
 
     @property

@@ -19,6 +19,7 @@ from rqueue.errors import QueueDamaged
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
+from rqueue.transport import stand_in
 from rqueue.transport.redis_client import url_of
 from rqueue.transport.resp import RespSocket
 from rqueue.transport.server_check import check_greeting, check_refusal
@@ -34,10 +35,18 @@ class Connection:
 
     def __init__(self, client: redis.Redis, timeout: float | None = 15.0) -> None:
         self._client = client
-        pool = client.connection_pool
+        self._timeout = timeout
+        self._inner: Any = self._made()
+        self._resp: RespSocket | None = None
+        self.socket: Any = None
+        """The connected socket, for select; None when not connected."""
+        stand_in.note(self)
+
+    def _made(self) -> Any:
+        pool = stand_in.client_for(self._client).connection_pool
         kwargs = dict(pool.connection_kwargs)
         kwargs.update(
-            socket_timeout=timeout,
+            socket_timeout=self._timeout,
             retry=Retry(NoBackoff(), 0),
             health_check_interval=0,
             decode_responses=False,
@@ -45,11 +54,12 @@ class Connection:
         )
         kwargs.pop("retry_on_error", None)
         kwargs.pop("retry_on_timeout", None)
-        self._timeout = timeout
-        self._inner: Any = pool.connection_class(**kwargs)
-        self._resp: RespSocket | None = None
-        self.socket: Any = None
-        """The connected socket, for select; None when not connected."""
+        return pool.connection_class(**kwargs)
+
+    def redirect(self) -> None:
+        """Drop the connection; the next one leads where `stand_in` says now."""
+        self.close()
+        self._inner = self._made()
 
     def connect(self) -> None:
         """Connect, log in and check what answers, if not connected. Raises the tree of

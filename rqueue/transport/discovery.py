@@ -15,6 +15,7 @@ from pathlib import Path
 from rqueue.errors import ConfigError
 from rqueue.logs import logger
 from rqueue.settings import Settings
+from rqueue.transport import stand_in
 
 __all__ = [
     "DEV_DIRECTORY",
@@ -45,6 +46,8 @@ def with_url(settings: Settings) -> Settings:
     """
     if settings.url:
         return settings
+    if memory := stand_in.memory_url():
+        return replace(settings, url=memory)
     url = running(DEV_DIRECTORY)
     if url is None:
         raise ConfigError(

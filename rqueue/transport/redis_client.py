@@ -13,7 +13,7 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.retry import Retry
 
 from rqueue import errors
-from rqueue.model.server_url import is_sentinel, spoken
+from rqueue.model.server_url import MEMORY, is_sentinel, spoken
 from rqueue.protocol.call import Arg, CommandCall, ScriptCall
 from rqueue.protocol.commands.key_types import types_met_by
 from rqueue.protocol.error_mapping import (
@@ -27,6 +27,7 @@ from rqueue.protocol.error_mapping import (
 from rqueue.protocol.exchange import Exchange
 from rqueue.protocol.keys import queue_of
 from rqueue.text.escape import shown
+from rqueue.transport import stand_in
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
 from rqueue.transport.tls import TlsConnection
 
@@ -72,6 +73,10 @@ def open_client(url: str, **options: Any) -> redis.Redis:
     """Open a sync client. A command whose connection broke is sent again a few times: all that
     rqueue's client sends may be repeated (an enqueue by its id). Raises ConfigError."""
     options.setdefault("retry", NotingRetry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3))
+    if memory := _in_memory(url):
+        from rqueue.transport.memory.clients import open_memory_client
+
+        return open_memory_client(memory)
     _fit(url, options)
     if spoken(url).startswith("rediss:"):
         options["connection_class"] = TlsConnection
@@ -86,11 +91,21 @@ def open_async_client(url: str, **options: Any) -> redis.asyncio.Redis:
     from redis.backoff import NoBackoff
 
     options.setdefault("retry", AsyncRetry(NoBackoff(), 0))
+    if memory := _in_memory(url):
+        from rqueue.transport.memory.clients import open_async_memory_client
+
+        return open_async_memory_client(memory)
     _fit(url, options)
     client: redis.asyncio.Redis = _opened(
         redis.asyncio.Redis.from_url, open_async_primary, url, options
     )
     return client
+
+
+def _in_memory(url: str) -> str:
+    """The name of the server in memory that a URL leads to, "" for none."""
+    scheme, _, name = (stand_in.memory_url() or url).partition("://")
+    return name if scheme == MEMORY else ""
 
 
 def _opened(
@@ -139,6 +154,8 @@ def url_of(client: Any) -> str:
     if pool is None:
         return ""
     kwargs = pool.connection_kwargs
+    if name := kwargs.get("memory"):
+        return f"{MEMORY}://{name}"
     if path := kwargs.get("path"):
         return f"unix://{path}"
     # by name: redis-py has one for sync and one for asyncio, and no attribute tells them all apart
@@ -182,6 +199,7 @@ def execute(client: redis.Redis, call: ScriptCall[R] | CommandCall[R], *, queue:
         found: R = execute_all(client, [call])[0]
         return found
     exchange, demoted = Exchange(call, queue), False
+    client = stand_in.client_for(client)
     while True:
         try:
             reply = client.execute_command(*exchange.command())
@@ -205,6 +223,7 @@ def execute_all(client: redis.Redis, calls: Sequence[CommandCall[R]]) -> list[R]
     """Run calls of Redis's own commands and read their replies: `TOGETHER` of them are answered in
     one round trip and for one moment, except in a cluster, whose nodes are asked one after the
     other. Raises the tree of `rqueue.errors`."""
+    client = stand_in.client_for(client)
     together = 1 if is_cluster(client) else TOGETHER
     found = []
     for start in range(0, len(calls), together):
@@ -229,6 +248,9 @@ def execute_all(client: redis.Redis, calls: Sequence[CommandCall[R]]) -> list[R]
 async def aexecute(client: redis.asyncio.Redis, call: CommandCall[R]) -> R:
     """Run a call of Redis's own commands over an asyncio client of redis-py and read its reply.
     Raises the tree of `rqueue.errors`."""
+    if stand_in.name_of():
+        found: R = execute(stand_in.client_for(None), call)
+        return found
     with translated(client, queue=queue_of(call.key)):
         if len(call.commands) < 2:
             replies = [await client.execute_command(*words) for words in call.sent()]

@@ -19,6 +19,7 @@ from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.commands.commit import after_repeat
 from rqueue.protocol.repeats import Repeats
+from rqueue.transport import stand_in
 from rqueue.transport.async_connection import AsyncConnection
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ class TaskConnections:
                 pause = repeats.pause(error)
             else:
                 self.states.works()
+                if stand_in.behind_call is not None:
+                    stand_in.behind_call()
                 return answer if repeats is None and lost is None else after_repeat(answer)
             if pause:
                 await asyncio.sleep(pause)

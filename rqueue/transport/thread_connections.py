@@ -20,6 +20,7 @@ from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.commands.commit import after_repeat
 from rqueue.protocol.repeats import Repeats
+from rqueue.transport import stand_in
 from rqueue.transport.connection import Connection
 
 R = TypeVar("R")
@@ -77,6 +78,8 @@ class ThreadConnections:
                 raise
             else:
                 self.states.works()
+                if stand_in.behind_call is not None:
+                    stand_in.behind_call()
                 return answer if repeats is None and lost is None else after_repeat(answer)
 
     def run_then(

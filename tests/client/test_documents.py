@@ -1,8 +1,10 @@
 """The code on the pages about the client runs as it is written."""
 
+import inspect
 import logging
 import re
 import threading
+import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -22,6 +24,7 @@ from rqueue.protocol.commands.enqueue import BATCH
 from rqueue.protocol.job_packer import LIMITS, Call
 from rqueue.settings import Settings
 from rqueue.tasks.registry import registry
+from rqueue.testing import in_memory
 from tests.support.pages import DOCS, blocks
 
 
@@ -166,10 +169,20 @@ def test_the_page_of_jobs(namespace: dict[str, Any], private_server: EmbeddedRed
 
 def test_the_page_of_tests(namespace: dict[str, Any]) -> None:
     run_page("testing.md", namespace)
-    tests = [name for name in namespace if name.startswith("test_")]
-    assert len(tests) == 2
-    for name in tests:
-        namespace[name]()
+    tests = [value for name, value in namespace.items() if name.startswith("test_")]
+    assert len(tests) == 7
+    for test in tests:
+        if "rqueue" in inspect.signature(test).parameters:
+            marks = getattr(test, "pytestmark", [])
+            with in_memory(**(marks[0].kwargs if marks else {})) as harness:
+                namespace["outbox"].clear()
+                test(harness)
+        else:
+            test()
+    result = unittest.TestResult()
+    namespace["SignupTests"]("test_signup").run(result)
+    assert result.wasSuccessful()
+    assert namespace["check_by_hand"]() == 1
 
 
 def test_the_page_of_operating(

@@ -7,6 +7,7 @@ import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue.transport.memory.server import forget
 from tests.support import drivers
 from tests.support.queue_fixture import QueueFixture
 from tests.support.runners import KINDS, Runner, make_runner
@@ -17,11 +18,15 @@ def q(
     request: pytest.FixtureRequest, server: EmbeddedRedis, queue_name: str
 ) -> Iterator[QueueFixture]:
     """A queue whose consumers are, one kind after the other, those that there are: one of its own,
-    an asyncio one, a worker's subscription."""
-    with Queue(queue_name, server.url) as queue:
-        q = QueueFixture(queue, request.param, server.url)
+    an asyncio one, a worker's subscription; and one of its own on a server in memory."""
+    kind, in_memory = request.param, request.param == drivers.MEMORY
+    url = f"memory://{queue_name}" if in_memory else server.url
+    with Queue(queue_name, url) as queue:
+        q = QueueFixture(queue, "consumer" if in_memory else kind, url)
         yield q
         q.close()
+    if in_memory:
+        forget(queue_name)
 
 
 @pytest.fixture(params=("consumer", "asyncio"))

@@ -7,7 +7,7 @@ import pytest
 from rqueue.protocol import commands
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
-from tests.support.queue_fixture import QueueFixture
+from tests.support.queue_fixture import QueueFixture, on_real_servers
 
 KEEP_MS = 1000
 TERM_S = KEEP_MS / 1000
@@ -28,6 +28,7 @@ def lifetimes(q: QueueFixture) -> list[int]:
 
 
 @pytest.mark.each_server
+@on_real_servers
 def test_records_of_a_queue_that_rests_are_forgotten(q: QueueFixture) -> None:
     """A-39: kept for the time that was said, and for twice as long at the most."""
     q.queue.configure(keep=TERM_S)

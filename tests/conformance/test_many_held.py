@@ -14,7 +14,9 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Window
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, ids, on_real_servers
+
+pytestmark = on_real_servers
 
 MANY = 20_000
 

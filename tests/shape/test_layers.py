@@ -23,10 +23,11 @@ LAYERS: list[tuple[str, ...]] = [
     ("rqueue.client",),
     ("rqueue",),  # the public names: rqueue/__init__.py alone
     ("rqueue.inspector", "rqueue.embedded"),
-    ("rqueue.testing", "rqueue.spark"),
+    ("rqueue.spark",),
     ("rqueue.pipeline", "rqueue_workers.spec", "rqueue_workers.exit_codes"),
     ("rqueue_workers.status_page", "rqueue_workers.pool_file"),
     ("rqueue_workers.worker",),
+    ("rqueue.testing",),  # runs jobs by the parts of a worker
     ("rqueue_workers.pool",),
     ("rqueue_workers.run", "rqueue_workers"),
     ("rqueue.demo",),
@@ -40,7 +41,7 @@ LAYERS: list[tuple[str, ...]] = [
 LATE = {("rqueue_workers", "rqueue.cli")}
 """Upward, and only inside a function: `python -m rqueue_workers` is the command `rqueue worker`."""
 
-ROOT_MODULES = {"errors", "logs", "settings", "testing"}
+ROOT_MODULES = {"errors", "logs", "settings"}
 """All that stand beside the packages of rqueue: a new module goes into a room."""
 
 

@@ -32,7 +32,11 @@ from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.outcome import Ack, Done, Unfinished
 from rqueue_workers.worker.subscription import Subscription
 
-KINDS = ("consumer", "asyncio", "worker")
+MEMORY = "memory"
+REAL = ("consumer", "asyncio", "worker")
+"""The clients of the protocol, each on a real server."""
+KINDS = (*REAL, MEMORY)
+"""And one on a server in memory."""
 
 
 class LoopDriver:

@@ -13,11 +13,14 @@ from rqueue.protocol import commands
 from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
-from tests.support.drivers import make_driver
+from tests.support.drivers import MEMORY, REAL, make_driver
 from tests.support.snapshot import Snapshot, take_snapshot
 
 one_kind = pytest.mark.parametrize("q", ["consumer"], indirect=True)
 """For tests in which it does not matter what kind of consumer there is."""
+
+on_real_servers = pytest.mark.parametrize("q", REAL, indirect=True)
+"""For tests that look at the server itself, or at its speed with very many jobs."""
 
 
 KINDS: dict[str, tuple[dict[str, Any], Callable[[str], dict[str, Any]]]] = {
@@ -30,13 +33,14 @@ KINDS: dict[str, tuple[dict[str, Any], Callable[[str], dict[str, Any]]]] = {
 """Kinds of queues that are alike in what a test says: how each is configured, and what a job of it
 says, by its id."""
 
-every_kind = pytest.mark.parametrize(
-    ("q", "kind"),
-    [("consumer", "plain"), ("asyncio", "plain"), ("worker", "plain")]
-    + [("consumer", kind) for kind in KINDS if kind != "plain"],
-    indirect=True,
-)
+_REAL = [(q, "plain") for q in REAL] + [("consumer", kind) for kind in KINDS if kind != "plain"]
+_IN_MEMORY = [pytest.param(MEMORY, kind, marks=pytest.mark.long) for kind in KINDS]
+
+every_kind = pytest.mark.parametrize(("q", "kind"), [*_REAL, *_IN_MEMORY], indirect=True)
 """For what holds in a queue of any kind: with each kind of consumer, and in each kind of queue."""
+
+every_kind_in_a_pool = pytest.mark.parametrize(("q", "kind"), _REAL, indirect=True)
+"""The same, for tests whose jobs run in processes of their own."""
 
 
 class QueueFixture:

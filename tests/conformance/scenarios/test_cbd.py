@@ -8,7 +8,7 @@ import pytest
 from rqueue.errors import QueueFull
 from tests.support.patience import PATIENCE
 from tests.support.producers import KINDS, Producers, producing
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, ids, on_real_servers, one_kind
 
 
 @pytest.fixture(params=KINDS)
@@ -17,6 +17,7 @@ def producers(request: pytest.FixtureRequest, q: QueueFixture) -> Iterator[Produ
         yield made
 
 
+@on_real_servers
 def test_CBD_01_a_put_blocks_and_times_out(q: QueueFixture, producers: Producers) -> None:
     """C-10: one is with the consumer, one waits, and the third does not fit until that is done."""
     q.queue.configure(max_jobs=1, overflow="block")

@@ -30,7 +30,7 @@ from tests.support import invariants
 from tests.support.holder import Holder
 from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
-from tests.support.queue_fixture import QueueFixture, every_kind, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_kind_in_a_pool, ids, one_kind
 from tests.workers.pools import Pool, eventually, go, header, noted, started
 
 MakePool = Callable[..., Pool]
@@ -94,7 +94,7 @@ def end_lease(q: QueueFixture) -> None:
     q.renew()
 
 
-@every_kind
+@every_kind_in_a_pool
 def test_XPR_01_jobs_of_a_killed_process_come_back_in_their_places(
     q: QueueFixture, holder: Holder, kind: str
 ) -> None:
@@ -151,7 +151,7 @@ def test_XPR_03_what_a_consumer_says_after_its_lease_changes_nothing(
     assert not (wrong := invariants.unchanged(before, q.look())), wrong
 
 
-@every_kind
+@every_kind_in_a_pool
 def test_XPR_05_a_lost_wake_up_is_made_good_by_the_next_renewal(q: QueueFixture, kind: str) -> None:
     """H-07, X-02: a notification has a deadline."""
     q.queue.pause()

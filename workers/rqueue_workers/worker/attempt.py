@@ -120,8 +120,7 @@ class Attempts:
             header, _ = parse_value(value)
             if self.signer is not None:
                 verified = self.signer.verify(of.queue, id.decode(), body, header)
-                # by this host's clock too, roughly: that of the queue can be moved, for tests
-                now_ms = min(at_ms, round(time() * 1000) + SIGNED_WITHIN_MS)
+                now_ms = self.trusted_ms(at_ms)
                 early = verified.not_before_ms(header.enqueued_ms) - now_ms
                 if early > EARLY_MS:
                     raise Unfit(self._early(id, value, head, acquired, now, early, header))
@@ -145,6 +144,11 @@ class Attempts:
         )  # fmt: skip
         row = (id, value, head, name, acquired, now, now)
         raise Unfit(Unfinished(*row, "reject", kind, None, dumps(cause)))
+
+    def trusted_ms(self, at_ms: int) -> int:
+        """The time by which a signature is judged, where the queue says that it is `at_ms`: by this
+        host's clock too, roughly, as that of the queue can be moved, for tests."""
+        return min(at_ms, round(time() * 1000) + SIGNED_WITHIN_MS)
 
     def _early(
         self,

@@ -1,0 +1,57 @@
+"""Which queues a server in memory has, whether there is work in one, and when there is next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rqueue.protocol.keys import QueueKeys, queue_of
+from rqueue.transport.memory.keyspace import Keyspace
+from rqueue.transport.memory.sorted_set import SortedSet
+
+__all__ = ["has_consumers", "has_work", "next_due", "queues_in"]
+
+DUE = ("scheduled", "ticks", "expiring", "periods")
+"""Keys whose scores are times, in ms, at which the queue has something to do."""
+
+
+def next_due(db: Keyspace, queues: Iterable[QueueKeys], after_ms: int) -> int | None:
+    """The first such time after this one, in ms; None where nothing is due by itself."""
+    found: list[float] = []
+    for keys in queues:
+        for name in DUE:
+            times = db.find((keys.base + name).encode(), SortedSet)
+            if times is not None:
+                found += [score for score, _ in times.order if score > after_ms][:1]
+    return int(min(found)) if found else None
+
+
+READY = (b"ready", b"heads", b"class:", b"refused:")
+"""What the keys of jobs begin with that a consumer gets when it pulls."""
+
+OWED = (b"owed", b"outgoing")
+"""Keys that are there while something is to be done at the next look."""
+
+
+def queues_in(db: Keyspace) -> list[QueueKeys]:
+    """All queues of all namespaces, by their names."""
+    found = []
+    for key in db.names():
+        if key.endswith(b"}:meta"):
+            text = key.decode()
+            found.append(QueueKeys(queue_of(text), text.partition(":{")[0]))
+    return sorted(found, key=lambda keys: (keys.queue, keys.namespace))
+
+
+def has_work(db: Keyspace, keys: QueueKeys, now_ms: int) -> bool:
+    """Whether a consumer that looks at a queue now may have something to do."""
+    base = keys.base.encode()
+    for key in db.names():
+        if key.startswith(base) and key[len(base) :].startswith(READY + OWED):
+            return True
+    first_ms = next_due(db, [keys], -1)
+    return first_ms is not None and first_ms <= now_ms
+
+
+def has_consumers(db: Keyspace) -> bool:
+    """Whether a consumer is registered anywhere."""
+    return any(key.endswith(b"}:consumers") for key in db.names())

@@ -1,0 +1,24 @@
+"""All commands, by name: importing the modules enters theirs."""
+
+from __future__ import annotations
+
+from rqueue.transport.memory import (
+    hash_commands,
+    key_commands,
+    list_commands,
+    set_commands,
+    sorted_set_commands,
+    stream_commands,
+)
+from rqueue.transport.memory.arguments import COMMANDS
+
+__all__ = ["COMMANDS", "MODULES"]
+
+MODULES = (
+    hash_commands,
+    key_commands,
+    list_commands,
+    set_commands,
+    sorted_set_commands,
+    stream_commands,
+)

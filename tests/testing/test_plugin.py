@@ -1,0 +1,88 @@
+"""The plugin as pytest loads it in a project of its own; the mixin, by unittest and Django."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import pytest
+
+from rqueue.tasks.registry import registry
+from rqueue.testing import RqueueTestMixin
+
+PROJECT = """
+import unittest
+import pytest
+from rqueue import task
+from rqueue.testing import RqueueTestMixin
+
+outbox = []
+
+@task(queue="mail")
+def send(to):
+    outbox.append(to)
+
+def test_fixture(rqueue):
+    send.enqueue("a")
+    rqueue.assert_enqueued(send, args=["a"])
+    rqueue.drain()
+    assert outbox == ["a"]
+
+@pytest.mark.rqueue(inline=True)
+def test_inline(rqueue):
+    send.enqueue("b")
+    assert outbox[-1] == "b"
+
+class Cases(RqueueTestMixin, unittest.TestCase):
+    def test_mixin(self):
+        send.enqueue("c")
+        self.assertEqual(self.rqueue.drain().ran, 1)
+"""
+
+LIGHT = """
+import sys
+import pytest
+before = set(sys.modules)
+import rqueue_workers.pytest_plugin
+print(sorted(set(sys.modules) - before))
+"""
+
+
+def test_a_project_has_the_fixture(tmp_path: Path) -> None:
+    (tmp_path / "test_project.py").write_text(PROJECT)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-markers"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "3 passed" in ran.stdout
+
+
+def test_the_plugin_loads_nothing() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True
+    ).stdout
+    assert said.strip() == "['rqueue_workers', 'rqueue_workers.pytest_plugin']"
+
+
+class _Case(RqueueTestMixin, unittest.TestCase):
+    rqueue_inline = True
+
+    def runTest(self) -> None:
+        from rqueue import task
+
+        ran = []
+
+        @task(name="mixed", queue="q")
+        def mixed() -> None:
+            ran.append(1)
+
+        mixed.enqueue()
+        self.assertEqual(ran, [1])
+
+
+def test_the_mixin_may_run_inline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_tasks", {})
+    result = unittest.TestResult()
+    _Case().run(result)
+    assert result.wasSuccessful(), result.errors + result.failures

@@ -1,0 +1,30 @@
+"""What pytest loads of rqueue in each of its runs: a fixture, and nothing more until a test asks
+for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from rqueue.testing import Harness
+
+MARKER = "rqueue(inline=False): how the fixture `rqueue` runs jobs: where they are enqueued, or not"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the marker."""
+    config.addinivalue_line("markers", MARKER)
+
+
+@pytest.fixture
+def rqueue(request: pytest.FixtureRequest) -> Iterator[Harness]:
+    """The program's queues in memory, while this test runs: assert what is enqueued, and run it
+    (`rqueue.testing.Harness`). `@pytest.mark.rqueue(inline=True)`: jobs run at enqueue."""
+    from rqueue.testing import in_memory
+
+    marker = request.node.get_closest_marker("rqueue")
+    with in_memory(**(marker.kwargs if marker is not None else {})) as harness:
+        yield harness

@@ -45,5 +45,5 @@ def _book(session: Session, number: int, what: int) -> None:
 def _perhaps_die(moment: str) -> None:
     job = current_job()
     assert job is not None
-    if random.Random(f"{moment}, delivery {job.delivery}").random() < 0.2:
+    if random.Random(f"{moment}, delivery {job.delivery}").random() < 0.15:
         os.kill(os.getpid(), signal.SIGKILL)

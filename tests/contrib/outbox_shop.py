@@ -47,7 +47,7 @@ class Shop:
         self.queue = queue
         self.outbox = Outbox(queue=queue.at)
         self.outbox.create_tables(self.engine)
-        self.relay = Relay(self.engine, self.outbox)
+        self.relay = self.outbox.relay(self.engine)
 
         def ship(order: int) -> None: ...
 

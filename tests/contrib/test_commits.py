@@ -152,7 +152,7 @@ def test_what_is_cancelled_before_the_commit_is_not_sent(
     with django.transaction.atomic():
         first, second = record.enqueue(1), record.enqueue(2)
         assert first.cancel() and not first.cancel()
-    assert (waiting(), second.cancel(), waiting()) == ([2], True, [])
+    assert (waiting(), second.cancel(), waiting()) == ([2], "ended", [])
 
 
 def test_a_known_id_is_one_job(django: Any, record: Any, waiting: Any) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from rqueue.client._sync.queue import Queue
 from rqueue.client.numbered_batches import NumberedBatches
 from rqueue.contrib.sqlalchemy import Relay
+from rqueue.contrib.sqlalchemy.store import EngineStore
 from rqueue.errors import ConnectionLost
 from tests.contrib import outbox_shop
 from tests.contrib.outbox_shop import Killed, Refused, Shop, outbox, running
@@ -76,7 +77,7 @@ def test_postgresql_tells_the_relay_and_a_second_one_stands_by(
     shop = Shop(postgres.database(), queue)
     moved = [threading.Event(), threading.Event()]
     first, second = (
-        Relay(shop.engine, shop.outbox, poll=0.02, on_moved=lambda _, its=its: its.set())
+        shop.outbox.relay(shop.engine, poll=0.02, on_moved=lambda _, its=its: its.set())
         for its in moved
     )
     with running(first):
@@ -102,7 +103,7 @@ class Crashes:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.at = ""
-        store, delete, forget = NumberedBatches.store, Relay._delete, NumberedBatches.forget_before
+        store, delete = NumberedBatches.store, EngineStore.delete
 
         def crashing_store(self_: NumberedBatches, number: int, puts: Any) -> Any:
             self._die("numbered")
@@ -113,13 +114,12 @@ class Crashes:
                 raise ConnectionLost("cut")
             return answer
 
-        def crashing_delete(self_: Relay, batch: Any) -> None:
+        def crashing_delete(self_: EngineStore, batch: Any) -> None:
             delete(self_, batch)
             self._die("deleted")
 
         monkeypatch.setattr(NumberedBatches, "store", crashing_store)
-        monkeypatch.setattr(Relay, "_delete", crashing_delete)
-        monkeypatch.setattr(NumberedBatches, "forget_before", forget)
+        monkeypatch.setattr(EngineStore, "delete", crashing_delete)
 
     def _die(self, step: str) -> None:
         if self.at == step:
@@ -153,7 +153,7 @@ def _play(shop: Shop, random_: random.Random, crashes: Crashes) -> None:
             except Refused:
                 pass
             crashes.at = random_.choice(Crashes.STEPS)
-            relay = Relay(shop.engine, shop.outbox, batch=random_.randint(1, 6))
+            relay = shop.outbox.relay(shop.engine, batch=random_.randint(1, 6))
             with suppress(Killed):
                 relay.move_all()
             if random_.random() < 0.5:
@@ -161,7 +161,7 @@ def _play(shop: Shop, random_: random.Random, crashes: Crashes) -> None:
         crashes.at, done = "", False
         while not done:
             with suppress(Killed):
-                Relay(shop.engine, shop.outbox).move_all()
+                shop.outbox.relay(shop.engine).move_all()
                 done = True
         ran += _run_all(shop, consumer)
     assert ran == committed
@@ -193,24 +193,24 @@ def test_a_relay_that_is_wrong_is_found(
 
         monkeypatch.setattr(NumberedBatches, "store", store)
     elif fault == "forgets first":  # forgets the number before the batch is deleted
-        delete = Relay._delete
+        delete = EngineStore.delete
 
-        def hasty(self: Relay, batch: Any) -> None:
-            source = NumberedBatches(self.outbox.queue(batch.queue), batch.source)
-            source.queue.redis.delete(f"{source.queue.keys.base}write:{batch.source}")
-            for key in source.queue.redis.scan_iter(f"{source.queue.keys.base}written:*"):
-                source.queue.redis.delete(key)
+        def hasty(self: EngineStore, batch: Any) -> None:
+            target = queue.at(batch.queue)
+            target.redis.delete(f"{target.keys.base}write:{batch.source}")
+            for key in target.redis.scan_iter(f"{target.keys.base}written:*"):
+                target.redis.delete(key)
             if random_.random() < 0.5:
                 raise Killed
             delete(self, batch)
 
-        monkeypatch.setattr(Relay, "_delete", hasty)
+        monkeypatch.setattr(EngineStore, "delete", hasty)
     else:  # deletes a batch that was not stored
         rest = Relay._rest
 
         def eager(self: Relay, batch: Any, error: Any) -> None:
             rest(self, batch, error)
-            self._delete(batch)
+            self.store.delete(batch)
 
         monkeypatch.setattr(Relay, "_rest", eager)
         crashing = NumberedBatches.store

@@ -33,7 +33,7 @@ LAYERS: list[tuple[str, ...]] = [
     ("rqueue.demo",),
     ("rqueue.cli",),
     ("rqueue.contrib.command_line", "rqueue.contrib.job_wrappers", "rqueue.contrib.variables"),
-    ("rqueue.contrib.starlette",),
+    ("rqueue.contrib.starlette", "rqueue.contrib.outbox"),
     ("rqueue.contrib.logs", "rqueue.contrib.opentelemetry", "rqueue.contrib.sentry"),
     ("rqueue.contrib", "rqueue.contrib.django", "rqueue.contrib.flask", "rqueue.contrib.fastapi"),
 ]

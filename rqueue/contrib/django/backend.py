@@ -17,17 +17,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from math import ceil
 from typing import Any
 
 from django.apps import apps
 from django.core.checks import CheckMessage, Error
+from django.db import transaction
 from django.utils import timezone
 
 from rqueue.client._sync.queue import Queue
 from rqueue.client.default_queues import queue as default_queue
 from rqueue.client.held_enqueues import HeldEnqueues, HeldHandle
-from rqueue.contrib.django.commits import sends_on_commit
+from rqueue.contrib.django.commits import outbox_for, sends_on_commit, write_to_outbox
 from rqueue.contrib.django.task_classes import (
     BaseTaskBackend,
     InvalidTask,
@@ -149,6 +151,12 @@ class RqueueBackend(BaseTaskBackend):
         options = self._options(task)
         request = JobRequest(task.module_path, result.args, result.kwargs, options)
         queue = self.queue(task.queue_name)
+        if alias := outbox_for(options):
+            job = write_to_outbox(request, queue, alias)
+            object.__setattr__(result, "id", result_id(job.queue, job.id))
+            signal = partial(task_enqueued.send, type(self), task_result=result)
+            transaction.on_commit(signal, using=alias)
+            return result
         sends = sends_on_commit(options)
         held = HeldEnqueues(queue) if sends is None else sends.into(queue)
 

@@ -25,7 +25,15 @@ from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueu
 from rqueue.tasks.options import Options
 from rqueue.tasks.request import JobRequest
 
-__all__ = ["AsyncCommitQueue", "CommitQueue", "CommitSends", "install", "sends_on_commit"]
+__all__ = [
+    "AsyncCommitQueue",
+    "CommitQueue",
+    "CommitSends",
+    "install",
+    "outbox_for",
+    "sends_on_commit",
+    "write_to_outbox",
+]
 
 
 class CommitSends:
@@ -89,6 +97,24 @@ def sends_on_commit(options: Options) -> CommitSends | None:
     return sends
 
 
+def outbox_for(options: Options) -> str:
+    """The alias of the database into whose outbox a job with these options goes: the project has
+    one, and a transaction is open that it waits for; else "". In a TestCase nothing is committed,
+    and who captures callbacks is to find them there. Raises ConfigError."""
+    alias = waits_for(options)
+    if not alias or not conf().outbox:
+        return ""
+    connection = transaction.get_connection(alias)
+    return alias if connection.in_atomic_block and not _of_a_test_case(connection) else ""
+
+
+def write_to_outbox(request: JobRequest, goes_to: Queue, alias: str) -> JobHandle[Any]:
+    """Write one job into a transaction. Raises NotEncodable, InvalidName, ConfigError."""
+    from rqueue.contrib.django.outbox.jobs import write  # late: models need the apps to be there
+
+    return write(request, goes_to, alias)
+
+
 def _of_a_test_case(connection: BaseDatabaseWrapper) -> bool:
     """Whether a TestCase has wrapped the test in a transaction: nothing is committed in it, and who
     captures callbacks is to find one for each enqueue."""
@@ -103,8 +129,10 @@ class CommitQueue:
 
     def enqueue_request(self, request: JobRequest) -> JobHandle[Any]:
         """Store one job, or hold it until the transaction is committed."""
-        sends = sends_on_commit(request.options)
         goes_to = queue(request.queue or self.target)
+        if alias := outbox_for(request.options):
+            return write_to_outbox(request, goes_to, alias)
+        sends = sends_on_commit(request.options)
         if sends is None:
             return goes_to.enqueue_request(request)
         return sends.into(goes_to).add(request)
@@ -137,6 +165,9 @@ class AsyncCommitQueue:
         handle = AsyncHeldHandle(goes_to, "", created=None)
 
         def hold() -> bool:
+            if alias := outbox_for(request.options):
+                handle.id = write_to_outbox(request, queue(goes_to.name), alias).id
+                return True
             sends = sends_on_commit(request.options)
             if sends is not None:
                 sends.into(queue(goes_to.name)).add_for(request, handle)

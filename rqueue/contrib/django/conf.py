@@ -6,6 +6,8 @@
 `max_body` | as `rqueue.settings` has them; what is absent comes from the variables `RQUEUE_*` |
 | `on_commit` | whether enqueues wait for the commit of the transaction around them: True (the \
 default), False, or the alias of a database other than `default` |
+| `outbox` | whether enqueues inside a transaction of that database are written into it, as a part \
+of it, instead of waiting in memory for its commit: needs the app `rqueue.contrib.django.outbox` |
 | `modules` | names of the modules with tasks that apps may have: `["tasks"]` |
 | `queues` | names of the queues of this project: `manage.py rqueue worker` serves them where it \
 is given none, and a task that goes elsewhere is warned of |
@@ -42,18 +44,23 @@ _SETTINGS = {
     "max_wait": "max_wait",
     "max_body": "max_body",
 }
-_KEYS = (*_SETTINGS, "on_commit", "queues", "modules")
+_KEYS = (*_SETTINGS, "on_commit", "outbox", "queues", "modules")
+
+
+OUTBOX = "rqueue.contrib.django.outbox"
+"""The app that gives a project an outbox."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conf:
     """What RQUEUE says. on_commit: the alias of the database whose commits enqueues wait for, ""
-    for none."""
+    for none. outbox: whether they are written into it."""
 
     settings: Settings
     on_commit: str = DEFAULT_DB_ALIAS
     queues: tuple[str, ...] = ()
     modules: tuple[str, ...] = ("tasks",)
+    outbox: bool = False
 
 
 def read() -> Conf:
@@ -73,7 +80,8 @@ def read() -> Conf:
     modules = given.get("modules", ["tasks"])
     expect("RQUEUE['modules']", modules, (list, tuple), "a list of modules' names")
     queues = _queues(given.get("queues", ()))
-    return Conf(settings, _alias(given.get("on_commit", True)), queues, tuple(modules))
+    alias = _alias(given.get("on_commit", True))
+    return Conf(settings, alias, queues, tuple(modules), _outbox(given.get("outbox", False)))
 
 
 def _key(setting: str) -> str:
@@ -90,6 +98,14 @@ def _alias(on_commit: object) -> str:
         "RQUEUE['on_commit']",
         f"{shown(on_commit)} is neither True nor False nor a database of DATABASES ({known})",
     )
+
+
+def _outbox(wanted: object) -> bool:
+    expect("RQUEUE['outbox']", wanted, bool, "True or False")
+    if wanted and OUTBOX not in django_settings.INSTALLED_APPS:
+        hint = f"add '{OUTBOX}' to INSTALLED_APPS, and run 'manage.py migrate'"
+        raise ConfigError("RQUEUE['outbox']", f"the project has no outbox: {hint}")
+    return bool(wanted)
 
 
 def _queues(names: Any) -> tuple[str, ...]:

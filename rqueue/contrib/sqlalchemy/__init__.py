@@ -7,7 +7,7 @@ job's effects that they have happened, so that they happen once however often th
 See `docs/outbox.md`. Needs the extra `rqueue[sqlalchemy]`, and tables of its own in the database.
 """
 
+from rqueue.contrib.outbox.relay import Relay
 from rqueue.contrib.sqlalchemy.outbox import Outbox
-from rqueue.contrib.sqlalchemy.relay import Relay
 
 __all__ = ["Outbox", "Relay"]

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import logging
-import signal
 import sys
-import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import click
-from sqlalchemy import Engine, MetaData, create_engine, delete, func, select, update
+from sqlalchemy import Engine, MetaData, create_engine
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.schema import CreateIndex, CreateTable, DDLElement
 
 from rqueue.cli.output import echo
-from rqueue.contrib.sqlalchemy.outbox import Outbox, require_known
-from rqueue.contrib.sqlalchemy.relay import BATCH, KEEP_S, POLL_S, Relay
+from rqueue.contrib.outbox.command import print_status, run_relay
+from rqueue.contrib.outbox.command import retry as retry_refused
+from rqueue.contrib.outbox.relay import BATCH, KEEP_S, POLL_S
+from rqueue.contrib.outbox.store import require_database
+from rqueue.contrib.sqlalchemy.outbox import Outbox
+from rqueue.contrib.sqlalchemy.store import EngineStore
 from rqueue.errors import RQueueError
 from rqueue.model.times import parse_duration
-from rqueue.text.numbers import many
 
 __all__ = ["main"]
 
@@ -45,7 +45,7 @@ def with_engine(command: Callable[..., None]) -> Callable[..., None]:
         try:
             engine = create_engine(database)
             try:
-                require_known(engine.dialect.name)
+                require_database(engine.dialect.name)
                 command(engine, Outbox(MetaData(), schema=schema), **options)
             finally:
                 engine.dispose()
@@ -92,16 +92,9 @@ def relay(engine: Engine, outbox: Outbox, once: bool, batch: int, poll: str, kee
     It may be killed at any time, and started again: each job gets into its queue once. A second
     one stands by (PostgreSQL); with SQLite run one.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     seconds = parse_duration(poll, "--poll"), parse_duration(keep, "--keep")
-    mover = Relay(engine, outbox, batch=batch, poll=seconds[0], keep=seconds[1])
-    if once:
-        echo(f"{many(mover.move_all(), 'job')} moved")
-        return
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    mover.run(stop)
+    mover = outbox.relay(engine, batch=batch, poll=seconds[0], keep=seconds[1])
+    run_relay(mover, once=once)
 
 
 @main.command()
@@ -125,19 +118,7 @@ def tables(engine: Engine, outbox: Outbox, create: bool) -> None:
 @with_engine
 def status(engine: Engine, outbox: Outbox) -> None:
     """Say how many jobs wait for each queue, and which are refused. Exit code 1 where some are."""
-    table = outbox.tables.outbox
-    with engine.connect() as connection:
-        counts = select(table.c.queue, func.count()).where(table.c.problem.is_(None))
-        waiting = connection.execute(counts.group_by(table.c.queue).order_by(table.c.queue)).all()
-        put_aside = select(table).where(table.c.problem.is_not(None)).order_by(table.c.seq)
-        refused = connection.execute(put_aside).all()
-    for queue, count in waiting:
-        echo(f"{queue}: {many(count, 'job')} to be sent")
-    for row in refused:
-        echo(f"{row.queue}: job {row.job_id} is refused: {row.problem}")
-    if not waiting and not refused:
-        echo("the outbox is empty")
-    sys.exit(1 if refused else 0)
+    sys.exit(print_status(EngineStore(engine, outbox.tables)))
 
 
 @main.command()
@@ -146,12 +127,4 @@ def status(engine: Engine, outbox: Outbox) -> None:
 @with_engine
 def retry(engine: Engine, outbox: Outbox, jobs: tuple[str, ...], drop: bool) -> None:
     """Let refused jobs be sent again: these, or all. Exit code 1 where there is none."""
-    table = outbox.tables.outbox
-    these = [table.c.problem.is_not(None)]
-    if jobs:
-        these.append(table.c.job_id.in_(jobs))
-    statement = delete(table) if drop else update(table).values(problem=None)
-    with engine.begin() as connection:
-        count = connection.execute(statement.where(*these)).rowcount
-    echo(f"{many(count, 'job')} {'dropped' if drop else 'to be sent again'}")
-    sys.exit(0 if count else 1)
+    sys.exit(retry_refused(EngineStore(engine, outbox.tables), jobs, drop=drop))

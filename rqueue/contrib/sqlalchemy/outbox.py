@@ -14,6 +14,9 @@ from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
 from rqueue.client.default_queues import queue as default_queue
 from rqueue.client.held_enqueues import require_patient
+from rqueue.contrib.outbox.relay import BATCH, KEEP_S, POLL_S, Relay
+from rqueue.contrib.outbox.store import NOTICE, require_database
+from rqueue.contrib.sqlalchemy.store import EngineStore
 from rqueue.contrib.sqlalchemy.tables import OutboxTables, now_ms
 from rqueue.errors import ConfigError, LifecycleError
 from rqueue.model.envelope import decode_result, encode_result
@@ -25,16 +28,13 @@ from rqueue.tasks.request import JobRequest
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
-__all__ = ["NOTICE", "Outbox", "Transaction", "require_known"]
+__all__ = ["Outbox", "Transaction"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 Transaction: TypeAlias = Session | scoped_session[Session] | Connection
 """What has a transaction that statements go into."""
-
-NOTICE = "rqueue_outbox"
-"""The channel on which PostgreSQL says, at a commit, that the outbox has jobs."""
 
 _INSERTS: dict[str, Any] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
 
@@ -62,6 +62,19 @@ class Outbox:
         """Make the tables that are not there yet."""
         tables = self.tables
         self.metadata.create_all(engine, [tables.outbox, tables.batches, tables.done])
+
+    def relay(
+        self,
+        engine: Engine,
+        *,
+        batch: int = BATCH,
+        poll: float = POLL_S,
+        keep: float = KEEP_S,
+        on_moved: Callable[[int], object] | None = None,
+    ) -> Relay:
+        """What moves the jobs of this outbox; see `rqueue.contrib.outbox.Relay`."""
+        store = EngineStore(engine, self.tables)
+        return Relay(store, self.queue, batch, poll, keep, on_moved)
 
     # -- enqueue -----------------------------------------------------------------------------------
 
@@ -121,7 +134,7 @@ class Outbox:
             raise LifecycleError("no job runs here: call run_once inside of a task")
         done, own = self.tables.done, (job.queue, job.id)
         row = {"queue": job.queue, "job_id": job.id, "finished_ms": now_ms()}
-        statement = _INSERTS[require_known(_dialect(transaction))](done).values(row)
+        statement = _INSERTS[require_database(_dialect(transaction))](done).values(row)
         statement = statement.on_conflict_do_nothing().returning(done.c.job_id)
         this = (done.c.queue == own[0]) & (done.c.job_id == own[1])
         if transaction.execute(statement).first() is None:
@@ -173,7 +186,7 @@ class OutboxSender:
 
     def enqueue_request(self, request: JobRequest) -> JobHandle[Any]:
         """Write one job."""
-        dialect = require_known(_dialect(self._transaction))
+        dialect = require_database(_dialect(self._transaction))
         require_patient(request.options, "enqueue it without the outbox")
         queue = self._outbox.queue(request.queue)
         id_, envelope, _, options = queue._packer.pack(request)
@@ -203,15 +216,6 @@ def not_a_transaction(given: object) -> ConfigError:
     if hasattr(given, "run_sync"):
         return ConfigError("transaction", "it is one of asyncio: await aenqueue or arun_once")
     return ConfigError("transaction", f"{given!r} is no Session and no Connection")
-
-
-def require_known(dialect: str) -> str:
-    """The same name of a database, where it is one that the outbox is made for. Raises
-    ConfigError."""
-    if dialect not in _INSERTS:
-        known = " and ".join(sorted(_INSERTS))
-        raise ConfigError("transaction", f"the outbox knows {known}, and this is {dialect}")
-    return dialect
 
 
 async def _inside(transaction: AsyncSession | AsyncConnection, call: Callable[[Any], R]) -> R:

@@ -18,6 +18,8 @@ from sqlalchemy import (
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
+from rqueue.contrib.outbox.store import NOW_MS
+
 __all__ = ["OutboxTables", "now_ms"]
 
 _NUMBER = BigInteger().with_variant(Integer, "sqlite")
@@ -33,13 +35,9 @@ class now_ms(FunctionElement[int]):
 
 
 @compiles(now_ms, "postgresql")
-def _in_postgresql(element: Any, compiler: Any, **kw: Any) -> str:
-    return "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
-
-
 @compiles(now_ms, "sqlite")
-def _in_sqlite(element: Any, compiler: Any, **kw: Any) -> str:
-    return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+def _written(element: Any, compiler: Any, **kw: Any) -> str:
+    return NOW_MS[compiler.dialect.name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import redis
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError, EvictionPolicy
 from rqueue.settings import Settings
+from rqueue.tasks.other_words import with_known_options
 from rqueue.transport.redis_client import require_bytes
 from rqueue.transport.server_check import server_facts
 
@@ -37,6 +38,7 @@ _async_roots: dict[asyncio.AbstractEventLoop, AsyncQueue] = {}
 _keepers: dict[AsyncQueue, tuple[asyncio.AbstractEventLoop, AsyncGenerator[None, None]]] = {}
 
 
+@with_known_options("rqueue.configure")
 def configure(
     url: str | None = None,
     *,

@@ -10,7 +10,15 @@ from typing import ParamSpec, TypeVar
 
 from rqueue.errors import ConfigError
 
-__all__ = ["hint_of_option", "other_method", "refuse_unknown", "with_known_options"]
+__all__ = [
+    "HANDLE_WORDS",
+    "QUEUE_WORDS",
+    "hint_of_option",
+    "other_attribute",
+    "other_method",
+    "refuse_unknown",
+    "with_known_options",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,6 +28,9 @@ _POLICY = "retry=RetryPolicy(...) says when and after which errors a job is trie
 _SECONDS = "time_limit is in seconds"
 _LIVES = "ttl is in seconds"
 _DELAY = "a call is delayed by enqueue_in(seconds, ...)"
+
+_FOLLOWS = "what follows a job is enqueued by it, with current_job().transaction()"
+_DIED = "on_dead of a Middleware hears of jobs that failed for good"
 
 OPTION_WORDS = {
     "limit": _SECONDS,
@@ -55,6 +66,30 @@ OPTION_WORDS = {
     "acks_late": "ack is 'late', the default, or 'early'",
     "bind": "the job is current_job()",
     "meta": "a job has headers and labels",
+    "description": "a job has headers and labels",
+    "_queue_name": "it is called queue",
+    "routing_key": "it is called queue",
+    "_expires": _LIVES,
+    "retry_when": _POLICY,
+    "throws": "give_up_on of a RetryPolicy names what is not tried again",
+    "max": _RETRIES,
+    "interval": "delay is in seconds, backoff says how it grows",
+    "intervals": "delay is in seconds, backoff says how it grows",
+    "interval_start": "delay is in seconds, backoff says how it grows",
+    "failure_ttl": "dead letters stay until they are requeued or purged",
+    "ignore_result": "keep says for how long a result is there",
+    "store_results": "keep says for how long a result is there",
+    "serializer": "arguments and results are JSON",
+    "at_front": "a job goes to the front by queue.move_to_front(id)",
+    "depends_on": _FOLLOWS,
+    "link": _FOLLOWS,
+    "on_success": _FOLLOWS,
+    "pipe_target": _FOLLOWS,
+    "link_error": _DIED,
+    "on_failure": _DIED,
+    "broker": "sender=queue says where a call goes",
+    "broker_url": "it is called url",
+    "connection": "url says where Redis is, or redis= passes a client",
 }
 """Options of other queues' tasks and calls, by the words of ours."""
 
@@ -72,8 +107,59 @@ METHOD_WORDS = {
     "defer": "enqueue(...)",
     "defer_async": "await aenqueue(...)",
     "configure": ".options(...)",
+    "asend": "await aenqueue(...)",
+    "map": "queue.enqueue_many([Call(task, args), ...])",
+    "starmap": "queue.enqueue_many([Call(task, args), ...])",
+    "chunks": "queue.enqueue_many([Call(task, args), ...])",
+    "s": _FOLLOWS,
+    "si": _FOLLOWS,
+    "signature": _FOLLOWS,
+    "message": _FOLLOWS,
+    "retry": "raise Retry(after=seconds) in the task",
+    "fn": "function",
+    "AsyncResult": "queue.job(id)",
 }
 """Methods of other queues' tasks, by ours."""
+
+QUEUE_WORDS = {
+    "enqueue_in": "task.options(queue=...).enqueue_in(seconds, ...)",
+    "enqueue_at": "task.options(queue=...).enqueue_at(when, ...)",
+    "enqueue_call": "enqueue(task, ...), or send(name, args, kwargs, Options(...))",
+    "enqueue_job": "enqueue(task, ...), or enqueue(name, ...)",
+    "send_task": "send(name, args, kwargs, Options(...))",
+    "fetch_job": "job(id)",
+    "job_ids": "Inspector(url).jobs(queue), or 'rqueue jobs QUEUE'",
+    "jobs": "Inspector(url).jobs(queue), or 'rqueue jobs QUEUE'",
+    "get_jobs": "Inspector(url).jobs(queue), or 'rqueue jobs QUEUE'",
+    "empty": "cancel_all(), or 'rqueue purge QUEUE'",
+    "purge": "cancel_all(), or 'rqueue purge QUEUE'",
+    "count": "counts().ready",
+    "task": "rqueue.task, which is of no queue; its option queue names one",
+}
+"""Methods of other queues' queues and applications, by ours."""
+
+HANDLE_WORDS = {
+    "get": "result(timeout)",
+    "wait": "result(timeout)",
+    "get_result": "result(timeout)",
+    "return_value": "result(0)",
+    "latest_result": "result(0)",
+    "ready": "state()",
+    "status": "state()",
+    "get_status": "state()",
+    "is_finished": "state()",
+    "is_failed": "state()",
+    "successful": "state()",
+    "failed": "state()",
+    "refresh": "state(), or result(timeout): both ask Redis each time",
+    "info": "Inspector(url).job(id), or 'rqueue show ID'",
+    "exc_info": "Inspector(url).job(id), or 'rqueue show ID'",
+    "traceback": "Inspector(url).job(id), or 'rqueue show ID'",
+    "revoke": "cancel()",
+    "abort": "cancel()",
+    "forget": "nothing to do: results end by themselves, keep says when",
+}
+"""Methods of other queues' jobs and results, by ours."""
 
 
 def hint_of_option(option: str) -> str:
@@ -113,6 +199,11 @@ def with_known_options(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 def other_method(task: str, name: str) -> AttributeError:
     """The error of a task that is asked for a method that it has not; it names ours."""
-    hint = METHOD_WORDS.get(name, "")
-    said = f"task '{task}' has no attribute '{name}'"
+    return other_attribute(f"task '{task}'", name, METHOD_WORDS)
+
+
+def other_attribute(what: str, name: str, words: Mapping[str, str]) -> AttributeError:
+    """The error of something that is asked for what it has not; it names ours, by these words."""
+    hint = words.get(name, "")
+    said = f"{what} has no attribute '{name}'"
     return AttributeError(f"{said}; here it is {hint}" if hint else said)

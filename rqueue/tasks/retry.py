@@ -20,10 +20,11 @@ import random as _random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import shown
+from rqueue.tasks.other_words import refuse_unknown
 
 __all__ = ["DEFAULT_RETRY", "NO_RETRY", "RetryPolicy", "check_retry", "error_name"]
 
@@ -79,6 +80,12 @@ class RetryPolicy:
     retry_on: Sequence[Rule] = ()
     give_up_on: Sequence[Rule] = ()
     retry_at: Literal["head", "tail"] = "head"
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse fields that there are not, by name."""
+        if not _NAMES.issuperset(given):
+            refuse_unknown(given, _NAMES, "a RetryPolicy")
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         check_limit("max_deliveries", self.max_deliveries)
@@ -171,6 +178,8 @@ def check_retry(retry: object) -> RetryPolicy:
 
 
 _DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(RetryPolicy)}
+
+_NAMES = frozenset(f.name for f in fields(RetryPolicy))
 
 DEFAULT_RETRY = RetryPolicy()
 NO_RETRY = RetryPolicy(max_deliveries=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue.client._async.queue_calls import AsyncQueueCalls
 from rqueue.errors import ServerError
@@ -14,6 +14,7 @@ from rqueue.model.job import JobState, Record
 from rqueue.protocol import commands
 from rqueue.protocol.result_wait import ResultWait, read_result, read_state
 from rqueue.protocol.state_watch import StateWatch
+from rqueue.tasks.other_words import HANDLE_WORDS, other_attribute
 from rqueue.text.escape import escaped
 from rqueue.transport.redis_client import url_of
 
@@ -45,6 +46,11 @@ class AsyncJobHandle(Generic[R_co]):
         self.conflict = conflict
         self.created = created
         self.handed_to = handed_to
+
+    if not TYPE_CHECKING:  # to type checkers a word of another queue is an error as it is
+
+        def __getattr__(self, name: str) -> Any:
+            raise other_attribute("a job's handle", name, HANDLE_WORDS)
 
     @property
     def queue(self) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.errors import ServerError
@@ -15,6 +15,7 @@ from rqueue.model.job import JobState, Record
 from rqueue.protocol import commands
 from rqueue.protocol.result_wait import ResultWait, read_result, read_state
 from rqueue.protocol.state_watch import StateWatch
+from rqueue.tasks.other_words import HANDLE_WORDS, other_attribute
 from rqueue.text.escape import escaped
 from rqueue.transport.redis_client import url_of
 
@@ -46,6 +47,11 @@ class JobHandle(Generic[R_co]):
         self.conflict = conflict
         self.created = created
         self.handed_to = handed_to
+
+    if not TYPE_CHECKING:  # to type checkers a word of another queue is an error as it is
+
+        def __getattr__(self, name: str) -> Any:
+            raise other_attribute("a job's handle", name, HANDLE_WORDS)
 
     @property
     def queue(self) -> str:

@@ -42,6 +42,7 @@ from rqueue.protocol.twin_ids import another_id
 from rqueue.settings import Settings, redact
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
+from rqueue.tasks.other_words import QUEUE_WORDS, other_attribute, with_known_options
 from rqueue.tasks.request import JobRequest
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Queue(QueueMoving):
     by all of them, and is safe to use after a fork.
     """
 
+    @with_known_options("a queue")
     def __init__(
         self,
         name: str = "default",
@@ -368,6 +370,11 @@ class Queue(QueueMoving):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    if not TYPE_CHECKING:  # to type checkers a word of another queue is an error as it is
+
+        def __getattr__(self, name: str) -> Any:
+            raise other_attribute("a queue", name, QUEUE_WORDS)
 
     def __repr__(self) -> str:
         where = redact(self.settings.url) if self.settings.url else "an open connection"

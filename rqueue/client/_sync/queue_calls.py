@@ -6,17 +6,17 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from rqueue.errors import ServerError
+from rqueue.errors import ConfigError, ServerError
 from rqueue.model.cancellation import Cancellation
 from rqueue.model.connection_state import ConnectionStates
-from rqueue.model.expect import expect
+from rqueue.model.expect import expect, shown
 from rqueue.model.names import check_queue
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import CANCELLED_FROM
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.stop_wait import StopWait
-from rqueue.settings import Settings
+from rqueue.settings import Settings, redact
 from rqueue.transport.discovery import with_url
 from rqueue.transport.redis_client import open_client, patience_of, require_bytes
 from rqueue.transport.server_check import first_look
@@ -46,6 +46,8 @@ class QueueCalls:
         given = Settings.of(settings, url=url, namespace=namespace, signing_keys=signing_keys)
         self.settings = given
         self.keys = QueueKeys(check_queue(name), given.namespace)
+        if "://" in name and url is None and redis is None:
+            raise ConfigError("name", f"{shown(redact(name))} is a URL: Queue(name, url)")
         self.name = name
         self._packer = JobPacker(self.keys, given)
         self._looked = False

@@ -1,0 +1,126 @@
+"""What newcomers write first, and the sentence that each of these mistakes gets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+import rqueue
+from rqueue import Call, Options, Queue, RetryPolicy, task
+from rqueue.client._async.job_handle import AsyncJobHandle
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.tasks.bound_task import BoundTask
+from rqueue.tasks.other_words import HANDLE_WORDS, METHOD_WORDS, OPTION_WORDS, QUEUE_WORDS
+from rqueue.tasks.registry import Registry
+
+Q: Any = Queue("mail", "redis://127.0.0.1:1")
+AQ: Any = AsyncQueue("mail", "redis://127.0.0.1:1")
+JOB: Any = JobHandle(Q, "j")
+MINE = Registry()
+
+
+@task(name="ok", registry=MINE, sender=Q)
+def _ok(n: int = 0) -> int:
+    return n
+
+
+OK: Any = _ok
+
+
+def plain(x: int) -> None: ...
+
+
+def declared(**options: Any) -> Any:
+    return task(registry=Registry(), **options)(plain)
+
+
+def policy(**fields: Any) -> RetryPolicy:
+    return RetryPolicy(**fields)
+
+
+MISTAKES: list[tuple[Callable[[], Any], str]] = [
+    # a function that is no task
+    (lambda: Q.enqueue(plain, 1), "function 'plain' is no task: put @task above it"),
+    (lambda: Q.enqueue(lambda: 1), "is no task: put @task above it"),
+    (lambda: Q.enqueue("x".upper), "function 'str.upper' is no task"),
+    (lambda: Q.enqueue(_ok(1)), "task: 1 is neither a task nor a task's name"),
+    (lambda: asyncio.run(AQ.enqueue(plain, 1)), "function 'plain' is no task: put @task above it"),
+    (lambda: Q.send(OK, [1]), "is no name; pass it to enqueue, or its .name"),
+    (lambda: Q.send("ok", 1), "args: 1 is not a list or tuple; one argument alone is [argument]"),
+    (lambda: Q.send("ok", "ab"), "args: 'ab' is no list; pass ['ab']"),
+    (lambda: task(3), "task: 3 is no function; options are named: @task(queue='mail')"),  # type: ignore[call-overload]
+    (lambda: task("mail"), "options are named: @task(queue='mail')"),  # type: ignore[call-overload]
+    (lambda: Q.enqueue_many([1]), "call: 1 is not a Call; pass Call(task, args, kwargs)"),
+    (lambda: Q.enqueue_many([(OK, 1)]), "is not a Call; pass Call(task, args, kwargs)"),
+    # retries
+    (lambda: declared(retry=3), "3 is not a RetryPolicy; pass RetryPolicy(max_deliveries=4)"),
+    (lambda: declared(retry=True), "True is not a RetryPolicy; pass RetryPolicy("),
+    (lambda: OK.options(retry=3), "3 is not a RetryPolicy; pass RetryPolicy(max_deliveries=4)"),
+    (lambda: declared(max_retries=3), "max_deliveries counts the first attempt too"),
+    (lambda: declared(autoretry_for=(OSError,)), "retry=RetryPolicy(...) says when and after"),
+    (lambda: declared(throws=(OSError,)), "give_up_on of a RetryPolicy names what is not tried"),
+    (lambda: policy(max=3), "max: there is no such option of a RetryPolicy; max_deliveries"),
+    (lambda: policy(interval=[1, 2]), "delay is in seconds, backoff says how it grows"),
+    (lambda: policy(max_delivery=3), "did you mean max_deliveries?"),
+    (lambda: OK.retry(), "task 'ok' has no attribute 'retry'; here it is raise Retry(after="),
+    # later
+    (lambda: OK.delay(5), "here it is enqueue(...) is now, enqueue_in(seconds, ...) is later"),
+    (lambda: OK.apply_async((5,), countdown=60), "here it is enqueue(...); options stand before"),
+    (lambda: OK.enqueue(5, countdown=60), "a call is delayed by enqueue_in(seconds, ...)"),
+    (lambda: Q.enqueue(OK, 5, _defer_by=60), "a call is delayed by enqueue_in(seconds, ...)"),
+    (lambda: Q.enqueue_in(60, OK), "a queue has no attribute 'enqueue_in'; here it is task.opt"),
+    (lambda: OK.enqueue_in("5m", 1), "'5m' is not a number of seconds; the task's arguments come"),
+    (lambda: OK.enqueue_at(datetime(2030, 1, 1), 1), "has no time zone; use datetime.now(timezone"),
+    (lambda: declared(time_limit="soon"), "time_limit: 'soon' is not a positive number of seconds"),
+    # where to, and what follows
+    (lambda: OK.options(queue_name="x"), "queue_name: there is no such option of a call; it is ca"),
+    (lambda: OK.options(priority=12), "priority: 12 is no whole number from 0 to 9"),
+    (lambda: Q.enqueue(OK, 1, at_front=True), "a job goes to the front by queue.move_to_front(id)"),
+    (lambda: OK.options(depends_on="j"), "what follows a job is enqueued by it, with current_job("),
+    (lambda: OK.options(on_failure=plain), "on_dead of a Middleware hears of jobs that failed"),
+    (lambda: OK.s(1), "task 'ok' has no attribute 's'; here it is what follows a job is enqueued"),
+    (lambda: OK.map([1, 2]), "here it is queue.enqueue_many([Call(task, args), ...])"),
+    (lambda: declared(serializer="pickle"), "arguments and results are JSON"),
+    (lambda: OK.enqueue(object()), "object is not JSON; pass its id, or a dict of what the task"),
+    # the job afterwards
+    (lambda: JOB.get(), "a job's handle has no attribute 'get'; here it is result(timeout)"),
+    (lambda: JOB.get_status(), "here it is state()"),
+    (lambda: JOB.revoke(), "here it is cancel()"),
+    (lambda: JOB.result(timeout="5"), "timeout: '5' is not a number of seconds, or None"),
+    (lambda: Q.fetch_job("j"), "a queue has no attribute 'fetch_job'; here it is job(id)"),
+    (lambda: AQ.get_jobs(), "here it is Inspector(url).jobs(queue), or 'rqueue jobs QUEUE'"),
+    # where Redis is
+    (lambda: Queue("redis://u:secret@h/0"), "is a URL: Queue(name, url)"),
+    (lambda: Queue("a", connection=1), "connection: there is no such option of a queue; url says"),  # type: ignore[call-arg]
+    (lambda: rqueue.configure(broker_url="redis://h"), "broker_url: there is no such option of rq"),  # type: ignore[call-arg]
+    (lambda: Options(job_id="7"), "job_id: there is no such option of a job; it is called id"),  # type: ignore[call-arg]
+    (lambda: Call(OK, {"n": 1}).resolve(), "is not a list or tuple"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("call", "said"), MISTAKES, ids=range(len(MISTAKES)))
+def test_each_mistake_gets_its_sentence(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises((rqueue.RQueueError, AttributeError)) as caught:
+        call()
+    assert said in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_no_word_of_others_hides_one_of_ours() -> None:
+    assert not [name for name in METHOD_WORDS if hasattr(BoundTask, name)]
+    assert not [name for name in QUEUE_WORDS if hasattr(Queue, name) or hasattr(AsyncQueue, name)]
+    for handle in (JobHandle, AsyncJobHandle):
+        assert not [name for name in HANDLE_WORDS if hasattr(handle, name)]
+    assert not OPTION_WORDS.keys() & {"queue", "id", "priority", "ttl", "keep", "retry", "cron"}
+
+
+def test_what_is_there_is_found_as_before() -> None:
+    assert Q.name == "mail" and JOB.id == "j"
+    assert not hasattr(Q, "colour")
+    with pytest.raises(AttributeError, match=r"^a queue has no attribute 'colour'$"):
+        _ = Q.colour

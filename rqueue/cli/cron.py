@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+import orjson
 
 from rqueue.cli.enqueue import pairs, value_of
 from rqueue.cli.exit_codes import NEGATIVE, OK
@@ -22,11 +23,13 @@ from rqueue.cli.output import (
 )
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.cli.unique import unique_words
+from rqueue.model.schedule_info import OVERDUE_MS
 from rqueue.model.terms import Terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rqueue.client._sync.queue import Queue
     from rqueue.model.schedule_info import ScheduleInfo
 
 queue_option = click.option(
@@ -109,8 +112,8 @@ def list_(target: Target, /, queue: str, count: int | None, as_json: bool) -> No
             info.task,
             str(info.timing),
             state_of(info),
-            age(info.next_ms, info.now_ms),
-            age(info.last_ms, info.now_ms),
+            next_words(info),
+            _ago(info.last_ms, info.now_ms),
             info.fired,
             info.skipped,
             info.missed,
@@ -148,12 +151,16 @@ def show(target: Target, /, name: str, queue: str, as_json: bool) -> None:
         "task": info.task,
         "when": str(info.timing),
         "state": state_of(info),
-        "arguments": info.envelope[1:3],
+        "arguments": orjson.dumps(info.envelope[1]).decode() if info.envelope[1] else None,
+        "keywords": orjson.dumps(info.envelope[2]).decode() if info.envelope[2] else None,
         "missed ticks": info.timing.missed,
         "overlap": info.timing.overlap,
         "jitter": span(info.timing.jitter_ms) if info.timing.jitter_ms else None,
         "window": span(info.timing.window_ms) if info.timing.missed == "all" else None,
-        "last job": info.last_id or None,
+        "last job": f"{info.last_id}, {_ago(info.last_ms, info.now_ms)}" if info.last_id else None,
+        "overdue": f"by {span(info.overdue_ms)}: no worker looked"
+        if info.overdue_ms >= OVERDUE_MS
+        else None,
         "jobs": info.fired,
         "unique": unique_words(Terms.parse(info.terms).unique) or None,
         "ticks without a job": f"{info.skipped} overlapped, {info.missed} missed"
@@ -218,8 +225,21 @@ def edit(target: Target, /, name: str, queue: str, as_json: bool, **timing: Any)
       rqueue cron edit nightly --cron '30 3 * * *'
     """  # noqa: D301
     with target.queue(queue) as (client, _):
+        if not _timing(timing):
+            raise click.UsageError("say what is to change, such as --every or --cron")
         info = client.schedules.edit(name, **_timing(timing))
     _say(info, "is changed", as_json)
+
+
+def _declared(client: Queue, name: str) -> bool:
+    """Whether the code of workers declares this schedule."""
+    from rqueue.errors import UnknownSchedule
+
+    try:
+        info = client.schedules.get(name)
+    except UnknownSchedule:
+        return False
+    return bool(info.code) and info.state != "retired"
 
 
 def _steering(verb: str, done: str, doc: str) -> click.Command:
@@ -230,11 +250,17 @@ def _steering(verb: str, done: str, doc: str) -> click.Command:
     @pass_target
     def steer(target: Target, /, name: str, queue: str, as_json: bool) -> int:
         with target.queue(queue) as (client, _):
+            declared = verb == "remove" and _declared(client, name)
             changed = getattr(client.schedules, verb)(name)
         if as_json:
             print_json({"name": name, "queue": queue, verb: changed})
         else:
             echo(f"schedule {name} {done}" + ("" if changed else ": nothing was to be done"))
+        if declared and changed:
+            say(
+                "code declares it: the next worker that starts brings it back."
+                f" 'rqueue cron pause {name}' keeps it from ticking, through deploys"
+            )
         return OK if changed else NEGATIVE
 
     steer.__doc__ = f"{doc}\n\n\b\nExample:\n  rqueue cron {verb} nightly"
@@ -319,14 +345,25 @@ def _say(info: ScheduleInfo, what: str, as_json: bool) -> None:
     if as_json:
         print_json(document(info))
     else:
-        echo(f"schedule {info.name} {what}: next {age(info.next_ms, info.now_ms) or 'never'}")
+        echo(f"schedule {info.name} {what}: next {next_words(info) or 'never'}")
 
 
 def state_of(info: ScheduleInfo) -> str:
     """How it is with a schedule, for people."""
-    if info.overdue_ms > 60_000:
-        return f"overdue for {span(info.overdue_ms)}"
     return "waits for its job" if info.owed_ms else info.state
+
+
+def next_words(info: ScheduleInfo) -> str:
+    """When a schedule ticks next, for people; of one that nobody looked for, how long it waits."""
+    if info.overdue_ms >= OVERDUE_MS:
+        return f"overdue by {span(info.overdue_ms)}"
+    if info.overdue_ms:
+        return "now"
+    return age(info.next_ms, info.now_ms)
+
+
+def _ago(ms: int, now: int) -> str:
+    return f"{span(max(0, now - ms))} ago" if ms else ""
 
 
 def _ticks(ticks: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ def _dated(facts: dict[str, Any]) -> dict[str, Any]:
     """`..._ms` fields that are moments become ISO times under the name without `_ms`."""
     moments = (
         *("enqueued_ms", "due_ms", "expires_ms", "ended_ms", "since_ms"),
-        *("oldest_enqueued_ms", "next_due_ms"),
+        *("oldest_enqueued_ms", "next_due_ms", "next_tick_ms"),
     )
     return {
         (name.removesuffix("_ms") if name in moments else name): (
@@ -58,6 +58,7 @@ def queue_document(info: QueueInfo) -> dict[str, Any]:
     """One queue."""
     facts = asdict(info)
     facts["oldest_ms"] = info.oldest_ms
+    facts["overdue_ms"] = info.overdue_ms
     facts["now"] = iso(info.now)
     return _dated(facts)
 

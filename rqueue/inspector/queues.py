@@ -8,6 +8,7 @@ from typing import Any
 import redis
 
 from rqueue.errors import UnknownQueue
+from rqueue.model.schedule_info import OVERDUE_MS
 from rqueue.protocol import commands
 from rqueue.protocol.commands.deletion import is_deleted
 from rqueue.protocol.commands.queue_keys import queue_exists
@@ -66,7 +67,8 @@ class QueueInfo:
     only grow. `settings` are the options that were set; what is not there has its default. Times
     are ms, 0 = none. `bounded`: of a queue with a limit, None elsewhere. `outgoing`: jobs on their
     way to other queues; `unheard`: labels of ready jobs that no registered consumer selects, and
-    how many those are; `targets`: where its dead letters and its expired jobs go.
+    how many those are; `targets`: where its dead letters and its expired jobs go; `schedules`: how
+    many it has, and `next_tick_ms`: the first tick of them, also where that is past.
     """
 
     name: str
@@ -90,6 +92,8 @@ class QueueInfo:
     unheard: dict[str, int] = field(default_factory=dict)
     targets: dict[str, str] = field(default_factory=dict)
     bounded: Bound | None = None
+    schedules: int = 0
+    next_tick_ms: int = 0
 
     @property
     def waiting(self) -> int:
@@ -100,6 +104,13 @@ class QueueInfo:
     def acquiring(self) -> int:
         """Consumers that take jobs: all but the browsers."""
         return sum(self.consumers.values()) - self.consumers["browsers"]
+
+    @property
+    def overdue_ms(self) -> int:
+        """How long the first tick of a schedule has waited for a consumer that looks; 0 where none
+        waits, or the queue is paused."""
+        late = self.now - self.next_tick_ms
+        return late if self.next_tick_ms and late >= OVERDUE_MS and not self.paused else 0
 
     @property
     def oldest_ms(self) -> int:
@@ -163,4 +174,6 @@ def info_of(name: str, counts: commands.Counts) -> QueueInfo:
         )
         if number("max_jobs")
         else None,
+        schedules=counts.more.get("schedules", 0),
+        next_tick_ms=counts.more.get("next_tick", 0),
     )

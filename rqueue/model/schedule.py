@@ -96,7 +96,7 @@ class Timing:
         cls,
         cron: str | Sequence[str] | None = None,
         every: timedelta | float | str | None = None,
-        tz: str = "UTC",
+        tz: str | ZoneInfo = "UTC",
         missed: Missed = "last",
         overlap: Overlap = "allow",
         jitter: timedelta | float | str = 0,
@@ -111,7 +111,7 @@ class Timing:
         self,
         cron: str | Sequence[str] | None = None,
         every: timedelta | float | str | None = None,
-        tz: str | None = None,
+        tz: str | ZoneInfo | None = None,
         missed: Missed | None = None,
         overlap: Overlap | None = None,
         jitter: timedelta | float | str | None = None,
@@ -125,8 +125,13 @@ class Timing:
             new = replace(new, cron=_expressions(cron), every_ms=0)
         if every is not None:
             new = replace(new, cron=(), every_ms=_ms("every", every, LEAST_EVERY_MS))
+        if isinstance(tz, ZoneInfo):
+            # one that was read from a file has no name
+            tz = tz.key or str(tz)
         if tz is not None:
             _zone(tz)
+            if new.every_ms and tz != "UTC":
+                raise ConfigError("tz", "an interval goes by real time: it has no time zone")
             new = replace(new, tz=tz)
         if missed is not None:
             new = replace(new, missed=_word("missed", missed, get_args(Missed)))
@@ -136,6 +141,10 @@ class Timing:
             new = replace(new, jitter_ms=_ms("jitter", jitter))
         if window is not None:
             new = replace(new, window_ms=_ms("window", window))
+        if new.every_ms and new.jitter_ms >= new.every_ms:
+            raise ConfigError("jitter", "it is no less than the interval: jobs would pass others")
+        if new.missed == "all" and not new.window_ms:
+            raise ConfigError("window", "of no time none is made up for: missed='skip' says so")
         if not new.after(0, 1):
             raise ConfigError("cron", f"there is no such time: {', '.join(new.cron)}")
         return new
@@ -215,7 +224,7 @@ class Timing:
 
     def __str__(self) -> str:
         if self.every_ms:
-            return f"every {timedelta(milliseconds=self.every_ms)}"
+            return f"every {_interval(self.every_ms)}"
         return f"{' | '.join(self.cron)} ({self.tz})"
 
 
@@ -259,8 +268,54 @@ def _expression(text: str) -> str:
     expression = " ".join(text.split())
     if expression.startswith("@") and expression not in WORDS:
         raise ConfigError("cron", f"{shown(text)} is none of {', '.join(WORDS)}")
+    fields = WORDS.get(expression, expression).split()
+    if len(fields) not in (5, 6):
+        raise ConfigError("cron", f"{shown(text)} has {len(fields)} fields: {_HOW}")
     try:
-        CronSim(WORDS.get(expression, expression), datetime(2026, 1, 1, tzinfo=UTC))
+        CronSim(" ".join(fields), datetime(2026, 1, 1, tzinfo=UTC))
     except CronSimError as error:
-        raise ConfigError("cron", f"{shown(text)}: {error}") from None
+        raise ConfigError("cron", _wrong(text, fields, str(error))) from None
     return expression
+
+
+_HOW = (
+    "write five (minute, hour, day of the month, month, day of the week), six with the seconds in"
+    f" front, or one of {', '.join(WORDS)}"
+)
+
+_RANGES = {
+    "second": "seconds go from 0 to 59",
+    "minute": "minutes go from 0 to 59",
+    "hour": "hours go from 0 to 23",
+    "day-of-month": "days of the month go from 1 to 31, and L is the last one",
+    "month": "months go from 1 to 12, or from JAN to DEC",
+    "day-of-week": "days of the week go from 0 to 7, 0 and 7 are Sunday, or from SUN to SAT",
+}
+
+
+def _wrong(text: str, fields: list[str], said: str) -> str:
+    """What is wrong with an expression of which cronsim said that."""
+    from cronsim import CronSim, CronSimError
+
+    any_month = [*fields[:-2], "*", fields[-1]]
+    try:
+        CronSim(" ".join(any_month), datetime(2026, 1, 1, tzinfo=UTC))
+    except CronSimError:
+        pass
+    else:
+        if "day-of-month" in said:
+            return f"{shown(text)}: this date never comes"
+    right = _RANGES.get(said.removeprefix("Bad ").strip(), "")
+    return f"{shown(text)}: {said[:1].lower()}{said[1:]}" + (f": {right}" if right else "")
+
+
+def _interval(ms: int) -> str:
+    """An interval as people write it: 5m, 1h 30m, 1.5s."""
+    parts = []
+    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m")):
+        if ms >= size:
+            parts.append(f"{ms // size}{unit}")
+            ms %= size
+    if ms:
+        parts.append(f"{ms / 1000:g}s")
+    return " ".join(parts)

@@ -11,7 +11,10 @@ from rqueue.errors import Undecodable
 from rqueue.model.envelope import unpack
 from rqueue.model.schedule import Timing
 
-__all__ = ["ScheduleInfo", "ScheduleState"]
+__all__ = ["OVERDUE_MS", "ScheduleInfo", "ScheduleState"]
+
+OVERDUE_MS = 5000
+"""A tick that has waited so long for a consumer that looks is said to be overdue."""
 
 ScheduleState = Literal["active", "paused", "retired"]
 

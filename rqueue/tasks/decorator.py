@@ -45,6 +45,7 @@ from rqueue.tasks.retry import RetryPolicy, check_retry
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
+    from zoneinfo import ZoneInfo
 
     from rqueue.model.schedule import Missed, Overlap, Timing
 
@@ -118,7 +119,7 @@ def task(
     on_commit: bool | str | None = None,
     cron: str | Sequence[str] | None = None,
     every: timedelta | float | str | None = None,
-    tz: str = "UTC",
+    tz: str | ZoneInfo = "UTC",
     missed: Missed = "last",
     overlap: Overlap = "allow",
     jitter: timedelta | float | str = 0,
@@ -149,7 +150,7 @@ def task(
     on_commit: bool | str | None = None,
     cron: str | Sequence[str] | None = None,
     every: timedelta | float | str | None = None,
-    tz: str = "UTC",
+    tz: str | ZoneInfo = "UTC",
     missed: Missed = "last",
     overlap: Overlap = "allow",
     jitter: timedelta | float | str = 0,

@@ -1,7 +1,9 @@
 """`rqueue cron`."""
 
 from rqueue.client._sync.queue import Queue
-from rqueue.testing import frozen_time
+from rqueue.model.schedule import Timing
+from rqueue.testing import frozen_time, move_time
+from rqueue_workers.worker.declaring import Declaration, declare
 from tests.cli.looking import Run
 
 
@@ -13,10 +15,10 @@ def test_periodic_jobs(run: Run, queue: Queue) -> None:
     assert said.startswith("schedule nightly is set: next in ")
     run("cron", "add", "poll", "app.poll", "--every", "5m", "--overlap", "skip", *on)
     listed = run("cron", "list", "--next", "2", *on).stdout
-    assert "0 3 * * * (Europe/Berlin)" in listed and "every 0:05:00" in listed
+    assert "0 3 * * * (Europe/Berlin)" in listed and "every 5m" in listed
     assert listed.count("T03:00:00+0") == 2
     shown = run("cron", "show", "nightly", *on).stdout
-    assert "app.report" in shown and "(['eu'], {'n': 2})" in shown
+    assert "app.report" in shown and '["eu"]' in shown and '{"n":2}' in shown
     assert "is paused" in run("cron", "pause", "poll", *on).stdout
     run("cron", "pause", "poll", *on, code=1)
     assert "paused" in run("cron", "list", *on).stdout
@@ -39,3 +41,59 @@ def test_a_schedule_as_a_document(run: Run, queue: Queue) -> None:
         assert (listed[0]["every_ms"], listed[0]["state"]) == (60_000, "active")
         shown = orjson.loads(run("cron", "show", "s", "-q", queue.name, "--json").stdout)
         assert len(shown["ticks"]) == 5
+
+
+def test_what_nobody_looks_for_is_overdue(run: Run, queue: Queue) -> None:
+    """In the list of schedules, to the doctor and among the numbers."""
+    on = ("-q", queue.name)
+    queue.schedules.set("s", "app.poll", every=60)
+    move_time(queue, 60_000 + 51_000)
+    assert "overdue by 51s" in run("cron", "list", *on).stdout
+    assert "by 51s: no worker looked" in run("cron", "show", "s", *on).stdout
+    said = " ".join(run("doctor", queue.name).stdout.split())
+    assert "1 schedule is overdue, 's' by 51 s: no worker serves the queue [service]" in said
+    assert "schedules overdue by 51s" in run("stats", queue.name, "-i", "1ms").stdout
+    run("pause", queue.name)
+    assert "overdue, 's'" not in run("doctor", queue.name).stdout
+
+
+def test_what_people_say_wrongly_of_ticks(run: Run, queue: Queue) -> None:
+    add = ("cron", "add", "s", "app.poll", "-q", queue.name)
+    for wrong, right in (
+        (("--cron", "0 25 * * *"), "hours go from 0 to 23"),
+        (("--cron", "0 3 * *"), "has 4 fields: write five"),
+        (("--cron", "every day"), "six with the seconds in front"),
+        (("--cron", "0 0 30 2 *"), "this date never comes"),
+        (("--every", "5m", "--tz", "Europe/Berlin"), "it has no time zone"),
+        (("--every", "5m", "--jitter", "10m"), "no less than the interval"),
+        (("--every", "5m", "--missed", "all", "--window", "0"), "missed='skip' says so"),
+    ):
+        assert right in " ".join(run(*add, *wrong, code=2).stderr.split())
+    run(*add, "--every", "5m")
+    assert "say what is to change" in run("cron", "edit", "s", "-q", queue.name, code=2).stderr
+
+
+def test_what_code_declares_comes_back(run: Run, queue: Queue) -> None:
+    on = ("-q", queue.name)
+    declared = Declaration("s", queue.name, Timing.of(every=60), "4,,0,", '["s"]')
+    with queue.consumer() as consumer:
+        declare(queue._run, queue.keys, consumer.name, consumer.term, "app", [declared], None)
+        said = run("cron", "remove", "s", *on).stderr
+        assert "brings it back" in said and "rqueue cron pause s" in said
+    queue.schedules.set("s", "app.poll", every=60)
+    assert "brings" not in run("cron", "remove", "s", *on).stderr
+
+
+def test_a_retired_schedule_is_a_note(run: Run, queue: Queue) -> None:
+    from rqueue.testing import housekeeping
+
+    declared = Declaration("s", queue.name, Timing.of(every=60), "4,,0,", '["s"]')
+    with queue.consumer(lease=10**6) as consumer, queue.consumer(lease=10**6) as other:
+        declare(queue._run, queue.keys, consumer.name, consumer.term, "app", [declared], None)
+        declare(queue._run, queue.keys, other.name, other.term, "app", [], None)
+        consumer.close()
+        move_time(queue, 700_000)
+        housekeeping(queue)
+        assert queue.schedules.get("s").state == "retired"
+        said = " ".join(run("doctor", queue.name).stdout.split())
+        assert "no worker's code declares s any more: retired, no ticks" in said

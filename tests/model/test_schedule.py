@@ -113,3 +113,15 @@ def test_a_tick_is_known_by_the_id_and_the_tag_of_its_job() -> None:
 def test_what_is_no_name(name: str) -> None:
     with pytest.raises(InvalidName):
         check_schedule(name)
+
+
+def test_a_zone_as_an_object_and_the_last_days_of_a_month() -> None:
+    timing = Timing.of(cron=["0 0 L * *", "0 0 * * 5L"], tz=BERLIN)
+    assert timing.tz == "Europe/Berlin"
+    start = datetime(2026, 11, 1, tzinfo=BERLIN)
+    assert after(timing, start, 2) == ["27 00:00+01", "30 00:00+01"]
+
+
+@pytest.mark.parametrize(("every", "said"), [("5m", "5m"), ("90m", "1h 30m"), (1.5, "1.5s")])
+def test_an_interval_is_printed_as_it_is_written(every: str | float, said: str) -> None:
+    assert str(Timing.of(every=every)) == f"every {said}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.queue_calls import AsyncQueueCalls
@@ -52,7 +53,7 @@ class AsyncSchedules:
         *,
         cron: str | Sequence[str] | None = None,
         every: timedelta | float | str | None = None,
-        tz: str = "UTC",
+        tz: str | ZoneInfo = "UTC",
         missed: Missed = "last",
         overlap: Overlap = "allow",
         jitter: timedelta | float | str = 0,
@@ -100,7 +101,7 @@ class AsyncSchedules:
         kwargs: Mapping[str, Any] | None = None,
         cron: str | Sequence[str] | None = None,
         every: timedelta | float | str | None = None,
-        tz: str | None = None,
+        tz: str | ZoneInfo | None = None,
         missed: Missed | None = None,
         overlap: Overlap | None = None,
         jitter: timedelta | float | str | None = None,

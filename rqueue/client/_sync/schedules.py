@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue_calls import QueueCalls
@@ -53,7 +54,7 @@ class Schedules:
         *,
         cron: str | Sequence[str] | None = None,
         every: timedelta | float | str | None = None,
-        tz: str = "UTC",
+        tz: str | ZoneInfo = "UTC",
         missed: Missed = "last",
         overlap: Overlap = "allow",
         jitter: timedelta | float | str = 0,
@@ -101,7 +102,7 @@ class Schedules:
         kwargs: Mapping[str, Any] | None = None,
         cron: str | Sequence[str] | None = None,
         every: timedelta | float | str | None = None,
-        tz: str | None = None,
+        tz: str | ZoneInfo | None = None,
         missed: Missed | None = None,
         overlap: Overlap | None = None,
         jitter: timedelta | float | str | None = None,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import redis
 
 from rqueue.inspector.doctor.findings import Finding
-from rqueue.inspector.queues import queue_info
+from rqueue.inspector.queues import QueueInfo, queue_info
 from rqueue.inspector.unheard import REFUSED
+from rqueue.model.schedule_info import OVERDUE_MS, ScheduleInfo
+from rqueue.protocol.commands.schedules import read_schedules
 from rqueue.protocol.keys import QueueKeys
 from rqueue.text.numbers import many
+from rqueue.transport.redis_client import execute
 
 WAITING = "ready, scheduled or parked"
 """Where the jobs are that `QueueInfo.waiting` counts."""
@@ -40,4 +43,36 @@ def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
         note(
             "paused", info.waiting, f"{WAITING}, and the queue is paused: 'rqueue resume' delivers"
         )
+    if info.schedules:
+        found += _schedules(client, info, keys)
+    return found
+
+
+def _schedules(client: redis.Redis, info: QueueInfo, keys: QueueKeys) -> list[Finding]:
+    """Notes on schedules whose ticks nobody looks for, and on those that no code declares."""
+    found: list[Finding] = []
+    overdue: list[ScheduleInfo] = []
+    retired: list[str] = []
+    cursor = "0"
+    while True:
+        page = execute(client, read_schedules(keys, cursor=cursor), queue=keys.queue)
+        overdue += [one for one in page.found if one.overdue_ms >= OVERDUE_MS]
+        retired += [one.name for one in page.found if one.state == "retired"]
+        cursor = page.cursor
+        if cursor == "0":
+            break
+
+    def note(kind: str, says: str) -> None:
+        found.append(Finding("service", kind, keys.queue, "", says, severity="note"))
+
+    if overdue and info.overdue_ms:
+        first = max(overdue, key=lambda one: one.overdue_ms)
+        why = "no worker looked" if info.acquiring else "no worker serves the queue"
+        late = round(first.overdue_ms / 1000)
+        said = "is overdue" if len(overdue) == 1 else "are overdue"
+        says = f"{many(len(overdue), 'schedule')} {said}, {first.name!r} by {late} s: {why}"
+        note("overdue", says)
+    if retired:
+        names = ", ".join(sorted(retired)[:3]) + (", ..." if len(retired) > 3 else "")
+        note("retired", f"no worker's code declares {names} any more: retired, no ticks")
     return found

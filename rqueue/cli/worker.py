@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rqueue.cli.exit_codes import NOT_FOUND, USAGE, Failure
+from rqueue.cli.exit_codes import MISSING, NOT_FOUND, USAGE, Failure
 from rqueue.cli.failures import say
 from rqueue.cli.target import Target, connection_options, pass_target
 
@@ -32,6 +33,7 @@ Exit codes of a pool:
   2    wrong usage; an option, the pool file or a variable is wrong, or no server is named
   3    drained, but running jobs had to be released
   4    Redis cannot be used: not reachable at start, too old, evicts keys, refuses the login
+  6    not installed: watchfiles, which --reload needs
   70   a bug in rqueue; the log has the traceback"""
 
 
@@ -146,6 +148,11 @@ Exit codes of a pool:
     type=click.Choice(["text", "json"]),
     help="One line of text for each event, or one JSON object; default text.",
 )
+@click.option(
+    "--reload",
+    is_flag=True,
+    help="For development: load the code anew when a Python file below this folder changes.",
+)
 @click.option("--dev", is_flag=True, help="Use the development server of this folder (rqueue dev).")
 @connection_options
 @pass_target
@@ -156,6 +163,7 @@ def worker(
     queues: tuple[str, ...],
     pool_file: Path | None,
     dev: bool,
+    reload: bool,
     **options: Any,
 ) -> int:
     """Run a pool of worker processes.
@@ -176,6 +184,7 @@ def worker(
       rqueue worker app.tasks --select "gpu and version >= 42"
       rqueue worker app.tasks --max-jobs 10000 --max-memory 512MB --time-limit 10m
       rqueue worker --pool-file pool.toml
+      rqueue worker app.tasks --dev --reload
     """  # noqa: D301
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     given.update(
@@ -199,7 +208,17 @@ def worker(
             if error.setting == "url" and not dev and target.url is None:
                 raise Failure(NO_URL, USAGE) from None
             raise
-        return int(run_pool(spec))
+        with _reloading() if reload else nullcontext():
+            return int(run_pool(spec))
+
+
+def _reloading() -> AbstractContextManager[None]:
+    """Raises Failure without watchfiles."""
+    if importlib.util.find_spec("watchfiles") is None:
+        raise Failure("--reload needs watchfiles: pip install 'rqueue[reload]'", MISSING)
+    from rqueue_workers.reloading import reloading
+
+    return reloading()
 
 
 @contextmanager

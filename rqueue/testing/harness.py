@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,7 +38,8 @@ WAITING = ("ready", "blocked", "scheduled", "parked", "held")
 ROUNDS = 100_000
 """Jobs that one drain runs at the most: beyond them a job enqueues itself again and again."""
 
-_numbers = itertools.count(1)
+NAME = "rqueue-test"
+"""Of the server in memory: each test begins with a new one."""
 
 
 class Harness:
@@ -51,15 +51,9 @@ class Harness:
 
     def __init__(self, *, inline: bool = False) -> None:
         self._inline = inline
-        self._name = f"test-{next(_numbers)}"
-        self._server = server_of(self._name)
-        clock = self._server.clock
-        clock.stop(clock.now_us // 1000 * 1000)  # whole ms, as the queues count
-        self._client = open_memory_client(self._name)
         self._turn = threading.RLock()
         self._running = False
         self._worker: OneThreadWorker | None = None
-        self._known = dict(KNOWN)
         self.ran: list[Ran] = []
         """The attempts that have run, in their order."""
 
@@ -247,7 +241,13 @@ class Harness:
         """From now on this process's queues are these. Raises LifecycleError where others are."""
         if stand_in.name_of():
             raise LifecycleError("the queues of this process are in memory already")
-        stand_in.begin(self._name)
+        self._server = server_of(NAME)
+        clock = self._server.clock
+        clock.stop(clock.now_us // 1000 * 1000)  # whole ms, as the queues count
+        self._client = open_memory_client(NAME)
+        self._worker = None
+        self._known = dict(KNOWN)
+        stand_in.begin(NAME)
         default_queues.disconnect()
         KNOWN.clear()
         self._server.before_wait = self._waits
@@ -262,7 +262,7 @@ class Harness:
         finally:
             stand_in.end()
             default_queues.disconnect()
-            forget(self._name)
+            forget(NAME)
             KNOWN.clear()
             KNOWN.update(self._known)
 

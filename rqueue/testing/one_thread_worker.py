@@ -149,9 +149,9 @@ class OneThreadWorker:
                     break
                 ran = True
                 failed = yield from self._run_one(subscription, jobs[0], jobs[1], drained)
-                subscription.settle(None)
                 if failed and stop:
                     break
+            subscription.settle(None)
         finally:
             subscription.unregister()
             self._slot.job = None

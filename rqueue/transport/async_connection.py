@@ -40,6 +40,7 @@ class AsyncConnection:
         self._client = client
         self._timeout = timeout
         self._inner: Any = self._made()
+        self._elsewhere = False
         self._turn = asyncio.Lock()
         stand_in.note(self)
 
@@ -65,7 +66,7 @@ class AsyncConnection:
         """Drop the connection; the next one leads where `stand_in` says now."""
         with suppress(RuntimeError):  # its loop is closed, and it is too
             self.abort()
-        self._inner = self._made()
+        self._elsewhere = True
         self._turn = asyncio.Lock()
 
     @property
@@ -89,6 +90,8 @@ class AsyncConnection:
     async def connect(self) -> None:
         """Connect, log in and check what answers, if not connected. Raises the tree of
         `rqueue.errors`."""
+        if self._elsewhere:
+            self._inner, self._elsewhere = self._made(), False
         inner = self._inner
         if inner.is_connected:
             return

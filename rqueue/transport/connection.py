@@ -37,6 +37,7 @@ class Connection:
         self._client = client
         self._timeout = timeout
         self._inner: Any = self._made()
+        self._elsewhere = False
         self._resp: RespSocket | None = None
         self.socket: Any = None
         """The connected socket, for select; None when not connected."""
@@ -59,11 +60,13 @@ class Connection:
     def redirect(self) -> None:
         """Drop the connection; the next one leads where `stand_in` says now."""
         self.close()
-        self._inner = self._made()
+        self._elsewhere = True
 
     def connect(self) -> None:
         """Connect, log in and check what answers, if not connected. Raises the tree of
         `rqueue.errors`."""
+        if self._elsewhere:
+            self._inner, self._elsewhere = self._made(), False
         inner = self._inner
         if self.connected:
             return

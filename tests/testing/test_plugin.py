@@ -65,6 +65,15 @@ def test_the_plugin_loads_nothing() -> None:
     assert said.strip() == "['rqueue_workers', 'rqueue_workers.pytest_plugin']"
 
 
+def test_a_django_test_case_has_the_harness() -> None:
+    program = Path(__file__).with_name("django_project.py")
+    ran = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "Ran 2 tests" in ran.stderr
+
+
 class _Case(RqueueTestMixin, unittest.TestCase):
     rqueue_inline = True
 

@@ -8,11 +8,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import flask
 import pytest
 
 import rqueue as rq
 from rqueue import Options, Queue, RetryPolicy, task
 from rqueue.client import default_queues
+from rqueue.contrib.flask import Rqueue
 from rqueue.inspector.inspector import Inspector
 from rqueue.testing import Harness, in_memory
 from rqueue.transport import stand_in
@@ -45,6 +47,22 @@ def test_any_queue_of_the_program_is_in_memory(
         before.enqueue(record, 5)
     with in_memory() as queues:
         assert queues.enqueued() == []
+
+
+def test_a_view_of_flask_enqueues_here(queues: Harness, recorder: Recorder) -> None:
+    record = recorder(queue="mail")
+    app = flask.Flask("shop")
+    app.config["RQUEUE_URL"] = NOWHERE
+    Rqueue(app)
+
+    @app.post("/signup")
+    def signup() -> str:
+        record.enqueue(flask.request.form["email"])
+        return "ok"
+
+    assert app.test_client().post("/signup", data={"email": "a@b.c"}).text == "ok"
+    queues.assert_enqueued(record, args=["a@b.c"])
+    assert queues.drain().ran == 1
 
 
 def test_other_threads_enqueue_here_too(

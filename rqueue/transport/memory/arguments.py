@@ -35,6 +35,7 @@ SYNTAX = "ERR syntax error"
 NOT_AN_INTEGER = "ERR value is not an integer or out of range"
 _INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 _FLOAT = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?", re.I)
+ZERO = ord("0")
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
@@ -50,6 +51,8 @@ def command(name: str, words: int) -> Callable[[Callable[..., Any]], Callable[..
 
 def integer(text: bytes, problem: str = NOT_AN_INTEGER) -> int:
     """A whole number of 64 bits, in its one spelling."""
+    if text.isdigit() and len(text) < 19 and (text[0] != ZERO or len(text) == 1):
+        return int(text)  # as most of them are
     if _INTEGER.fullmatch(text):
         value = int(text)
         if _LEAST <= value <= _MOST:

@@ -70,7 +70,7 @@ class Keyspace:
 
     def find(self, key: bytes, kind: type[V]) -> V | None:
         """The value of a key if there is one. Refuses one of another type."""
-        value = self.get(key) if self.ends_ms else self.values.get(key)
+        value = self.get(key) if key in self.ends_ms else self.values.get(key)
         if value is None or type(value) is kind:
             return value
         raise Refusal(WRONG_TYPE)

@@ -128,7 +128,10 @@ class LuaEngine:
         if kind is bytes or kind is int:
             return reply
         if kind is list:
-            return self._table([_item(one) for one in reply], recursive=True)
+            flat = [False if one is None else one for one in reply]
+            if flat and type(flat[-1]) is list:  # entries of a stream, a page of a scan
+                return self._table(flat, recursive=True)
+            return self._table(flat)
         if reply is None:
             return False
         return bytes(reply), 1
@@ -138,12 +141,6 @@ class LuaEngine:
         if found is None:
             raise Unsupported(f"command {_as_text(name).decode(errors='replace')}")
         return found
-
-
-def _item(value: Any) -> Any:
-    if value is None:
-        return False
-    return [_item(one) for one in value] if type(value) is list else value
 
 
 def _as_text(value: Any) -> bytes:

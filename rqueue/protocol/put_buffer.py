@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from rqueue.errors import ConfigError, QueueFull, ServerError
 from rqueue.logs import logger
-from rqueue.model.expect import expect_number
+from rqueue.model.expect import expect_number, misfit, shown
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.protocol import commands
 from rqueue.protocol.call import Arg
@@ -78,7 +78,18 @@ class PutListeners:
     def __init__(self, queue: str, on_error: ErrorListener | None) -> None:
         self._queue = queue
         self.stored: list[Callable[[Any], object]] = []
-        self.failed: list[ErrorListener] = [on_error] if on_error else []
+        self.failed: list[ErrorListener] = []
+        if on_error is not None:
+            self.add_failed(on_error)
+
+    def add_failed(self, listener: ErrorListener) -> None:
+        """One more for jobs that cannot be stored. Raises ConfigError where it could not be called:
+        that would show when it is needed, and those jobs would be lost."""
+        if not callable(listener):
+            raise ConfigError("on_error", f"{shown(listener)} is no function")
+        if problem := misfit(listener, ["error", "puts"]):
+            raise ConfigError("on_error", f"{problem}; write def on_error(error, puts)")
+        self.failed.append(listener)
 
     def notify_stored(self, batch: list[Item]) -> None:
         """These are stored: each of them, to each listener, in order."""

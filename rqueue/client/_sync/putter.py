@@ -150,9 +150,10 @@ class BackgroundPuts:
     def add_error_listener(self, listener: ErrorListener) -> None:
         """Call `listener(error, puts)` with jobs that could not be stored, now or later.
 
-        `Queue.enqueue_puts` takes such jobs. Without a listener they are logged.
+        `Queue.enqueue_puts` takes such jobs. Without a listener they are logged. Raises
+        ConfigError where it does not take the two.
         """
-        self._listeners.failed.append(listener)
+        self._listeners.add_failed(listener)
 
     # -- waiting -----------------------------------------------------------------------------------
 

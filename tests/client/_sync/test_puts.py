@@ -343,3 +343,12 @@ def test_a_server_out_of_memory_is_waited_for(make_server: Any, queue_name: str)
 
 
 # -- forks and the end of the process --------------------------------------------------------------
+
+
+def test_an_error_listener_that_does_not_take_what_it_is_given(queue: Queue) -> None:
+    """Else that would show when jobs are lost by it."""
+    with pytest.raises(ConfigError, match=r"on_error: it takes \(error\), .* write def on_error\("):
+        queue.putter(on_error=lambda error: None)  # type: ignore[arg-type, misc]
+    with queue.putter() as putter:
+        with pytest.raises(ConfigError, match="on_error: 5 is no function"):
+            putter.add_error_listener(5)  # type: ignore[arg-type]

@@ -274,6 +274,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(commands.key_owner(K, "key"), {"step": "look"}, rest=["key"]),
         Sample(commands.key_owner(K, "key", clear=True), {"step": "clear"}, rest=["key"]),
         Sample(commands.key_owners(K, ["k", "l"]), {"step": "look"}, rest=["k", "l"]),
+        Sample(commands.mend_keys(K, ["k", "l"]), {"step": "mend"}, rest=["k", "l"]),
     ],
     "repair_room": [Sample(commands.repair_room(K))],
     "read_schedules": [
@@ -356,7 +357,14 @@ def test_every_script_has_a_sample() -> None:
 
 def test_every_function_of_the_store_has_a_sample() -> None:
     functions = {n for n in commands.__all__ if inspect.isfunction(getattr(commands, n))}
-    aliases = {"types_met_by", "key_owners", "enqueue_alike", "enqueue_flat", "enqueue_one"}
+    aliases = {
+        "types_met_by",
+        "key_owners",
+        "mend_keys",
+        "enqueue_alike",
+        "enqueue_flat",
+        "enqueue_one",
+    }
     assert functions - aliases == set(SAMPLES)
 
 

@@ -62,6 +62,8 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.zadd(keys.blocked, {"g1": 0})
     client.zadd(keys.heads, {"m7": 0})
     client.hset(keys.latest, mapping={"k1": "j1", odd: odd})
+    client.hset(keys.unique, mapping={"u1": "j1"})
+    client.zadd(keys.periods, {"u1": 9000})
     client.hset(keys.classes, mapping={"l1": "1", odd: "2"})
     client.zadd(keys.job_class("1"), {"m9": 0, "m10": 1})
     client.zadd(keys.scheduled, {"m1": 7000, "m2": 8000})
@@ -188,6 +190,13 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         "latest_of": [
             Sample(key_notes.latest_of(keys, ["k1", "k9"]), ["j1", None]),
             Sample(key_notes.latest_of(keys, []), []),
+        ],
+        "unique_page": [
+            Sample(key_notes.unique_page(keys, count=9), key_notes.LatestPage(0, {"u1": "j1"})),
+        ],
+        "period_ends": [
+            Sample(key_notes.period_ends(keys, ["u1", "k9"]), [9000.0, None]),
+            Sample(key_notes.period_ends(keys, []), []),
         ],
         "classes_known": [
             Sample(class_notes.classes_known(keys), {"l1": "1", ODD: "2"}),

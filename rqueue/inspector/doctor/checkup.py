@@ -46,6 +46,7 @@ from rqueue.inspector.doctor.note_checks import (
 )
 from rqueue.inspector.doctor.ttl_checks import diagnose_expiring, suspect_expiring
 from rqueue.inspector.doctor.type_checks import diagnose_types
+from rqueue.inspector.doctor.unique_checks import diagnose_unique, suspect_unique
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.protocol import commands
 from rqueue.protocol.commands.class_notes import class_sizes, refusal_sizes
@@ -124,6 +125,7 @@ class Checkup:
         yield from self._thrice(suspect_groups(self.walk), partial(diagnose_group, self.walk))
         yield from self._thrice(["blocked"], partial(diagnose_blocked, self.walk))
         yield from self._thrice(suspect_keys(self.walk), partial(diagnose_key, self.walk))
+        yield from self._thrice(suspect_unique(self.walk), partial(diagnose_unique, self.walk))
         yield from self._thrice(sorted(self.walk.names), self._diagnose_consumer)
         yield from self._thrice(sorted(self.walk.registered), self._diagnose_bytes)
         yield from self._thrice([""], self._diagnose_liveness)

@@ -131,6 +131,8 @@ class Doctor:
         elif action.verb == "room":
             while execute(self._client, commands.repair_room(keys), queue=keys.queue):
                 pass
+        elif action.verb == "unique":
+            run(commands.mend_keys(keys, action.ids))
         elif action.verb == "leftovers":
             run(commands.repair_leftovers(keys, action.which, action.ids))
         else:

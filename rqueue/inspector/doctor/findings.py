@@ -12,7 +12,7 @@ INVARIANTS = {
     "conservation": "every accepted job is in exactly one place, or has ended",
     "order": "due times and positions only grow along a list, and a job waits in its own list",
     "groups": "of a group one job is ready, held or waits to come back, the others stand behind it",
-    "keys": "of a key one job waits, its latest one",
+    "keys": "of a key one job waits, its latest one; a unique key is that of a job",
     "owner": "only registered consumers hold jobs, each job is held by one",
     "liveness": "where work waits and a consumer waits for it, one is notified",
     "consumers": "a consumer is in exactly one of the four lists, and says so itself",
@@ -31,7 +31,17 @@ class Action:
     """The repair of a finding; see `rqueue.inspector.repairs`."""
 
     verb: Literal[
-        "job", "order", "consumer", "meta", "leftovers", "look", "type", "group", "outbox", "room"
+        "job",
+        "order",
+        "consumer",
+        "meta",
+        "leftovers",
+        "look",
+        "type",
+        "group",
+        "outbox",
+        "room",
+        "unique",
     ]
     ids: tuple[str, ...] = ()
     member: bytes = b""

@@ -50,7 +50,7 @@ from rqueue.protocol.commands.enqueue import (
     enqueue_flat,
     enqueue_one,
 )
-from rqueue.protocol.commands.key_owner import key_owner, key_owners
+from rqueue.protocol.commands.key_owner import key_owner, key_owners, mend_keys
 from rqueue.protocol.commands.key_types import (
     WrongType,
     check_types,
@@ -130,6 +130,7 @@ __all__ = [
     "key_owner",
     "key_owners",
     "link",
+    "mend_keys",
     "move",
     "note_running",
     "note_stop",

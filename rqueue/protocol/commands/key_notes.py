@@ -29,9 +29,24 @@ def _read_ids(replies: Sequence[Any]) -> list[str | None]:
     return [None if id_ is None else raw_text(id_) for id_ in (replies[0] if replies else [])]
 
 
+def _read_scores(replies: Sequence[Any]) -> list[float | None]:
+    return [None if score is None else float(score) for score in (replies[0] if replies else [])]
+
+
 def latest_page(keys: QueueKeys, cursor: int = 0, *, count: int) -> CommandCall[LatestPage]:
     """About `count` of the keys."""
     return CommandCall(keys.meta, [("HSCAN", keys.latest, cursor, "COUNT", count)], _read_page)
+
+
+def unique_page(keys: QueueKeys, cursor: int = 0, *, count: int) -> CommandCall[LatestPage]:
+    """About `count` of the keys of unique jobs, and the ids of the jobs that have them."""
+    return CommandCall(keys.meta, [("HSCAN", keys.unique, cursor, "COUNT", count)], _read_page)
+
+
+def period_ends(keys: QueueKeys, names: Sequence[str]) -> CommandCall[list[float | None]]:
+    """When the periods of these keys of unique jobs are over, ms; None where one has none."""
+    asked = [("ZMSCORE", keys.periods, *names)] if names else []
+    return CommandCall(keys.meta, asked, _read_scores)
 
 
 def latest_of(keys: QueueKeys, names: Sequence[str]) -> CommandCall[list[str | None]]:

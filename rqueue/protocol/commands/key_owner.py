@@ -28,3 +28,9 @@ def key_owner(keys: QueueKeys, key: str, *, clear: bool = False) -> ScriptCall[s
 def key_owners(keys: QueueKeys, unique: Sequence[str]) -> ScriptCall[list[str]]:
     """The ids of the jobs that have these keys, "" where none has; at most `KEYS_MOST`."""
     return ScriptCall("key_owner", keys.meta, ("look", *unique), _read_ids)
+
+
+def mend_keys(keys: QueueKeys, unique: Sequence[str]) -> ScriptCall[list[str]]:
+    """Free those of these keys that are of no job which lives and says so, nor of a period that
+    goes on; at most `KEYS_MOST`."""
+    return ScriptCall("key_owner", keys.meta, ("mend", *unique), _read_ids)

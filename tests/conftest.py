@@ -11,7 +11,7 @@ import redis
 from hypothesis import HealthCheck, settings
 
 from rqueue.embedded.server import EmbeddedRedis
-from tests.support import parallel
+from tests.support import parallel, profiles
 from tests.support import spark as spark_support
 from tests.support.redis_cluster import redis_cluster  # noqa: F401
 from tests.support.redis_server import OLDEST_NAME, MissingServer, Servers, binaries, chosen
@@ -27,7 +27,7 @@ sys.dont_write_bytecode = False
 settings.register_profile(
     "rqueue",
     deadline=None,
-    derandomize=os.environ.get("RQUEUE_TEST_PROFILE") != "thorough",
+    derandomize=not profiles.THOROUGH,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

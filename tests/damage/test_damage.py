@@ -23,11 +23,12 @@ from tests.damage.steps import MAKERS, changed, changes
 from tests.damage.world import KEYS, World, named, places
 from tests.property.sources import changed as plant
 from tests.support import invariants
+from tests.support.profiles import examples
 from tests.support.run_script import run
 from tests.support.snapshot import Snapshot, take_snapshot
 
 THOROUGH = "RQUEUE_FUZZ" in os.environ
-EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", "120"))
+EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", examples(60, 120)))
 """For each script."""
 
 
@@ -73,24 +74,24 @@ def search(
     name: str,
     report: Callable[[list[str], str], None],
     lua: Scripts,
-    examples: int = EXAMPLES,
+    tries: int = EXAMPLES,
 ) -> None:
     """Try a script on damaged queues; `report` is given what is wrong, and how it came to that."""
 
     @settings(
-        max_examples=examples,
+        max_examples=tries,
         derandomize=not THOROUGH,
         database=None,
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )
     @given(st.data(), st.sampled_from(sorted(worlds)), st.lists(damages, max_size=3), changes)
-    def tries(data: st.DataObject, which: str, some: list[Damage], change: Any) -> None:
+    def attempt(data: st.DataObject, which: str, some: list[Damage], change: Any) -> None:
         call = changed(MAKERS[name](worlds[which], data.draw), change)
         found = wrong(worlds[which], call, some, lua)
         report(found, f"{which}: {name} {call.args} where {[one.says for one in some]}")
 
-    tries()
+    attempt()
 
 
 @pytest.mark.parametrize("name", SCRIPTS.names())

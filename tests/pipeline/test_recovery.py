@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from rqueue.pipeline.lake.lake import CHECKPOINT
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.errors import HistoryLost, SparkGone, spark_is_gone
 from tests.support.history import archived_once, write
+from tests.support.profiles import examples
+from tests.support.redis_server import Servers, chosen
+from tests.support.spark import Sparks
 
 QUEUE = "q"
 KEYS = QueueKeys(QUEUE)
@@ -94,17 +98,18 @@ def test_a_server_that_goes_away_is_waited_for(
         it.wait_for(lambda: it.rows() == 10)
         it.wait_for(lambda: [one for one in it.said if isinstance(one, Idle)])
         assert [one for one in it.said if isinstance(one, Idle)][-1].lag.rows == 0
-        for rows in (30, 60):
+        rounds = (30, 60)[: examples(1, 2)]
+        for rows in rounds:
             known = len(it.kinds())
             lone.kill()
             it.wait_for(lambda known=known: "waiting" in it.kinds()[known:])
             lone.start()
             write(client, KEYS, entries=1, rows=rows - it.rows(), first=it.rows())
             it.wait_for(lambda rows=rows: it.rows() == rows)
-        assert it.end() == Archived(60, 3, 0)
+        assert it.end() == Archived(rounds[-1], 1 + len(rounds), 0)
         assert it.kinds()[-1] == "again"
         lake = lakes.read(spark, str(tmp_path / "lake"))
-        assert archived_once(client, [QUEUE], lake) == 60
+        assert archived_once(client, [QUEUE], lake) == rounds[-1]
 
 
 def test_patience_ends(spark: SparkSession, lone: EmbeddedRedis, tmp_path: Path) -> None:
@@ -119,23 +124,44 @@ def test_patience_ends(spark: SparkSession, lone: EmbeddedRedis, tmp_path: Path)
 
 
 def test_what_spark_fails_with_is_tried_again(
-    spark: SparkSession, lone: EmbeddedRedis, tmp_path: Path
+    spark: SparkSession,
+    lone: EmbeddedRedis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The Python that reads for it is killed, also where it plans."""
+    """The Python that reads for it is killed, also where it plans: each one fails it once more."""
+    monkeypatch.setattr(recovery, "FIRST_S", 0.1)
+    rounds = examples(1, 3)
     with redis.Redis.from_url(lone.url) as client:
         it = Running(spark, lone.url, tmp_path / "lake")
-        for number in range(3):
+        for number in range(rounds):
             write(client, KEYS, entries=1, rows=10, first=10 * number)
             it.wait_for(lambda number=number: it.rows() == 10 * number + 10)
             for child in psutil.Process().children(recursive=True):
                 if "python" in child.name():
                     child.kill()
-        write(client, KEYS, entries=1, rows=10, first=30)
-        it.wait_for(lambda: it.rows() == 40)
+        write(client, KEYS, entries=1, rows=10, first=10 * rounds)
+        it.wait_for(lambda: it.rows() == 10 * rounds + 10)
         assert isinstance(it.end(), Archived)
         assert "again" in it.kinds()
         lake = lakes.read(spark, str(tmp_path / "lake"))
-        assert archived_once(client, [QUEUE], lake) == 40
+        assert archived_once(client, [QUEUE], lake) == 10 * rounds + 10
+
+
+@pytest.fixture(scope="module")
+def archived(
+    sparks: Sparks, servers: Servers, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[EmbeddedRedis, Path]]:
+    """A server and a lake of two batches of its history; the server has rows for one more."""
+    lake = tmp_path_factory.mktemp("archived") / "lake"
+    server = servers.make(chosen() or "newest").start()
+    with redis.Redis.from_url(server.url) as client:
+        for number in range(2):
+            write(client, KEYS, entries=1, rows=10, first=10 * number)
+            archive(sparks.get(), str(lake), {"url": server.url}, once=True)
+        write(client, KEYS, entries=1, rows=10, first=20)
+    yield server, lake
+    server.stop()
 
 
 @pytest.mark.parametrize(
@@ -148,16 +174,17 @@ def test_what_spark_fails_with_is_tried_again(
     ],
 )
 def test_a_broken_checkpoint_is_put_aside(
-    spark: SparkSession, lone: EmbeddedRedis, tmp_path: Path, name: str, damage: bytes
+    spark: SparkSession,
+    archived: tuple[EmbeddedRedis, Path],
+    tmp_path: Path,
+    name: str,
+    damage: bytes,
 ) -> None:
-    lake = tmp_path / "lake"
+    server, kept = archived
+    lake = shutil.copytree(kept, tmp_path / "lake")
     said: list[Notice] = []
-    source = {"url": lone.url}
-    with redis.Redis.from_url(lone.url) as client:
-        for number in range(2):
-            write(client, KEYS, entries=1, rows=10, first=10 * number)
-            archive(spark, str(lake), source, once=True)
-        write(client, KEYS, entries=1, rows=10, first=20)
+    source = {"url": server.url}
+    with redis.Redis.from_url(server.url) as client:
         folder = lake / CHECKPOINT
         files = [folder / "metadata"]
         if name != "metadata":

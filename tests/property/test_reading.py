@@ -14,6 +14,7 @@ from rqueue.protocol.consumer_state import ConsumerState
 from rqueue_workers.worker.settle_calls import CHUNK
 from tests.property.reading import LoneReading, Reading, WorkerReading
 from tests.property.sources import changed, frozen
+from tests.support.profiles import examples
 
 SEARCH = settings(
     max_examples=250,
@@ -40,7 +41,8 @@ def machine(kind: type[Reading], client: redis.Redis, lua: Any) -> Any:
 def test_what_comes_is_begun_in_order(
     kind: type[Reading], client: redis.Redis, tmp_path: Path
 ) -> None:
-    run_state_machine_as_test(machine(kind, client, frozen(tmp_path)), settings=SEARCH)
+    how = settings(SEARCH, max_examples=examples(100, SEARCH.max_examples))
+    run_state_machine_as_test(machine(kind, client, frozen(tmp_path)), settings=how)
 
 
 @BOTH

@@ -20,13 +20,15 @@ from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.status_page import DRAIN
 from tests.property.sources import frozen
+from tests.support import profiles
+from tests.support.profiles import examples
 from tests.support.snapshot import take_snapshot
 from tests.workers.loop.beside_long import share_of_standstill
 from tests.workers.loop.machine import Machine
 from tests.workers.loop.world import CAUSE
 
 QUICK = settings(
-    max_examples=60,
+    max_examples=examples(40, 60),
     stateful_step_count=30,
     report_multiple_bugs=False,
     phases=[Phase.generate],
@@ -38,7 +40,7 @@ THOROUGH = settings(
     stateful_step_count=60,
     phases=[Phase.generate, Phase.shrink],
 )
-PROFILE = THOROUGH if os.environ.get("RQUEUE_TEST_PROFILE") == "thorough" else QUICK
+PROFILE = THOROUGH if profiles.THOROUGH else QUICK
 
 
 @pytest.fixture

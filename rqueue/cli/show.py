@@ -124,6 +124,7 @@ def print_job(
             else "",
             "crashes": job.crashes or "",
             "unique": _unique(job, owner),
+            "steps": _json(job.steps) if job.steps else "",
             "limit": ", ".join(
                 many(most, *words)
                 for most, *words in (

@@ -14,6 +14,7 @@ from rqueue.model.envelope import decode_result, unpack
 from rqueue.model.job import Delivery, JobInfo, JobState, Record, parse_record
 from rqueue.model.signing import key_id_of
 from rqueue.model.sort_keys import sort_key_of
+from rqueue.model.steps import KeptSteps
 from rqueue.protocol import commands
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.consumer_rows import registered_names
@@ -71,6 +72,7 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
         )
         facts["signed_with"] = key_id_of(job.body)
         facts["refused_by"] = _refusers_of(job.value)
+        facts["steps"] = KeptSteps.of(job.value).shown()
         task, args, kwargs, opts = unpack(job.body)
         facts.update(task=task, args=args, kwargs=kwargs, opts=opts)
     except RQueueError as error:

@@ -362,10 +362,9 @@ def parse_record(record: bytes) -> Record:
 class JobInfo:
     """Everything that is known of one job, for people and for JSON.
 
-    Times are ms since the epoch, 0 = not (yet). `holder` is the consumer that has it. `errors` are
-    the attempts' errors, oldest first, with suspicions that were not charged (kind "suspected");
-    `cause` says why it is dead. `position` and what else the header held are 0 once the job has
-    ended and only its record is left. `problem` says why the envelope could not be read.
+    Times are ms since the epoch, 0 = not (yet). `holder`: the consumer that has it. `errors`: of
+    its attempts, oldest first, with suspicions that were not charged (kind "suspected"). What the
+    header held is 0 once only its record is left. `problem`: why the envelope cannot be read.
     """
 
     id: str
@@ -386,6 +385,7 @@ class JobInfo:
     key: str = ""
     sort_key: SortKey | None = None
     unique: str = ""
+    steps: dict[str, Any] = field(default_factory=dict)
     refused_by: tuple[str, ...] = ()
     holder: str = ""
     task: str = ""

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from rqueue.errors import LifecycleError
 from rqueue.model.job import Delivery
 from rqueue.model.tick import Tick
+from rqueue.tasks import steps
 from rqueue.tasks.job_transaction import JobTransaction
+from rqueue.tasks.steps import StepKeeper
 
 __all__ = ["JobContext", "current", "current_job"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -26,7 +39,9 @@ class JobContext:
     __slots__ = (
         "_delivery",
         "_follow",
+        "_keeper",
         "_opts",
+        "_steps",
         "acquired_ms",
         "cancelled",
         "deadline",
@@ -46,7 +61,10 @@ class JobContext:
         worker: str = "",
         deadline: float | None = None,
         follow: Callable[[], JobTransaction] | None = None,
+        keeper: StepKeeper | None = None,
     ) -> None:
+        self._keeper = keeper
+        self._steps: steps.JobSteps | None = None
         self._follow = follow
         self._delivery = delivery
         self._opts = opts
@@ -115,6 +133,62 @@ class JobContext:
         if self._follow is None:
             raise LifecycleError("no worker runs this job: nothing can follow it")
         return self._follow()
+
+    def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function once in the job's life: what it returns is kept with the job before the
+        job goes on, and returned, in its JSON form, by every later attempt, which does not call it
+        again. Where the process dies between the two, it is called again. Raises what the function
+        raises, NotEncodable, ConfigError (a name that is there twice, too much to keep),
+        `Cancelled` where the job is not held here any more, and the server errors."""
+        return steps.call(self._own_steps(), name, function, *args, **kwargs)
+
+    async def astep(
+        self,
+        name: str,
+        function: Callable[P, Awaitable[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """As `step`, in an `async def` task, for an `async def` function."""
+        return await steps.acall(self._own_steps(), name, function, *args, **kwargs)
+
+    def iterate(
+        self, source: Callable[[Any], Iterable[tuple[Any, T]]], name: str = "rows"
+    ) -> Iterator[T]:
+        """The rows of a long loop. `source` is called with the position behind which to begin, None
+        at first, and yields pairs: a position (JSON), a row. Where a row's turn is over its
+        position is kept with the job: once a second at the most, at the end, and where the worker
+        is about to stop: then the job goes back to its place, uncounted, and goes on from there in
+        another one.
+        What was done since the last time is done again after a kill. Raises as `step`."""
+        return self._own_steps().iterate(name, source)
+
+    def aiterate(
+        self, source: Callable[[Any], AsyncIterable[tuple[Any, T]]], name: str = "rows"
+    ) -> AsyncIterator[T]:
+        """As `iterate`, in an `async def` task: `async for`."""
+        return self._own_steps().aiterate(name, source)
+
+    def step_key(self, name: str) -> str:
+        """A text that is the same for this step in every attempt, and no other: an idempotency key
+        for what the step calls."""
+        return f"{self.id}:{name}"
+
+    def _own_steps(self) -> steps.JobSteps:
+        if self._keeper is None:
+            raise LifecycleError("no worker runs this job: nothing can be kept with it")
+        if self._steps is None:
+            delivery = self._delivery
+            self._steps = steps.JobSteps(
+                self._keeper,
+                self.task,
+                delivery.id,
+                delivery.deliveries,
+                delivery.value,
+                lambda: self.stopping,
+            )
+        return self._steps
 
     def __repr__(self) -> str:
         return f"<JobContext {self.id!r} of task {self.task!r}>"

@@ -88,6 +88,10 @@ class Connection:
         if type(sock) is socket.socket:  # on TLS redis-py's own framing goes on
             self._resp = RespSocket(sock, self._timeout, inner._parser.parse_error)
 
+    def twin(self) -> Connection:
+        """Another one, made like this."""
+        return Connection(self._client, self._timeout)
+
     @property
     def url(self) -> str:
         """Where it is connected to, for messages."""

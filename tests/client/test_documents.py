@@ -19,10 +19,12 @@ from rqueue.errors import Unsigned
 from rqueue.inspector.jobs import PAGE_MAX
 from rqueue.model.envelope import unpack
 from rqueue.model.ids import MAX_ID_BYTES
+from rqueue.model.job import Delivery
 from rqueue.model.names import MAX_NAME
 from rqueue.protocol.commands.enqueue import BATCH
 from rqueue.protocol.job_packer import LIMITS, Call
 from rqueue.settings import Settings
+from rqueue.tasks.context import JobContext, current
 from rqueue.tasks.registry import registry
 from rqueue.testing import in_memory
 from tests.support.pages import DOCS, blocks
@@ -97,8 +99,29 @@ def test_the_page_of_periodic_jobs(
             assert namespace["handle"].result(20) == "eu at once"
 
 
-def test_the_page_of_running_jobs(namespace: dict[str, Any]) -> None:
+def test_the_page_of_running_jobs(namespace: dict[str, Any], private_server: EmbeddedRedis) -> None:
     run_page("running_jobs.md", namespace)
+    kept: list[str] = []
+
+    class Keeper:
+        def keep_steps(self, id: str, deliveries: int, text: str) -> None:
+            kept.append(text)
+
+        async def akeep_steps(self, id: str, deliveries: int, text: str) -> None:
+            raise AssertionError("the tasks are plain functions")
+
+    def attempt(name: str, steps: str = "") -> Any:
+        value = f"1,1|n{steps};[]".encode()
+        current.set(JobContext(Delivery("id", value), name, "orders", keeper=Keeper()))
+        return namespace[name].function(*[7] * (name == "order"))
+
+    assert attempt("order") == 1007
+    namespace["pay"] = None  # what is done is not called again
+    assert attempt("order", kept[-1]) == 1007
+    attempt("remind")
+    attempt("remind", kept[-1])
+    current.set(None)
+    assert namespace["reminded"] == [1, 2, 3, 4, 5]
 
 
 def test_the_page_of_unique_jobs(namespace: dict[str, Any]) -> None:

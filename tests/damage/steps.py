@@ -184,6 +184,9 @@ MAKERS: dict[str, Maker] = {
     "cancel": lambda w, d: commands.cancel(
         KEYS, d(ids), held=d(flags), force=d(st.sampled_from(["", "", "stop", "kill"]))
     ),
+    "keep_steps": lambda w, d: commands.keep_steps(
+        KEYS, n := d(names), _term(w, n), d(ids), d(st.sampled_from([0, 1])), "W3t9LHt9XQ"
+    ),
     "note_stop": lambda w, d: commands.note_stop(
         KEYS, d(names), d(st.sampled_from(["delivered", "ended"])), [d(ids), *d(some)]
     ),

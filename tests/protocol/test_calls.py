@@ -48,6 +48,9 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(commands.cancel(K, "id", force="stop"), {"held": "stop"}),
         Sample(commands.cancel(K, "id", force="kill"), {"held": "kill"}),
     ],
+    "keep_steps": [
+        Sample(commands.keep_steps(K, "consumer", "term", "id", 2, "steps"), {"deliveries": "2"})
+    ],
     "note_stop": [
         Sample(commands.note_stop(K, "consumer", "ended", ["i1"]), {"stage": "ended"}, rest=["i1"])
     ],

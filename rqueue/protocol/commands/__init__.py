@@ -88,6 +88,7 @@ from rqueue.protocol.commands.schedules import (
     set_schedule,
 )
 from rqueue.protocol.commands.settle import Pulled, Retried, Window, pull, settle
+from rqueue.protocol.commands.steps import keep_steps
 
 __all__ = [
     "Accepted",
@@ -127,6 +128,7 @@ __all__ = [
     "enqueue_one",
     "expire",
     "interest",
+    "keep_steps",
     "key_owner",
     "key_owners",
     "link",

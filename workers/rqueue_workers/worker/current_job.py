@@ -42,7 +42,7 @@ class CurrentJob:
         subscription, id_, value, task, opts, _, acquired, deadline = job
         context = JobContext(
             Delivery(id_, value), task, subscription.queue, opts, acquired, self._worker, deadline,
-            partial(subscription.follow_ups.transaction, id_),
+            partial(subscription.follow_ups.transaction, id_), subscription.steps,
         )  # fmt: skip
         context.stopping = self.stopping
         context.cancelled = id_ in subscription.cancelled

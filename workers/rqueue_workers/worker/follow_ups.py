@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from functools import partial
 
-from rqueue.errors import ConfigError
+from orjson import dumps
+
+from rqueue.errors import ConfigError, RQueueError
+from rqueue.logs import logger
+from rqueue.model.job import parse_value
 from rqueue.protocol.commands.enqueue import BATCH_MAX, Put
+from rqueue.protocol.commands.settle import Retried
 from rqueue.protocol.job_packer import JobPacker, as_put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.tasks.job_transaction import JobTransaction
 from rqueue.tasks.request import JobRequest
+from rqueue_workers.worker.outcome import Ack, Done, Unfinished
 
-__all__ = ["FollowUps", "Follower"]
+__all__ = ["FollowUps", "Follower", "failed_commit"]
+
+log = logger("rqueue.worker")
 
 Follower = tuple[str, Put]
 """A queue, "" for that of the job which it follows, and a job."""
@@ -70,3 +78,14 @@ class FollowUps:
     def clear(self) -> None:
         """Nothing is enqueued: the jobs that they follow are others' now."""
         self._jobs.clear()
+
+
+def failed_commit(row: Ack | Done, error: RQueueError) -> Unfinished:
+    """The row of a job that is done, where what follows it is not taken: it is tried again."""
+    log.error("job %s is not done, since what follows it is refused: %s", row[0], error)
+    cause = {"kind": "exception", "type": type(error).__name__, "message": str(error)}
+    retried = Retried(row[0], 1000, "head", True, dumps(cause), parse_value(row[1])[0].deliveries)
+    id_, value, head, task, acquired, started, finished, *_ = row
+    return Unfinished(
+        id_, value, head, task, acquired, started, finished, "retry", type(error).__name__, retried
+    )

@@ -7,14 +7,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from orjson import dumps
-
 from rqueue.errors import ConfigError, QueueDamaged, RegistrationLost, RQueueError, ServerError
 from rqueue.logs import logger
-from rqueue.model.job import parse_value
 from rqueue.model.labels import ALL
 from rqueue.protocol import commands
-from rqueue.protocol.commands.settle import Pulled, Retried, Window
+from rqueue.protocol.commands.settle import Pulled, Window
 from rqueue.protocol.consumer_state import ConsumerState
 from rqueue.protocol.forwarding import forward_soon, sends_on
 from rqueue.protocol.keys import QueueKeys
@@ -22,7 +19,7 @@ from rqueue.settings import Settings
 from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
 from rqueue_workers.status_page import StatusPage
-from rqueue_workers.worker.follow_ups import Follower, FollowUps
+from rqueue_workers.worker.follow_ups import Follower, FollowUps, failed_commit
 from rqueue_workers.worker.history_rows import pack_rows
 from rqueue_workers.worker.outcome import (
     PUT_OFF_MS,
@@ -33,6 +30,7 @@ from rqueue_workers.worker.outcome import (
     put_off,
     refuses,
 )
+from rqueue_workers.worker.step_keeper import StepKeeper
 from rqueue_workers.worker.stops import Stops
 
 T = TypeVar("T")
@@ -108,6 +106,8 @@ class SettleCalls(ConsumerState):
         """Jobs that were cancelled here after they began: their outcomes will be refused."""
         self.stops = Stops()
         """How far those are whose code is to be stopped."""
+        self.steps = StepKeeper(self, connection)
+        """Keeps what jobs that run have done."""
         self.early: dict[bytes, Callable[[bool], object]] = {}
         """Jobs that are acked before they begin, and what is called with the answer (Q-24)."""
         self.flight: Flight | None = None
@@ -219,6 +219,8 @@ class SettleCalls(ConsumerState):
             freed = sum([len(row[1]) for row in ended])
         if back:
             freed += sum([len(value) for _, value in back])
+        if self.steps.longer:
+            freed += self.steps.freed([row[0] for row in (*ended, *back)])
         call = commands.settle(
             self.keys,
             self.name,
@@ -257,6 +259,9 @@ class SettleCalls(ConsumerState):
             log.error("what was refused waits %d s instead: %s", PUT_OFF_MS / 1000, error)
             self._restore(flight._replace(others=list(map(put_off, others))))
             return self._told(self._prepare(window))
+        if self.steps.longer:
+            for id_, _ in flight.jobs:
+                self.steps.longer.pop(id_, None)
         if self.early:
             for row in acks:
                 if answered := self.early.pop(row[0], None):
@@ -313,7 +318,7 @@ class SettleCalls(ConsumerState):
             others=others,
             ack=[] if done else [id_],
             done=[(one.id, one.keep_ms, one.payload) for one in done],
-            freed=len(value),
+            freed=len(value) + self.steps.longer.pop(id_, 0),
             batch=batch,
             rows=1,
         )
@@ -371,17 +376,6 @@ class SettleCalls(ConsumerState):
                 many(len(strangers), "outcome"),
                 ", ".join(id_.decode("utf-8", "backslashreplace") for id_ in strangers[:3]),
             )
-
-
-def failed_commit(row: Ack | Done, error: RQueueError) -> Unfinished:
-    """The row of a job that is done, where what follows it is not taken: it is tried again."""
-    log.error("job %s is not done, since what follows it is refused: %s", row[0], error)
-    cause = {"kind": "exception", "type": type(error).__name__, "message": str(error)}
-    retried = Retried(row[0], 1000, "head", True, dumps(cause), parse_value(row[1])[0].deliveries)
-    id_, value, head, task, acquired, started, finished, *_ = row
-    return Unfinished(
-        id_, value, head, task, acquired, started, finished, "retry", type(error).__name__, retried
-    )
 
 
 def warn_late(count: int) -> None:

@@ -229,6 +229,7 @@ class Executor:
             self._attempts.worker,
             started + allowed if allowed else None,
             partial(subscription.follow_ups.transaction, job.id),
+            subscription.steps,
         )
         context.stopping = self.stopping
         context.cancelled = job.cancelled

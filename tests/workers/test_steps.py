@@ -1,0 +1,102 @@
+"""Durable steps and positions of loops: through kills, drains, retries and dead letters. Real
+processes."""
+
+import os
+import signal
+
+import pytest
+
+from rqueue.errors import JobFailed
+from rqueue.inspector import Inspector
+from rqueue.model.steps import KeptSteps
+from rqueue.protocol import commands
+from rqueue.transport.redis_client import execute
+from tests.support.patience import PATIENCE
+from tests.workers.children import ChildProcess, WorkerFixture
+
+APPS = ("tests.workers.child_app", "tests.workers.steps_app")
+
+
+def reclaimed(workers: WorkerFixture, worker: ChildProcess) -> None:
+    """The process is killed, and what it held goes back, as by its supervisor."""
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.wait()
+    cause = b'{"kind":"crash","type":"SIGKILL"}'
+    call = commands.reclaim(workers.queue.keys, f"{worker.base}.0", cause, [])
+    while execute(workers.redis, call).held:
+        pass
+
+
+@pytest.mark.parametrize(("task", "threads"), [("c.order", 0), ("c.order", 2), ("c.aorder", 0)])
+def test_a_step_is_done_once_through_a_kill(
+    workers: WorkerFixture, task: str, threads: int
+) -> None:
+    worker = workers.child(app=APPS, threads=threads)
+    key = f"{workers.name}:k"
+    job = workers.send(task, key)
+    assert [workers.hear(key), workers.hear(key)] == ["charged", "in"]
+    with Inspector(workers.url) as inspector:
+        assert inspector.job(job.id).job.steps == {"charge": {"number": 7}}
+    reclaimed(workers, worker)
+    workers.child(app=APPS, threads=threads)
+    assert workers.hear(key) == "in"  # not charged again
+    workers.go(key)
+    result = job.result(PATIENCE)
+    if task == "c.order":
+        assert result == {"charge": {"number": 7}, "again": {}, "key": f"{job.id}:charge"}
+    else:
+        assert result == {"number": 7}
+    # nothing is left of it, and no consumer is thought to hold a byte
+    names = [name.decode() for name in workers.redis.zrange(workers.queue.keys.consumers, 0, -1)]
+    held = [workers.redis.hget(workers.queue.keys.consumer(name), "held_bytes") for name in names]
+    assert held == [b"0"]
+    assert not workers.redis.exists(workers.queue.keys.jobs)
+
+
+@pytest.mark.parametrize(("task", "threads"), [("c.loop", 0), ("c.loop", 2), ("c.aloop", 0)])
+def test_a_loop_goes_on_where_the_worker_stopped(
+    workers: WorkerFixture, task: str, threads: int
+) -> None:
+    worker = workers.child(app=APPS, threads=threads)
+    key = f"{workers.name}:k"
+    job = workers.send(task, key, 5)
+    assert [workers.hear(key) for _ in range(4)] == ["1", "2", "3", "third"]
+    assert worker.leave() == 0
+    assert execute(workers.redis, commands.show(workers.queue.keys, job.id)).state == "ready"
+    workers.child(app=APPS, threads=threads)
+    assert job.result(PATIENCE) == "over"
+    assert [workers.hear(key), workers.hear(key)] == ["4", "5"]
+    (row,) = [row for row in workers.history() if row["outcome"] == "ack"]
+    assert row["attempts"] == 0  # uncounted
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("twice", "'a' is there twice"),
+        ("large", "at most 65536 fit"),
+        ("all", "at most 400000 fit"),
+        ("object", "object"),
+    ],
+)
+def test_what_cannot_be_kept_fails_with_a_sentence(
+    workers: WorkerFixture, how: str, said: str
+) -> None:
+    workers.child(app=APPS)
+    job = workers.send("c.too_much", how)
+    with pytest.raises(JobFailed, match=said):
+        job.result(PATIENCE)
+    value = execute(workers.redis, commands.show(workers.queue.keys, job.id)).value
+    kept = KeptSteps.of(value).results
+    assert len(kept) == {"twice": 1, "all": 4}.get(how, 0)  # a dead letter has its steps
+
+
+def test_who_lost_the_job_keeps_nothing(workers: WorkerFixture) -> None:
+    workers.child(app=APPS)
+    key = f"{workers.name}:k"
+    job = workers.send("c.zombie", key)
+    assert workers.hear(key) == "in"
+    assert job.cancel()
+    workers.go(key)
+    assert workers.hear(key) == "Cancelled"
+    assert workers.result("c.echo", 2) == 2

@@ -1,0 +1,70 @@
+"""Keeps what jobs of one consumer have done, while they run: over a connection of its own, which is
+opened with the first step."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from threading import Lock
+from typing import TypeVar
+
+from rqueue.errors import ConnectionLost, LifecycleError, RedisTimeout, RegistrationLost
+from rqueue.protocol.call import ScriptCall
+from rqueue.protocol.commands.steps import keep_steps
+from rqueue.protocol.consumer_state import ConsumerState
+from rqueue.tasks.control import Cancelled
+from rqueue.transport.connection import Connection
+
+R = TypeVar("R")
+
+TRIES = 3
+"""What was sent may be sent again: it stands in the place of what was there."""
+
+
+class StepKeeper:
+    """longer: by how many bytes the values of held jobs are longer than they were when taken."""
+
+    def __init__(self, consumer: ConsumerState, connection: Connection) -> None:
+        self.longer: dict[bytes, int] = {}
+        self._consumer = consumer
+        self._like = connection
+        self._connection: Connection | None = None
+        self._lock = Lock()
+        self._pid = os.getpid()
+
+    def keep_steps(self, id: str, deliveries: int, text: str) -> None:
+        """Keep `text` with a job that runs. From its own thread. Raises `Cancelled` where the job
+        is not held here any more, and the server errors."""
+        if os.getpid() != self._pid:
+            raise LifecycleError("this process was forked by a job: it cannot keep steps")
+        consumer, key = self._consumer, id.encode()
+        with self._lock:
+            call = keep_steps(consumer.keys, consumer.name, consumer.term, id, deliveries, text)
+            try:
+                length = self._run(call)
+            except RegistrationLost as error:
+                raise Cancelled(f"job {id}: {error}") from error
+            taken = consumer.unsettled.get(key)
+            if length is None or taken is None:
+                raise Cancelled(f"job {id} is not held here any more")
+            self.longer[key] = length - len(taken)
+
+    async def akeep_steps(self, id: str, deliveries: int, text: str) -> None:
+        """The same, from the event loop, which goes on meanwhile."""
+        await asyncio.to_thread(self.keep_steps, id, deliveries, text)
+
+    def freed(self, ids: Iterable[bytes]) -> int:
+        """By how many bytes these were longer, which are settled."""
+        return sum(self.longer.get(id_, 0) for id_ in ids)
+
+    def _run(self, call: ScriptCall[R]) -> R:
+        connection = self._connection
+        if connection is None:
+            connection = self._connection = self._like.twin()
+        queue, name = self._consumer.keys.queue, self._consumer.name
+        for _ in range(TRIES - 1):
+            with suppress(ConnectionLost, RedisTimeout):
+                return connection.run(call, queue=queue, consumer=name)
+        return connection.run(call, queue=queue, consumer=name)

@@ -76,6 +76,12 @@ local due = redis.call('ZSCORE', base .. 'scheduled', schedule_member(job, id))
 if due then
   state = redis.call('HEXISTS', base .. 'parked', id) == 1 and 'parked' or 'scheduled'
 else
+  --- @if awaits
+  local parents
+  job.id = id
+  --- @each parents = awaits(base, job)
+  if parents then state = 'deferred' end
+  --- @end
   holder = held_scan_holder(base, id) or ''
   if holder ~= '' then
     state = 'held'

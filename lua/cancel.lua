@@ -4,7 +4,7 @@
 --- ARGV: id, held
 ---   held: "1" = also where a consumer holds it, "purge" = the same, as part of a purge, "stop", "kill" = the same, and
 ---     what runs there is to be interrupted, or its process killed; else such a job is left alone (C-25)
---- REPLY: {now, what it was: ready, blocked, scheduled, held; or why not: holds, dead, ended, unknown}
+--- REPLY: {now, what it was: ready, blocked, scheduled, deferred, held; or why not: holds, dead, ended, unknown}
 --- ERRORS: DAMAGED | SCHEMA
 --- @hooks audience
 --- @include "queue/open"

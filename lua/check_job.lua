@@ -84,6 +84,12 @@ if job and not job.damaged then
   --- @each lists = found(base, job, lists)
 end
 --- @end
+--- @if awaits
+if redis.call('HEXISTS', base .. 'deferred', id) == 1 then
+  lists[#lists + 1] = 'deferred'
+  lists[#lists + 1] = 1
+end
+--- @end
 local names = redis.call('ZRANGE', base .. 'consumers', 0, 4095)
 for i = FIRST, #ARGV do names[#names + 1] = ARGV[i] end
 for _, name in ipairs(names) do

@@ -140,6 +140,14 @@ if plan then
   end
 end
 --- @end
+--- @if parents
+if plan then
+  fault = nil
+  --- @each fault = parents(base, plan, ids)
+  if fault then return fault end
+  if plan[1].waits then how = '2' end
+end
+--- @end
 --- @if able
 if total == 1 and plan and waiters[1] then
   waiters = nil
@@ -272,6 +280,11 @@ end
 --- @end
 --- @each stays(base)
 if not row[1] or joins then schema_stamp(meta) end
+--- @if defers
+if plan and plan.deferred then
+  --- @each defers(base, plan)
+end
+--- @end
 if ready > 0 and (plan or levels ~= '4') then
   --- @include "order/levels"
   levels_use(meta, levels, lists)

@@ -41,6 +41,7 @@ end
 --- @if heads
 purge_heads(heads, ids, limit)
 --- @end
+--- @each ids = deferred(base, ids, limit)
 if scheduled == '1' and #ids < limit then
   local members = redis.call('ZRANGE', base .. 'scheduled', 0, limit - #ids - 1)
   if #members > 0 then

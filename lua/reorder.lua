@@ -64,6 +64,8 @@ local function why_not(id, value, envelope)
   if score then return nil, job, score, member end
   if held_scan_holder(base, id) then return 'held' end
   local first
+  --- @each first = awaits(base, job)
+  if first then return 'deferred' end
   if not priority then
     --- @each first = fixed(job)
     if first then return 'sorted' end

@@ -6,7 +6,7 @@
 ---   step: place, or take = only take it out of the ready lists, to be placed by another call (where a list is not
 ---   sorted)
 ---   member: a member of `scheduled` that speaks of this job, or ""; others: consumers that are not registered
---- REPLY: {now, where it is: dead, held, ready, blocked, scheduled, gone, taken}
+--- REPLY: {now, where it is: dead, held, ready, blocked, scheduled, deferred, gone, taken}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @hooks audience
 --- @include "queue/open"
@@ -160,6 +160,17 @@ if holder then
   return { queue.now, 'held' }
 end
 off_held(nil)
+--- @if awaits
+local parents
+--- @each parents = awaits(base, job)
+if parents then
+  out_of_lists(nil)
+  out_of_places()
+  out_of_schedule(nil)
+  return { queue.now, 'deferred' }
+end
+redis.call('HDEL', base .. 'deferred', id)
+--- @end
 --- @each left(base, { id })
 if not lists[1] and not placed and (due or job.due > queue.now) then
   out_of_schedule(own)

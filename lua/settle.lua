@@ -86,7 +86,7 @@ else
   queue.turns = records_due(queue)
   local looks = said.fates or queue.turns or not queue.quiet
   --- @if done
-  looks = true
+  looks, queue.pulls = true, tonumber(jobs) >= 0
   --- @end
   if looks then
     --- @include "settle/sound"

@@ -2,8 +2,9 @@
 --- KEYS: meta, guard
 --- ARGV: id
 --- REPLY: {now, state, value, errors (a JSON object per line), cause, record, holder, place}; cause: why it is dead, or
----   parked (no capable worker); state: ready, blocked, scheduled,
----   held, dead, ended, unknown; place: jobs before it in its level, or -1 where that has no meaning
+---   parked (no capable worker); state: ready, blocked, scheduled, deferred,
+---   held, dead, ended, unknown; place: jobs before it in its level, or that it waits for, or -1 where that has no
+---   meaning
 --- ERRORS: SCHEMA
 --- @hooks audience
 --- @include "queue/open"
@@ -36,6 +37,11 @@ end
 if redis.call('ZSCORE', base .. 'scheduled', schedule_member(job, id)) then
   return { queue.now, 'scheduled', value, errors, redis.call('HGET', base .. 'parked', id) or '', '', '', -1 }
 end
+--- @if awaits
+local parents
+--- @each parents = awaits(base, job)
+if parents then return { queue.now, 'deferred', value, errors, '', '', '', parents } end
+--- @end
 local holder = held_scan_holder(base, id)
 if holder then return { queue.now, 'held', value, errors, '', '', holder, -1 } end
 

@@ -46,7 +46,9 @@ from rqueue.errors import (
     UnknownSchedule,
 )
 from rqueue.model.cancellation import Cancellation
-from rqueue.model.job import Delivery, JobInfo, JobState, Outcome
+from rqueue.model.job import Delivery, JobState, Outcome
+from rqueue.model.job_info import JobInfo
+from rqueue.model.parents import Failure
 from rqueue.model.tick import Tick
 from rqueue.settings import Settings
 from rqueue.tasks import enqueuer as _enqueuer
@@ -62,6 +64,7 @@ from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.task import Task
 from rqueue.tasks.unique import Debounce, Throttle, Unique
+from rqueue.tasks.workflow import Signature, chain, chord, group
 
 if TYPE_CHECKING:
     from rqueue.client._async.consumer import AsyncConsumer
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
     from rqueue.client._async.queue_sharder import AsyncQueueSharder
     from rqueue.client._async.simple_queue import AsyncSimpleQueue
     from rqueue.client._async.transaction import AsyncTransaction
+    from rqueue.client._async.workflows import AsyncWorkflowHandle
     from rqueue.client._sync.consumer import Consumer
     from rqueue.client._sync.job_handle import JobHandle
     from rqueue.client._sync.put_handle import PutHandle
@@ -80,6 +84,7 @@ if TYPE_CHECKING:
     from rqueue.client._sync.queue_sharder import QueueSharder
     from rqueue.client._sync.simple_queue import SimpleQueue
     from rqueue.client._sync.transaction import Transaction
+    from rqueue.client._sync.workflows import WorkflowHandle
     from rqueue.client.default_queues import (
         adisconnect,
         aqueue,
@@ -111,6 +116,7 @@ __all__ = [
     "AsyncQueueSharder",
     "AsyncSimpleQueue",
     "AsyncTransaction",
+    "AsyncWorkflowHandle",
     "BackgroundPuts",
     "BufferClosed",
     "BufferFull",
@@ -125,6 +131,7 @@ __all__ = [
     "Depends",
     "DuplicateJob",
     "Envelope",
+    "Failure",
     "GrantCredit",
     "Inspector",
     "InvalidName",
@@ -165,6 +172,7 @@ __all__ = [
     "ServerError",
     "Settings",
     "SharedCredit",
+    "Signature",
     "SimpleQueue",
     "Snooze",
     "SoftTimeLimit",
@@ -180,13 +188,17 @@ __all__ = [
     "Window",
     "WindowCredit",
     "WorkerInfo",
+    "WorkflowHandle",
     "__version__",
     "adisconnect",
     "aqueue",
+    "chain",
+    "chord",
     "configure",
     "connect",
     "current_job",
     "disconnect",
+    "group",
     "queue",
     "task",
     "worker_connection",
@@ -201,6 +213,7 @@ _LAZY = {
     "AsyncQueueSharder": "rqueue.client._async.queue_sharder",
     "AsyncSimpleQueue": "rqueue.client._async.simple_queue",
     "AsyncTransaction": "rqueue.client._async.transaction",
+    "AsyncWorkflowHandle": "rqueue.client._async.workflows",
     "BackgroundPuts": "rqueue.client._sync.putter",
     "Call": "rqueue.protocol.job_packer",
     "ConnectionState": "rqueue.model.connection_state",
@@ -221,6 +234,7 @@ _LAZY = {
     "UNLIMITED": "rqueue.protocol.credit",
     "Wake": "rqueue.protocol.wake",
     "Window": "rqueue.protocol.commands",
+    "WorkflowHandle": "rqueue.client._sync.workflows",
     "WindowCredit": "rqueue.protocol.credit",
     "adisconnect": "rqueue.client.default_queues",
     "aqueue": "rqueue.client.default_queues",

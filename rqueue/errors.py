@@ -31,6 +31,7 @@
     │   ├── TransactionRolledBack    its consumer lost a job that it was to settle
     │   ├── QueueDamaged         a key of it was overwritten by something else
     │   ├── DuplicateJob             another job has its unique key
+    │   ├── WorkflowEnded            nothing waits for this part of a workflow any more
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
     │   ├── QueueInUse               not deleted: it has jobs, consumers, or feeds from others
     │   ├── QueueEmpty               a simple queue has no value (also a LookupError)
@@ -141,6 +142,7 @@ __all__ = [
     "UnknownTask",
     "Unsigned",
     "UnusableServer",
+    "WorkflowEnded",
     "WrongServer",
 ]
 
@@ -439,6 +441,16 @@ class DuplicateJob(QueueError):
         self.id = id
         self.state = state
         self.index = index
+
+
+class WorkflowEnded(QueueError):
+    """The job that this part of a workflow counts for waits no more: it was cancelled, another part
+    has failed, or it was never enqueued. `id`: of that job. What was enqueued before stays."""
+
+    def __init__(self, queue: str, id: str) -> None:
+        super().__init__(f"queue '{queue}': job '{id}' waits for no more parts; nothing was stored")
+        self.queue = queue
+        self.id = id
 
 
 class QueueInUse(QueueError):

@@ -61,6 +61,7 @@ EXAMPLES: list[RQueueError] = [
     errors.JobDisplaced("j"),
     errors.JobMoved("j", to="other"),
     errors.DuplicateJob("q", "j", "held"),
+    errors.WorkflowEnded("q", "j"),
     errors.JobExpired("j"),
     errors.TaskError("no", task="t"),
     errors.UnknownTask("ad", ["add"]),

@@ -9,7 +9,7 @@
 --- ORDER: 97
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: last_value, ring
+--- EXCLUDES: last_value, ring, flows
 --- @include "job/value"
 
 --- `unique`: key -> id of the job that has it. `periods`: keys of jobs with a period, by when that is over, ms. A job

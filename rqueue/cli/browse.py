@@ -8,7 +8,7 @@ import click
 
 from rqueue.cli.output import clock, echo, json_option, print_line, shorten
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.model.job import JobInfo
+from rqueue.model.job_info import JobInfo
 
 HEAD = f"{'enqueued':8}  {'level':>5}  {'task':28}  {'id':36}  arguments"
 WINDOW = 100

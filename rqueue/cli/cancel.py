@@ -14,12 +14,13 @@ from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
     from rqueue.inspector import Inspector
-    from rqueue.model.job import JobInfo
+    from rqueue.model.job_info import JobInfo
 
 WORDS = {
     "ready": "cancelled",
     "blocked": "cancelled (it was behind others of its group)",
     "scheduled": "cancelled (it was scheduled)",
+    "deferred": "cancelled (it waited for other jobs)",
     "held": "cancelled (a worker has it and learns of it; the outcome does not count)",
     "requested": "cancelled (its worker is notified; it still runs)",
     "delivered": "cancelled (it was interrupted; it has not returned yet)",

@@ -20,10 +20,12 @@ from rqueue.cli.output import (
 )
 from rqueue.cli.show import died_of_crashes
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.model.job import JobInfo, why_dead
+from rqueue.model.job import why_dead
+from rqueue.model.job_info import JobInfo
+from rqueue.model.parents import Parents
 
 ENDED = ("ended", "done", "cancelled", "purged", "expired", "displaced", "moved")
-STATES = ("ready", "blocked", "scheduled", "parked", "held", "dead", *ENDED)
+STATES = ("ready", "blocked", "scheduled", "parked", "deferred", "held", "dead", *ENDED)
 
 
 @click.command()
@@ -101,6 +103,7 @@ def print_jobs(found: Sequence[JobInfo], state: str, now: int, *, empty: str = "
         "blocked": [Column("group"), Column("arguments")],
         "scheduled": [Column("due", right=True), Column("arguments")],
         "parked": [Column("again", right=True), Column("arguments")],
+        "deferred": [Column("waits for", right=True), Column("arguments")],
         "held": [Column("consumer"), Column("arguments")],
         "dead": [Column("died", right=True), Column("error")],
     }[state]
@@ -115,6 +118,9 @@ def print_jobs(found: Sequence[JobInfo], state: str, now: int, *, empty: str = "
             row += [job.group, arguments(job)]
         elif state in ("scheduled", "parked"):
             row += [age(job.due_ms, now), arguments(job)]
+        elif state == "deferred":
+            parents = Parents.parse(job.waits)
+            row += [parents.total if parents else "", arguments(job)]
         elif state == "held":
             row += [job.holder, arguments(job)]
         else:

@@ -10,8 +10,10 @@ import orjson
 
 from rqueue.cli.output import age, echo, iso, json_option, print_facts, print_json, size, span
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.cli.tree import tree_of
 from rqueue.cli.unique import unique_words
-from rqueue.model.job import EXPIRED, GAVE_UP, JobInfo, JobState, why_dead
+from rqueue.model.job import EXPIRED, GAVE_UP, JobState, why_dead
+from rqueue.model.job_info import JobInfo
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.waiting import why_it_waits
 from rqueue.text.numbers import many
@@ -50,6 +52,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
 
     with target.inspector() as inspector:
         look = inspector.job(id, queue)
+        below = list(tree_of(look.job, lambda parent: inspector.job(parent, look.job.queue).job))
         facts = inspector.queue(look.job.queue)
         consumers = inspector.consumers(look.job.queue) if facts.unheard else []
         began_ms, owner = 0, ""
@@ -79,6 +82,11 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         print_json(document)
         return
     print_job(look.job, look.place, look.now, reason, began_ms, owner)
+    if below:
+        echo()
+        echo("waits for" if look.job.state is JobState.DEFERRED else "waited for", bold=True)
+        for line in below:
+            echo(f"  {line}")
 
 
 def print_job(
@@ -94,8 +102,12 @@ def print_job(
     state = str(job.state)
     if job.state is JobState.READY:
         state += f", {place} before it in its level" if place else ", next in its level"
+    elif job.state is JobState.DEFERRED:
+        state += f", waits for {many(place, 'job')}"
     elif job.state is JobState.DEAD:
         state += f": {how_it_died(job)}".rstrip(": ")
+    elif job.state is JobState.CANCELLED and job.cause:
+        state += f": {job.cause.get('message', '')}".rstrip(": ")
     elif job.holder:
         state += f" by {job.holder}"
     if reason:

@@ -9,7 +9,8 @@ import redis
 
 from rqueue.errors import UnknownJob
 from rqueue.inspector.jobs import PAGE_MAX, job_info, look_at_job, read_json
-from rqueue.model.job import JobInfo, JobState
+from rqueue.model.job import JobState
+from rqueue.model.job_info import JobInfo
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import SLICE
 from rqueue.protocol.keys import QueueKeys

@@ -19,7 +19,7 @@ from rqueue.inspector import stats as stats_
 from rqueue.inspector.consumers import ConsumerInfo, list_consumers
 from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.inspector.purge import purge_held, purge_waiting
-from rqueue.model.job import JobInfo
+from rqueue.model.job_info import JobInfo
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.transport.discovery import with_url

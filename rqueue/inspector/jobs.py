@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import orjson
 import redis
@@ -11,7 +11,8 @@ import redis
 from rqueue.errors import ConfigError, RQueueError, Undecodable, UnknownJob, WrongServer
 from rqueue.inspector.cursors import check_cursor, fold, unfold
 from rqueue.model.envelope import decode_result, unpack
-from rqueue.model.job import Delivery, JobInfo, JobState, Record, parse_record
+from rqueue.model.job import Delivery, JobState, Record, parse_record
+from rqueue.model.job_info import JobInfo
 from rqueue.model.signing import key_id_of
 from rqueue.model.sort_keys import sort_key_of
 from rqueue.model.steps import KeptSteps
@@ -26,7 +27,7 @@ from rqueue.transport.redis_client import execute
 PAGE_MAX = commands.read.PAGE_MAX
 
 ENDED = ("ended", "done", "cancelled", "purged", "expired", "displaced", "moved")
-BROWSABLE = ("ready", "blocked", "scheduled", "parked", "held", "dead", *ENDED)
+BROWSABLE = ("ready", "blocked", "scheduled", "parked", "deferred", "held", "dead", *ENDED)
 """The states that `jobs_page` can show."""
 
 
@@ -68,6 +69,8 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
             key=header.key,
             sort_key=sort_key_of(header.sort),
             unique=header.unique,
+            waits=header.waits,
+            counts=header.counts,
             size=len(job.body),
         )
         facts["signed_with"] = key_id_of(job.body)
@@ -99,7 +102,7 @@ def ended_info(queue: str, id: str, record: Record) -> JobInfo:
                 facts["result"] = decode_result(record.payload)
             except Undecodable as error:
                 facts["problem"] = str(error)
-    elif record.state is JobState.DEAD:
+    elif record.state in (JobState.DEAD, JobState.CANCELLED):
         facts["cause"] = read_json(record.payload)
     elif record.state is JobState.MOVED:
         facts["problem"] = f"moved to queue '{moved_to(record)}'"
@@ -180,7 +183,8 @@ def jobs_page(
     ready: as they will be delivered, highest level first; the cursor is a position, so nothing is
     shown twice or left out while jobs are consumed. blocked: those behind others of their groups,
     group by group. scheduled: by due time, without the parked
-    ones. parked: those that wait for a worker that knows their task. held: by consumer. dead: by
+    ones. parked: those that wait for a worker that knows their task. deferred: those that wait for
+    other jobs. held: by consumer. dead: by
     time of death. ended (done, cancelled, purged, expired, displaced, moved): in no order, while
     their records last. Raises ConfigError.
     """
@@ -197,7 +201,9 @@ def jobs_page(
     if state == "held":
         return _held_page(client, keys, after, limit)
     if state == "parked":
-        return _parked_page(client, keys, after, limit)
+        return _noted_page(client, keys, "parked", after, limit)
+    if state == "deferred":
+        return _noted_page(client, keys, "deferred", after, limit)
     if state in BROWSABLE:
         return _ended_page(client, keys, state, after, limit)
     raise ConfigError("state", f"{state!r} is not one of {', '.join(BROWSABLE)}")
@@ -285,12 +291,18 @@ def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> 
     return Page(now, jobs, "")
 
 
-def _parked_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
+def _noted_page(
+    client: redis.Redis,
+    keys: QueueKeys,
+    state: Literal["parked", "deferred"],
+    after: str,
+    limit: int,
+) -> Page:
     def read(notes: dict[str, bytes]) -> list[JobInfo]:
         looks = [_look_or_none(client, keys, id_) for id_ in notes]
-        return [look.job for look in looks if look and look.job.state is JobState.PARKED]
+        return [look.job for look in looks if look and look.job.state == state]
 
-    return _notes_page(client, keys, ["parked"], after, limit, read)
+    return _notes_page(client, keys, [state], after, limit, read)
 
 
 def _ended_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limit: int) -> Page:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from rqueue.inspector.consumers import ConsumerInfo
 from rqueue.inspector.queues import QueueInfo
-from rqueue.model.job import JobInfo, JobState
+from rqueue.model.job import JobState
+from rqueue.model.job_info import JobInfo
 from rqueue.model.selector import class_shown, class_text
 
 __all__ = ["REFUSED", "why_unheard"]

@@ -26,6 +26,8 @@ from uuid import UUID
 from orjson import OPT_PASSTHROUGH_DATACLASS, JSONDecodeError, dumps, loads
 
 from rqueue.errors import NotEncodable, Undecodable
+from rqueue.model.job import Delivery
+from rqueue.model.parents import given_to
 from rqueue.model.signing import split_signature
 
 __all__ = [
@@ -67,6 +69,11 @@ class Envelope(NamedTuple):
     args: Sequence[Any] = ()
     kwargs: Mapping[str, Any] = {}
     opts: Mapping[str, Any] = {}
+
+    def of(self, job: Delivery) -> Envelope:
+        """With what this job's parents left before its own arguments. Raises Undecodable."""
+        given = given_to(job)
+        return self._replace(args=[*given, *self.args]) if given else self
 
     def encode(self) -> bytes:
         """The envelope's bytes. Raises NotEncodable."""

@@ -4,8 +4,8 @@ Stored in the hash `jobs` as `header;envelope`. The header is text, `position,en
 anything differs from the defaults, `position,enqueued,level,deliveries,attempts,max_deliveries,
 due_ms`, and where it crashed before, or may crash more or less often than others,
 `,crashes,max_crashes` behind that, and `,expires_ms` behind that where it has a time to live; then
-tags, `|g<group>`, `|k<key>`, `|s<sort key>` and `|u<unique>`. `enqueued` is in ms since
-`EPOCH_MS`. Scripts rewrite the header and never look into the envelope.
+tags, `|g<group>`, `|k<key>`, `|s<sort key>`, `|u<unique>`, `|w<parents>`, `|p` and `|i<results>`.
+`enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header and never look into the envelope.
 
 Nothing here is parsed before it is asked for: a worker builds thousands of deliveries a second.
 """
@@ -13,7 +13,6 @@ Nothing here is parsed before it is asked for: a worker builds thousands of deli
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -26,7 +25,6 @@ __all__ = [
     "EPOCH_MS",
     "Delivery",
     "Header",
-    "JobInfo",
     "JobState",
     "Outcome",
     "Record",
@@ -44,14 +42,16 @@ DEFAULT_LEVEL = 4  # JMS's default priority (Q-11)
 class JobState(StrEnum):
     """Where a job is. The values are the words of the CLI, of JSON and of error messages.
 
-    parked: it waits for a worker that knows its task. blocked: behind others of its group. moved:
-    it is in another queue now, to which people moved it.
+    parked: it waits for a worker that knows its task. blocked: behind others of its group.
+    deferred: it waits for other jobs, its parents. moved: it is in another queue now, to which
+    people moved it.
     """
 
     READY = "ready"
     SCHEDULED = "scheduled"
     PARKED = "parked"
     BLOCKED = "blocked"
+    DEFERRED = "deferred"
     HELD = "held"
     DEAD = "dead"
     DONE = "done"
@@ -68,8 +68,13 @@ class JobState(StrEnum):
         return self in _ENDED
 
 
-_LIVE = (JobState.READY, JobState.SCHEDULED, JobState.PARKED, JobState.BLOCKED, JobState.HELD)
-_ENDED = frozenset(JobState) - {*_LIVE, JobState.UNKNOWN}
+_LIVE = frozenset(
+    (
+        *(JobState.READY, JobState.SCHEDULED, JobState.PARKED, JobState.BLOCKED),
+        *(JobState.DEFERRED, JobState.HELD),
+    )
+)
+_ENDED = frozenset(JobState) - _LIVE - {JobState.UNKNOWN}
 
 
 class Outcome(StrEnum):
@@ -93,6 +98,8 @@ class Header(NamedTuple):
     0 = an ordinary one: never scheduled, or moved to the tail since then. `crashes`: those of the
     attempts that cost a worker its process; `max_crashes`: 0 = the queue's. `expires_ms`: after it
     the job is not delivered any more; 0 = never. `group`, `key`, `sort`, `unique`: "" = none.
+    `waits`: its `Parents` as text; `counts`: the job that its id is derived from waits for it;
+    `results`: what its parents left, JSON (`rqueue.model.parents.read_results`); "" = nothing.
     """
 
     position: int
@@ -109,6 +116,9 @@ class Header(NamedTuple):
     key: str = ""
     sort: str = ""
     unique: str = ""
+    waits: str = ""
+    counts: bool = False
+    results: str = ""
 
 
 EPOCH_MS = 1_735_689_600_000
@@ -121,7 +131,8 @@ EXPIRED = "expired"
 """The kind of a cause where the time to live ended."""
 
 _new = tuple.__new__
-_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "", "", "")
+_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", False, "")
+_ESCAPED = (b"g", b"k", b"s", b"u")
 _LENGTHS = (2, 7, 9, 10)
 """Fields that a header has; `lua/include/job/value.lua` writes these."""
 
@@ -151,7 +162,7 @@ def parse_header(head: bytes) -> Header | None:
     if b"|" in head:
         head, *tags = head.split(b"|")
         # ASCII, unless another program wrote it
-        said = {tag[:1]: group_of(tag[1:].decode("utf-8", "replace")) for tag in tags}
+        said = {tag[:1]: tag[1:].decode("utf-8", "replace") for tag in tags}
     fields = head.split(b",")
     count = len(fields)
     try:
@@ -162,8 +173,16 @@ def parse_header(head: bytes) -> Header | None:
             position, enqueued, *rest = map(int, fields)
             header = _new(Header, (position, enqueued + EPOCH_MS, *rest, *_DEFAULTS[count - 2 :]))
             if said:
-                group, key, sort, unique = (said.get(tag, "") for tag in (b"g", b"k", b"s", b"u"))
-                return header._replace(group=group, key=key, sort=sort, unique=unique)
+                group, key, sort, unique = (group_of(said.get(tag, "")) for tag in _ESCAPED)
+                return header._replace(
+                    group=group,
+                    key=key,
+                    sort=sort,
+                    unique=unique,
+                    waits=said.get(b"w", ""),
+                    counts=b"p" in said,
+                    results=said.get(b"i", ""),
+                )
             return header
     except ValueError:
         pass
@@ -356,45 +375,3 @@ def parse_record(record: bytes) -> Record:
     if state is None or not colon or not digits.isdigit():
         raise Undecodable("not the record of an ended job", record)
     return Record(state, int(digits), payload)
-
-
-@dataclass(frozen=True, slots=True)
-class JobInfo:
-    """Everything that is known of one job, for people and for JSON.
-
-    Times are ms since the epoch, 0 = not (yet). `holder`: the consumer that has it. `errors`: of
-    its attempts, oldest first, with suspicions that were not charged (kind "suspected"). What the
-    header held is 0 once only its record is left. `problem`: why the envelope cannot be read.
-    """
-
-    id: str
-    queue: str
-    state: JobState
-    position: int = 0
-    level: int = DEFAULT_LEVEL
-    enqueued_ms: int = 0
-    due_ms: int = 0
-    ended_ms: int = 0
-    deliveries: int = 0
-    attempts: int = 0
-    max_deliveries: int = 0
-    crashes: int = 0
-    max_crashes: int = 0
-    expires_ms: int = 0
-    group: str = ""
-    key: str = ""
-    sort_key: SortKey | None = None
-    unique: str = ""
-    steps: dict[str, Any] = field(default_factory=dict)
-    refused_by: tuple[str, ...] = ()
-    holder: str = ""
-    task: str = ""
-    args: list[Any] = field(default_factory=list)
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    opts: dict[str, Any] = field(default_factory=dict)
-    signed_with: str = ""
-    size: int = 0
-    errors: list[dict[str, Any]] = field(default_factory=list)
-    cause: dict[str, Any] | None = None
-    result: Any = None
-    problem: str = ""

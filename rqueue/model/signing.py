@@ -207,6 +207,8 @@ def _misfit(verified: Verified, header: Header) -> str:
         return f"it is for sort key {its!r}, the job has {has!r}"
     if header.unique != terms.unique:
         return f"it is unique as {terms.unique!r}, the job as {header.unique!r}"
+    if (header.waits, header.counts) != (terms.waits, terms.counts):
+        return f"it waits for {terms.waits!r}, the job for {header.waits!r}"
     apart = header.enqueued_ms - verified.signed_ms
     if abs(apart) > SIGNED_WITHIN_MS:
         when = "before" if apart > 0 else "after"

@@ -1,11 +1,12 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
 `<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h]
-[|s<sort key>][|u<unique>],`, where `when` is nothing (now), `+<ms>` (from now, by Redis's clock) or
-`@<ms>` (since the epoch), group and key are escaped (`rqueue.model.names.group_text`), the sort key
-is as `rqueue.model.sort_keys` writes it, and unique is a `rqueue.model.unique_key.UniqueKey`. The
-enqueue script reads it, and signatures cover it. What
-stands behind `~` and `|` is a policy's: a queue without it takes it on.
+[|s<sort key>][|u<unique>][|w<parents>][|p],`, where `when` is nothing (now), `+<ms>` (from now, by
+Redis's clock) or `@<ms>` (since the epoch), group and key are escaped
+(`rqueue.model.names.group_text`), the sort key is as `rqueue.model.sort_keys` writes it, unique is
+a `rqueue.model.unique_key.UniqueKey`, and parents are `rqueue.model.parents.Parents`. The enqueue
+script reads it, and signatures cover it. What stands behind `~` and `|` is a policy's: a queue
+without it takes it on.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Terms(NamedTuple):
     how long from its enqueue it may be delivered; 0 = as long as the queue says. group, key: "" =
     none. hold: whether it keeps, until it is due, the place that it takes when it is enqueued;
     without a due time that says nothing. sort: a sort key, see `sort_key_text`; "" = none.
-    unique: a `UniqueKey` as text; "" = none.
+    unique: a `UniqueKey` as text; "" = none. waits: `Parents` as text, for which the job waits;
+    "" = none. counts: the job that its id is derived from waits for it.
     """
 
     priority: int = DEFAULT_LEVEL
@@ -40,6 +42,8 @@ class Terms(NamedTuple):
     hold: bool = False
     sort: str = ""
     unique: str = ""
+    waits: str = ""
+    counts: bool = False
 
     @property
     def text(self) -> str:
@@ -59,6 +63,10 @@ class Terms(NamedTuple):
             most += f"|s{self.sort}"
         if self.unique:
             most += f"|u{self.unique}"
+        if self.waits:
+            most += f"|w{self.waits}"
+        if self.counts:
+            most += "|p"
         if self.at_ms > 0:
             return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
@@ -74,10 +82,14 @@ class Terms(NamedTuple):
         most, *tags = most.split("|")
         most, _, ttl = most.partition("~")
         deliveries, _, crashes = most.partition(":")
-        said = {tag[:1]: group_of(tag[1:]) for tag in tags if tag != "h"}
+        said = {tag[:1]: group_of(tag[1:]) for tag in tags if tag[:1] not in "hwp"}
+        waits = next((tag[1:] for tag in tags if tag[:1] == "w"), "")
         limits = int(deliveries), int(crashes or 0), int(ttl or 0)
         group, key, sort, unique = (said.get(letter, "") for letter in "gksu")
-        return cls(int(priority), delay, due, *limits, group, key, "h" in tags, sort, unique)
+        held, counts = "h" in tags, "p" in tags
+        return cls(
+            int(priority), delay, due, *limits, group, key, held, sort, unique, waits, counts
+        )
 
 
 NORMAL_TERMS = Terms().text

@@ -259,6 +259,11 @@ def _refusal(
         return errors.NoConsumer(queue)
     if word == "FULL":
         return _full(queue, said)
+    if word == "NOPARENT":
+        why, id_ = said.split(" ", 1)
+        if why == "unknown":
+            return errors.UnknownJob(id_, queue=queue)
+        return errors.WorkflowEnded(queue, id_)
     if word == "DUPLICATE":
         index, state, id_ = said.split(" ", 2)
         return errors.DuplicateJob(queue, id_, state, int(index))

@@ -28,7 +28,7 @@ from rqueue.protocol.policies import ttl as ttl_policy
 from rqueue.settings import Settings
 from rqueue.tasks import app
 from rqueue.tasks.bound_task import BoundTask
-from rqueue.tasks.options import DEFAULT_PRIORITY, NO_OPTIONS, Options, keyed_by_name
+from rqueue.tasks.options import DEFAULT_PRIORITY, NO_OPTIONS, Options, keyed_by_name, waits_of
 from rqueue.tasks.request import JobRequest
 
 __all__ = [
@@ -212,7 +212,7 @@ class JobPacker:
         body = job.body
         if self._signer is not None:
             body = self._signer.verify(self.queue, job.id, body, job.header).json
-        return Envelope(*unpack(body))
+        return Envelope(*unpack(body)).of(job)
 
     def signed_puts(self, puts: Sequence[Put]) -> Sequence[Put]:
         """`signed` for jobs that are enqueued together."""
@@ -289,6 +289,7 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         hold=options.hold,
         sort="" if options.sort_key is None else sort_key_text(options.sort_key),
         unique=options.unique.text if isinstance(options.unique, UniqueKey) else "",
+        waits=waits_of(options),
     )
 
 

@@ -79,6 +79,26 @@ class QueueKeys:
         return self.base + "periods"
 
     @property
+    def deferred(self) -> str:
+        """hash: deferred job -> how many parents it has."""
+        return self.base + "deferred"
+
+    @property
+    def edges(self) -> str:
+        """hash: job -> those that wait for it by name, a line `<place> <job>` each."""
+        return self.base + "edges"
+
+    @property
+    def stops(self) -> str:
+        """hash: deferred jobs that are to end -> why, JSON."""
+        return self.base + "stops"
+
+    def gathered(self, id: str) -> str:
+        """hash: place of a parent that has ended, among those of this deferred job -> what it
+        left."""
+        return f"{self.base}gathered:{id}"
+
+    @property
     def classes(self) -> str:
         """hash: labels, as in the headers of jobs -> number of their class."""
         return self.base + "classes"

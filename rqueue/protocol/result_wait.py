@@ -80,7 +80,9 @@ def failure_of(id: str, record: Record) -> ResultError:
             why=why_dead(cause),
         )
     if record.state is JobState.CANCELLED:
-        return JobCancelled(id)
+        cause = orjson.loads(record.payload) if record.payload else {}
+        said = cause.get("message")
+        return JobCancelled(id, reason=f"was cancelled: {said}" if said else "was cancelled")
     if record.state is JobState.PURGED:
         return JobPurged(id)
     if record.state is JobState.DISPLACED:

@@ -53,6 +53,8 @@ def check_options(options: Options) -> None:
             raise ConfigError(name, "one job alone can have it, not the jobs of a schedule")
     if options.hold:
         raise ConfigError("hold", "a periodic job has no due time of its own")
+    if options.after:
+        raise ConfigError("after", "a periodic job waits for no others")
     if options.immediate:
         raise ConfigError("immediate", "a periodic job waits until a worker takes it")
 

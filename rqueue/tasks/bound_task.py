@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from rqueue.errors import BadArguments, ConfigError
 from rqueue.model.expect import expect_number, shown
 from rqueue.model.names import check_queue
+from rqueue.model.parents import OnFailure
 from rqueue.model.sort_keys import SortKey
 from rqueue.model.times import parse_when
 from rqueue.model.unique_key import UniqueKey
@@ -25,6 +26,7 @@ from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy, check_retry
 from rqueue.tasks.signature import CallChecker
 from rqueue.tasks.unique import Unique
+from rqueue.tasks.workflow import Signature
 
 if TYPE_CHECKING:
     from rqueue.client._async.job_handle import AsyncJobHandle
@@ -117,6 +119,8 @@ class BoundTask(Generic[P, R]):
         max_wait: float | None = None,
         on_commit: bool | str | None = None,
         unique: Unique | bool | None = None,
+        after: Sequence[Any] | None = None,
+        on_failure: OnFailure | None = None,
         sender: Enqueuer | None = None,
         async_sender: AsyncEnqueuer | None = None,
     ) -> BoundTask[P, R]:
@@ -158,6 +162,8 @@ class BoundTask(Generic[P, R]):
             max_wait=max_wait,
             on_commit=on_commit,
             unique=unique,
+            after=after,
+            on_failure=on_failure,
         )
         bound.check_unique()
         return bound
@@ -180,6 +186,15 @@ class BoundTask(Generic[P, R]):
         if options.unique:
             options = keyed(options, self.name, check.arguments(args, kwargs))
         return JobRequest(self.name, args, kwargs, options, check.positional, queue)
+
+    def s(self, *args: Any, **kwargs: Any) -> Signature[R]:
+        """This call, to be made in a workflow: behind others it gets their result as its first
+        argument, before these."""
+        return Signature(self, args, kwargs)
+
+    def si(self, *args: P.args, **kwargs: P.kwargs) -> Signature[R]:
+        """This call with these arguments alone, whatever goes before it."""
+        return Signature(self, args, kwargs, immutable=True)
 
     def unique_key(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """The key that a job of this call has (see `Unique`): for `queue.unique` and `rqueue

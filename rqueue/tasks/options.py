@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.ids import check_id
 from rqueue.model.names import check_group, check_key, refuse_control
+from rqueue.model.parents import NAMED_MAX, OnFailure, Parents
 from rqueue.model.sort_keys import SortKey, check_sort_key
 from rqueue.model.times import parse_duration
 from rqueue.model.unique_key import UniqueKey
@@ -18,7 +19,15 @@ from rqueue.tasks.other_words import refuse_unknown
 from rqueue.tasks.retry import RetryPolicy, check_limit, check_retry
 from rqueue.tasks.unique import Unique, unique_of
 
-__all__ = ["DEFAULT_PRIORITY", "NO_OPTIONS", "Options", "keyed", "keyed_by_name", "refuses"]
+__all__ = [
+    "DEFAULT_PRIORITY",
+    "NO_OPTIONS",
+    "Options",
+    "keyed",
+    "keyed_by_name",
+    "refuses",
+    "waits_of",
+]
 
 DEFAULT_PRIORITY = 4  # JMS (Q-11)
 
@@ -80,7 +89,10 @@ class Options:
     the commit of the database transaction around it, where a framework's integration knows of one;
     text names the database (None: as the integration's settings say). `unique`: of
     calls that are alike there is one job at a time: True, a `Unique`, `Debounce` or `Throttle`;
-    False: not so, although the task says it.
+    False: not so, although the task says it. `after`: jobs of the same queue (handles, or ids) for
+    which this one waits. `on_failure`: what becomes of it where one of these is not done: "stop"
+    (the default), it is cancelled; "continue", it runs all the same; "wait", it waits until the
+    dead letter is requeued and done.
 
     Raises ConfigError and InvalidName.
     """
@@ -106,6 +118,8 @@ class Options:
     max_wait: float | None = None
     unique: Unique | UniqueKey | bool | None = None
     on_commit: bool | str | None = None
+    after: Sequence[Any] | None = None
+    on_failure: OnFailure | None = None
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Refuse options that there are not, by name."""
@@ -159,6 +173,10 @@ class Options:
         if self.on_commit is not None:
             expect("on_commit", self.on_commit, (bool, str), "True, False or a database's name")
         expect("hold", self.hold, bool, "True or False")
+        if self.after is not None:
+            object.__setattr__(self, "after", after_of(self.after))
+        if self.on_failure is not None and self.on_failure not in get_args(OnFailure):
+            raise ConfigError("on_failure", f"{shown(self.on_failure)} is none of {_FAILURES}")
         _mapping("headers", self.headers, (str,), "text")
         _mapping("labels", self.labels, (str, int, bool), "text, a whole number, or True or False")
 
@@ -214,6 +232,29 @@ class Options:
         )
 
 
+def after_of(jobs: object) -> tuple[str, ...]:
+    """The ids of jobs that are given as handles or ids. Raises ConfigError and InvalidName."""
+    if isinstance(jobs, str | bytes) or not isinstance(jobs, Iterable):
+        raise ConfigError("after", f"{shown(jobs)} is no list of jobs: handles, or ids")
+    ids = tuple(check_id(job if isinstance(job, str) else _id_of(job)) for job in jobs)
+    if not 0 < len(ids) <= NAMED_MAX or len({*ids}) < len(ids):
+        raise ConfigError("after", f"{len(ids)} jobs: 1 to {NAMED_MAX} different ones")
+    return ids
+
+
+def _id_of(job: object) -> Any:
+    return getattr(job, "id", job)
+
+
+def waits_of(options: Options) -> str:
+    """What a job with these options waits for, as its terms say it; "" = nothing."""
+    if not options.after:
+        return ""
+    ids = tuple(options.after)
+    return Parents(len(ids), "nothing", options.on_failure or "stop", ids).text
+
+
+_FAILURES = "'stop', 'continue', 'wait'"
 _NAMES = frozenset(f.name for f in fields(Options))
 
 

@@ -31,6 +31,8 @@ OPTIONS = frozenset(
             "on_commit",
             "hold",
             "unique",
+            "after",
+            "on_failure",
         ),
         *("sender", "async_sender"),
     )

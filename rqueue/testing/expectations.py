@@ -9,7 +9,7 @@ from typing import Any
 
 from rqueue.errors import ConfigError
 from rqueue.model.envelope import encode_result
-from rqueue.model.job import JobInfo
+from rqueue.model.job_info import JobInfo
 from rqueue.model.times import parse_duration, parse_when
 from rqueue.tasks.bound_task import BoundTask
 

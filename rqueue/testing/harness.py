@@ -14,7 +14,8 @@ from rqueue.client._sync.queue import Queue
 from rqueue.errors import LifecycleError
 from rqueue.inspector.jobs import all_jobs
 from rqueue.model.ids import new_id
-from rqueue.model.job import Delivery, JobInfo, JobState
+from rqueue.model.job import Delivery, JobState
+from rqueue.model.job_info import JobInfo
 from rqueue.model.times import parse_duration, parse_when
 from rqueue.protocol.exchange import KNOWN
 from rqueue.protocol.keys import QueueKeys

@@ -17,7 +17,6 @@ from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import Unsigned
 from rqueue.inspector.jobs import PAGE_MAX
-from rqueue.model.envelope import unpack
 from rqueue.model.ids import MAX_ID_BYTES
 from rqueue.model.job import Delivery
 from rqueue.model.names import MAX_NAME
@@ -40,7 +39,7 @@ def worker(queue: Queue) -> Iterator[None]:
             while not stop.is_set():
                 if (job := consumer.receive(0.1)) is None:
                     continue
-                name, args, kwargs, _ = unpack(job.body)
+                name, args, kwargs, _ = queue.envelope(job)
                 found = registry.find(name)
                 consumer.ack(job, found(*args, **kwargs) if found else None)  # type: ignore[operator]
 
@@ -122,6 +121,13 @@ def test_the_page_of_running_jobs(namespace: dict[str, Any], private_server: Emb
     attempt("remind", kept[-1])
     current.set(None)
     assert namespace["reminded"] == [1, 2, 3, 4, 5]
+
+
+def test_the_page_of_workflows(namespace: dict[str, Any], private_server: EmbeddedRedis) -> None:
+    with Queue("default", private_server.url) as queue:
+        queue.configure(kind="flows")
+        with worker(queue):
+            run_page("workflows.md", namespace)
 
 
 def test_the_page_of_unique_jobs(namespace: dict[str, Any]) -> None:

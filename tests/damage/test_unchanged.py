@@ -41,6 +41,7 @@ NAMES = {
     "room": ("p0", "p1"),
     "write": ("run",),
     "written": ("run:1:0",),
+    "gathered": ("w0",),
 }
 """What follows the keys that are followed by a name."""
 

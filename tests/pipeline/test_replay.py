@@ -21,7 +21,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector import Inspector
 from rqueue.model.envelope import pack
-from rqueue.model.job import JobInfo
+from rqueue.model.job_info import JobInfo
 from rqueue.pipeline.replay.ledger import Ledger
 from rqueue.pipeline.replay.replay import (
     NO_KEYS,

@@ -14,11 +14,16 @@ from typing import Any
 from rqueue.errors import Undecodable
 from rqueue.model.job import Header, is_mark, parse_record, parse_value
 from rqueue.model.names import group_text
-from tests.support import class_invariants, refusal_invariants, room_invariants, schedules
+from tests.support import (
+    class_invariants,
+    consumer_invariants,
+    flow_invariants,
+    refusal_invariants,
+    room_invariants,
+    schedules,
+)
 from tests.support import unique_invariants as uniques
 from tests.support.snapshot import Snapshot
-
-STATES = ("interested", "notified", "not_interested", "browsers")
 
 
 def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> list[str]:
@@ -27,7 +32,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *conservation(snapshot, accepted),
         *order(snapshot),
         *one_owner(snapshot),
-        *one_list_each(snapshot),
+        *consumer_invariants.one_list_each(snapshot),
         *liveness(snapshot),
         *wake_ups(snapshot),
         *credit_account(snapshot),
@@ -39,6 +44,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *refusal_invariants.of_refusals(snapshot),
         *latest_values(snapshot),
         *uniques.keys(snapshot, dict(places(snapshot))),
+        *flow_invariants.of_flows(snapshot, dict(places(snapshot))),
         *ring(snapshot),
         *schedules.of_schedules(snapshot),
         *room_invariants.room(snapshot, bounded_count(snapshot)),
@@ -68,6 +74,8 @@ def places(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
             yield id, f"held:{consumer}"
     for id in snapshot.scores("dead"):
         yield id, "dead"
+    for id in snapshot.hash("deferred"):
+        yield id.decode(), "deferred"
 
 
 def header(snapshot: Snapshot, id: str) -> Header | None:
@@ -120,7 +128,9 @@ def conservation(snapshot: Snapshot, accepted: Collection[str] | None = None) ->
 def expiring(snapshot: Snapshot) -> list[str]:
     """Jobs that wait with a time to live are noted where it ends, and no others."""
     grouped = [snapshot.ready_heads, *snapshot.behind.values()]
-    places = [*snapshot.lists.values(), *([id for id, *_ in some] for some in grouped)]
+    deferred = [id.decode() for id in snapshot.hash("deferred")]
+    lists = [*snapshot.lists.values(), deferred]
+    places = [*lists, *([id for id, *_ in some] for some in grouped)]
     waiting = [(id, header(snapshot, id)) for ids in places for id in ids]
     timed = {id: float(head.expires_ms) for id, head in waiting if head and head.expires_ms}
     noted = snapshot.scores("expiring")
@@ -188,29 +198,6 @@ def one_owner(snapshot: Snapshot) -> list[str]:
     terms = [row["term"] for row in snapshot.consumers.values() if "term" in row]
     if len(terms) != len(set(terms)):
         wrong.append(f"two consumers share a term: {terms}")
-    return wrong
-
-
-def one_list_each(snapshot: Snapshot) -> list[str]:
-    """A consumer is in exactly one of the four lists, the one that its state names."""
-    wrong = []
-    lists = {
-        "interested": set(snapshot.scores("interested")),
-        "notified": set(snapshot.scores("notified")),
-        "not_interested": snapshot.members("not_interested"),
-        "browsers": snapshot.members("browsers"),
-    }
-    for name, row in snapshot.consumers.items():
-        found = [state for state in STATES if name in lists[state]]
-        if found != [row.get("state")]:
-            wrong.append(f"consumer {name} says {row.get('state')} and is in {found}")
-        if (row.get("mode") == "browse") and found[:1] not in (["browsers"], ["not_interested"]):
-            wrong.append(f"browser {name} is in {found}")
-    for state, names in lists.items():
-        for name in names - set(snapshot.consumers):
-            wrong.append(f"{name} is in {state} and is not registered")
-    if lists["browsers"] and "browsing" not in snapshot.meta:
-        wrong.append("there are browsers, and the queue does not know that it must tell them")
     return wrong
 
 

@@ -56,6 +56,12 @@ local function batch_terms_lay_out(plan, ids, position, now, stored, arguments, 
         position = position + 1
         stored[#stored + 1] = id
         stored[#stored + 1] = string.format('%d', position) .. tail .. arguments[first + 2 * i - 1]
+        --- @if defers
+        if run.waits then
+          plan.deferred = plan.deferred or {}
+          table.insert(plan.deferred, { id = id, waits = run.waits })
+        else
+        --- @end
         if due > 0 then
           scheduled = scheduled or { soonest = due }
           scheduled[#scheduled + 1] = { due = due, level = level, position = position, id = id }
@@ -73,6 +79,9 @@ local function batch_terms_lay_out(plan, ids, position, now, stored, arguments, 
           if ordinary then table.insert(lists[level], id) end
           ready = ready + 1
         end
+        --- @if defers
+        end
+        --- @end
       end
     end
     index = index + run.count

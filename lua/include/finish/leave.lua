@@ -9,7 +9,7 @@
 --- Jobs that wait, or are dead, leave their places because people say so; what becomes of them the step says.
 
 --- A job (its value parsed, with `id`, `value` and `was`: waiting, scheduled, dead), or nil and why it stays: held,
---- ended, unknown, damaged.
+--- deferred, ended, unknown, damaged.
 local function leave_find(base, id)
   local value = redis.call('HGET', base .. 'jobs', id)
   if not value then return nil, result_read(base, id) and 'ended' or 'unknown' end
@@ -25,6 +25,11 @@ local function leave_find(base, id)
   elseif held_scan_holder(base, id) then
     return nil, 'held'
   end
+  --- @if awaits
+  local parents
+  --- @each parents = awaits(base, job)
+  if parents then return nil, 'deferred' end
+  --- @end
   return job
 end
 

@@ -5,10 +5,11 @@
 --- @hooks eligible
 --- @hooks stands
 --- @hooks behind
+--- @hooks awaits
 
 --- Where a live job is, without a walk over those who may hold it.
 
---- scheduled, ready, blocked or held; nil where it waits and will never be delivered.
+--- scheduled, ready, blocked, deferred or held; nil where it waits and will never be delivered.
 local function job_state(base, now, id, value)
   local job, state = value_parse(value), nil
   job.id = id
@@ -18,6 +19,13 @@ local function job_state(base, now, id, value)
     local set
     --- @each set = stands(base, job)
     state = set and 'ready'
+  end
+  --- @end
+  --- @if awaits
+  if not state then
+    local parents
+    --- @each parents = awaits(base, job)
+    state = parents and 'deferred'
   end
   --- @end
   --- @if behind

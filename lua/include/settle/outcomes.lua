@@ -97,7 +97,7 @@ local function outcomes_end(base, queue, me, said, arguments, batch, rows)
   end
   -- what cannot be taken back is the last
   if type(left) ~= 'table' and #gone > 0 then
-    --- @each done(base, queue, gone)
+    --- @each done(base, queue, gone, said, arguments)
     left = redis.pcall('HDEL', base .. 'jobs', unpack(gone))
   end
   if type(left) == 'table' then

@@ -16,6 +16,7 @@ from rqueue.client._async.queue_moving import AsyncQueueMoving
 from rqueue.client._async.schedules import AsyncSchedules
 from rqueue.client._async.transaction import AsyncTransaction
 from rqueue.client._async.unique_keys import AsyncUniqueKeys
+from rqueue.client._async.workflows import AsyncWorkflowHandle, enqueue_workflow
 from rqueue.errors import ConfigError
 from rqueue.model.envelope import Envelope
 from rqueue.model.ids import check_id
@@ -43,6 +44,7 @@ from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.other_words import QUEUE_WORDS, other_attribute, with_known_options
 from rqueue.tasks.request import JobRequest
+from rqueue.tasks.workflow import Workflow
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -148,6 +150,20 @@ class AsyncQueue(AsyncQueueMoving):
             return AsyncJobHandle(target, other.id, created=False, conflict=other.state)
         created = own or answer.accepted == 1
         return AsyncJobHandle(target, id_, created=created, handed_to=answer.handed_to)
+
+    async def enqueue_workflow(
+        self, workflow: Workflow[R], *, id: str | None = None
+    ) -> AsyncWorkflowHandle[R]:
+        """Enqueue the jobs of a workflow (`rqueue.chain`, `group`, `chord`), all into this queue,
+        some hundred in one step.
+
+        id: of the job whose result is that of the workflow, default a new one; the ids of the
+        others are derived from it. Where the call is interrupted, the same with the same id goes
+        on: what is there already is not stored again. Raises ConfigError, BadArguments,
+        NotEncodable, WorkflowEnded where a part of it has been cancelled or has failed meanwhile,
+        and the server errors.
+        """
+        return await enqueue_workflow(self, workflow, id)
 
     def transaction(self, consumer: AsyncConsumer | None = None) -> AsyncTransaction:
         """Several enqueues, and with a consumer what became of its jobs, as one step; see

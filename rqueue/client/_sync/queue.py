@@ -17,6 +17,7 @@ from rqueue.client._sync.queue_moving import QueueMoving
 from rqueue.client._sync.schedules import Schedules
 from rqueue.client._sync.transaction import Transaction
 from rqueue.client._sync.unique_keys import UniqueKeys
+from rqueue.client._sync.workflows import WorkflowHandle, enqueue_workflow
 from rqueue.errors import ConfigError
 from rqueue.model.envelope import Envelope
 from rqueue.model.ids import check_id
@@ -44,6 +45,7 @@ from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.other_words import QUEUE_WORDS, other_attribute, with_known_options
 from rqueue.tasks.request import JobRequest
+from rqueue.tasks.workflow import Workflow
 
 if TYPE_CHECKING:
     import redis
@@ -149,6 +151,20 @@ class Queue(QueueMoving):
             return JobHandle(target, other.id, created=False, conflict=other.state)
         created = own or answer.accepted == 1
         return JobHandle(target, id_, created=created, handed_to=answer.handed_to)
+
+    def enqueue_workflow(
+        self, workflow: Workflow[R], *, id: str | None = None
+    ) -> WorkflowHandle[R]:
+        """Enqueue the jobs of a workflow (`rqueue.chain`, `group`, `chord`), all into this queue,
+        some hundred in one step.
+
+        id: of the job whose result is that of the workflow, default a new one; the ids of the
+        others are derived from it. Where the call is interrupted, the same with the same id goes
+        on: what is there already is not stored again. Raises ConfigError, BadArguments,
+        NotEncodable, WorkflowEnded where a part of it has been cancelled or has failed meanwhile,
+        and the server errors.
+        """
+        return enqueue_workflow(self, workflow, id)
 
     def transaction(self, consumer: Consumer | None = None) -> Transaction:
         """Several enqueues, and with a consumer what became of its jobs, as one step; see

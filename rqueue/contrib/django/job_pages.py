@@ -9,7 +9,7 @@ from typing import Any
 from orjson import OPT_INDENT_2, dumps
 
 from rqueue.inspector import Inspector, Look, Page, QueueInfo
-from rqueue.model.job import JobInfo
+from rqueue.model.job_info import JobInfo
 from rqueue.text.escape import escaped, escaped_lines
 
 __all__ = ["STATES", "job_facts", "job_rows", "queue_rows"]

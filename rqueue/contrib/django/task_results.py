@@ -21,7 +21,8 @@ from rqueue.contrib.django.task_classes import (
     TaskResultDoesNotExist,
     TaskResultStatus,
 )
-from rqueue.model.job import JobInfo, JobState
+from rqueue.model.job import JobState
+from rqueue.model.job_info import JobInfo
 from rqueue_workers.status_page import worker_of
 
 __all__ = ["ended_without_result", "kept", "moment", "result_id", "result_of", "split_id"]

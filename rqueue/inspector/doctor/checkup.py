@@ -20,6 +20,7 @@ from rqueue.inspector.doctor.consumer_checks import (
     diagnose_liveness,
 )
 from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.doctor.flow_checks import diagnose_deferred, suspect_deferred
 from rqueue.inspector.doctor.group_checks import (
     diagnose_blocked,
     diagnose_group,
@@ -52,9 +53,11 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands.class_notes import class_sizes, refusal_sizes
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.group_notes import group_sizes
+from rqueue.protocol.commands.job_notes import notes_page
 from rqueue.protocol.commands.places import place_sizes
 from rqueue.protocol.commands.repair import Checked
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.replies import raw_bytes
 from rqueue.text.numbers import many
 
 S = TypeVar("S")
@@ -141,6 +144,7 @@ class Checkup:
             partial(diagnose_leftovers, self.walk),
         )
         yield from self._thrice(suspect_expiring(self.walk), partial(diagnose_expiring, self.walk))
+        yield from self._thrice(suspect_deferred(self.walk), partial(diagnose_deferred, self.walk))
         yield from self._thrice([""], partial(diagnose_succession, self.walk))
         yield from self._thrice([""], partial(diagnose_outbox, self.walk))
         yield from self._thrice(ROOM, partial(diagnose_room, self.walk))
@@ -289,6 +293,12 @@ class Checkup:
             id_at = id_in if which.startswith(IN_SETS) else bytes
             for elements in self.walk.pages(which):
                 missing.difference_update(id_at(element.member) for element in elements)
+        deferred = 0
+        while missing:
+            page = self.walk.execute(notes_page(self.keys, "deferred", deferred, count=SCAN_PAGE))
+            missing.difference_update(raw_bytes(id_) for id_ in page.notes)
+            if not (deferred := page.cursor):
+                break
         for id_ in islice(missing, SUSPECTS_MAX):
             self._glance(id_)
 

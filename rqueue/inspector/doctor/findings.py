@@ -18,6 +18,7 @@ INVARIANTS = {
     "consumers": "a consumer is in exactly one of the four lists, and says so itself",
     "credit": "no consumer holds more than it granted",
     "counters": "the counters of meta agree with the lists",
+    "workflows": "who waits for other jobs waits for some that have not ended",
     "room": "what a bounded queue keeps free is kept for producers that wait, and counted",
     "records": "no ended job is alive; dead letters have causes; notes are of jobs that are there",
     "service": "where jobs wait, a worker serves their queue and knows their tasks",

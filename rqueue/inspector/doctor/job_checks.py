@@ -14,6 +14,8 @@ from rqueue.protocol.commands.repair import Places, level_in, order_in
 
 TURN = "turn"
 """What check_job calls the turn of a job's group, among its places."""
+DEFERRED = "deferred"
+"""And the place of those that wait for others."""
 IN_SETS = ("heads", "group:", "class:", "refused:")
 """How the names of places beside the lists begin."""
 HELD_TAG = "h1"
@@ -41,6 +43,12 @@ def key_in(head: str) -> str:
 def was_held_in(head: str) -> bool:
     """Whether a job with this header kept its place until its time had come."""
     return HELD_TAG in head.split("|")[1:]
+
+
+def waits_in(head: str) -> str:
+    """What a job with this header waits for, or waited for, as text; "" for nothing."""
+    header = parse_header(head.encode("utf-8", "surrogateescape"))
+    return header.waits if header else ""
 
 
 def refusers_in(head: str) -> str:
@@ -141,6 +149,8 @@ def diagnose_job(
         )
     waits = [name for name in places.lists if name != TURN]
     belongs = class_of(header, classes) or places_beside(header) or (list_of(header),)
+    if DEFERRED in places.lists and waits_in(header):
+        belongs = (DEFERRED,)
     if waits and waits[0] not in belongs:
         return finding(
             "order",

@@ -12,7 +12,7 @@ from rqueue.protocol.policies import PLAIN, POLICIES, Policy, outbox
 SLICE = 250
 """Ids that one requeue, purge_dead, purge_held or promote call takes."""
 
-CANCELLED_FROM = frozenset({"ready", "blocked", "scheduled", "held"})
+CANCELLED_FROM = frozenset({"ready", "blocked", "scheduled", "deferred", "held"})
 """Answers of `cancel` about a job that it ended: where the job was."""
 
 REORDER_MAX = MOVE_MAX = 50

@@ -11,7 +11,16 @@ from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import groups, hold, last_value, selectors, sorted_, ttl, unique
+from rqueue.protocol.policies import (
+    flows,
+    groups,
+    hold,
+    last_value,
+    selectors,
+    sorted_,
+    ttl,
+    unique,
+)
 
 BATCH_MAX = 1000
 """Jobs that one enqueue call may carry; clients send less, see `BATCH`."""
@@ -28,7 +37,8 @@ class Put(NamedTuple):
     absolute time instead, ms since the epoch. Both in the past: an ordinary enqueue (X-07).
     max_deliveries, max_crashes: 0 = the queue's. ttl_ms: how long from its enqueue it may be
     delivered (Q-62); 0 = as long as the queue says. group, key: "" = none. hold: whether it keeps
-    its place until it is due (Q-63). unique: a `UniqueKey` as text, "" = none.
+    its place until it is due (Q-63). unique: a `UniqueKey` as text, "" = none. waits: `Parents` as
+    text, "" = none. counts: the job that its id is derived from waits for it.
     """
 
     id: str
@@ -44,6 +54,8 @@ class Put(NamedTuple):
     hold: bool = False
     sort: str = ""
     unique: str = ""
+    waits: str = ""
+    counts: bool = False
 
     @property
     def terms(self) -> str:
@@ -116,6 +128,8 @@ _OF_TAGS = {
     "|h": hold.POLICY,
     "|s": sorted_.POLICY,
     "|u": unique.POLICY,
+    "|w": flows.POLICY,
+    "|p": flows.POLICY,
 }
 """What terms begin with that are a policy's."""
 
@@ -124,7 +138,7 @@ def policies_of(runs: str) -> tuple[str, ...]:
     """The policies that jobs with these terms need."""
     needs: tuple[str, ...] = (ttl.POLICY.name,) if "~" in runs else ()
     if "|" in runs:
-        needs += tuple(policy.name for tag, policy in _OF_TAGS.items() if tag in runs)
+        needs += tuple({policy.name: None for tag, policy in _OF_TAGS.items() if tag in runs})
     return needs
 
 

@@ -10,7 +10,9 @@ from rqueue.protocol.call import CommandCall
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.replies import pairs, raw_text, score, scores
 
-Notes = Literal["parked", "errors", "causes", "ended", "ended_old", "awaited", "byte_waiters"]
+Notes = Literal[
+    "parked", "errors", "causes", "ended", "ended_old", "awaited", "byte_waiters", "deferred"
+]
 """Which notes: names of `QueueKeys`; each is a hash by the ids of jobs."""
 
 

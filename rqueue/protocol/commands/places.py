@@ -45,12 +45,13 @@ def _read_due(replies: Sequence[Any]) -> int | None:
 def place_sizes(
     keys: QueueKeys, levels: Iterable[int], consumers: Iterable[str]
 ) -> CommandCall[PlaceSizes]:
-    """Whether each job may be in one place: the schedule, the dead letters, the lists of these
-    levels, what these consumers hold."""
+    """Whether each job may be in one place: the schedule, the dead letters, those that wait for
+    others, the lists of these levels, what these consumers hold."""
     commands: list[tuple[Arg, ...]] = [
         ("HLEN", keys.jobs),
         ("ZCARD", keys.scheduled),
         ("ZCARD", keys.dead),
+        ("HLEN", keys.deferred),
     ]
     for level in levels:
         commands += [("LLEN", keys.ready(level)), ("LLEN", keys.due(level))]

@@ -14,5 +14,6 @@ POLICY = Policy(
         "lifetime",
         "hold",
         "refusals",
+        "flows",
     ),
 )

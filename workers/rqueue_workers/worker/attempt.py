@@ -21,6 +21,7 @@ from rqueue.errors import (
 from rqueue.logs import logger
 from rqueue.model.envelope import encode_result, too_large, unpack
 from rqueue.model.job import GAVE_UP, Delivery, Header, parse_value
+from rqueue.model.parents import read_results
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer
 from rqueue.protocol.commands.settle import Retried
 from rqueue.protocol.policies.refusals import ELSEWHERE
@@ -126,6 +127,8 @@ class Attempts:
                     raise Unfit(self._early(id, value, head, acquired, now, early, header))
                 body = verified.json
             name, args, kwargs, opts = unpack(body)
+            if header.results:
+                args = [*read_results(header.waits, header.results), *args]
             plan = self.plans.get(name)
             if plan is None:
                 raise Unfit(self._unknown(id, value, head, name, acquired, now, at_ms))

@@ -115,7 +115,7 @@ class MainThreadExecutor:
                 function = functions(name)
             except (ValueError, TypeError):
                 function = None
-            if function is None or type(args) is not list:
+            if function is None or type(args) is not list or (again and b"|i" in head):
                 if self._long_way(subscription, id_, value, acquired):
                     count += 1
                 started = clock()

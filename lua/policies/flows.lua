@@ -1,0 +1,269 @@
+--- Workflows: a job that waits for others, its parents, is deferred until they have ended; then it becomes ready, with
+--- their results where it wants them. The step that ends a parent tells the jobs that wait for it, whatever ends it:
+--- nothing is counted apart from that, and a parent that ends twice is counted once.
+--- HOOKS: admit, parents, defers, unblock, awaits, pass, done, meets, overdue, upkeep, counted, deferred, places
+--- META: none
+--- JOB: tags (w: what it waits for, p: the job that its id is derived from waits for it, i: what its parents left)
+--- KEYS: deferred, edges, gathered:<job>, stops
+--- STORE: list
+--- ORDER: 76
+--- FAST: no
+--- STRUCTURE: none
+--- EXCLUDES: hold, last_value, ring, selectors, refusals, sorted, lifetime, unique
+--- @include "job/value"
+
+--- `deferred`: job that is deferred -> how many parents it has. `gathered:<job>`: place of a parent that has ended among
+--- these -> what it left: "" where nobody wants it, else JSON, [1, result] or [0, failure]. Where it is as long as there
+--- are parents, the job becomes ready. `edges`: parent -> "<place> <job>" of each job that waits for it by name, a line
+--- each; a parent whose id is "<job>.<place>" says that itself, by its tag. `stops`: deferred jobs that are to end ->
+--- why, JSON, where one step would end too many.
+
+--- What its hooks share. A script has 200 local variables at the most.
+local FLOWS = {}
+
+--- The most parents that a job may have by name, jobs that may wait for one by name, results that are passed on, and
+--- bytes of them; jobs that one call ends because their parents failed.
+FLOWS.NAMED, FLOWS.WAITING, FLOWS.RESULTS, FLOWS.BYTES, FLOWS.STOPS = 100, 1000, 1000, 1048576, 100
+
+--- {policy=, mode=, total=, ids=} by the tags, or the value, of a job; nil where it waits for none. policy: s = it ends
+--- where a parent fails, c = a failure counts too, w = it waits until a dead letter lives again and is done, f = it runs
+--- only where one fails. mode: n = no results, o = that of the one parent, l = all as a list. ids: names, nil = those
+--- derived from its own.
+function FLOWS.tag(text)
+  local policy, mode, total, names = string.match(text or '', '^[^;]-|w([scwf])([nol])(%d+):?([^|;]*)')
+  if not policy then return nil end
+  local its = { policy = policy, mode = mode, total = tonumber(total) }
+  if names ~= '' then
+    its.ids = {}
+    for name in string.gmatch(names, '[^/]+') do
+      its.ids[#its.ids + 1] = string.gsub(name, '%%(%x%x)', function(digits) return string.char(tonumber(digits, 16)) end)
+    end
+  end
+  return its
+end
+
+--- Whether a job with these tags, or this value, counts for the one that its id is derived from; that one and its place.
+function FLOWS.derived(id, text)
+  if not string.find(text or '', '^[^;]-|p') then return nil end
+  local parent, place = string.match(id, '^(.+)%.(%d+)$')
+  return parent, place
+end
+
+--- What each letter of a record says.
+FLOWS.STATES = { D = 'done', F = 'dead', C = 'cancelled', P = 'purged', E = 'expired', R = 'displaced' }
+
+--- A job that has ended with this record, as a parent. `result`: false where it failed.
+function FLOWS.ended(id, tags, record, result)
+  if result then return { id = id, tags = tags, ok = true, result = result, state = 'done' } end
+  local letter, said = string.match(record or '', '^(%a)%d+:(.*)$')
+  local read, cause = pcall(cjson.decode, said or '')
+  return { id = id, tags = tags, ok = false, state = FLOWS.STATES[letter] or 'elsewhere',
+    cause = read and type(cause) == 'table' and cause or nil }
+end
+
+--- What a parent left, as JSON. `one` = {id=, ok=, result=, state=, cause=}.
+function FLOWS.left(one)
+  if one.ok then
+    return '[1,' .. ((one.result == '' or one.result == '-') and 'null' or one.result) .. ']'
+  end
+  local cause = one.cause or {}
+  return '[0,' .. cjson.encode({ id = one.id, state = one.state, type = cause.type, message = cause.message }) .. ']'
+end
+
+--- The parents `some` ({place=, one=}) of this job have ended. Returns why it ends with that, nil: it does not.
+function FLOWS.join(base, job, its, some)
+  local entries, why = {}, nil
+  for _, each in ipairs(some) do
+    local one = each.one
+    local counts = one.ok and its.policy ~= 'f' or not one.ok and (its.policy == 'c' or its.policy == 'f')
+    if counts then
+      entries[#entries + 1] = each.place
+      entries[#entries + 1] = its.mode == 'n' and '' or FLOWS.left(one)
+    elseif its.policy ~= 'w' or one.state ~= 'dead' then
+      why = why or one
+    end
+  end
+  -- where that key is of another type the job stays where it is; the doctor says so
+  if #entries > 0 and not why then redis.pcall('HSET', base .. 'gathered:' .. job, unpack(entries)) end
+  return why
+end
+
+--- Why a job ends whose parent has left it nothing to wait for, as a table.
+function FLOWS.cause(queue, one)
+  if one.ok then
+    return { kind = 'parent', type = 'ParentDone', at = queue.now, job = one.id, state = 'done',
+      message = string.format("job '%s' is done, and this one was to run if it failed", one.id) }
+  end
+  local before = one.cause and one.cause.kind == 'parent' and one.cause
+  local id, state = before and before.job or one.id, before and before.state or one.state
+  local said = before and before.said or one.cause and tostring(one.cause.type or one.cause.kind) .. ': ' .. tostring(one.cause.message or '')
+  return { kind = 'parent', type = 'ParentFailed', at = queue.now, job = id, state = state, said = said,
+    message = string.format("job '%s', for which it waited, is %s%s", id, state, said and ': ' .. said or '') }
+end
+
+--- These deferred jobs ({id=, why=}) end. Returns them as parents that have ended: {id=, tags=, state=, cause=}.
+function FLOWS.stop(base, queue, stopped)
+  --- @include "queue/count"
+  --- @include "result/records"
+  --- @include "history/lines"
+  local ids, keys, ends, records, lines = {}, {}, {}, {}, {}
+  for i, one in ipairs(stopped) do ids[i], keys[i] = one.id, base .. 'gathered:' .. one.id end
+  for i, value in ipairs(redis.call('HMGET', base .. 'jobs', unpack(ids))) do
+    if value then
+      local job, cause = value_parse(value), cjson.encode(stopped[i].why)
+      ends[#ends + 1] = { id = ids[i], tags = job.tags, state = 'cancelled', cause = stopped[i].why }
+      records[#records + 1] = ids[i]
+      records[#records + 1] = string.format('C%d:', queue.now) .. cause
+      lines[#lines + 1] = history_lines_row(ids[i], job, 'cancelled', queue.now, '', cause)
+    end
+  end
+  redis.call('HDEL', base .. 'jobs', unpack(ids))
+  redis.call('HDEL', base .. 'deferred', unpack(ids))
+  redis.call('HDEL', base .. 'stops', unpack(ids))
+  redis.call('UNLINK', unpack(keys))
+  --- @each left(base, ids)
+  if #ends == 0 then return ends end
+  count_up(base .. 'meta', 'cancelled', #ends)
+  records_write(base, queue, records)
+  history_lines_write(base, queue.history_max, lines)
+  -- who settles writes the number of rows as it knows it
+  queue.rows = tonumber(redis.call('HGET', base .. 'meta', 'history_rows')) or 0
+  return ends
+end
+
+--- These jobs ({id=, job=, its=}) have no parents left to wait for: each becomes ready as one that is due, before what
+--- has not begun. Returns those whose results are too large: {id=, why=}.
+function FLOWS.release(base, queue, full)
+  --- @include "schedule/add"
+  local stored, scheduled, ids, keys, soonest, large = {}, {}, {}, {}, nil, {}
+  for _, one in ipairs(full) do
+    local job, its, results = one.job, one.its, ''
+    if its.mode ~= 'n' then
+      local places = {}
+      for i = 1, its.total do places[i] = string.format('%d', i - 1) end
+      local found = its.total > 0 and redis.call('HMGET', base .. 'gathered:' .. one.id, unpack(places)) or {}
+      for i = 1, its.total do found[i] = found[i] or '[1,null]' end
+      -- what stands in a header has neither of these; in JSON they are in texts, where they may be escaped
+      results = string.gsub(table.concat(found, ','), '[;|]', { [';'] = '\\u003b', ['|'] = '\\u007c' })
+    end
+    if #results > FLOWS.BYTES then
+      local said = string.format('the results of its %d parents have %d bytes, more than %d: pass references',
+        its.total, #results, FLOWS.BYTES)
+      large[#large + 1] = { id = one.id, why = { kind = 'parent', type = 'ResultsTooLarge', at = queue.now, message = said } }
+    else
+      if its.mode ~= 'n' then job.tags = job.tags .. '|i[' .. results .. ']' end
+      job.due = math.max(job.due, queue.now)
+      soonest = math.min(soonest or job.due, job.due)
+      stored[#stored + 1] = one.id
+      stored[#stored + 1] = value_header(job) .. job.envelope
+      scheduled[#scheduled + 1] = { due = job.due, level = job.level, position = job.position, id = one.id }
+      ids[#ids + 1], keys[#keys + 1] = one.id, base .. 'gathered:' .. one.id
+    end
+  end
+  if #ids == 0 then return large end
+  redis.call('HSET', base .. 'jobs', unpack(stored))
+  redis.call('HDEL', base .. 'deferred', unpack(ids))
+  redis.call('UNLINK', unpack(keys))
+  --- @each left(base, ids)
+  schedule_add(base, scheduled)
+  queue.quiet = false
+  -- who pulls in the same step promotes what is due
+  if not queue.paused and not queue.pulls then
+    schedule_add_watch(base, queue.now, soonest, queue.timer)
+    queue.timer, queue.watched = redis.call('HGET', base .. 'meta', 'timer'), true
+  end
+  return large
+end
+
+--- Who waits for jobs that have ended: {job, ...} in the order of these, job -> {{place=, one=}, ...}.
+function FLOWS.children(base, ends)
+  local order, joins, ids = {}, {}, {}
+  local function add(job, place, one)
+    if not joins[job] then
+      joins[job] = {}
+      order[#order + 1] = job
+    end
+    table.insert(joins[job], { place = place, one = one })
+  end
+  for i, one in ipairs(ends) do
+    ids[i] = one.id
+    local job, place = FLOWS.derived(one.id, one.tags)
+    if job then add(job, place, one) end
+  end
+  if redis.call('EXISTS', base .. 'edges') == 1 then
+    local over = {}
+    for i, lines in ipairs(redis.call('HMGET', base .. 'edges', unpack(ids))) do
+      if lines then
+        for place, job in string.gmatch(lines, '(%d+) ([^\n]+)') do add(job, place, ends[i]) end
+        -- a dead letter may live again
+        if ends[i].state ~= 'dead' then over[#over + 1] = ids[i] end
+      end
+    end
+    if #over > 0 then redis.call('HDEL', base .. 'edges', unpack(over)) end
+  end
+  return order, joins
+end
+
+--- These jobs ({id=, tags=, ok=, result=, state=, cause=}) have ended: who waits for them hears of it, and who waits for
+--- those that end with that.
+function FLOWS.tell(base, queue, ends)
+  local left = FLOWS.STOPS
+  while #ends > 0 and redis.call('EXISTS', base .. 'deferred', base .. 'edges') > 0 do
+    local order, joins = FLOWS.children(base, ends)
+    ends = FLOWS.hear(base, queue, order, joins, left)
+    left = left - #ends
+  end
+end
+
+--- The same, of those that are known. Returns those that ended with that, at most `left`: the others are noted.
+function FLOWS.hear(base, queue, order, joins, left)
+  if #order == 0 then return {} end
+  local full, stopped = {}, {}
+  local totals, values = redis.call('HMGET', base .. 'deferred', unpack(order)), redis.call('HMGET', base .. 'jobs', unpack(order))
+  for i, id in ipairs(order) do
+    local its = totals[i] and FLOWS.tag(values[i])
+    if its then
+      local why = FLOWS.join(base, id, its, joins[id])
+      if why then
+        stopped[#stopped + 1] = { id = id, why = FLOWS.cause(queue, why) }
+      elseif redis.pcall('HLEN', base .. 'gathered:' .. id) == tonumber(totals[i]) then
+        local job = value_parse(values[i])
+        full[#full + 1] = { id = id, job = job, its = its }
+      end
+    end
+  end
+  if #full > 0 then
+    for _, one in ipairs(FLOWS.release(base, queue, full)) do stopped[#stopped + 1] = one end
+  end
+  local now = {}
+  for i, one in ipairs(stopped) do
+    if i <= left then
+      now[i] = one
+    else
+      redis.call('HSET', base .. 'stops', one.id, cjson.encode(one.why))
+    end
+  end
+  return #now > 0 and FLOWS.stop(base, queue, now) or now
+end
+
+--- How many parents a deferred job still waits for; nil where it is not deferred.
+local function flows_awaits(base, job)
+  local total = string.find(job.tags or '', '|w', 1, true) and redis.call('HGET', base .. 'deferred', job.id)
+  return total and tonumber(total) - redis.call('HLEN', base .. 'gathered:' .. job.id) or nil
+end
+
+--- A deferred job leaves. Answers `deferred`; nil where it is not.
+local function flows_unblock(base, _, job)
+  if not string.find(job.tags or '', '|w', 1, true) or redis.call('HDEL', base .. 'deferred', job.id) == 0 then return nil end
+  redis.call('UNLINK', base .. 'gathered:' .. job.id)
+  redis.call('HDEL', base .. 'stops', job.id)
+  return 'deferred'
+end
+
+--- What it keeps beside the jobs.
+local function flows_places(_, found)
+  found[#found + 1] = { 'deferred', 'hash' }
+  found[#found + 1] = { 'edges', 'hash' }
+  found[#found + 1] = { 'stops', 'hash' }
+  return found
+end

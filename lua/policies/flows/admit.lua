@@ -1,0 +1,23 @@
+--- @hooks awaits
+
+--- `run`: of an enqueue.
+local function flows_admit(_, run)
+  local said = string.match(run.more, '|w([^|~]*)')
+  if said then
+    local its = FLOWS.tag('|w' .. said)
+    if not its or not string.find(said, '^%a%a%d+$') and not string.find(said, '^%a%a%d+:[%w%%_/-]+$')
+      or its.total > 1000000 or its.mode == 'o' and its.total ~= 1 or its.policy == 'f' and its.total ~= 1
+      or its.mode == 'l' and its.total > FLOWS.RESULTS
+      or its.ids and (#its.ids ~= its.total or its.total > FLOWS.NAMED) then
+      return redis.error_reply('BADARGS enqueue: parents that cannot be read, or too many of them')
+    end
+    run.waits = its
+    run.tags = run.tags .. '|w' .. said
+    run.more = string.gsub(run.more, '|w[^|~]*', '', 1)
+  end
+  local rest, found = string.gsub(run.more, '|p', '', 1)
+  if found == 1 then
+    run.counts, run.more = true, rest
+    run.tags = run.tags .. '|p'
+  end
+end

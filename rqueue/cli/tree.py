@@ -1,0 +1,53 @@
+"""The tree of a workflow: a job, and the jobs that it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rqueue.errors import UnknownJob
+from rqueue.model.job import JobState
+from rqueue.model.job_info import JobInfo
+from rqueue.model.parents import Parents
+from rqueue.text.numbers import many
+
+__all__ = ["tree_of"]
+
+SHOWN = 20
+"""Jobs that are shown of those that one waits for: what has not ended first."""
+
+LOOKED_AT = 200
+"""Jobs that are looked at of those that one waits for."""
+
+DEEPEST = 20
+
+Look = Callable[[str], JobInfo]
+
+
+def tree_of(job: JobInfo, look: Look) -> Iterator[str]:
+    """Lines for the jobs that this one waits for, or waited for, each with those before it. look:
+    a job by its id; raises UnknownJob."""
+    return _below(job, look, "", 1)
+
+
+def _below(job: JobInfo, look: Look, indent: str, depth: int) -> Iterator[str]:
+    parents = Parents.parse(job.waits)
+    if parents is None:
+        return
+    ids = parents.of(job.id)
+    found = [_found(job, id_, look) for id_ in ids[:LOOKED_AT]]
+    found.sort(key=lambda one: one.state.ended)
+    for number, one in enumerate(found[:SHOWN], 1):
+        last = number == len(found[:SHOWN]) and len(ids) <= SHOWN
+        said = " ".join(filter(None, (one.id, f"({one.task})" if one.task else "", one.state)))
+        yield f"{indent}{'└─' if last else '├─'} {said}"
+        if depth < DEEPEST and not one.state.ended:
+            yield from _below(one, look, indent + ("   " if last else "│  "), depth + 1)
+    if len(ids) > SHOWN:
+        yield f"{indent}└─ and {many(len(ids) - SHOWN, 'other')}"
+
+
+def _found(job: JobInfo, id: str, look: Look) -> JobInfo:
+    try:
+        return look(id)
+    except UnknownJob:
+        return JobInfo(id, job.queue, JobState.UNKNOWN)

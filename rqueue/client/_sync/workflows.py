@@ -1,0 +1,68 @@
+# Generated from rqueue/client/_async/workflows.py (`make generate`): do not edit.
+"""Workflows as they are enqueued: their jobs, their results, their end."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any, Generic, TypeVar
+
+from rqueue.client._sync.enqueuing import Enqueuing
+from rqueue.client._sync.job_handle import JobHandle
+from rqueue.model.ids import check_id, new_id
+from rqueue.protocol import commands
+from rqueue.protocol.workflow_packing import packed_steps
+from rqueue.tasks.workflow import Step, Workflow
+
+__all__ = ["WorkflowHandle", "enqueue_workflow"]
+
+R = TypeVar("R")
+
+
+class WorkflowHandle(Generic[R]):
+    """A workflow that was enqueued. id: of the job whose result is its own; of a group the
+    beginning of all ids. ids: of its jobs, those that wait before those that they wait for."""
+
+    def __init__(self, queue: Enqueuing, id: str, ids: list[str], ends: list[str]) -> None:
+        self._queue = queue
+        self._ends = ends
+        self.id = id
+        self.ids = ids
+
+    @property
+    def jobs(self) -> list[JobHandle[Any]]:
+        """The handles of the jobs whose results are that of the workflow: one, or those of a
+        group."""
+        return [JobHandle(self._queue, id_) for id_ in self._ends]
+
+    def result(self, timeout: float | None = None) -> R:
+        """Wait for the result, at most `timeout` seconds (None: for ever): that of the last call,
+        of a group the list of its members' results. Raises what `JobHandle.result` raises; a
+        job that was cancelled because another one failed says so (JobCancelled)."""
+        until = None if timeout is None else monotonic() + timeout
+        results = []
+        for job in self.jobs:
+            left = None if until is None else max(0.0, until - monotonic())
+            results.append(job.result(left))
+        result: Any = results if self._ends != [self.id] else results[0]
+        value: R = result
+        return value
+
+    def cancel(self, *, held: bool = True) -> int:
+        """Cancel all its jobs, those that wait for others first, so that nothing of it begins any
+        more; returns how many had not ended. held: also those that workers run."""
+        return sum([bool(self._queue.cancel(id_, held=held)) for id_ in self.ids])
+
+    def __repr__(self) -> str:
+        return f"<workflow {self.id!r} of {len(self.ids)} jobs of queue {self._queue.name!r}>"
+
+
+def enqueue_workflow(queue: Enqueuing, workflow: Workflow[R], id: str | None) -> WorkflowHandle[R]:
+    """See `Queue.enqueue_workflow`."""
+    root = new_id() if id is None else check_id(id)
+    # all of them are made before the first one is sent: what cannot be enqueued changes nothing
+    steps: list[Step] = list(workflow.steps(root))
+    batches = list(packed_steps(queue._packer, steps))
+    for batch in batches:
+        queue._enqueued(commands.enqueue(queue.keys, batch), None)
+    ids = [put.id for batch in batches for put in batch]
+    return WorkflowHandle(queue, root, ids, workflow.results_of(root))

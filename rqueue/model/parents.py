@@ -1,0 +1,115 @@
+"""What a job waits for: its parents, as text in terms and in headers, and what they left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from orjson import JSONDecodeError, loads
+
+from rqueue.errors import Undecodable
+from rqueue.model.job import Delivery
+from rqueue.model.names import group_of, group_text
+
+__all__ = [
+    "NAMED_MAX",
+    "PARENTS_MAX",
+    "RESULTS_MAX",
+    "Failure",
+    "OnFailure",
+    "Parents",
+    "given_to",
+    "read_results",
+]
+
+NAMED_MAX = 100
+"""Parents that a job may have by name."""
+
+RESULTS_MAX = 1000
+"""Parents whose results a job may get."""
+
+PARENTS_MAX = 1_000_000
+"""Parents that a job may have."""
+
+OnFailure = Literal["stop", "continue", "wait"]
+"""What becomes of a job of which a parent ends without being done: it is cancelled; the failure
+counts as an end; it waits on where the parent is dead, and may be requeued."""
+
+Takes = Literal["nothing", "result", "results"]
+"""What a job gets of its parents: nothing, the result of its one parent as first argument, or the
+list of all results."""
+
+_POLICIES = {"stop": "s", "continue": "c", "wait": "w", "failed": "f"}
+_OF_LETTER = {letter: policy for policy, letter in _POLICIES.items()}
+_TAKES: dict[Takes, str] = {"nothing": "n", "result": "o", "results": "l"}
+_TAKES_OF = {letter: takes for takes, letter in _TAKES.items()}
+_TEXT = re.compile(r"([scwf])([nol])(\d{1,7})(?::([\w%/-]+))?", re.ASCII)
+
+
+class Parents(NamedTuple):
+    """total: how many they are. ids: their names; () = those derived from the job's own id,
+    `<id>.0` and so on. on_failure: an `OnFailure`, or "failed": the job runs only where its one
+    parent fails."""
+
+    total: int
+    takes: Takes = "nothing"
+    on_failure: OnFailure | Literal["failed"] = "stop"
+    ids: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """As terms and headers say it: "<policy><takes><total>[:<id>/<id>...]"."""
+        said = f"{_POLICIES[self.on_failure]}{_TAKES[self.takes]}{self.total}"
+        return f"{said}:{'/'.join(map(group_text, self.ids))}" if self.ids else said
+
+    @classmethod
+    def parse(cls, text: str) -> Parents | None:
+        """The parents whose text this is; None where it is none."""
+        found = _TEXT.fullmatch(text)
+        if found is None:
+            return None
+        policy, takes, total, ids = found.groups()
+        names = tuple(map(group_of, ids.split("/"))) if ids else ()
+        on_failure: Any = _OF_LETTER[policy]
+        return cls(int(total), _TAKES_OF[takes], on_failure, names)
+
+    def of(self, id: str) -> list[str]:
+        """The ids of the parents of the job with this id."""
+        return list(self.ids) or [f"{id}.{place}" for place in range(self.total)]
+
+
+class Failure(NamedTuple):
+    """What a parent left that was not done: its id, the state in which it ended, and the type and
+    the message of its error, where there was one."""
+
+    id: str
+    state: str
+    type: str = ""
+    message: str = ""
+
+
+def given_to(job: Delivery) -> list[Any]:
+    """The first arguments of a delivered job, which come from its parents. Raises Undecodable."""
+    if b"|i" not in job.value:  # nearly all jobs
+        return []
+    return read_results(job.header.waits, job.header.results) if job.header.results else []
+
+
+def read_results(waits: str, text: str) -> list[Any]:
+    """The first arguments of a job that gets results. waits: what it waited for; text: what its
+    parents left; both as its header has them. Raises Undecodable."""
+    parents = Parents.parse(waits)
+    try:
+        left = [_left(*one) for one in loads(text)]
+    except (JSONDecodeError, TypeError, ValueError) as error:
+        raise Undecodable(f"no results of parents ({error})", text.encode()) from None
+    return left if parents is None or parents.takes == "result" else [left]
+
+
+def _left(done: int, what: Any) -> Any:
+    if done:
+        return what
+    if not isinstance(what, Mapping):
+        raise ValueError("a failure is an object")
+    return Failure(*(str(what.get(name) or "") for name in Failure._fields))

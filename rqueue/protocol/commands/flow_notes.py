@@ -1,0 +1,43 @@
+"""Build the calls that look at what is noted of jobs that wait for others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rqueue.protocol.call import CommandCall
+from rqueue.protocol.keys import QueueKeys
+
+
+class Gathered(NamedTuple):
+    """A deferred job as it is stored; how many parents it waits for, None where it does not wait;
+    the places of those that have ended."""
+
+    value: bytes | None
+    total: int | None
+    places: frozenset[int]
+
+
+def _read_gathered(replies: Sequence[Any]) -> Gathered:
+    value, total, places = replies
+    ended = frozenset(int(place) for place in places if place.isdigit())
+    return Gathered(value, None if total is None else int(total), ended)
+
+
+def _read_each(replies: Sequence[Any]) -> list[bytes | None]:
+    return list(replies[0]) if replies else []
+
+
+def gathered_of(keys: QueueKeys, id: str) -> CommandCall[Gathered]:
+    """What is noted of one job that waits."""
+    commands = [
+        ("HGET", keys.jobs, id),
+        ("HGET", keys.deferred, id),
+        ("HKEYS", keys.gathered(id)),
+    ]
+    return CommandCall(keys.meta, commands, _read_gathered)
+
+
+def jobs_of(keys: QueueKeys, ids: Sequence[str]) -> CommandCall[list[bytes | None]]:
+    """These jobs as they are stored; None where there is none."""
+    return CommandCall(keys.meta, [("HMGET", keys.jobs, *ids)] if ids else [], _read_each)

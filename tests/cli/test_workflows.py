@@ -1,0 +1,27 @@
+"""What the command line says of workflows."""
+
+from rqueue.client._sync.queue import Queue
+from rqueue.tasks.workflow import chain, chord
+from tests.cli.looking import Read, Run
+from tests.support.workflows import double, total
+
+
+def test_a_workflow_is_shown_as_a_tree(run: Run, read: Read, queue: Queue) -> None:
+    members = [chain(double.s(1), double.s()), double.s(2)]
+    queue.enqueue_workflow(chord(members, total.s()), id="report")
+    on = ("-q", queue.name)
+    said = run("show", "report", *on).stdout
+    assert "deferred, waits for 2 jobs" in said
+    tree = said.partition("waits for\n")[2].splitlines()
+    assert [line.strip() for line in tree] == [
+        "├─ report.0 (double) deferred",
+        "│  └─ report.0.0 (double) ready",
+        "└─ report.1 (double) ready",
+    ]
+    assert read("show", "report", *on)["state"] == "deferred"
+    listed = run("jobs", queue.name, "--state", "deferred").stdout
+    assert "report.0" in listed
+    assert run("doctor", queue.name).stdout.startswith(("no problems", "note"))
+    assert "it waited for other jobs" in run("cancel", "report", *on, "--yes").stdout
+    said = run("show", "report.0", *on).stdout
+    assert "deferred, waits for 1 job" in said

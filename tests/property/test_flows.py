@@ -1,0 +1,100 @@
+"""Workflows do what the model says, whatever happens to their jobs; faults that are planted in them
+are found."""
+
+from pathlib import Path
+
+import pytest
+import redis
+
+from rqueue.protocol.scripts import SCRIPTS, Scripts
+from tests.property.flows import Player, play
+from tests.property.planted import Fault, each
+from tests.property.sources import changed, frozen
+
+SEEDS = 12
+"""Searches; each has other workflows."""
+
+STEPS = 60
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_workflows_do_what_the_model_says(client: redis.Redis, queue_name: str, seed: int) -> None:
+    player = Player(client, queue_name, SCRIPTS)
+    try:
+        play(player, seed, STEPS)
+    finally:
+        player.teardown()
+
+
+POLICY = "policies/flows.lua"
+PASS, DONE, DEFERS = (f"policies/flows/{hook}.lua" for hook in ("pass", "done", "defers"))
+
+FAULTS = [
+    Fault(
+        "a failure counts for a job that is to stop", POLICY, "policy == 'c' or its", "true or its"
+    ),
+    Fault("nobody hears of a failure", PASS, "if not job.again then", "if false then"),
+    Fault("a job that comes again has ended", PASS, "if not job.again then", "if true then"),
+    Fault("nobody hears of a success", DONE, "if value then", "if false then"),
+    Fault("whose parents failed stops alone", POLICY, "    left = left - #ends", "    ends = {}"),
+    Fault(
+        "it waits no more and is noted still",
+        POLICY,
+        "  redis.call('HDEL', base .. 'deferred', unpack(ids))\n"
+        "  redis.call('UNLINK', unpack(keys))\n"
+        "  --- @each left(base, ids)\n  schedule_add",
+        "  redis.call('UNLINK', unpack(keys))\n  --- @each left(base, ids)\n  schedule_add",
+    ),
+    Fault(
+        "results are kept for who was cancelled",
+        POLICY,
+        "  redis.call('UNLINK', base .. 'gathered:' .. job.id)\n"
+        "  redis.call('HDEL', base .. 'stops'",
+        "  redis.call('HDEL', base .. 'stops'",
+    ),
+    Fault(
+        "who waits for the dead hears nothing of the living",
+        POLICY,
+        "if ends[i].state ~= 'dead' then",
+        "if true then",
+    ),
+    Fault(
+        "who watches the schedule is not woken",
+        POLICY,
+        "if not queue.paused and not queue.pulls then",
+        "if false then",
+    ),
+    Fault("parents that have ended count not", DEFERS, "if ended then", "if false then"),
+    Fault(
+        "who waits for nobody never runs", DEFERS, "if one.waits.total == 0 then", "if false then"
+    ),
+    Fault(
+        "a callback of a failure is made after a success",
+        POLICY,
+        "one.ok and its.policy ~= 'f'",
+        "one.ok",
+    ),
+    Fault(
+        "who waits for a dead letter waits for one that is purged",
+        POLICY,
+        "elseif its.policy ~= 'w' or one.state ~= 'dead' then",
+        "elseif its.policy ~= 'w' then",
+    ),
+    Fault("a job may be cut in two by its results", POLICY, "'[;|]', { [';']", "'[|]', { [';']"),
+]
+
+
+@each(FAULTS)
+def test_a_fault_is_found(
+    fault: Fault, client: redis.Redis, queue_name: str, tmp_path: Path
+) -> None:
+    frozen(tmp_path)
+    changed(tmp_path, fault.file, fault.right, fault.wrong)
+    lua = Scripts(tmp_path / "lua")
+    with pytest.raises((AssertionError, redis.ResponseError)):
+        for seed in range(40):
+            player = Player(client, queue_name, lua)
+            try:
+                play(player, seed, STEPS)
+            finally:
+                player.teardown()

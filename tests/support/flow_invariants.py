@@ -1,0 +1,58 @@
+"""What must always hold of jobs that wait for others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rqueue.model.job import is_mark, parse_record, parse_value
+from rqueue.model.parents import Parents
+from tests.support.snapshot import Snapshot
+
+
+def parents_of(snapshot: Snapshot, id: str) -> Parents | None:
+    """What a live job waits for, or waited for, by its header."""
+    value = snapshot.jobs.get(id, b"!")
+    if is_mark(value):
+        return None
+    return Parents.parse(parse_value(value)[0].waits)
+
+
+def of_flows(snapshot: Snapshot, where: Mapping[str, str]) -> list[str]:
+    """Who waits has parents that have not all ended, and each that has is counted, once; nothing is
+    kept for who does not wait. where: id -> place."""
+    wrong = []
+    waits = {id.decode(): int(total) for id, total in snapshot.hash("deferred").items()}
+    for id in snapshot.named("gathered:"):
+        if id not in waits:
+            wrong.append(f"results are kept for {id}, which does not wait")
+    for id in snapshot.hash("stops"):
+        if id.decode() not in waits:
+            wrong.append(f"{id.decode()} is to end, and does not wait")
+    for id, lines in snapshot.hash("edges").items():
+        if id.decode() not in snapshot.jobs:
+            wrong.append(f"{lines!r} wait for {id.decode()}, which is not there")
+    for id, total in waits.items():
+        parents = parents_of(snapshot, id)
+        if parents is None or parents.total != total:
+            wrong.append(f"{id} waits for {total}, its header says {parents}")
+            continue
+        gathered = {int(place) for place in snapshot.hash(f"gathered:{id}")}
+        if len(gathered) == total:
+            wrong.append(f"{id} waits, and its {total} parents have ended")
+        for place, parent in enumerate(parents.of(id)):
+            record = snapshot.records.get(parent)
+            marked = is_mark(snapshot.jobs.get(parent, b"!"))
+            alive = not marked and where.get(parent, "dead") != "dead"
+            # one that counted as a failure may have been requeued
+            again = parents.on_failure in ("continue", "failed")
+            if alive and place in gathered and not again:
+                wrong.append(f"{parent} is in {where[parent]}, and {id} has counted its end")
+            dead = record is not None and parse_record(record).state == "dead"
+            over = record is not None and not alive and place not in gathered
+            if (
+                over
+                and id.encode() not in snapshot.hash("stops")
+                and not (dead and parents.on_failure == "wait")
+            ):
+                wrong.append(f"{parent} has ended, and {id} waits for it")
+    return wrong

@@ -33,7 +33,7 @@ __all__ = ["Harness", "in_memory"]
 
 T = TypeVar("T")
 
-WAITING = ("ready", "blocked", "scheduled", "parked", "held")
+WAITING = ("ready", "blocked", "scheduled", "parked", "deferred", "held")
 """States of jobs that are enqueued and have not ended."""
 
 ROUNDS = 100_000

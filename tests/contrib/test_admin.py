@@ -96,7 +96,7 @@ def test_what_is_shown(django: Any, browser: Any) -> None:
     (link,) = re.findall(r'href="([^"]*/job/[^"]*)"', dead.content.decode())
     job = shown(reader.get(link.replace("&amp;", "&")))
     assert "shop.pay" in job and "Traceback line" in job and "dead" in job
-    for state in ("ready", "scheduled", "blocked", "parked", "held", "ended"):
+    for state in ("ready", "scheduled", "blocked", "parked", "deferred", "held", "ended"):
         answer = reader.get(f"{PAGE}jobs/?queue={queue.name}&state={state}")
         assert f"No job is {state}" in shown(answer)
 
@@ -133,6 +133,9 @@ def test_jobs_are_cancelled_requeued_and_promoted(
 
     later = queue.send("t", [3], options=Options(delay_ms=3_600_000))
     assert "Run now: 1" in act(operator, queue, "promote", later.id, state="scheduled")
+    waits = queue.send("t", [4], options=Options(after=[later]))
+    assert "Cancel: 1" in act(operator, queue, "cancel", waits.id, state="deferred")
+    assert waits.state() == "cancelled"
     assert later.state() == "ready"
     assert "No job was chosen" in act(operator, queue, "cancel")
     assert "Pause: True" in act(operator, queue, "pause") and paused(queue)

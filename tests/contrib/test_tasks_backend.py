@@ -99,6 +99,16 @@ def test_a_job_that_was_cancelled_has_failed(django: Any, tasks: Any) -> None:
     assert result.finished_at >= result.task.get_backend().get_result(result.id).finished_at
 
 
+def test_a_job_that_waits_for_another_has_not_failed(django: Any, tasks: Any) -> None:
+    from rqueue.tasks.options import Options
+
+    first = django.queue.send("t")
+    path = on(tasks.multiply, django).module_path
+    waits = django.queue.send(path, [3], options=Options(after=[first]))
+    result = on(tasks.multiply, django).get_result(f"{django.queue.name}:{waits.id}")
+    assert (waits.state(), result.status, result.is_finished) == ("deferred", "READY", False)
+
+
 def test_the_commit_is_waited_for(django: Any, tasks: Any) -> None:
     from rqueue.contrib.django.task_classes import task_enqueued
 

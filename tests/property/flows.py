@@ -13,6 +13,7 @@ from typing import Any
 
 import redis
 
+from rqueue.model.job import is_mark, parse_value
 from rqueue.model.parents import Parents
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
@@ -25,6 +26,7 @@ from tests.support.run_script import run
 from tests.support.snapshot import Snapshot, take_snapshot
 
 WAITS, LIVES = "deferred", "live"
+CALL = b'["t"]'
 ERROR = b'{"kind":"exception","type":"ValueError","message":"no"}'
 TTL_MS = 5000
 
@@ -116,7 +118,7 @@ class Player:
             counts = bool(name) and place.isdigit()
             waits = job.parents.text if job.parents else ""
             ttl = TTL_MS if job.ttl else 0
-            puts.append(Put(job.id, b'["t"]', waits=waits, counts=counts, ttl_ms=ttl))
+            puts.append(Put(job.id, CALL, waits=waits, counts=counts, ttl_ms=ttl))
         self.run(commands.enqueue(self.keys, puts))
         for job in jobs:
             job.state = WAITS if job.parents else LIVES
@@ -136,7 +138,7 @@ class Player:
             "done": {"done": [(id_, None, b'"a;b|c"')]},
             "reject": {"reject": [(id_, ERROR)]},
             "retry": {"retry": [Retried(id_, 0, "old", True, ERROR)]},
-            "later": {"retry": [Retried(id_, 500, "head", True, ERROR)]},
+            "later": {"retry": [Retried(id_, 500, "tail", True, ERROR)]},
             "tail": {"retry": [Retried(id_, 0, "tail", True, ERROR)]},
             "release": {"release": [id_]},
         }[outcome]
@@ -191,6 +193,8 @@ class Player:
         snapshot = self.look()
         assert not (wrong := invariants.of_state(snapshot)), wrong
         places = dict(invariants.places(snapshot))
+        for id_, value in snapshot.jobs.items():
+            assert is_mark(value) or parse_value(value)[1] == CALL, f"job {id_} is {value!r}"
         for id_, job in self.model.jobs.items():
             place = places.get(id_, "")
             if id_ in snapshot.jobs and snapshot.jobs[id_][:1] != b"!" and place:
@@ -207,6 +211,7 @@ class Player:
             self.client.delete(key)
 
 
+OUTCOMES = ["ack", "done", "done", "reject", "retry", "later", "tail", "release"]
 POLICIES: tuple[Any, ...] = ("stop", "continue", "wait")
 
 
@@ -254,7 +259,7 @@ def play(player: Player, seed: int, steps: int) -> None:
             alive = [id_ for id_ in known if player.model.jobs[id_].state != "purged"]
             player.enqueue(*workflow(random, f"{step}", alive))
         elif act == "settle":
-            outcome = random.choice(["ack", "done", "done", "reject", "retry", "tail", "release"])
+            outcome = random.choice(OUTCOMES)
             again = outcome in ("ack", "done", "reject") and random.random() < 0.3
             player.settle(random.choice("ab"), random.randrange(4), outcome, again)
         elif act in ("crash",):

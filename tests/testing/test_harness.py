@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import rqueue as rq
-from rqueue import App, Depends, Middleware, RetryPolicy, Unique, current_job, task
+from rqueue import App, Depends, Middleware, RetryPolicy, Unique, chain, current_job, task
 from rqueue.client import default_queues
 from rqueue.testing import Harness, in_memory
 
@@ -34,6 +34,14 @@ def test_what_waits_is_asserted_and_runs(
     queues.assert_not_enqueued(record)
     assert queues.drain().ran == 0
     assert [ran.id for ran in queues.ran] == [job.id]
+
+
+def test_what_waits_for_others_is_enqueued_too(queues: Harness, recorder: Recorder) -> None:
+    record = recorder(queue="mail")
+    chain(record.si("a"), record.si("b")).enqueue()
+    assert [str(one.state) for one in queues.enqueued(record)] == ["deferred", "ready"]
+    queues.assert_enqueued(record, args=["b"])
+    assert (queues.drain().ran, queues.enqueued()) == (2, [])
 
 
 def test_a_failed_assertion_says_what_there_is(queues: Harness, recorder: Recorder) -> None:

@@ -16,7 +16,7 @@ __all__ = ["ACTIONS", "Action", "inspector", "of_state"]
 
 log = logger("rqueue.django")
 
-LIVE = ("ready", "blocked", "scheduled", "parked", "held")
+LIVE = ("ready", "blocked", "scheduled", "parked", "deferred", "held")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from rqueue.text.escape import escaped, escaped_lines
 
 __all__ = ["STATES", "job_facts", "job_rows", "queue_rows"]
 
-STATES = ("ready", "scheduled", "blocked", "parked", "held", "dead", "ended")
+STATES = ("ready", "scheduled", "blocked", "parked", "deferred", "held", "dead", "ended")
 LONGEST = 120
 GAUGES = ("ready", "scheduled", "blocked", "parked", "held", "dead")
 

@@ -30,7 +30,10 @@ __all__ = ["ended_without_result", "kept", "moment", "result_id", "result_of", "
 PRIORITY, RUN_AFTER = "django.priority", "django.run_after"
 """Headers: what a job's level and due time have lost of the task's own."""
 
-_WAITS = (JobState.READY, JobState.SCHEDULED, JobState.PARKED, JobState.BLOCKED)
+_WAITS = (
+    *(JobState.READY, JobState.SCHEDULED, JobState.PARKED, JobState.BLOCKED),
+    JobState.DEFERRED,
+)
 _MARK = "django.tasks"
 
 

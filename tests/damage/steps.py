@@ -54,6 +54,8 @@ puts = st.builds(
     st.just(False),
     st.just(""),
     st.just(""),
+    st.just(""),
+    st.just(False),
 )
 grouped = st.builds(
     lambda put, group: put._replace(ttl_ms=0, group=group), puts, st.sampled_from("gh")

@@ -15,6 +15,7 @@ from rqueue.protocol.commands import (
     clock,
     consumer_checks,
     consumer_rows,
+    flow_notes,
     group_notes,
     history,
     job_notes,
@@ -32,6 +33,7 @@ ODD = "odd-\udcff"
 """A name with a byte that is no UTF-8."""
 
 
+NONE: frozenset[int] = frozenset()
 FIRST = history.Entry("5-1", {b"n": b"2", b"b": b"x"})
 SECOND = history.Entry("7-0", {b"n": b"1", b"b": b"y"})
 
@@ -54,6 +56,8 @@ def fill(client: Any, keys: QueueKeys) -> None:
     for entry in (FIRST, SECOND):
         client.xadd(keys.history, entry.fields, id=entry.id)
     client.hset(keys.jobs, mapping={"j1": "head;one", odd: "head;three"})
+    client.hset(keys.deferred, mapping={"j1": 3})
+    client.hset(keys.gathered("j1"), mapping={"0": "", "2": "[1,2]"})
     client.hset(keys.parked, mapping={"j1": "why", odd: "?"})
     client.zadd(keys.dead, {"j1": 6000.0})
     client.zadd(keys.expiring, {"j1": 9100})
@@ -152,6 +156,20 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
             Sample(job_notes.notes_of(keys, "parked", ["j1", "j9", ODD]), [b"why", None, b"?"]),
             Sample(job_notes.notes_of(keys, "parked", []), []),
         ],
+        "gathered_of": [
+            Sample(
+                flow_notes.gathered_of(keys, "j1"),
+                flow_notes.Gathered(b"head;one", 3, frozenset({0, 2})),
+            ),
+            Sample(
+                flow_notes.gathered_of(keys, ODD), flow_notes.Gathered(b"head;three", None, NONE)
+            ),
+            Sample(flow_notes.gathered_of(empty, "j1"), flow_notes.Gathered(None, None, NONE)),
+        ],
+        "jobs_of": [
+            Sample(flow_notes.jobs_of(keys, ["j1", "j9", ODD]), [b"head;one", None, b"head;three"]),
+            Sample(flow_notes.jobs_of(keys, []), []),
+        ],
         "job_sizes": [
             Sample(job_notes.job_sizes(keys, ["j1", "j9", ODD]), [8, 0, 10]),
             Sample(job_notes.job_sizes(keys, ["j1"]), [8]),
@@ -223,7 +241,7 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         ],
         "refusal_sizes": [Sample(class_notes.refusal_sizes(keys, ["t9"]), 0)],
         "place_sizes": [
-            Sample(places.place_sizes(keys, [4, 5], ["c1", "c9"]), places.PlaceSizes(2, 9))
+            Sample(places.place_sizes(keys, [4, 5], ["c1", "c9"]), places.PlaceSizes(2, 10))
         ],
         "list_length": [
             Sample(places.list_length(keys, "ready", 4), 3),

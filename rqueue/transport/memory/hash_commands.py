@@ -120,8 +120,8 @@ def check_scan(options: tuple[bytes, ...]) -> None:
 
 
 @command("HRANDFIELD", -2)
-def _hrandfield(db: Keyspace, key: bytes, count: bytes) -> list[bytes]:
+def _hrandfield(db: Keyspace, key: bytes, count: bytes, *options: bytes) -> list[bytes]:
     wanted = integer(count)
-    if wanted < 0:
+    if wanted < 0 or [word.upper() for word in options] not in ([], [b"WITHVALUES"]):
         raise Refusal(SYNTAX)
-    return list(_hkeys(db, key))[:wanted]
+    return _hgetall(db, key)[: 2 * wanted] if options else _hkeys(db, key)[:wanted]

@@ -102,7 +102,10 @@ ANY: dict[str, list[st.SearchStrategy[Any]]] = {
     "HGETALL": [],
     "HINCRBY": [names, numbers],
     "HSCAN": [st.just("0"), st.just(["COUNT", "100"])],
-    "HRANDFIELD": [whole.filter(lambda n: n[0] != "-")],
+    "HRANDFIELD": [
+        whole.filter(lambda n: n[0] != "-"),
+        st.sampled_from([[], ["WITHVALUES"], ["withvalues"], ["x"]]),
+    ],
     "RPUSH": [many],
     "LPUSH": [many],
     "LLEN": [],

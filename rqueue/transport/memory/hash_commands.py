@@ -124,4 +124,6 @@ def _hrandfield(db: Keyspace, key: bytes, count: bytes, *options: bytes) -> list
     wanted = integer(count)
     if wanted < 0 or [word.upper() for word in options] not in ([], [b"WITHVALUES"]):
         raise Refusal(SYNTAX)
-    return _hgetall(db, key)[: 2 * wanted] if options else _hkeys(db, key)[:wanted]
+    found: Hash = db.find(key, dict) or _NOTHING
+    pairs = list(found.items())[:wanted]
+    return [word for pair in pairs for word in (pair if options else pair[:1])]

@@ -3,25 +3,11 @@ policies meet."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from functools import cache
 from typing import Final
 
 from rqueue.protocol.policies import PLAIN, POLICIES, ExcludedPolicies, Kind
 from rqueue.protocol.scripts import SCRIPTS
-
-
-def _pairs() -> list[Kind]:
-    kinds = [Kind.of([name]) for name in POLICIES if name not in PLAIN.policies]
-    for pair in combinations(kinds, 2):
-        try:
-            kinds.append(Kind.of([name for kind in pair for name in kind.policies]))
-        except ExcludedPolicies:
-            continue
-    return kinds
-
-
-KINDS: Final = (PLAIN, *_pairs())
-"""The plain one, that of each policy, and that of each two that go together."""
 
 
 def _greatest() -> list[Kind]:
@@ -52,11 +38,29 @@ def _with(kind: Kind, name: str) -> Kind | None:
 GREATEST: Final = tuple(_greatest())
 """The kinds to which no policy can be added: their scripts are the longest."""
 
+KINDS: Final = (
+    PLAIN,
+    *(Kind.of([name]) for name in POLICIES if name not in PLAIN.policies),
+    *GREATEST,
+)
+"""The plain one, that of each policy, and the greatest: any two policies that go together are in
+one of these."""
+
+
+@cache
+def asked_by() -> dict[str, list[str]]:
+    """Hook -> the scripts that ask it in some kind."""
+    found: dict[str, list[str]] = {}
+    for name in SCRIPTS.names():
+        asks: set[str] = set()
+        kinds = KINDS if SCRIPTS.script(name).composed else (PLAIN,)
+        for kind in kinds:
+            asks |= {*SCRIPTS.script(name, kind).asks}
+        for hook in asks:
+            found.setdefault(hook, []).append(name)
+    return found
+
 
 def asking(hook: str) -> list[str]:
     """The scripts that ask this hook in some kind."""
-    return [
-        name
-        for name in SCRIPTS.names()
-        if any(hook in SCRIPTS.script(name, kind).asks for kind in KINDS)
-    ]
+    return asked_by().get(hook, [])

@@ -43,7 +43,10 @@ then."""
 class Exchange(Generic[R]):
     """A script call under way. queue, consumer: for the messages of errors."""
 
-    __slots__ = ("_forgotten", "_met", "_script", "_told", "call", "consumer", "queue", "teaches")
+    __slots__ = (
+        *("_forgotten", "_met", "_script", "_taught", "_told"),
+        *("call", "consumer", "queue", "teaches"),
+    )
 
     def __init__(self, call: ScriptCall[R], queue: str = "", consumer: str = "") -> None:
         self.call = call
@@ -55,11 +58,14 @@ class Exchange(Generic[R]):
         self._told = 0
         self._met: Exception | None = None  # a key of a wrong type
         self._script: scripts.Script | None = None  # that `command` named last
+        self._taught = ""  # the SHA of the one that the server was taught last
 
     def command(self) -> tuple[Arg, ...]:
         """What to send now: the script by its hash; its source first, once the server said that it
         does not know it (a restart, a flush, a new primary); that of the queue's kind, once a
         script said which it is."""
+        if self.teaches and self._script is not None:
+            return ("SCRIPT", "LOAD", self._script.source)
         call: ScriptCall[Any] = self.call
         kind = PLAIN
         if self._met is not None:
@@ -67,8 +73,6 @@ class Exchange(Generic[R]):
         elif KNOWN or call.needs:
             kind = self._kind()
         self._script = script = scripts.SCRIPTS.script(call.script, kind)
-        if self.teaches:
-            return ("SCRIPT", "LOAD", script.source)
         args = call.args
         if call.adapt is not None and kind is not PLAIN:
             args = call.args_for(kind.policies)
@@ -124,7 +128,7 @@ class Exchange(Generic[R]):
         `sent`: there was no connection to send it over. An error of the script itself names the
         line of its Lua file.
         """
-        if self._forgotten is None and isinstance(error, rx.NoScriptError):
+        if isinstance(error, rx.NoScriptError) and self._unknown():
             self._forgotten, self.teaches = error, True
             return None
         if self._met is not None:
@@ -150,6 +154,13 @@ class Exchange(Generic[R]):
             consumer=self.consumer,
             sent=sent,
         )
+
+    def _unknown(self) -> bool:
+        """Whether the script that was sent last has not been taught for this call: another one may
+        have been, where somebody else learned of the queue's kind meanwhile."""
+        sha = self._script.sha if self._script else ""
+        self._taught, taught = sha, self._taught
+        return sha != taught
 
     @property
     def _queue(self) -> str:

@@ -189,8 +189,11 @@ def test_a_function_begins_with_its_file_s_name(include: str) -> None:
     assert [name for name in top if not wanted.fullmatch(name)] == []
 
 
-@pytest.mark.parametrize("include", INCLUDES)
-def test_every_include_is_used(include: str) -> None:
-    file = f"lua/include/{include}"
-    expanded = [script(name, kind) for name in NAMES for kind in KINDS]
-    assert any(file in {origin for origin, _ in one.origins} for one in expanded)
+def test_every_include_is_used() -> None:
+    unused = {f"lua/include/{include}" for include in INCLUDES}
+    for kind in sorted(KINDS, key=lambda kind: -len(kind.policies)):  # those that use most first
+        for name in NAMES:
+            unused -= {file for file, _ in SCRIPTS.script(name, kind).origins}
+        if not unused:
+            return
+    assert not unused

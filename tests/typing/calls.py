@@ -4,7 +4,7 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any, assert_type
 
-from rqueue import AsyncJobHandle, JobHandle
+from rqueue import AsyncJobHandle, Cancellation, JobHandle
 from rqueue.model.job import JobState
 from rqueue.tasks.decorator import task
 from rqueue.tasks.task import AsyncTask, SyncTask
@@ -41,8 +41,8 @@ coroutine: Coroutine[Any, Any, bytes] = fetch("x")
 assert_type(fetch.enqueue("x"), JobHandle[bytes])
 assert_type(ping.enqueue().result(), float)
 welcome.enqueue("ann", language="fr")
-assert_type(add.enqueue(1).cancel(), bool)
-assert_type(add.enqueue(1).cancel(held=False), bool)
+assert_type(add.enqueue(1).cancel(), Cancellation)
+assert_type(add.enqueue(1).cancel(held=False), Cancellation)
 assert_type(add.enqueue(1).state(), JobState)
 assert_type(add.enqueue(1).handed_to, str)
 
@@ -64,7 +64,7 @@ async def web() -> None:
     handle = await fetch.aenqueue("x")
     assert_type(handle, AsyncJobHandle[bytes])
     assert_type(await handle.result(), bytes)
-    assert_type(await handle.cancel(), bool)
+    assert_type(await handle.cancel(), Cancellation)
     assert_type(await handle.state(), JobState)
     assert_type(await add.aenqueue_in(1, 2), AsyncJobHandle[int])
     await add.aenqueue("x")  # error: arg-type

@@ -7,6 +7,7 @@ from rqueue import (
     AsyncPutHandle,
     AsyncQueue,
     Call,
+    Cancellation,
     Consumer,
     Delivery,
     GrantCredit,
@@ -46,7 +47,7 @@ assert_type(mail.enqueue("other.task", 1, x=2), JobHandle[Any])
 assert_type(mail.enqueue_many([Call(add, (1,)), Call("t")]), list[JobHandle[Any]])
 sender: Enqueuer = mail
 handle: JobHandle[int] = mail.enqueue(add, 1)
-assert_type(handle.cancel(), bool)
+assert_type(handle.cancel(), Cancellation)
 
 with mail.putter(limit=10) as putter:
     assert_type(putter.put(add, 1), PutHandle[int])
@@ -72,7 +73,7 @@ async def web() -> None:
         async_sender: AsyncEnqueuer = box
         async_handle: AsyncJobHandle[int] = await box.enqueue(add, 1)
         async_handle = await add.aenqueue(1)
-        assert_type(await async_handle.cancel(), bool)
+        assert_type(await async_handle.cancel(), Cancellation)
         print(async_sender, async_handle)
         async with box.putter() as put:
             assert_type(await put.put(add, 1), AsyncPutHandle[int])

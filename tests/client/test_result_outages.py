@@ -55,7 +55,8 @@ def test_a_wait_goes_on_through_a_restart(
 def test_a_server_that_lost_the_job_says_so(
     waits: Waits, make_server: Callable[..., EmbeddedRedis], queue_name: str
 ) -> None:
-    server = make_server(port=0)
+    # what it has answered outlasts its death, the flush too
+    server = make_server(port=0, config={"appendfsync": "always"})
     url = server.tcp_url or ""
     with Queue(queue_name, url) as queue, ThreadPoolExecutor(1) as threads:
         job = queue.send("t")

@@ -54,6 +54,7 @@ def pull_of_unique_jobs(world: World) -> Any:
     world.settle("c2", ack=["r0"])
     world.put("r1", unique="sx:k1")
     world.put("r2", unique="ex:k2")
+    world.put("r3", unique="ex:k3", delay_ms=1000)
     world.move(1000)
     return pull(world, "c2", Window(9))
 

@@ -197,8 +197,12 @@ PLANTED = {
         "include/pull/sound.lua",
         """  -- some may not become ready, but end
   all = true
+  --- @end
+  --- @if overdue
+  -- what is overdue then is seen to behind this, and may meet all keys
+  all = true
 """,
-        "",
+        "  --- @end\n  --- @if overdue\n",
     ),
     "an enqueue does not look at the levels that it is the first of": (
         "enqueue of levels into a full ring",

@@ -41,6 +41,10 @@ local function sound_due(base, queue, name, due)
   -- some may not become ready, but end
   all = true
   --- @end
+  --- @if overdue
+  -- what is overdue then is seen to behind this, and may meet all keys
+  all = true
+  --- @end
   --- @if displace
   -- others may end
   all = true

@@ -111,8 +111,6 @@ METHOD_WORDS = {
     "map": "queue.enqueue_many([Call(task, args), ...])",
     "starmap": "queue.enqueue_many([Call(task, args), ...])",
     "chunks": "queue.enqueue_many([Call(task, args), ...])",
-    "s": _FOLLOWS,
-    "si": _FOLLOWS,
     "signature": _FOLLOWS,
     "message": _FOLLOWS,
     "retry": "raise Retry(after=seconds) in the task",

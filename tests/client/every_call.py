@@ -65,6 +65,9 @@ QUEUE: dict[str, Callable[[Queue], object]] = {
         _nothing
     ).enqueue(),
     "enqueue_many": lambda q: q.enqueue_many([Call("t"), Call("t")]),
+    "enqueue_workflow": lambda q: q.enqueue_workflow(
+        rqueue.group(rqueue.task(name="t", registry=rqueue.Registry())(_nothing).s())
+    ),
     "enqueue_puts": lambda q: q.enqueue_puts([Put("x", b"{}")]),
     "counts": lambda q: q.counts(),
     "cancel": lambda q: q.cancel("x"),

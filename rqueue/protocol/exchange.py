@@ -157,7 +157,7 @@ class Exchange(Generic[R]):
 
     def _unknown(self) -> bool:
         """Whether the script that was sent last has not been taught for this call: another one may
-        have been, where somebody else learned of the queue's kind meanwhile."""
+        have been, where another thread learned of the queue's kind meanwhile."""
         if self._script is None:  # the call was begun by another exchange than this one
             self._script = scripts.SCRIPTS.script(self.call.script, self._kind())
         self._taught, taught = self._script.sha, self._taught

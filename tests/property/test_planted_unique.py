@@ -79,7 +79,7 @@ FAULTS = [
     Fault(
         "a job that is done keeps its key",
         "include/settle/outcomes.lua",
-        "    --- @each done(base, queue, gone)\n",
+        "    --- @each done(base, queue, gone, said, arguments)\n",
         "",
         (ONE, put("ex:a"), HEAR, settle("ack")),
     ),

@@ -55,6 +55,7 @@ def test_poison_jobs_in_front_do_not_stop_a_queue(
         assert causes(queue, job.id) == [("crash", "exit code 3")] * 3
         assert (header(queue, job.id).attempts, header(queue, job.id).crashes) == (3, 3)
         who = f"job {job.id} (task die_alone, queue {queue_name})"
+        pool.said(f"{who} is dead after")  # a moment after the queue knows
         (line,) = [line for line in pool.log.splitlines() if f"{who} is dead after" in line]
         assert "is dead after 3 crashes in 3 attempts" in line
         assert " ERROR " in line and "; the last one: exit code 3" in line

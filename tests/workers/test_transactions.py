@@ -142,4 +142,4 @@ def test_a_job_whose_followers_are_refused_has_failed(queue: Queue, make_pool: M
     with pytest.raises(JobFailed, match="last_value"):
         job.result(20)
     assert job.state() is JobState.DEAD
-    assert "what follows it is refused" in pool.log
+    pool.said("what follows it is refused")

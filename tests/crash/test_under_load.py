@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from rqueue.client._sync.queue import Call, Queue
@@ -92,8 +93,8 @@ class Field:
         )
 
     def someone(self) -> int:
-        """A worker process that ended a job lately."""
-        return self.lines()[-1][1]
+        """A worker process that lives and ended a job lately."""
+        return next(line[1] for line in reversed(self.lines()) if psutil.pid_exists(line[1]))
 
     def logs(self) -> str:
         """What the pools said."""

@@ -5,29 +5,15 @@ with the one line that says what to do.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 from tests.support.postgres import MissingPostgres, find_postgres
-from tests.support.system_packages import install, may_install
+from tests.support.system_packages import ensure
 
 
 def main() -> int:
-    try:
-        find_postgres()
-        return 0
-    except MissingPostgres as missing:
-        if not may_install():
-            print(f"make: {missing}", file=sys.stderr)
-            return 1
-    try:
-        install(["postgresql"], "the outbox is tested with PostgreSQL, installing it")
-        found = find_postgres()
-    except (MissingPostgres, OSError, subprocess.CalledProcessError) as error:
-        print(f"make: PostgreSQL could not be installed: {error}", file=sys.stderr)
-        return 1
-    print(f"make: PostgreSQL is in {found}")
-    return 0
+    why = "the outbox is tested with PostgreSQL, installing it"
+    return ensure(find_postgres, MissingPostgres, ["postgresql"], why)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,36 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 
 
-def may_install() -> bool:
+def ensure(
+    find: Callable[[], object], missing: type[Exception], packages: Sequence[str], why: str
+) -> int:
+    """See to it that `find` finds a program, which raises `missing` where there is none: install
+    the first of these packages where we may, else say in one line what to do. The exit code."""
+    try:
+        find()
+        return 0
+    except missing as error:
+        if not _may_install():
+            print(f"make: {error}", file=sys.stderr)
+            return 1
+    try:
+        _install(packages, why)
+        print(f"make: installed {find()}")
+    except (missing, OSError, subprocess.CalledProcessError) as error:
+        print(f"make: it could not be installed: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _may_install() -> bool:
     return os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
-def install(packages: Sequence[str], why: str) -> None:
+def _install(packages: Sequence[str], why: str) -> None:
     """Install the first of these packages that this release of the system has."""
     print(f"make: {why}", flush=True)
     package = _known(packages)

@@ -1,8 +1,8 @@
 --- Look at a page of one place for jobs, with what else the queue says of each: for who checks a live server.
 --- KEYS: meta, guard
 --- ARGV: which, start, stop
----   which: ready:<level> | due:<level> | scheduled | dead | heads | group:<group> | class:<n> | refused:<terms> | held:<consumer>; start, stop:
----   indexes, at most 500 apart
+---   which: ready:<level> | due:<level> | scheduled | dead | heads | group:<group> | class:<n> | refused:<terms> | own:<consumer> |
+---   held:<consumer>; start, stop: indexes, at most 500 apart
 --- REPLY: {now, size of the place, member, head, score, bytes, notes, ...}
 ---   head: what stands before the envelope (40 bytes of what has no header), the whole mark, or "" where there is no
 ---   job
@@ -26,13 +26,14 @@ start, stop = tonumber(start), tonumber(stop)
 local kind = string.match(which, '^(%a+)')
 if not start or not stop or stop - start > 500
   or not (which == 'scheduled' or which == 'dead' or kind == 'heads' or kind == 'group'
-    or kind == 'class' or kind == 'refused' or string.match(which, '^ready:') or string.match(which, '^due:') or string.match(which, '^held:')) then
+    or kind == 'class' or kind == 'refused' or kind == 'own' or string.match(which, '^ready:') or string.match(which, '^due:') or string.match(which, '^held:')) then
   return redis.error_reply('BADARGS check_page: a place for jobs, and at most 500 of them')
 end
 
 local key = base .. which
 local members, scores, size = {}, {}, 0
 local prefixed = kind == 'scheduled' or kind == 'heads' or kind == 'group' or kind == 'class' or kind == 'refused'
+  or kind == 'own'
 if prefixed or kind == 'dead' then
   local page = redis.call('ZRANGE', key, start, stop, 'WITHSCORES')
   for i = 1, #page, 2 do

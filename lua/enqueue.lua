@@ -246,6 +246,13 @@ end
 
 -- what may meet a key of another type comes first, and is undone where it does; all other keys were looked at
 local pushed = {}
+--- @if marked
+if taker and plan and plan.placed then
+  local value = stored[2]
+  --- @each value = marked(base, plan.placed[1], value)
+  stored[2] = value
+end
+--- @end
 if taker then
   fault = give(base, now, taker, timer, stored[1], stored[2])
 else
@@ -299,7 +306,7 @@ end
 --- @if shelf
 if plan and plan.placed then
   if taker then
-    --- @each claim(base, plan.placed[1])
+    --- @each claim(base, plan.placed[1], nil, taker.name)
   else
     local state, others = { now = now }, plan.placed
     --- @if displace

@@ -91,7 +91,7 @@ if limits ~= '' then redis.call('HSET', base .. 'consumer:' .. consumer, 'limits
 if token ~= '' then redis.call('HSET', base .. 'consumer:' .. consumer, 'token', token) end
 --- @if joined
 local standby
---- @each standby = joined(base, consumer, mode, priority)
+--- @each standby = joined(base, consumer, mode, priority, queue)
 --- @end
 --- @each listens(base, consumer, selector)
 --- @each audience(base, consumer)

@@ -1,4 +1,5 @@
-"""What groups cost inside Redis: the same loop in a plain queue and in one of the kind `groups`."""
+"""What groups cost inside Redis: the same loop in a plain queue, in one of the kind `groups`, and
+where groups are sticky."""
 
 from __future__ import annotations
 
@@ -57,21 +58,27 @@ def _microseconds(bench: Bench, kind: Kind, key: Key, jobs: int) -> tuple[float,
 def groups(bench: Bench) -> list[Figure]:
     """All of them in each round, one after the other, so that a noisy machine is noisy for all."""
     jobs = bench.size.of(1_000, 50_000, 200_000)
-    kind = Kind.of(["groups"])
-    ways: dict[str, Key] = {
-        "jobs without a key": lambda number: "",
-        "each job has a key of its own": str,
-        f"{KEYS:,} interleaved keys, strict order": lambda number: f"k{number % KEYS}",
+    kind, sticky = Kind.of(["groups"]), Kind.of(["sticky"])
+    ways: dict[str, tuple[Kind, Key]] = {
+        "jobs without a key": (kind, lambda number: ""),
+        "each job has a key of its own": (kind, str),
+        f"{KEYS:,} interleaved keys, strict order": (kind, lambda number: f"k{number % KEYS}"),
+        f"{KEYS:,} interleaved keys, sticky": (sticky, lambda number: f"k{number % KEYS}"),
     }
-    most = (Target(2, 1.9, more=False), Target(5, 3, more=False), Target(5, 3, more=False))
+    most = (
+        Target(2, 1.9, more=False),
+        Target(5, 3, more=False),
+        Target(5, 3, more=False),
+        Target(10, 5, more=False),
+    )
     plain: list[float] = []
     settled: dict[str, list[float]] = {what: [] for what in ways}
     enqueued: dict[str, list[float]] = {what: [] for what in ways}
     for _ in range(bench.rounds):
         first, one = _microseconds(bench, PLAIN, lambda number: "", jobs)
         plain.append(one)
-        for what, key in ways.items():
-            its_first, its = _microseconds(bench, kind, key, jobs)
+        for what, (its_kind, key) in ways.items():
+            its_first, its = _microseconds(bench, its_kind, key, jobs)
             settled[what].append(its / one)
             enqueued[what].append(its_first / first)
     return [

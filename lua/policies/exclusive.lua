@@ -9,7 +9,7 @@
 --- ORDER: 40
 --- FAST: yes
 --- STRUCTURE: none
---- EXCLUDES: selectors, last_value, ring, refusals
+--- EXCLUDES: selectors, last_value, ring, refusals, sticky
 --- @include "consumer/lists"
 --- @include "queue/count"
 

@@ -3,7 +3,7 @@
 --- good: while it is ready, held, or waits to be tried again. Those behind it stand in the group's list, where no pull
 --- looks.
 --- HOOKS: admit, busy, claim, shelf, unblock, ahead, pass, done, heads, stands, behind, places, meets, found,
----   repair
+---   repair, turn
 --- META: blocked
 --- JOB: tags (g: the group, escaped)
 --- KEYS: groups, heads, group:<group>, blocked
@@ -16,14 +16,38 @@
 --- @include "order/score"
 --- @include "queue/count"
 --- @include "schedule/member"
+--- @hooks expose
 
 --- `groups`: group -> id of the job that has its turn. `heads`: the ready heads, by the job that has the turn where that
 --- is ready: members as of `scheduled`, by `score_of`. `group:<group>`: those behind, by position. `blocked`: groups that
 --- have such ones.
 
+--- The tag that says which jobs wait for each other, in tags and in a stored value: those of a group.
+local GROUPS = { tag = '|g([^|]*)', stored = '^[^;]-|g([^|;]*)' }
+--- @if expose
+-- those of a bucket, by number; its owner decides where the one with the turn stands
+GROUPS.tag, GROUPS.stored = '|[bB]([^|]*)', '^[^;]-|[bB]([^|;]*)'
+--- @end
+
 --- The group of a job by its tags, as it stands in the names of keys; nil where it has none.
 local function groups_name(job)
-  return job.tags and string.match(job.tags, '|g([^|]*)')
+  return job.tags and string.match(job.tags, GROUPS.tag)
+end
+
+--- The key of the set in which the job with the turn of a group stands while it is ready.
+local function groups_key(base, group)
+  local key
+  --- @each key = stall(base, group)
+  return key or base .. 'heads'
+end
+
+--- The jobs with the turns of these groups are ready: `open` = {score, member, ...}.
+local function groups_ready(base, groups, open)
+  --- @if expose
+  --- @each expose(base, groups, open)
+  do return end
+  --- @end
+  redis.call('ZADD', base .. 'heads', unpack(open))
 end
 
 --- `run`: of an enqueue.
@@ -71,7 +95,7 @@ local function groups_shelf(base, queue, jobs)
   if not sorted then table.sort(mine, groups_by_position) end
   for i, job in ipairs(mine) do names[i] = job.group end
   local turns, claimed, turned, open = redis.call('HMGET', base .. 'groups', unpack(names)), {}, {}, {}
-  local places, behind, waiting, stored = {}, {}, 0, {}
+  local places, behind, waiting, stored, opened = {}, {}, 0, {}, {}
   for i, job in ipairs(mine) do
     local group, member = job.group, schedule_member(job, job.id)
     local turn = claimed[group] or turns[i]
@@ -83,6 +107,7 @@ local function groups_shelf(base, queue, jobs)
     if turn == job.id then
       open[#open + 1] = job.due > 0 and string.format('%d', score_of(job.level, job.due)) or score_text(member)
       open[#open + 1] = member
+      opened[#opened + 1] = group
     else
       local its = places[group]
       if not its then
@@ -102,7 +127,7 @@ local function groups_shelf(base, queue, jobs)
     end
   end
   if #turned > 0 then redis.call('HSET', base .. 'groups', unpack(turned)) end
-  if #open > 0 then redis.call('ZADD', base .. 'heads', unpack(open)) end
+  if #open > 0 then groups_ready(base, opened, open) end
   if waiting > 0 then
     for group, its in pairs(places) do redis.call('ZADD', base .. 'group:' .. group, unpack(its)) end
     redis.call('ZADD', base .. 'blocked', unpack(behind))
@@ -127,11 +152,16 @@ local function groups_unblock(base, queue, job)
   local group = groups_name(job)
   if not group then return nil end
   local member = schedule_member(job, job.id)
-  if redis.call('ZREM', base .. 'heads', member) == 1 then return 'ready' end
+  if redis.call('ZREM', groups_key(base, group), member) == 1 then return 'ready' end
   if redis.call('ZREM', base .. 'group:' .. group, member) == 0 then return nil end
   groups_emptied(base, { group }, { base .. 'group:' .. group })
   count_up(base .. 'meta', 'blocked', -1)
   return 'blocked'
+end
+
+--- The id of the job with the turn of this group; nil where it has none.
+local function groups_turn(base, group)
+  return redis.call('HGET', base .. 'groups', group) or nil
 end
 
 --- The job that goes before this one, which waits behind it; nil where it waits behind none.
@@ -170,7 +200,7 @@ local function groups_pass_on(base, queue, ids, names)
   if #over > 0 then call('HDEL', base .. 'groups', unpack(over)) end
   if count == 0 then return end
   call('HSET', base .. 'groups', unpack(turned))
-  call('ZADD', base .. 'heads', unpack(open))
+  groups_ready(base, passed, open)
   groups_emptied(base, passed, keys)
   count_up(base .. 'meta', 'blocked', -count)
   queue.opened = (queue.opened or 0) + count
@@ -195,7 +225,7 @@ local function groups_done(base, queue, gone)
   local match, ids, names, count = string.match, {}, {}, 0
   local values = redis.call('HMGET', base .. 'jobs', unpack(gone))
   for i = 1, #gone do
-    local group = values[i] and match(values[i], '^[^;]-|g([^|;]*)')
+    local group = values[i] and match(values[i], GROUPS.stored)
     if group then
       count = count + 1
       names[count], ids[count] = group, gone[i]
@@ -225,7 +255,7 @@ end
 local function groups_meets(values, found)
   local seen, any, match = {}, false, string.match
   for _, value in ipairs(values) do
-    local group = value and match(value, '^[^;]-|g([^|;]*)')
+    local group = value and match(value, GROUPS.stored)
     if group and not seen[group] then
       seen[group], any = true, true
       found[#found + 1] = { 'group:' .. group, 'zset' }
@@ -266,7 +296,7 @@ local function groups_repair(base, queue, group, held)
     local there = false
     if job and groups_name(job) == group and not redis.call('ZSCORE', base .. 'dead', turn) then
       local member = schedule_member(job, turn)
-      there = redis.call('ZSCORE', base .. 'heads', member) or redis.call('ZSCORE', base .. 'scheduled', member)
+      there = redis.call('ZSCORE', groups_key(base, group), member) or redis.call('ZSCORE', base .. 'scheduled', member)
         or held(turn)
     end
     if not there then

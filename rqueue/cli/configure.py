@@ -37,6 +37,10 @@ def setting_in_words(name: str, value: int) -> str:
         return f"ring {value}"
     if name == "descending":
         return f"sort {SORT[value]}"
+    if name == "sticky":
+        return f"sticky groups in {value} buckets"
+    if name == "rebalance":
+        return "rebalances" if value else "does not rebalance"
     if name == "overflow":
         return f"overflow {OVERFLOW[value]}"
     if name == "resume":
@@ -149,6 +153,17 @@ def setting_in_words(name: str, value: int) -> str:
     type=click.Choice(SORT),
     help="Jobs stand by their sort keys, the least or the greatest first.",
 )
+@click.option(
+    "--sticky",
+    type=int,
+    metavar="BUCKETS",
+    help="A group is its consumer's until that leaves; groups fall into so many buckets.",
+)
+@click.option(
+    "--rebalance/--no-rebalance",
+    default=None,
+    help="Whether all groups are free again when one more consumer comes.",
+)
 @json_option
 @connection_options
 @pass_target
@@ -180,6 +195,8 @@ def configure(
     ring: int | None,
     hold: bool | None,
     sort: SortOrder | None,
+    sticky: int | None,
+    rebalance: bool | None,
     as_json: bool,
 ) -> None:
     """Set a queue's own options, and show them.
@@ -197,6 +214,7 @@ def configure(
       rqueue configure orders --dead-to orders-dead
       rqueue configure images --max-jobs 10000 --overflow block
       rqueue configure deadlines --sort ascending
+      rqueue configure sessions --sticky 1024 --rebalance
     """  # noqa: D301
     given: dict[str, Any] = {
         "priorities": priorities,
@@ -223,6 +241,8 @@ def configure(
         "ring": ring,
         "hold": hold,
         "sort": sort,
+        "sticky": sticky,
+        "rebalance": rebalance,
     }
     nothing = all(one is None for one in given.values())
     with target.queue(queue) as (client, inspector):
@@ -261,6 +281,8 @@ def configure(
             "max consumers": settings.get("max_consumers", DEFAULT),
             "ring": settings.get("ring_jobs", DEFAULT),
             "sort": SORT[settings["descending"]] if "descending" in settings else DEFAULT,
+            "sticky": settings.get("sticky", DEFAULT),
+            "rebalance": yes_or_no("rebalance"),
             "dead to": targets.get("dead_to", DEFAULT),
             "expired to": targets.get("expired_to", DEFAULT),
             "max jobs": settings.get("max_jobs", DEFAULT),

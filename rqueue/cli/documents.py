@@ -7,7 +7,8 @@ from typing import Any
 
 from rqueue.cli.output import iso
 from rqueue.inspector import ConsumerInfo, QueueInfo, Spread, Stats
-from rqueue.model.job import JobState, why_dead
+from rqueue.model.causes import why_dead
+from rqueue.model.job import JobState
 from rqueue.model.job_info import JobInfo
 
 TIMES = ("enqueued", "due", "acquired", "started", "finished")

@@ -20,7 +20,7 @@ from rqueue.cli.output import (
 )
 from rqueue.cli.show import died_of_crashes
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.model.job import why_dead
+from rqueue.model.causes import why_dead
 from rqueue.model.job_info import JobInfo
 from rqueue.model.parents import Parents
 

@@ -48,6 +48,7 @@ COMMANDS = {
     "show": Entry("Look", "show", "Show all that is known of one job."),
     "result": Entry("Look", "result", "Wait for a job's result and print it."),
     "consumers": Entry("Look", "consumers", "List who consumes a queue."),
+    "groups": Entry("Look", "groups", "Show who owns a queue's sticky groups, or free one."),
     "unique": Entry("Look", "unique", "Show who has a key of unique jobs, or free it."),
     "history": Entry("Look", "history", "Show what became of jobs."),
     "stats": Entry("Look", "stats", "Measure a queue's rates and latencies."),

@@ -12,7 +12,8 @@ from rqueue.cli.output import age, echo, iso, json_option, print_facts, print_js
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.cli.tree import tree_of
 from rqueue.cli.unique import unique_words
-from rqueue.model.job import EXPIRED, GAVE_UP, JobState, why_dead
+from rqueue.model.causes import EXPIRED, GAVE_UP, why_dead
+from rqueue.model.job import JobState
 from rqueue.model.job_info import JobInfo
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.waiting import why_it_waits

@@ -18,6 +18,7 @@ from rqueue.inspector import queues as queues_
 from rqueue.inspector import stats as stats_
 from rqueue.inspector.consumers import ConsumerInfo, list_consumers
 from rqueue.inspector.doctor.doctor import Doctor
+from rqueue.inspector.groups import GroupOwners, group_owners
 from rqueue.inspector.purge import purge_held, purge_waiting
 from rqueue.model.job_info import JobInfo
 from rqueue.protocol.keys import QueueKeys
@@ -138,6 +139,11 @@ class Inspector:
     def consumers(self, queue: str) -> list[ConsumerInfo]:
         """All consumers of a queue, by name. Raises UnknownQueue."""
         return list_consumers(self.redis, self.require_queue(queue))
+
+    def group_owners(self, queue: str) -> GroupOwners:
+        """Which consumers own the groups of a queue, where these are sticky. Raises
+        UnknownQueue."""
+        return group_owners(self.redis, self.require_queue(queue))
 
     # -- dead letters ------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ SETTINGS = (
     *("priorities", "max_deliveries", "max_crashes", "keep_ms", "history_rows_max"),
     *("ttl_ms", "ttl_min_ms", "ttl_max_ms", "ttl_dead"),
     *("live_consumers", "strict", "max_consumers", "delete_if", "delete_after_ms", "ring_jobs"),
-    "descending",
+    *("descending", "sticky", "rebalance"),
     *("max_jobs", "overflow", "resume", "count_held", "hold"),
 )
 TARGETS = ("dead_to", "expired_to")

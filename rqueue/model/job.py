@@ -4,17 +4,17 @@ Stored in the hash `jobs` as `header;envelope`. The header is text, `position,en
 anything differs from the defaults, `position,enqueued,level,deliveries,attempts,max_deliveries,
 due_ms`, and where it crashed before, or may crash more or less often than others,
 `,crashes,max_crashes` behind that, and `,expires_ms` behind that where it has a time to live; then
-tags, `|g<group>`, `|k<key>`, `|s<sort key>`, `|u<unique>`, `|w<parents>`, `|p` and `|i<results>`.
-`enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the header and never look into the envelope.
+tags, `|g<group>`, `|k<key>`, `|s<sort key>`, `|u<unique>`, `|b<bucket>` or `|B<bucket>`,
+`|w<parents>`, `|p` and `|i<results>`. `enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the
+header and never look into the envelope.
 
 Nothing here is parsed before it is asked for: a worker builds thousands of deliveries a second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rqueue.errors import Undecodable
 from rqueue.model.names import group_of
@@ -33,7 +33,6 @@ __all__ = [
     "parse_record",
     "parse_value",
     "sort_key",
-    "why_dead",
 ]
 
 DEFAULT_LEVEL = 4  # JMS's default priority (Q-11)
@@ -98,6 +97,8 @@ class Header(NamedTuple):
     0 = an ordinary one: never scheduled, or moved to the tail since then. `crashes`: those of the
     attempts that cost a worker its process; `max_crashes`: 0 = the queue's. `expires_ms`: after it
     the job is not delivered any more; 0 = never. `group`, `key`, `sort`, `unique`: "" = none.
+    `bucket`: of its group where groups are sticky, "" = none; `first`: it is the first job of that
+    which its consumer is delivered.
     `waits`: its `Parents` as text; `counts`: the job that its id is derived from waits for it;
     `results`: what its parents left, JSON (`rqueue.model.parents.read_results`); "" = nothing.
     """
@@ -116,6 +117,8 @@ class Header(NamedTuple):
     key: str = ""
     sort: str = ""
     unique: str = ""
+    bucket: str = ""
+    first: bool = False
     waits: str = ""
     counts: bool = False
     results: str = ""
@@ -124,30 +127,12 @@ class Header(NamedTuple):
 EPOCH_MS = 1_735_689_600_000
 """What `enqueued` counts from in a stored header: the first of January 2025."""
 
-GAVE_UP = "gave up"
-"""What a cause has as `why` where attempts were left."""
-
-EXPIRED = "expired"
-"""The kind of a cause where the time to live ended."""
-
 _new = tuple.__new__
-_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", False, "")
+_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", False, "", False, "")
 _ESCAPED = (b"g", b"k", b"s", b"u")
+_NUMBERS = 10
 _LENGTHS = (2, 7, 9, 10)
 """Fields that a header has; `lua/include/job/value.lua` writes these."""
-
-
-def why_dead(cause: Mapping[str, Any] | None) -> str:
-    """Why a job is dead, from its cause: "exhausted", its attempts are spent, or "gave up", the
-    job, its policy or its consumer wanted no other; "expired", its time to live ended. "" without a
-    cause."""
-    if not cause:
-        return ""
-    if cause.get("kind") == EXPIRED:
-        return EXPIRED
-    if cause.get("why") == GAVE_UP or cause.get("kind") in ("forged", "undecodable", "rejected"):
-        return GAVE_UP
-    return "exhausted"
 
 
 def is_mark(value: bytes) -> bool:
@@ -174,14 +159,14 @@ def parse_header(head: bytes) -> Header | None:
             header = _new(Header, (position, enqueued + EPOCH_MS, *rest, *_DEFAULTS[count - 2 :]))
             if said:
                 group, key, sort, unique = (group_of(said.get(tag, "")) for tag in _ESCAPED)
-                return header._replace(
-                    group=group,
-                    key=key,
-                    sort=sort,
-                    unique=unique,
-                    waits=said.get(b"w", ""),
-                    counts=b"p" in said,
-                    results=said.get(b"i", ""),
+                return _new(
+                    Header,
+                    (
+                        *header[:_NUMBERS],
+                        *(group, key, sort, unique),
+                        *(said.get(b"b", "") or said.get(b"B", ""), b"B" in said),
+                        *(said.get(b"w", ""), b"p" in said, said.get(b"i", "")),
+                    ),
                 )
             return header
     except ValueError:
@@ -317,6 +302,11 @@ class Delivery:
     def group(self) -> str:
         """The job's group; "" without one."""
         return self.header.group
+
+    @property
+    def first_of_group(self) -> bool:
+        """Whether its consumer owns the job's group from this job on, where groups are sticky."""
+        return self.header.first
 
     @property
     def key(self) -> str:

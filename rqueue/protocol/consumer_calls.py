@@ -17,10 +17,11 @@ from typing import Any, Literal
 import orjson
 
 from rqueue.errors import ConfigError, LifecycleError
+from rqueue.model.causes import GAVE_UP
 from rqueue.model.connection_state import ConnectionStates
 from rqueue.model.envelope import encode_result
 from rqueue.model.expect import expect, expect_number, shown
-from rqueue.model.job import GAVE_UP, Delivery
+from rqueue.model.job import Delivery
 from rqueue.model.names import check_consumer
 from rqueue.model.selector import selector
 from rqueue.protocol import commands

@@ -20,11 +20,7 @@ from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.commands.enqueue import BATCH, Put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.kind_words import kind_of
-from rqueue.protocol.policies import bounded as bounded_policy
-from rqueue.protocol.policies import exclusive, lifetime, sorted_
-from rqueue.protocol.policies import hold as hold_policy
-from rqueue.protocol.policies import ring as ring_policy
-from rqueue.protocol.policies import ttl as ttl_policy
+from rqueue.protocol.policies import POLICIES, lifetime, sorted_
 from rqueue.settings import Settings
 from rqueue.tasks import app
 from rqueue.tasks.bound_task import BoundTask
@@ -53,13 +49,7 @@ LIMITS = {
     "max_crashes": (0, 1_000_000),
     "keep_ms": (1_000, 31_536_000_000),
     "history_rows_max": (0, 1_000_000_000),
-    **{name: (least, most) for name, least, most in ttl_policy.POLICY.options},
-    **{name: (least, most) for name, least, most in exclusive.POLICY.options},
-    **{name: (least, most) for name, least, most in lifetime.POLICY.options},
-    **{name: (least, most) for name, least, most in ring_policy.POLICY.options},
-    **{name: (least, most) for name, least, most in bounded_policy.POLICY.options},
-    **{name: (least, most) for name, least, most in hold_policy.POLICY.options},
-    **{name: (least, most) for name, least, most in sorted_.POLICY.options},
+    **{name: (least, most) for policy in POLICIES.values() for name, least, most in policy.options},
 }
 """What a queue's own options may be; the script knows the same."""
 
@@ -324,6 +314,8 @@ def configuration(
     count_held: bool | None = None,
     hold: bool | None = None,
     sort: SortOrder | None = None,
+    sticky: int | None = None,
+    rebalance: bool | None = None,
 ) -> Mapping[str, int | str]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
@@ -361,6 +353,7 @@ def configuration(
         ("live_consumers", live_consumers),
         ("max_consumers", max_consumers),
         ("ring_jobs", ring),
+        ("sticky", sticky),
     ):
         if limit is not None:
             options[name] = limit
@@ -372,7 +365,7 @@ def configuration(
         options["overflow"] = int(overflow == "block")
     if resume is not None:
         options["resume"] = resume
-    for name, flag in (("count_held", count_held), ("hold", hold)):
+    for name, flag in (("count_held", count_held), ("hold", hold), ("rebalance", rebalance)):
         if flag is not None:
             expect(name, flag, bool, "True or False")
             options[name] = int(flag)

@@ -58,6 +58,15 @@ class QueueKeys:
         position."""
         return self.base + "heads"
 
+    @property
+    def owners(self) -> str:
+        """hash: bucket -> the consumer that owns its groups."""
+        return self.base + "owners"
+
+    def own(self, consumer: str) -> str:
+        """zset: ready jobs of the buckets that a consumer owns, as in `heads`."""
+        return f"{self.base}own:{consumer}"
+
     def group(self, group: str) -> str:
         """zset: those behind others of a group (escaped): members as of `scheduled`, by
         position."""

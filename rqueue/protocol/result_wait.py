@@ -31,9 +31,10 @@ from rqueue.errors import (
     UnknownJob,
 )
 from rqueue.logs import logger
+from rqueue.model.causes import EXPIRED, why_dead
 from rqueue.model.envelope import decode_result
 from rqueue.model.expect import expect_number
-from rqueue.model.job import EXPIRED, JobState, Record, parse_record, why_dead
+from rqueue.model.job import JobState, Record, parse_record
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience

@@ -112,6 +112,7 @@ LOOK: list[list[str]] = [
         for verb in ("show", "edit", "pause", "resume", "reset", "run-now", "remove")
     ),
     ["unique", HOSTILE, HOSTILE],
+    ["groups", HOSTILE, HOSTILE, "--reset"],
     ["copy", HOSTILE, "app", "--all"],
     ["move", HOSTILE, "app", HOSTILE],
     ["expire", HOSTILE, "--task", HOSTILE, "--yes"],

@@ -136,6 +136,7 @@ INSPECTOR: dict[str, Callable[[Inspector], object]] = {
     "all_jobs": lambda i: list(i.all_jobs("q")),
     "job": lambda i: i.job("x"),
     "consumers": lambda i: i.consumers("q"),
+    "group_owners": lambda i: i.group_owners("q"),
     "dead": lambda i: list(i.dead("q")),
     "requeue_dead": lambda i: i.requeue_dead("q"),
     "purge_dead": lambda i: i.purge_dead("q"),

@@ -301,6 +301,21 @@ MAKERS: dict[str, Maker] = {
     "repair_meta": lambda w, d: commands.repair_meta(
         KEYS, [4, 9], d(st.sampled_from([None, (2, 1)])), 99
     ),
+    "group_owner": lambda w, d: commands.group_owner(
+        KEYS,
+        **d(
+            st.sampled_from(
+                [
+                    {"group": "g"},
+                    {"group": "b"},
+                    {"bucket": 0},
+                    {"bucket": 7},
+                    {"consumer": "c4"},
+                ]
+            )
+        ),
+        reset=d(flags),
+    ),
     "key_owner": lambda w, d: commands.key_owner(
         KEYS, d(st.sampled_from(["k0", "k2", "k5", "x"])), clear=d(flags)
     ),

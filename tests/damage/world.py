@@ -101,10 +101,12 @@ def _past(world: World) -> None:
     world.run(commands.unregister(KEYS, "c1", world.terms["c1"]))
 
 
-def busy(client: redis.Redis) -> World:
+def busy(client: redis.Redis, **options: int) -> World:
     """Jobs wait everywhere, consumers hold some, and one waits for room."""
     client.flushdb()
     world = World(client)
+    if options:
+        world.run(commands.configure(KEYS, options))
     _past(world)
     note = Note("run", 1, 0, 0, 600_000, b"12345678")
     world.run(commands.enqueue_alike(KEYS, ["w0", BODY], note=note))
@@ -219,6 +221,23 @@ def sorted_(client: redis.Redis) -> World:
     return world.keep()
 
 
+def sticky(client: redis.Redis) -> World:
+    """As `busy`, with sticky groups: of one bucket a job is held and another waits behind it, of
+    the other one is ready for its owner alone, which has no room."""
+    world = busy(client, sticky=2)
+    world.run(commands.resume(KEYS))
+    world.put("q0", "q1", group="g", priority=9)
+    world.put("q2", "q3", group="b", priority=9)
+    world.join("c4", 9)
+    world.pull("c4", 9)
+    term = world.terms["c4"]
+    world.run(commands.interest(KEYS, "c4", term, Window(0)))
+    world.run(commands.settle(KEYS, "c4", term, None, release=["q2"]))
+    world.put("q4", group="g", delay_ms=3_000_000)
+    world._dumps = []
+    return world.keep()
+
+
 def uniques(client: redis.Redis) -> World:
     """As `busy`, with unique jobs: held, scheduled, waiting, and one whose period goes on."""
     world = busy(client)
@@ -292,6 +311,7 @@ WORLDS = {
     "sorted": sorted_,
     "ring": ring,
     "uniques": uniques,
+    "sticky": sticky,
     "bounded": bounded,
     "periodic": periodic,
 }
@@ -304,9 +324,15 @@ def places(keys: dict[str, Any]) -> dict[str, list[str]]:
         kind = key.partition(":")[0]
         if kind in ("ready", "due", "held") and isinstance(content, list):
             found[key] = [_id(element) for element in content if isinstance(element, bytes)]
-        elif kind in ("scheduled", "heads", "group", "class", "refused", "dead") and isinstance(
-            content, list
-        ):
+        elif kind in (
+            "scheduled",
+            "heads",
+            "group",
+            "class",
+            "refused",
+            "own",
+            "dead",
+        ) and isinstance(content, list):
             pairs = [pair for pair in content if isinstance(pair, tuple)]
             id_at = bytes if kind == "dead" else id_in
             found[key] = [_id(id_at(member)) for member, _ in pairs]

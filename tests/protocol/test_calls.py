@@ -5,30 +5,15 @@ own name; where the store computes a value, the sample says which.
 """
 
 import inspect
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
+from rqueue.protocol.commands import Note, Put, Ran, Retried
 from rqueue.protocol.commands.admin import Moved
 from rqueue.protocol.commands.room import with_grant
-from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.scripts import SCRIPTS, script
-
-K = QueueKeys("q")
-W: Any = Window("jobs", "bytes")  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Sample:
-    call: ScriptCall[Any]
-    computed: dict[str, object] = field(default_factory=dict)
-    """Slots whose value is not their name."""
-    rest: list[object] = field(default_factory=list)
-    """What goes into the variadic rest."""
-
+from tests.protocol.sample import K, Sample, W
 
 RETRIED = Retried("i3", 7, "tail", True, b"e", 2)
 
@@ -273,6 +258,20 @@ SAMPLES: dict[str, list[Sample]] = {
     "repair_type": [Sample(commands.repair_type(K, "key"), {"key": b"key"})],
     "requeue": [Sample(commands.requeue(K, ["i1"]), rest=["i1"])],
     "await_room": [Sample(commands.await_room(K, "producer", 2, 3000), {"jobs": 2, "wait": 3000})],
+    "group_owner": [
+        Sample(
+            commands.group_owner(K, "a b"),
+            {"group": "a%20b", "bucket": "", "consumer": "", "how": "look"},
+        ),
+        Sample(
+            commands.group_owner(K, bucket=3, reset=True),
+            {"group": "", "bucket": "3", "consumer": "", "how": "reset"},
+        ),
+        Sample(
+            commands.group_owner(K, consumer="consumer", reset=True),
+            {"group": "", "bucket": "", "how": "reset"},
+        ),
+    ],
     "key_owner": [
         Sample(commands.key_owner(K, "key"), {"step": "look"}, rest=["key"]),
         Sample(commands.key_owner(K, "key", clear=True), {"step": "clear"}, rest=["key"]),

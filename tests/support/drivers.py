@@ -17,8 +17,9 @@ import orjson
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import LifecycleError, NotRegistered
+from rqueue.model.causes import GAVE_UP
 from rqueue.model.envelope import encode_result
-from rqueue.model.job import GAVE_UP, Delivery
+from rqueue.model.job import Delivery
 from rqueue.model.job_order import in_order
 from rqueue.protocol.commands.settle import Retried, Window
 from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, consumer_name

@@ -22,6 +22,7 @@ from tests.support import (
     room_invariants,
     schedules,
 )
+from tests.support import sticky_invariants as sticky
 from tests.support import unique_invariants as uniques
 from tests.support.snapshot import Snapshot
 
@@ -42,6 +43,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *turns(snapshot),
         *class_invariants.of_classes(snapshot),
         *refusal_invariants.of_refusals(snapshot),
+        *sticky.of_owners(snapshot),
         *latest_values(snapshot),
         *uniques.keys(snapshot, dict(places(snapshot))),
         *flow_invariants.of_flows(snapshot, dict(places(snapshot))),
@@ -56,17 +58,16 @@ def places(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for key, ids in snapshot.lists.items():
         for id in ids:
             yield id, key
-    for id, *_ in snapshot.ready_heads:
-        yield id, "heads"
+    yield from ((id, "heads") for id, *_ in snapshot.ready_heads)
     for group, members in snapshot.behind.items():
         for id, *_ in members:
             yield id, f"group:{group}"
     for number, members in snapshot.classes.items():
         for id, *_ in members:
             yield id, f"class:{number}"
-    for terms, members in snapshot.refused.items():
-        for id, *_ in members:
-            yield id, f"refused:{terms}"
+    for kind, sets in (("refused", snapshot.refused), ("own", snapshot.own)):
+        for name, members in sets.items():
+            yield from ((id, f"{kind}:{name}") for id, *_ in members)
     for id, *_ in snapshot.scheduled:
         yield id, "scheduled"
     for consumer, ids in snapshot.held.items():
@@ -127,7 +128,7 @@ def conservation(snapshot: Snapshot, accepted: Collection[str] | None = None) ->
 
 def expiring(snapshot: Snapshot) -> list[str]:
     """Jobs that wait with a time to live are noted where it ends, and no others."""
-    grouped = [snapshot.ready_heads, *snapshot.behind.values()]
+    grouped = [snapshot.ready_heads, *snapshot.behind.values(), *snapshot.own.values()]
     deferred = [id.decode() for id in snapshot.hash("deferred")]
     lists = [*snapshot.lists.values(), deferred]
     places = [*lists, *([id for id, *_ in some] for some in grouped)]
@@ -208,7 +209,7 @@ def waiting(snapshot: Snapshot) -> list[str]:
         for id in ids:
             if header(snapshot, id) is not None:
                 found.append((*rank(snapshot, id), id))
-    sets = [*snapshot.classes.values(), *snapshot.refused.values()]
+    sets = [*snapshot.classes.values(), *snapshot.refused.values(), *snapshot.own.values()]
     for members in (snapshot.ready_heads, *sets):
         found += [(*rank(snapshot, id), id) for id, *_ in members]
     return [id for *_, id in sorted(found)]
@@ -232,7 +233,7 @@ def liveness(snapshot: Snapshot) -> list[str]:
     if not interested or snapshot.scores("notified"):
         return []
     wrong = []
-    asked_apart = class_invariants.used(snapshot) or refusal_invariants.used(snapshot)
+    asked_apart = any(its.used(snapshot) for its in (class_invariants, refusal_invariants, sticky))
     if left := [] if asked_apart else waiting(snapshot):
         wrong.append(f"{left} wait, {sorted(interested)} are interested, nobody is notified")
     if snapshot.scheduled and snapshot.meta.get("timer") not in interested:
@@ -312,17 +313,17 @@ def turns(snapshot: Snapshot) -> list[str]:
     where = dict(places(snapshot))
     for group, id in turn.items():
         place = where.get(id, "nowhere")
-        if place != "heads" and place != "scheduled" and not place.startswith("held:"):
+        if place not in ("heads", "scheduled") and not place.startswith(("held:", "own:")):
             wrong.append(f"the turn of {group} is with {id}, which is in {place}")
     for id, place in where.items():
         head = header(snapshot, id)
-        group = group_text(head.group) if head else ""
+        group = (head.bucket or group_text(head.group)) if head else ""
         mine = turn.get(group) == id
         if group and place.startswith(("ready:", "due:")):
             wrong.append(f"job {id} of {group} stands in {place}")
         if not group and place.startswith("group"):
             wrong.append(f"job {id} without a group stands in {place}")
-        if group and (place == "heads" or place.startswith("held:")) and not mine:
+        if group and (place == "heads" or place.startswith(("held:", "own:"))) and not mine:
             wrong.append(f"job {id} is in {place}, the turn of {group} is with {turn.get(group)}")
         if place.startswith("group:") and (mine or group not in turn):
             wrong.append(f"job {id} is blocked, the turn of {group} is with {turn.get(group)}")

@@ -107,9 +107,14 @@ class Snapshot:
         return {terms: self._placed(f"refused:{terms}") for terms in self.named("refused:")}
 
     @cached_property
+    def own(self) -> dict[str, list[tuple[str, float, int, int]]]:
+        """consumer -> (id, score, level, position) of what is ready for it alone, in order."""
+        return {name: self._placed(f"own:{name}") for name in self.named("own:")}
+
+    @cached_property
     def ready_sets(self) -> list[tuple[str, float, int, int]]:
         """The ready jobs of all sorted sets, in the queue's order."""
-        sets = [*self.classes.values(), *self.refused.values()]
+        sets = [*self.classes.values(), *self.refused.values(), *self.own.values()]
         every = [*self.ready_heads, *(one for some in sets for one in some)]
         if not sets:
             return every

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from tests.support import class_invariants, invariants, refusal_invariants
+from tests.support import class_invariants, invariants, refusal_invariants, sticky_invariants
 from tests.support.snapshot import Snapshot
 
 
@@ -42,6 +42,7 @@ def oldest_taken(before: Snapshot, after: Snapshot) -> list[str]:
     for name, ids in newly_held(before, after).items():
         left = class_invariants.takes(after, name, invariants.waiting(after))
         left = refusal_invariants.takes(after, name, left)
+        left = sticky_invariants.takes(after, name, left)
         best = invariants.rank(after, left[0]) if left else None
         ranks = [invariants.rank(after, id) for id in ids]
         if ranks != sorted(ranks):

@@ -21,6 +21,7 @@ from rqueue.protocol.commands import (
     job_notes,
     key_notes,
     outgoing,
+    owner_notes,
     places,
     queue_keys,
     room_notes,
@@ -62,6 +63,7 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.zadd(keys.dead, {"j1": 6000.0})
     client.zadd(keys.expiring, {"j1": 9100})
     client.hset(keys.groups, mapping={"g1": "j1", odd: odd})
+    client.zadd(keys.own("c1"), {"m1": 1, odd: 2})
     client.zadd(keys.group("g1"), {"m5": 5, "m6": 6})
     client.zadd(keys.blocked, {"g1": 0})
     client.zadd(keys.heads, {"m7": 0})
@@ -188,6 +190,13 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
             Sample(group_notes.group_state(keys, ODD), group_notes.GroupState(ODD, 0, False)),
             Sample(group_notes.group_state(empty, "g1"), group_notes.GroupState(None, 0, False)),
         ],
+        "owners_of": [
+            Sample(owner_notes.owners_of(keys), owner_notes.Owners(0, {})),
+            Sample(owner_notes.owners_of(empty), owner_notes.Owners(0, {})),
+        ],
+        "own_sizes": [Sample(owner_notes.own_sizes(keys, ["c1", ODD]), [2, 0])],
+        "states_of": [Sample(owner_notes.states_of(keys, ["nobody"]), [""])],
+        "stuck_owners": [Sample(owner_notes.stuck_owners(keys, ["c1", ODD]), [])],
         "turns_page": [
             Sample(
                 group_notes.turns_page(keys, count=9),

@@ -31,3 +31,13 @@ def in_turn(key: str, group: str, number: int, how: str) -> None:
         raise RuntimeError("as its arguments say")
     if first and how == "retried":
         raise Retry(after=0.05)
+
+
+@task(name="in_place")
+def in_place(key: str, group: str, number: int, dies: bool) -> None:
+    """Begin and end, and say which process does it. dies: the first time that process is killed."""
+    server, pid = _server(), os.getpid()
+    server.rpush(key, f"begin {group} {number} {pid}")
+    if dies and server.hsetnx(f"{key}:tried", f"{group} {number}", "1"):
+        os.kill(pid, signal.SIGKILL)
+    server.rpush(key, f"end {group} {number} {pid}")

@@ -67,3 +67,46 @@ def test_one_of_each_group_runs_at_a_time_and_in_order(
     check([event.decode() for event in said])
     assert pool.drained() == Exit.OK
     assert not client.exists(queue.keys.groups, queue.keys.heads, queue.keys.blocked)
+
+
+def processes(events: list[str]) -> dict[str, list[int]]:
+    """The processes that ran each group, in the order of their first jobs of it."""
+    found: dict[str, list[int]] = {}
+    for event in events:
+        word, group, _, pid = event.split()
+        its = found.setdefault(group, [])
+        if word == "begin" and its[-1:] != [int(pid)]:
+            its.append(int(pid))
+    return found
+
+
+@pytest.mark.timeout(240)
+def test_a_sticky_group_is_run_by_one_process_until_that_is_killed(
+    queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
+) -> None:
+    """Q-64, A-26: then another one takes it over, in order; the groups of others stay with them."""
+    queue.configure(sticky=1024)
+    pool = make_pool(app=[APP], processes=2)
+    # both processes wait for work, and share out what comes
+    eventually(lambda: client.zcard(queue.keys.interested) == 2, lambda: pool.log)
+    events = f"{queue_name}-events"
+    queue.enqueue_many(
+        Call(
+            "in_place",
+            [events, f"g{group}", number, (group, number) == (1, 4)],
+            options=Options(group=f"g{group}"),
+        )
+        for number in range(EACH)
+        for group in range(GROUPS)
+    )
+    eventually(lambda: ended(queue), lambda: f"{queue.counts()}\n{pool.log}")
+    said: Any = client.lrange(events, 0, -1)
+    lines = [event.decode() for event in said]
+    check([line.rpartition(" ")[0] for line in lines])
+    groups = processes(lines)
+    killed, *_ = groups["g1"]
+    assert len(groups["g1"]) == 2
+    for group, pids in groups.items():
+        assert len(pids) == 1 or (len(pids) == 2 and pids[0] == killed), f"{group}: {pids}"
+    assert pool.drained() == Exit.OK
+    assert not client.exists(queue.keys.groups, queue.keys.heads, queue.keys.blocked)

@@ -7,9 +7,10 @@ import orjson
 import pytest
 
 from rqueue.errors import JobFailed
+from rqueue.model.causes import why_dead
 from rqueue.model.envelope import pack
 from rqueue.model.ids import new_id
-from rqueue.model.job import parse_value, why_dead
+from rqueue.model.job import parse_value
 from rqueue.model.signing import SIGNED_WITHIN_MS
 from rqueue.protocol.commands.enqueue import Put
 from rqueue.settings import Settings

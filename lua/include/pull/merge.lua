@@ -29,14 +29,18 @@ local function merge_lists_empty(base, levels, promoted)
 end
 
 --- The best `want` members of the sets `keys`, as {member, score, ...}; `owners`: of which of them each is, nil where
---- there is one.
+--- there is one. `keys.most`: no more of the first set than that.
 local function merge_members(keys, want)
   if #keys == 1 then return redis.call('ZRANGE', keys[1], '0', string.format('%d', want - 1), 'WITHSCORES') end
   local call, page = redis.call, want == 1 and 1 or math.min(want, math.ceil(2 * want / #keys) + 2)
   local pages, at, seen, scores, open = {}, {}, {}, {}, {}
   local function fill(key)
-    local some = call('ZRANGE', keys[key], string.format('%d', seen[key]), string.format('%d', seen[key] + page - 1),
-      'WITHSCORES')
+    local last = seen[key] + page - 1
+    --- @if expose
+    if key == 1 and keys.most then last = math.min(last, keys.most - 1) end
+    if last < seen[key] then return false end
+    --- @end
+    local some = call('ZRANGE', keys[key], string.format('%d', seen[key]), string.format('%d', last), 'WITHSCORES')
     pages[key], at[key], seen[key] = some, 1, seen[key] + page
     scores[key] = tonumber(some[2])
     return some[1] ~= nil

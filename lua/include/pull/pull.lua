@@ -224,7 +224,7 @@ local function pull_jobs(base, queue, consumer)
     --- @if taken
     -- nothing can fail any more: `overdue` has met the same keys
     if #taken.ids > 0 then
-      --- @each taken(base, taken.ids, taken.jobs)
+      --- @each taken(base, taken.ids, taken.jobs, consumer.name)
     end
     --- @end
     --- @each closing(base, queue, consumer)

@@ -12,11 +12,11 @@ local KEY_TYPES_OF_POLICIES = { expiring = 'zset', groups = 'hash', heads = 'zse
   standbys = 'zset', producers = 'zset', grants = 'zset', wishes = 'hash',
   classes = 'hash', audiences = 'hash', hears = 'hash', latest = 'hash',
   schedules = 'hash', ticks = 'zset', owed = 'hash', refills = 'set', refusals = 'set',
-  unique = 'hash', periods = 'zset', deferred = 'hash', edges = 'hash', stops = 'hash' }
+  unique = 'hash', periods = 'zset', deferred = 'hash', edges = 'hash', stops = 'hash', owners = 'hash' }
 
 --- Of keys that are followed by a name.
 local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list', stop = 'list',
-  room = 'list', group = 'zset', class = 'zset', refused = 'zset', interested = 'zset', consumer = 'hash', running = 'hash', write = 'hash', written = 'string',
+  room = 'list', group = 'zset', class = 'zset', refused = 'zset', own = 'zset', interested = 'zset', consumer = 'hash', running = 'hash', write = 'hash', written = 'string',
   gathered = 'hash' }
 
 --- What the key is, and what it should be; nil where it is right, is not there, or is none of rqueue's own.

@@ -272,6 +272,8 @@ class AsyncQueue(AsyncQueueMoving):
         ring: int | None = None,
         hold: bool | None = None,
         sort: SortOrder | None = None,
+        sticky: int | None = None,
+        rebalance: bool | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers. Raises ConfigError.
 
@@ -287,27 +289,27 @@ class AsyncQueue(AsyncQueueMoving):
         "last_value", of the jobs of a key only the latest waits (Q-15), "sorted", see sort; one is
         given up only while the queue has no jobs. dead_to, expired_to: another queue, which has to
         be there, to which dead letters or expired jobs go from now on (Q-66, A-22, A-23); "" takes
-        that back.
-        live_consumers: so many take jobs, the others stand by and take over in the order of their
-        priorities and registrations (Q-68, A-28). strict: one consumer, a second one is refused
-        (Q-18). max_consumers: how many the queue takes (A-36). ring: so many jobs are ready at the
-        most; one more displaces the oldest of the lowest level (Q-67). max_jobs: how many jobs may
-        wait, ready or scheduled; what does not fit is refused with QueueFull (Q-67). overflow: at
-        once ("reject", the default), or after its producer waited for room ("block"), for which the
+        that back. live_consumers: so many take jobs, the others stand by and take over in the order
+        of their priorities and registrations (Q-68, A-28). strict: one consumer, a second one is
+        refused (Q-18). max_consumers: how many the queue takes (A-36). ring: so many jobs are ready
+        at the most; one more displaces the oldest of the lowest level (Q-67). max_jobs: how many
+        may wait, ready or scheduled; what does not fit is refused with QueueFull (Q-67). overflow:
+        at once ("reject", the default), or after its producer waited for room ("block"), where the
         queue has to fall to `resume` percent of the limit (default 80). count_held: held jobs count
         too. 0 and False are no limit. delete_if: "empty" or "always": the queue goes when its last
         consumer has left, delete_after later (Q-60, A-37), unless a job or a consumer comes;
         "never" takes that back. hold: whether jobs that ask for it (`Options.hold`) are held until
         they are due; False: they are delivered at once (Q-63). sort: which sort key goes first
         (Q-14), the least ("ascending", the default) or the greatest ("descending"); it cannot
-        change while the queue has jobs.
+        change while the queue has jobs, nor may sticky: groups fall into so many buckets, and are
+        their consumers' until those leave (Q-64, A-26), rebalance: or until one more comes.
         """
         options = configuration(
             priorities, max_deliveries, max_crashes, keep, history_rows_max, ttl, ttl_min,
             ttl_max, expired, kind, dead_to, expired_to, live_consumers, strict, max_consumers,
             delete_if, delete_after, ring,
             max_jobs=max_jobs, overflow=overflow, resume=resume, count_held=count_held, hold=hold,
-            sort=sort,
+            sort=sort, sticky=sticky, rebalance=rebalance,
         )  # fmt: skip
         if options.keys() & {"dead_to", "expired_to"}:
             await configure_with_targets(self, options)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Literal
 
 from rqueue.client._async.enqueuing import AsyncEnqueuing
+from rqueue.client._async.groups import AsyncGroups
 from rqueue.errors import ConfigError, JobBlocked
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
@@ -22,6 +23,11 @@ PAGE = 500
 
 class AsyncQueueSteering(AsyncEnqueuing):
     """The administration of waiting jobs."""
+
+    @property
+    def groups(self) -> AsyncGroups:
+        """Sticky groups: whose one is, and how it is freed."""
+        return AsyncGroups(self)
 
     async def set_priority(self, id: str, priority: int) -> bool:
         """Give a job that waits another priority (A-38): it goes to the tail of that level, or

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from rqueue.client._sync.enqueuing import Enqueuing
+from rqueue.client._sync.groups import Groups
 from rqueue.errors import ConfigError, JobBlocked
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
@@ -23,6 +24,11 @@ PAGE = 500
 
 class QueueSteering(Enqueuing):
     """The administration of waiting jobs."""
+
+    @property
+    def groups(self) -> Groups:
+        """Sticky groups: whose one is, and how it is freed."""
+        return Groups(self)
 
     def set_priority(self, id: str, priority: int) -> bool:
         """Give a job that waits another priority (A-38): it goes to the tail of that level, or

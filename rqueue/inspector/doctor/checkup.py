@@ -45,6 +45,7 @@ from rqueue.inspector.doctor.note_checks import (
     diagnose_meta,
     sample_records,
 )
+from rqueue.inspector.doctor.owner_checks import diagnose_own, diagnose_owner, place_of_turn
 from rqueue.inspector.doctor.ttl_checks import diagnose_expiring, suspect_expiring
 from rqueue.inspector.doctor.type_checks import diagnose_types
 from rqueue.inspector.doctor.unique_checks import diagnose_unique, suspect_unique
@@ -54,6 +55,7 @@ from rqueue.protocol.commands.class_notes import class_sizes, refusal_sizes
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.group_notes import group_sizes
 from rqueue.protocol.commands.job_notes import notes_page
+from rqueue.protocol.commands.owner_notes import own_sizes, owners_of
 from rqueue.protocol.commands.places import place_sizes
 from rqueue.protocol.commands.repair import Checked
 from rqueue.protocol.keys import QueueKeys
@@ -75,7 +77,7 @@ SCAN_ALWAYS = 20_000
 """Up to so many jobs each is looked for in its place, even where the sums are right."""
 
 
-IN_SETS = ("scheduled", "group", "heads", "class", "refused")
+IN_SETS = ("scheduled", "group", "heads", "class", "refused", "own")
 """Places whose members say more than an id."""
 
 
@@ -123,6 +125,8 @@ class Checkup:
         for id_ in without_turn(self.walk, self._turns):
             self._glance(id_)
         self._find_lost(certain=bool(unsorted or self._suspects))
+        yield from self._thrice(sorted(self.walk.owners), partial(diagnose_owner, self.walk))
+        yield from self._thrice(sorted(self.walk.own), partial(diagnose_own, self.walk))
         yield from self._unordered(unsorted)
         yield from self._thrice(islice(self._suspects, SUSPECTS_MAX), self._diagnose_job)
         yield from self._thrice(suspect_groups(self.walk), partial(diagnose_group, self.walk))
@@ -238,9 +242,9 @@ class Checkup:
 
     def _suspect_group(self, which: str, element: Checked) -> None:
         id_ = id_in(element.member)
-        if not fits_group(which, element):
+        if not fits_group(which, element, place_of_turn(element.head, self.walk.owners)):
             self._suspect(id_, element.member)
-        elif which == "heads" and (group := group_in(element.head)):
+        elif which.startswith(("heads", "own:")) and (group := group_in(element.head)):
             self._turns.append((group, id_))
 
     def _suspect_scheduled(self, element: Checked) -> None:
@@ -272,6 +276,7 @@ class Checkup:
         sizes = place_sizes(self.keys, self.walk.levels, self.walk.names)
         stored, placed = self.walk.execute(sizes)
         placed += self.walk.execute(group_sizes(self.keys, self.walk.groups, heads=True))
+        placed += sum(self.walk.execute(own_sizes(self.keys, sorted(self.walk.own))))
         placed += self.walk.execute(refusal_sizes(self.keys, self.walk.refusals))
         placed += self.walk.execute(class_sizes(self.keys, self.walk.class_numbers))
         if stored == placed and stored > SCAN_ALWAYS and not certain:
@@ -326,7 +331,8 @@ class Checkup:
         elsewhere = places.lists or places.dead or places.due or len(places.holders) > 1
         if strangers and places.head[:1] == "h" and not elsewhere:
             return []  # all that an unregistered consumer holds is one finding
-        return diagnose_job(self.keys.queue, id, places, member, others, self.walk.classes)
+        turn = place_of_turn(places.head[1:], self.walk.execute(owners_of(self.keys)).owners)
+        return diagnose_job(self.keys.queue, id, places, member, others, self.walk.classes, turn)
 
     def _diagnose_consumer(self, name: str) -> list[Finding]:
         now = self.walk.execute(read_clock(self.keys)).now

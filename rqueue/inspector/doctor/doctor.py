@@ -16,6 +16,7 @@ import redis
 from rqueue.errors import QueueDamaged
 from rqueue.inspector.doctor.checkup import Checkup
 from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.doctor.owner_checks import kind_of_groups
 from rqueue.inspector.doctor.server_checks import check_server
 from rqueue.inspector.doctor.service_checks import check_service
 from rqueue.inspector.queues import require_queue
@@ -121,10 +122,17 @@ class Doctor:
             if action.which == "meta":
                 # without it there is no queue to look at; the checks after this one find the rest
                 run(commands.repair_meta(keys, [DEFAULT_LEVEL]))
+                if kind := kind_of_groups(self._client, keys):
+                    run(commands.configure(keys, {"v": kind.stamp}))
         elif action.verb == "meta":
             run(commands.repair_meta(keys, action.levels, action.marked, action.highest))
         elif action.verb == "group":
             run(commands.repair_group(keys, action.which, action.marked))
+        elif action.verb == "owner":
+            for name in action.ids:
+                run(commands.group_owner(keys, consumer=name, reset=True))
+            if action.which:
+                run(commands.group_owner(keys, bucket=int(action.which), reset=True))
         elif action.verb == "outbox":
             for start in range(0, len(action.ids), SLICE):
                 run(commands.repair_outbox(keys, action.ids[start : start + SLICE]))

@@ -43,6 +43,7 @@ class Action:
         "outbox",
         "room",
         "unique",
+        "owner",
     ]
     ids: tuple[str, ...] = ()
     member: bytes = b""

@@ -24,13 +24,14 @@ GROUPS_MAX = 1000
 """Groups that one checkup looks at closely; a repair is followed by the next one."""
 
 
-def fits_group(which: str, element: Checked) -> bool:
-    """Whether this element belongs into `heads` or the sorted set of a group that is called so."""
+def fits_group(which: str, element: Checked, turn: str = "heads") -> bool:
+    """Whether this element belongs into `heads`, an owner's set or the sorted set of a group that
+    is called so. turn: where that of its group stands which has the turn."""
     id_ = id_in(element.member).decode("utf-8", "surrogateescape")
     if "h" not in element.notes or set("sdr") & set(element.notes):
         return False
     right = (standing_of if which == "heads" else member_of)(element.head, id_)
-    return element.member == right and which in places_beside(element.head)
+    return element.member == right and which in places_beside(element.head, turn)
 
 
 def without_turn(walk: Walk, held: Sequence[tuple[str, bytes]]) -> Iterator[bytes]:
@@ -64,7 +65,7 @@ def _has_turn(walk: Walk, id: str) -> bool:
     places = walk.execute(commands.check_job(walk.keys, id, deep=False))
     if TURN not in places.lists or places.dead:
         return False
-    ready = any(name.startswith("heads") for name in places.lists)
+    ready = any(name.startswith(("heads", "own:")) for name in places.lists)
     return ready or places.due is not None or bool(places.holders)
 
 

@@ -16,7 +16,7 @@ TURN = "turn"
 """What check_job calls the turn of a job's group, among its places."""
 DEFERRED = "deferred"
 """And the place of those that wait for others."""
-IN_SETS = ("heads", "group:", "class:", "refused:")
+IN_SETS = ("heads", "group:", "class:", "refused:", "own:")
 """How the names of places beside the lists begin."""
 HELD_TAG = "h1"
 """In the header of a job that kept its place until its time, once that has come."""
@@ -29,9 +29,10 @@ def list_of(head: str) -> str:
 
 
 def group_in(head: str) -> str:
-    """The group in a header, as in the names of keys; "" without one."""
+    """The group in a header, as in the names of keys; its bucket where groups are sticky; ""
+    without one."""
     header = parse_header(head.encode("utf-8", "surrogateescape"))
-    return group_text(header.group) if header and header.group else ""
+    return header.bucket or group_text(header.group) if header and header.group else ""
 
 
 def key_in(head: str) -> str:
@@ -57,11 +58,12 @@ def refusers_in(head: str) -> str:
     return next((tag[1:] for tag in head.split("|")[1:] if tag[:1] == "r"), "")
 
 
-def places_beside(head: str) -> tuple[str, ...]:
+def places_beside(head: str, turn: str = "heads") -> tuple[str, ...]:
     """Where a job with this header waits beside the lists, because it has a group, a key or a sort
-    key, kept its place until its time, or was refused; () where it does not."""
+    key, kept its place until its time, or was refused; () where it does not. turn: where that of
+    its group stands which has the turn."""
     if group := group_in(head):
-        return "heads", f"group:{group}"
+        return turn, f"group:{group}"
     if terms := refusers_in(head):
         return (f"refused:{terms}",)
     beside = key_in(head) or sort_key_in(head) or was_held_in(head)
@@ -93,9 +95,11 @@ def diagnose_job(
     member: bytes = b"",
     others: tuple[str, ...] = (),
     classes: Mapping[str, str] = MappingProxyType({}),
+    turn: str = "heads",
 ) -> list[Finding]:
     """The problems of this job; [] where it has none. others: unregistered consumers: the jobs they
-    hold are their own finding. classes: labels -> number of their class."""
+    hold are their own finding. classes: labels -> number of their class. turn: where it stands
+    while it is ready and has the turn of its group."""
 
     def finding(invariant: str, kind: str, says: str, remedy: str) -> list[Finding]:
         action = Action("job", (id,), member, others)
@@ -148,7 +152,7 @@ def diagnose_job(
             "leave it in one place (dead, else held, else waiting, else scheduled)",
         )
     waits = [name for name in places.lists if name != TURN]
-    belongs = class_of(header, classes) or places_beside(header) or (list_of(header),)
+    belongs = class_of(header, classes) or places_beside(header, turn) or (list_of(header),)
     if DEFERRED in places.lists and waits_in(header):
         belongs = (DEFERRED,)
     if waits and waits[0] not in belongs:
@@ -158,7 +162,7 @@ def diagnose_job(
             f"job {id!r} waits {said}, but belongs into {' or '.join(belongs)}",
             "move it there, to its place",
         )
-    if group_in(header) and (waits == ["heads"] or places.holders) and TURN not in places.lists:
+    if group_in(header) and (waits == [turn] or places.holders) and TURN not in places.lists:
         return finding(
             "groups",
             "no-turn",

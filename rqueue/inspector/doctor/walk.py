@@ -11,6 +11,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.call import CommandCall
 from rqueue.protocol.commands.class_notes import classes_known
 from rqueue.protocol.commands.consumer_checks import consumer_names
+from rqueue.protocol.commands.owner_notes import owners_of
 from rqueue.protocol.commands.queue_keys import meta_fields
 from rqueue.protocol.commands.repair import CHECK_PAGE, Checked
 from rqueue.protocol.keys import QueueKeys
@@ -26,7 +27,8 @@ class Walk:
     position seen; `promoted`: whether one of the lists holds jobs that were due. `groups`: those
     with jobs behind the first one, as in the names of keys. `classes`: labels -> number of a class;
     `class_numbers`: those that have jobs. `refusals`: terms of consumers that refused ready
-    jobs."""
+    jobs. `owners`: bucket of sticky groups -> its consumer; `own`: those for which jobs are
+    ready."""
 
     def __init__(self, client: redis.Redis, keys: QueueKeys) -> None:
         self.client = client
@@ -38,6 +40,8 @@ class Walk:
         self.classes: dict[str, str] = {}
         self.class_numbers: set[str] = set()
         self.refusals: set[str] = set()
+        self.own: set[str] = set()
+        self.owners: dict[int, str] = {}
         self.registered: set[str] = set()
         self.others: tuple[str, ...] = ()
         self.highest = 0
@@ -51,7 +55,7 @@ class Walk:
         """Levels and names, from all keys of the queue: those that no other key refers to are there
         too."""
         base = self.keys.base
-        for key in scan(self.client, self.keys.pattern("[rdhcwg]*")):
+        for key in scan(self.client, self.keys.pattern("[rdhcwgo]*")):
             kind, colon, name = key[len(base) :].partition(":")
             if kind in ("ready", "due") and name.isdigit():
                 self.levels.add(int(name))
@@ -61,10 +65,13 @@ class Walk:
                 self.class_numbers.add(name)
             elif kind == "refused" and colon:
                 self.refusals.add(name)
+            elif kind == "own" and colon:
+                self.own.add(name)
             elif kind in ("held", "consumer", "wake") and colon:
                 self.names.add(name)
         self.levels |= self.meta_levels()
         self.classes = self.execute(classes_known(self.keys))
+        self.owners = self.execute(owners_of(self.keys)).owners
         self.registered, listed = self.execute(consumer_names(self.keys))
         self.names |= self.registered | listed
         self.others = tuple(sorted(self.names - self.registered))
@@ -81,8 +88,9 @@ class Walk:
     def group_places(self) -> list[str]:
         """Where jobs wait that have groups, or places of their own: sorted sets, whose members are
         those of the schedule."""
-        refused = [f"refused:{terms}" for terms in sorted(self.refusals)]
-        return ["heads", *(f"group:{group}" for group in sorted(self.groups)), *refused]
+        named = [f"refused:{terms}" for terms in sorted(self.refusals)]
+        named += [f"own:{name}" for name in sorted(self.own)]
+        return ["heads", *(f"group:{group}" for group in sorted(self.groups)), *named]
 
     def pages(self, which: str) -> Iterator[list[Checked]]:
         """Pages from the end: jobs leave at the front and come at the end, so what is counted from

@@ -50,6 +50,7 @@ from rqueue.protocol.commands.enqueue import (
     enqueue_flat,
     enqueue_one,
 )
+from rqueue.protocol.commands.group_owner import group_owner
 from rqueue.protocol.commands.key_owner import key_owner, key_owners, mend_keys
 from rqueue.protocol.commands.key_types import (
     WrongType,
@@ -127,6 +128,7 @@ __all__ = [
     "enqueue_flat",
     "enqueue_one",
     "expire",
+    "group_owner",
     "interest",
     "keep_steps",
     "key_owner",

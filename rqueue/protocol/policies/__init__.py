@@ -28,6 +28,7 @@ from rqueue.protocol.policies import (
     schedules,
     selectors,
     sorted_,
+    sticky,
     ttl,
     unique,
 )
@@ -42,6 +43,7 @@ POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
         ttl.POLICY,
+        sticky.POLICY,
         hold.POLICY,
         last_value.POLICY,
         ring.POLICY,

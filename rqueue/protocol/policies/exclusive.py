@@ -8,6 +8,6 @@ MOST = 4096
 POLICY = Policy(
     "exclusive",
     options=(("live_consumers", 0, MOST), ("strict", 0, 1), ("max_consumers", 0, MOST)),
-    excludes=("selectors", "last_value", "ring", "refusals"),
+    excludes=("selectors", "last_value", "ring", "refusals", "sticky"),
 )
 """Its options: 0 is no limit."""

@@ -1,6 +1,7 @@
 """Qpid's shared groups, `groups` in rqueue: a group is its consumer's while a job of it is held."""
 
-from tests.support.queue_fixture import QueueFixture, ids
+from rqueue.protocol.policies.sticky import bucket_of
+from tests.support.queue_fixture import QueueFixture, ids, one_kind
 
 
 def put(q: QueueFixture, *names: str) -> None:
@@ -60,6 +61,29 @@ def test_QGR_04_a_group_is_nobody_s_once_none_of_it_is_held(q: QueueFixture) -> 
     assert ids(second.pull()) == ["2two"]
     assert ids(first.settle(ack=["1one"], pull=True)) == ["3three"]
     assert ids(second.settle(ack=["2two"], pull=True)) == ["4one"]
+
+
+@one_kind
+def test_QGR_06_groups_that_collide_go_to_one_consumer_and_others_to_any(q: QueueFixture) -> None:
+    """Q-64: no owner that is busy stops what is another one's, or nobody's."""
+    q.queue.configure(sticky=2)
+    one = next(name for name in "abcdef" if bucket_of(name, 2) == 0)
+    other, third = [name for name in "abcdefghijkl" if bucket_of(name, 2) == 1][:2]
+    for name in (other, third, one):
+        for i in "12":
+            q.put(f"{i}{name}", group=name)
+    q.put("x", "y")
+    busy, free = q.join(1), q.join(1)
+    assert ids(busy.pull()) == [f"1{other}"]
+    seen = []
+    while jobs := free.pull():
+        seen += ids(jobs)
+        free.ack(seen[-1])
+    assert seen == [f"1{one}", "x", "y", f"2{one}"] or seen == [f"1{one}", f"2{one}", "x", "y"]
+    seen = [f"1{other}"]
+    while jobs := busy.settle(ack=seen[-1:], pull=True):
+        seen += ids(jobs)
+    assert seen == [f"1{other}", f"2{other}", f"1{third}", f"2{third}"]
 
 
 def test_QGR_08_a_browser_takes_no_heed_of_groups(q: QueueFixture) -> None:

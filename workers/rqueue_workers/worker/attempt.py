@@ -19,8 +19,9 @@ from rqueue.errors import (
     Unsigned,
 )
 from rqueue.logs import logger
+from rqueue.model.causes import GAVE_UP
 from rqueue.model.envelope import encode_result, too_large, unpack
-from rqueue.model.job import GAVE_UP, Delivery, Header, parse_value
+from rqueue.model.job import Delivery, Header, parse_value
 from rqueue.model.parents import read_results
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer
 from rqueue.protocol.commands.settle import Retried

@@ -29,6 +29,7 @@ ORDER = (
         "memory",
         "cost-alone",
         "groups",
+        "limits",
         "selectors",
         "short-jobs",
         "async-jobs",

@@ -6,8 +6,8 @@
 ---   registered
 --- REPLY: {now, head, due ms at its own member or "", due ms at `member` or "", dead (1 or 0), has a cause (1 or 0),
 ---   has a record (1 or 0), {list, how often, ...}, {consumer, how often, ...}}; of a job with a group the lists are
----   also heads, group:<group>, and turn where its group's turn is with it; of one with labels class:<n>;
----   "heads at a wrong place" where it stands at `member`, which is not its own
+---   also heads, group:<group>, and turn where its group's turn is with it, or it has its permits; of one with labels
+---   class:<n>; "heads at a wrong place" where it stands at `member`, which is not its own
 ---   head: as of check_page, with "h" before it where it is a header, "!" where it is a mark, "?" else
 --- ERRORS: SCHEMA
 --- @hooks audience

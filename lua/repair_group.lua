@@ -1,8 +1,8 @@
---- Set a group right: its turn, and whether jobs are known to wait behind it; or the number of those that wait behind
---- others.
+--- Set a group right: its turn, and whether jobs are known to wait behind it; or a limit: its permits, and who waits for
+--- them; or the number of those that wait behind others.
 --- KEYS: meta, guard
 --- ARGV: group, was, blocked
----   group: escaped, as in the names of keys; "" = only the number
+---   group: of a queue with limits, a limit: escaped, as in the names of keys; "" = only the number
 ---   was, blocked: the number of blocked jobs becomes `blocked` if it still is `was`; both "" = leave it
 --- REPLY: {now, how much was changed}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
@@ -21,8 +21,8 @@ local blocked = ARGV[3]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
-if string.find(blocked, '%D') or string.find(group, '[^%w%%_-]') then
-  return redis.error_reply('BADARGS repair_group: an escaped group, and a number of jobs')
+if string.find(blocked, '%D') or string.find(group, '[^%w%%_=-]') then
+  return redis.error_reply('BADARGS repair_group: an escaped group or limit, and a number of jobs')
 end
 
 failure = sound_fault(base, queue.levels) or sound_type(base, 'group:' .. group, 'zset')

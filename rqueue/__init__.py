@@ -48,6 +48,7 @@ from rqueue.errors import (
 from rqueue.model.cancellation import Cancellation
 from rqueue.model.job import Delivery, JobState, Outcome
 from rqueue.model.job_info import JobInfo
+from rqueue.model.job_limit import JobLimit
 from rqueue.model.parents import Failure
 from rqueue.model.tick import Tick
 from rqueue.settings import Settings
@@ -57,6 +58,7 @@ from rqueue.tasks.context import JobContext, current_job
 from rqueue.tasks.control import Cancelled, Refuse, Reject, Retry, Snooze
 from rqueue.tasks.decorator import task
 from rqueue.tasks.depends import Depends
+from rqueue.tasks.limits import Concurrency
 from rqueue.tasks.middleware import Middleware, WorkerInfo
 from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry
@@ -123,6 +125,7 @@ __all__ = [
     "Call",
     "Cancellation",
     "Cancelled",
+    "Concurrency",
     "ConfigError",
     "ConnectionState",
     "Consumer",
@@ -144,6 +147,7 @@ __all__ = [
     "JobFilter",
     "JobHandle",
     "JobInfo",
+    "JobLimit",
     "JobMoved",
     "JobRequest",
     "JobState",

@@ -9,7 +9,7 @@
 --- ORDER: 20
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: unique, ttl, groups, selectors, exclusive, ring, lifetime, hold, refusals, flows
+--- EXCLUDES: unique, ttl, groups, selectors, exclusive, ring, lifetime, hold, refusals, flows, limits
 --- @include "job/value"
 --- @include "order/standing"
 --- @include "schedule/member"

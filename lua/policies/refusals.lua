@@ -11,7 +11,7 @@
 --- ORDER: 65
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, hold, last_value, ring, exclusive, groups, selectors, lifetime, sorted, schedules, flows
+--- EXCLUDES: ttl, hold, last_value, ring, exclusive, groups, selectors, lifetime, sorted, schedules, flows, limits
 --- @include "order/score"
 --- @include "queue/constants"
 --- @include "schedule/member"

@@ -8,7 +8,7 @@
 --- ORDER: 30
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, last_value, exclusive, groups, selectors, lifetime, bounded, hold, refusals, unique, flows
+--- EXCLUDES: ttl, last_value, exclusive, groups, selectors, lifetime, bounded, hold, refusals, unique, flows, limits
 --- @include "order/unlabelled"
 
 --- How many jobs are ready, and how many may be; nil where there is no limit.

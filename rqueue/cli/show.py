@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
@@ -15,9 +16,13 @@ from rqueue.cli.unique import unique_words
 from rqueue.model.causes import EXPIRED, GAVE_UP, why_dead
 from rqueue.model.job import JobState
 from rqueue.model.job_info import JobInfo
+from rqueue.model.job_limit import JobLimit
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.waiting import why_it_waits
 from rqueue.text.numbers import many
+
+if TYPE_CHECKING:
+    from rqueue.protocol.commands.limit_notes import LimitUse
 
 NO_ATTEMPT = {"Rejected": "rejected by hand", "JobExpired": "expired"}
 """What ended a job without an attempt, by the type in its cause."""
@@ -49,6 +54,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
     """  # noqa: D301
     from rqueue.inspector.unheard import why_unheard
     from rqueue.protocol import commands
+    from rqueue.protocol.commands.limit_notes import limit_use
     from rqueue.transport.redis_client import execute
 
     with target.inspector() as inspector:
@@ -60,6 +66,11 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         if said := UniqueKey.parse(look.job.unique):
             asked = commands.key_owner(inspector.keys(look.job.queue), said.key)
             owner = execute(inspector.redis, asked, queue=look.job.queue)
+        limits = [JobLimit.parse(text) for text in look.job.limits]
+        used = []
+        if look.job.state is JobState.BLOCKED:
+            asked_of = limit_use(inspector.keys(look.job.queue), [one.field for one in limits])
+            used = execute(inspector.redis, asked_of, queue=look.job.queue)
         if look.job.state is JobState.HELD:
             call = commands.await_result(inspector.keys(look.job.queue), id, wait=False)
             began_ms = execute(inspector.redis, call, queue=look.job.queue).began_ms
@@ -70,6 +81,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         consumers=facts.acquiring,
         due_in_ms=look.job.due_ms - look.now,
         unheard=why_unheard(look.job, facts, consumers),
+        limits=full_limits(limits, used),
     )
     if as_json:
         from rqueue.cli.documents import job_document
@@ -78,6 +90,8 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         document |= {"before": max(look.place, 0), "reason": reason or None}
         if look.job.unique:
             document["unique_owner"] = owner or None
+        if limits:
+            document["limits"] = [one._asdict() for one in limits]
         if look.job.state is JobState.HELD:
             document["began"] = iso(began_ms)
         print_json(document)
@@ -88,6 +102,22 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         echo("waits for" if look.job.state is JobState.DEFERRED else "waited for", bold=True)
         for line in below:
             echo(f"  {line}")
+
+
+def limits_words(texts: Sequence[str]) -> list[str]:
+    """The limits that a job names, and how many jobs it says that each allows."""
+    limits = map(JobLimit.parse, texts)
+    return [f"{one.most} of {one.words.removeprefix('limit ')}" for one in limits]
+
+
+def full_limits(limits: Sequence[JobLimit], used: Sequence[LimitUse]) -> list[str]:
+    """Of a job's limits, in words, those of which no permit is free."""
+    said = []
+    for limit, use in zip(limits, used, strict=False):
+        most = limit.most if use.most is None else use.most
+        if use.out >= most:
+            said.append(f"{limit.words}: {use.out} of {most} in flight")
+    return said
 
 
 def print_job(
@@ -138,6 +168,7 @@ def print_job(
             "crashes": job.crashes or "",
             "unique": _unique(job, owner),
             "steps": _json(job.steps) if job.steps else "",
+            "limits": ", ".join(limits_words(job.limits)),
             "limit": ", ".join(
                 many(most, *words)
                 for most, *words in (

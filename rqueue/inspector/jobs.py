@@ -71,6 +71,7 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
             unique=header.unique,
             waits=header.waits,
             counts=header.counts,
+            limits=header.limits,
             size=len(job.body),
         )
         facts["signed_with"] = key_id_of(job.body)

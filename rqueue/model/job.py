@@ -5,8 +5,8 @@ anything differs from the defaults, `position,enqueued,level,deliveries,attempts
 due_ms`, and where it crashed before, or may crash more or less often than others,
 `,crashes,max_crashes` behind that, and `,expires_ms` behind that where it has a time to live; then
 tags, `|g<group>`, `|k<key>`, `|s<sort key>`, `|u<unique>`, `|b<bucket>` or `|B<bucket>`,
-`|w<parents>`, `|p` and `|i<results>`. `enqueued` is in ms since `EPOCH_MS`. Scripts rewrite the
-header and never look into the envelope.
+`|w<parents>`, `|p`, `|i<results>` and `|l<limit>`. `enqueued` is in ms since `EPOCH_MS`. Scripts
+rewrite the header and never look into the envelope.
 
 Nothing here is parsed before it is asked for: a worker builds thousands of deliveries a second.
 """
@@ -96,7 +96,7 @@ class Header(NamedTuple):
     `attempts`: those of them that were charged; `max_deliveries`: 0 = the queue's; `due_ms`:
     0 = an ordinary one: never scheduled, or moved to the tail since then. `crashes`: those of the
     attempts that cost a worker its process; `max_crashes`: 0 = the queue's. `expires_ms`: after it
-    the job is not delivered any more; 0 = never. `group`, `key`, `sort`, `unique`: "" = none.
+    the job is not delivered any more; 0 = never. `group`, `key` and the like: empty = none.
     `bucket`: of its group where groups are sticky, "" = none; `first`: it is the first job of that
     which its consumer is delivered.
     `waits`: its `Parents` as text; `counts`: the job that its id is derived from waits for it;
@@ -122,13 +122,14 @@ class Header(NamedTuple):
     waits: str = ""
     counts: bool = False
     results: str = ""
+    limits: tuple[str, ...] = ()
 
 
 EPOCH_MS = 1_735_689_600_000
 """What `enqueued` counts from in a stored header: the first of January 2025."""
 
 _new = tuple.__new__
-_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", False, "", False, "")
+_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", False, "", False, "", ())
 _ESCAPED = (b"g", b"k", b"s", b"u")
 _NUMBERS = 10
 _LENGTHS = (2, 7, 9, 10)
@@ -148,6 +149,7 @@ def parse_header(head: bytes) -> Header | None:
         head, *tags = head.split(b"|")
         # ASCII, unless another program wrote it
         said = {tag[:1]: tag[1:].decode("utf-8", "replace") for tag in tags}
+        many = tuple(tag[1:].decode("utf-8", "replace") for tag in tags if tag[:1] == b"l")
     fields = head.split(b",")
     count = len(fields)
     try:
@@ -166,6 +168,7 @@ def parse_header(head: bytes) -> Header | None:
                         *(group, key, sort, unique),
                         *(said.get(b"b", "") or said.get(b"B", ""), b"B" in said),
                         *(said.get(b"w", ""), b"p" in said, said.get(b"i", "")),
+                        many,
                     ),
                 )
             return header
@@ -355,10 +358,7 @@ _STATE_OF_LETTER = {
 
 
 def parse_record(record: bytes) -> Record:
-    """Parse `<letter><ended_ms>:<payload>`, as kept in `ended` and `result:<id>`.
-
-    Raises Undecodable.
-    """
+    """Parse `<letter><ended_ms>:<payload>`, as it is kept of a job. Raises Undecodable."""
     head, colon, payload = record.partition(b":")
     state = _STATE_OF_LETTER.get(head[:1])
     digits = head[1:]

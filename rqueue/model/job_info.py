@@ -44,6 +44,7 @@ class JobInfo:
     refused_by: tuple[str, ...] = ()
     waits: str = ""
     counts: bool = False
+    limits: tuple[str, ...] = ()
     holder: str = ""
     task: str = ""
     args: list[Any] = field(default_factory=list)

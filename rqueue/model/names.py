@@ -20,6 +20,7 @@ __all__ = [
     "check_consumer",
     "check_group",
     "check_key",
+    "check_name_of_limit",
     "check_namespace",
     "check_queue",
     "check_sort_text",
@@ -129,6 +130,11 @@ def check_key(name: str) -> str:
 def check_sort_text(text: str) -> str:
     """Return `text` when jobs can be sorted by it: 1 to 128 bytes of UTF-8. Raises InvalidName."""
     return _check_bytes("sort key", text)
+
+
+def check_name_of_limit(name: str) -> str:
+    """Return `name` when it may name a limit: 1 to 128 bytes of UTF-8. Raises InvalidName."""
+    return _check_bytes("limit", name)
 
 
 def _check_bytes(what: str, name: str) -> str:

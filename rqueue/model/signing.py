@@ -32,7 +32,9 @@ SIGNED_WITHIN_MS = 600_000
 is what a queue remembers ended ids for unless it is configured otherwise (`keep`)."""
 
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_STAMP = re.compile(rb"(-?\d{1,15})(?:;([0-9,+@:~]{1,100}(?:\|(?:[gksu][\w%:-]{1,384}|h)){0,5},))?")
+_STAMP = re.compile(
+    rb"(-?\d{1,15})(?:;([0-9,+@:~]{1,100}(?:\|(?:[gkslu][\w%:=-]{1,800}|h)){0,13},))?"
+)
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _MIN_SECRET = 16
 
@@ -209,6 +211,8 @@ def _misfit(verified: Verified, header: Header) -> str:
         return f"it is unique as {terms.unique!r}, the job as {header.unique!r}"
     if (header.waits, header.counts) != (terms.waits, terms.counts):
         return f"it waits for {terms.waits!r}, the job for {header.waits!r}"
+    if header.limits != terms.limits:
+        return f"it is for the limits {terms.limits}, the job has {header.limits}"
     apart = header.enqueued_ms - verified.signed_ms
     if abs(apart) > SIGNED_WITHIN_MS:
         when = "before" if apart > 0 else "after"

@@ -1,8 +1,8 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
 `<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h]
-[|s<sort key>][|u<unique>][|w<parents>][|p],`, where `when` is nothing (now), `+<ms>` (from now, by
-Redis's clock) or `@<ms>` (since the epoch), group and key are escaped
+[|s<sort key>][|u<unique>][|w<parents>][|p][|l<limit>:<most>...],`, where `when` is nothing (now),
+`+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), group, key and limits are escaped
 (`rqueue.model.names.group_text`), the sort key is as `rqueue.model.sort_keys` writes it, unique is
 a `rqueue.model.unique_key.UniqueKey`, and parents are `rqueue.model.parents.Parents`. The enqueue
 script reads it, and signatures cover it. What stands behind `~` and `|` is a policy's: a queue
@@ -28,7 +28,8 @@ class Terms(NamedTuple):
     none. hold: whether it keeps, until it is due, the place that it takes when it is enqueued;
     without a due time that says nothing. sort: a sort key, see `sort_key_text`; "" = none.
     unique: a `UniqueKey` as text; "" = none. waits: `Parents` as text, for which the job waits;
-    "" = none. counts: the job that its id is derived from waits for it.
+    "" = none. counts: the job that its id is derived from waits for it. limits: of each that it
+    names the text, escaped, and how many jobs it allows at a time, "crm=acme:5".
     """
 
     priority: int = DEFAULT_LEVEL
@@ -44,6 +45,7 @@ class Terms(NamedTuple):
     unique: str = ""
     waits: str = ""
     counts: bool = False
+    limits: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -67,6 +69,8 @@ class Terms(NamedTuple):
             most += f"|w{self.waits}"
         if self.counts:
             most += "|p"
+        for limit in self.limits:
+            most += f"|l{limit}"
         if self.at_ms > 0:
             return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
@@ -86,9 +90,11 @@ class Terms(NamedTuple):
         waits = next((tag[1:] for tag in tags if tag[:1] == "w"), "")
         limits = int(deliveries), int(crashes or 0), int(ttl or 0)
         group, key, sort, unique = (said.get(letter, "") for letter in "gksu")
+        named = tuple(tag[1:] for tag in tags if tag[:1] == "l")
         held, counts = "h" in tags, "p" in tags
         return cls(
-            int(priority), delay, due, *limits, group, key, held, sort, unique, waits, counts
+            *(int(priority), delay, due, *limits, group, key, held, sort, unique, waits, counts),
+            limits=named,
         )
 
 

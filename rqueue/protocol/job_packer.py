@@ -96,12 +96,12 @@ class Call(NamedTuple):
             check = task.check
             check(tuple(args), kwargs or {})
             options = options or task.defaults
-            if options.unique:
+            if options.unique or options.limit:
                 return task.request(options, tuple(args), kwargs or {})
             return _new(JobRequest, (task.name, args, kwargs or {}, options, check.positional, ""))
         if type(task) is not str or not 0 < len(task) <= MAX_NAME or not task.isprintable():
             return by_name(task, args, kwargs, options)
-        if options is not None and options.unique:
+        if options is not None and (options.unique or options.limit):
             options = keyed_by_name(options, task, args, kwargs or {})
         return _new(JobRequest, (task, args, kwargs or {}, options or NO_OPTIONS, (), ""))
 
@@ -123,7 +123,7 @@ def by_name(
     else:
         raise ConfigError("task", f"{shown(task)} is neither a task nor a task's name")
     check_arguments(args, kwargs, options)
-    if options is not None and options.unique:
+    if options is not None and (options.unique or options.limit):
         options = keyed_by_name(options, task, args, kwargs or {})
     return JobRequest(task, args, kwargs or {}, options or NO_OPTIONS)
 
@@ -229,8 +229,7 @@ class JobPacker:
         return _new(Packed, (id_, body, own, options))  # past its own constructor: half the time
 
     def batches(self, calls: Iterable[Call] | str) -> Iterator[list[tuple[Put, bool]]]:
-        """Many jobs, signed, in batches for one step each; with every job whether its id is its
-        own."""
+        """Many jobs, signed, in batches for one step each; of each whether its id is its own."""
         expect("calls", calls, Iterable, "a list of Call(task, args, kwargs)")
         if isinstance(calls, str | bytes):
             raise ConfigError("calls", f"{shown(calls)} is one text; pass a list of Call")
@@ -280,6 +279,7 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         sort="" if options.sort_key is None else sort_key_text(options.sort_key),
         unique=options.unique.text if isinstance(options.unique, UniqueKey) else "",
         waits=waits_of(options),
+        limits=options.limit_texts,
     )
 
 

@@ -122,6 +122,26 @@ class QueueKeys:
         return f"{self.base}refused:{terms}"
 
     @property
+    def limits(self) -> str:
+        """hash: limit (escaped), with a key or without -> how many it allows, where that is set."""
+        return self.base + "limits"
+
+    @property
+    def permits(self) -> str:
+        """hash: limit (escaped) -> permits that are out: jobs of it that are ready or held."""
+        return self.base + "permits"
+
+    @property
+    def claims(self) -> str:
+        """hash: job id -> the limits that it has permits of, with spaces between them."""
+        return self.base + "claims"
+
+    @property
+    def reopened(self) -> str:
+        """set: limits that are waited for and may have permits that are still to be offered."""
+        return self.base + "reopened"
+
+    @property
     def blocked(self) -> str:
         """zset: groups (escaped) with jobs behind the first one, all with score 0."""
         return self.base + "blocked"

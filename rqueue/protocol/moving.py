@@ -25,6 +25,7 @@ from rqueue.protocol.policies import (
     groups,
     hold,
     last_value,
+    limits,
     sorted_,
     ttl,
     unique,
@@ -117,6 +118,7 @@ class Copier:
             sort=header.sort if sorted_.POLICY.name in policies else "",
             hold=_is_held(listed.job) and _may_have(self._kind, hold.POLICY.name),
             unique=self._unique_there(header, outcome),
+            limits=header.limits if _may_have(self._kind, limits.POLICY.name) else (),
         ).text
 
     def _unique_there(self, header: Header, outcome: Literal["moved", "copied"]) -> str:

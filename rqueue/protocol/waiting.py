@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import orjson
 
 from rqueue.model.job import JobState
@@ -22,6 +24,7 @@ def why_it_waits(
     holder: str = "",
     runs_ms: float = 0,
     unheard: str = "",
+    limits: Sequence[str] = (),
 ) -> str:
     """What became of a job in this state so far, and what keeps it from being run now; "" where
     nothing but its turn does.
@@ -29,13 +32,14 @@ def why_it_waits(
     consumers: of its queue, browsers apart. due_in_ms: of a scheduled job, until it is due. failed:
     its last attempt and the error, as `error_said` says it. holder: the consumer that has it;
     runs_ms: for how long it has been running there, as far as that is known. unheard: why none of
-    the consumers takes it.
+    the consumers takes it. limits: of one that waits for permits, in words, those of which none is
+    free.
     """
     said = [failed] if failed else []
     if state is JobState.HELD and holder:
         runs = f", and has been running it for {_span(runs_ms)}" if runs_ms > 0 else ""
         said.append(f"consumer '{holder}' has it{runs}")
-    reasons = []
+    reasons = [f"waits for {limit}" for limit in limits]
     if state in (JobState.READY, JobState.SCHEDULED, JobState.PARKED):
         if state is JobState.SCHEDULED and due_in_ms > 0:
             again = "is tried again" if failed else "is due"

@@ -20,6 +20,7 @@ from rqueue.tasks.enqueuer import (
     default_async_enqueuer,
     default_enqueuer,
 )
+from rqueue.tasks.limits import Limit, argument_of
 from rqueue.tasks.options import Options, keyed
 from rqueue.tasks.other_words import other_method, with_known_options
 from rqueue.tasks.request import JobRequest
@@ -121,6 +122,7 @@ class BoundTask(Generic[P, R]):
         unique: Unique | bool | None = None,
         after: Sequence[Any] | None = None,
         on_failure: OnFailure | None = None,
+        limit: Limit | Sequence[Limit] | None = None,
         sender: Enqueuer | None = None,
         async_sender: AsyncEnqueuer | None = None,
     ) -> BoundTask[P, R]:
@@ -164,26 +166,28 @@ class BoundTask(Generic[P, R]):
             unique=unique,
             after=after,
             on_failure=on_failure,
+            limit=limit,
         )
-        bound.check_unique()
+        bound.check_keys()
         return bound
 
-    def check_unique(self) -> None:
+    def check_keys(self) -> None:
         """Raise ConfigError where calls are told apart by arguments that the function lacks."""
-        if not isinstance(unique := self.defaults.unique, Unique):
-            return
-        known = self.check.names()
-        for name in unique.names:
+        unique, limits = self.defaults.unique, self.defaults.limits
+        named = [("unique", name) for name in unique.names] if isinstance(unique, Unique) else []
+        named += [("limit", name) for one in limits for name in argument_of(one)]
+        known = self.check.names() if named else []
+        for option, name in named:
             if name not in known:
-                raise ConfigError("unique", f"task '{self.name}' has no argument '{name}'")
+                raise ConfigError(option, f"task '{self.name}' has no argument '{name}'")
 
     def request(self, options: Options, args: Any, kwargs: Any, queue: str = "") -> JobRequest:
         """What a call with these options and arguments asks for; queue: "" for the one that is
-        asked. Raises BadArguments; ConfigError and NotEncodable where it is to be unique and has no
-        key."""
+        asked. Raises BadArguments; ConfigError and NotEncodable where it is to be unique, or names
+        a limit, and has no key."""
         check = self.check
         check(args, kwargs)
-        if options.unique:
+        if options.unique or options.limit:
             options = keyed(options, self.name, check.arguments(args, kwargs))
         return JobRequest(self.name, args, kwargs, options, check.positional, queue)
 

@@ -15,6 +15,7 @@ from rqueue.model.parents import NAMED_MAX, OnFailure, Parents
 from rqueue.model.sort_keys import SortKey, check_sort_key
 from rqueue.model.times import parse_duration
 from rqueue.model.unique_key import UniqueKey
+from rqueue.tasks.limits import Limit, limited, limits_of, texts_of
 from rqueue.tasks.other_words import refuse_unknown
 from rqueue.tasks.retry import RetryPolicy, check_limit, check_retry
 from rqueue.tasks.unique import Unique, unique_of
@@ -92,7 +93,9 @@ class Options:
     False: not so, although the task says it. `after`: jobs of the same queue (handles, or ids) for
     which this one waits. `on_failure`: what becomes of it where one of these is not done: "stop"
     (the default), it is cancelled; "continue", it runs all the same; "wait", it waits until the
-    dead letter is requeued and done.
+    dead letter is requeued and done. `limit`: a `Concurrency`, or at most 8 of them: of the jobs of
+    the queue that name a limit so many are delivered at a time as it allows; []: none, although the
+    task says some.
 
     Raises ConfigError and InvalidName.
     """
@@ -120,6 +123,7 @@ class Options:
     on_commit: bool | str | None = None
     after: Sequence[Any] | None = None
     on_failure: OnFailure | None = None
+    limit: Limit | Sequence[Limit] | None = None
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Refuse options that there are not, by name."""
@@ -169,6 +173,8 @@ class Options:
             raise ConfigError(
                 "soft_time_limit", f"{self.soft_time_limit:g} s is not below time_limit"
             )
+        if self.limit is not None:
+            object.__setattr__(self, "limit", limits_of(self.limit))
         expect("immediate", self.immediate, bool, "True or False")
         if self.on_commit is not None:
             expect("on_commit", self.on_commit, (bool, str), "True, False or a database's name")
@@ -179,6 +185,16 @@ class Options:
             raise ConfigError("on_failure", f"{shown(self.on_failure)} is none of {_FAILURES}")
         _mapping("headers", self.headers, (str,), "text")
         _mapping("labels", self.labels, (str, int, bool), "text, a whole number, or True or False")
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The limits that jobs name."""
+        return limits_of(self.limit)
+
+    @property
+    def limit_texts(self) -> tuple[str, ...]:
+        """Of the limits that a job names: as its terms have them."""
+        return texts_of(self.limits) if self.limit else ()
 
     def merged(self, **changes: Any) -> Options:
         """These options with `changes`, where a None changes nothing and mappings are added to."""
@@ -259,9 +275,11 @@ _NAMES = frozenset(f.name for f in fields(Options))
 
 
 def keyed(options: Options, task: str, arguments: Mapping[str, Any]) -> Options:
-    """These options with the key of a call of the task with these arguments, where it is to be
-    unique. Raises ConfigError, NotEncodable."""
+    """These options with what a call of the task with these arguments makes of them: the key where
+    it is to be unique, and of limits. Raises ConfigError, InvalidName, NotEncodable."""
     unique = options.unique
+    if options.limit:
+        options = replace(options, limit=limited(options.limits, task, arguments))
     if not isinstance(unique, Unique):
         return options
     key = unique.of_call(task, arguments)

@@ -33,7 +33,6 @@ _FOLLOWS = "what follows a job is enqueued by it, with current_job().transaction
 _DIED = "on_dead of a Middleware hears of jobs that failed for good"
 
 OPTION_WORDS = {
-    "limit": _SECONDS,
     "timeout": _SECONDS,
     "job_timeout": _SECONDS,
     "hard_time_limit": _SECONDS,

@@ -33,6 +33,7 @@ OPTIONS = frozenset(
             "unique",
             "after",
             "on_failure",
+            "limit",
         ),
         *("sender", "async_sender"),
     )

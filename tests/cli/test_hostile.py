@@ -107,6 +107,9 @@ LOOK: list[list[str]] = [
     ["browse", HOSTILE],
     ["cron", "add", HOSTILE, "app.t", "-q", HOSTILE, "--every", "5m"],
     ["cron", "list", "-q", HOSTILE],
+    ["limits", "list", HOSTILE],
+    ["limits", "set", HOSTILE, HOSTILE, "3", "--key", HOSTILE],
+    ["limits", "reset", HOSTILE, HOSTILE],
     *(
         ["cron", verb, HOSTILE, "-q", HOSTILE]
         for verb in ("show", "edit", "pause", "resume", "reset", "run-now", "remove")

@@ -43,10 +43,11 @@ SCORES = ["inf", "-inf", "1e300", "1.5", "-7", "0"]
 HASHES = [
     *("meta", "consumer:c2", "consumer:c3", "causes", "errors", "ended", "ended:old", "parked"),
     *("returns_to", "awaited", "byte_waiters", "write:run", "latest", "unique"),
+    *("permits", "claims", "limits"),
 ]
 LISTS = ["ready:4", "ready:9", "due:6", "held:c2", "held:c3", "wake:c2", "wake:c3", "wake:b1"]
-ZSETS = ["scheduled", "heads", "periods", "dead", "consumers", "interested", "notified"]
-SETS = ["not_interested", "browsers"]
+ZSETS = ["scheduled", "heads", "periods", "dead", "consumers", "interested", "notified", "blocked"]
+SETS = ["not_interested", "browsers", "reopened"]
 OTHERS = ["jobs", "history", "written:run:1:0"]
 ALL = [*HASHES, *LISTS, *ZSETS, *SETS, *OTHERS, "ready:0", "due:4", "result:r3", "consumer:c4"]
 META = [

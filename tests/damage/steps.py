@@ -9,21 +9,20 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rqueue.model.schedule import Timing
-from rqueue.model.sort_keys import sort_key_text
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
 from rqueue.protocol.commands.admin import Moved
 from rqueue.protocol.commands.room import with_grant
-from rqueue.protocol.policies import PLAIN, Kind
+from rqueue.protocol.policies import PLAIN, ExcludedPolicies, Kind
 from rqueue.protocol.policies.refusals import ELSEWHERE
 from rqueue.protocol.scripts import SCRIPTS
-from tests.damage.damages import IDS, NAMES
+from tests.damage.damages import NAMES
+from tests.damage.puts import fitting, ids
 from tests.damage.world import BODY, ERROR, KEYS, World
 from tests.support.schedules import schedule
 
 ABSURD: list[Any] = ["", "x", "-1", "0", "1.5", "nan", "inf", "1e400", "9" * 25, "\0", "r0", 300]
 
-ids = st.sampled_from([*IDS, "new", "ghost"])
 some = st.lists(ids, max_size=4)
 names = st.sampled_from(["c2", "c3", "c3", "c2", "b1", "ghost"])
 whos = names
@@ -39,44 +38,7 @@ retries = st.builds(
     st.sampled_from([ERROR, b""]),
     st.sampled_from([None, None, 0, 1]),
 )
-puts = st.builds(
-    Put,
-    ids,
-    st.just(BODY),
-    st.sampled_from([4, 4, 9, 0]),
-    st.sampled_from([0, 0, 1000]),
-    st.just(0),
-    st.sampled_from([0, 3]),
-    st.just(0),
-    st.sampled_from([0, 0, 0, 500]),
-    st.just(""),
-    st.just(""),
-    st.just(False),
-    st.just(""),
-    st.just(""),
-    st.just(""),
-    st.just(False),
-)
-grouped = st.builds(
-    lambda put, group: put._replace(ttl_ms=0, group=group), puts, st.sampled_from("gh")
-)
-keeping = puts.map(lambda put: put._replace(ttl_ms=0, hold=True))
-untimed = puts.map(lambda put: put._replace(ttl_ms=0))
-keyed = st.builds(
-    lambda put, key: put._replace(ttl_ms=0, key=key), puts, st.sampled_from(["k", "l", "k5"])
-)
-sorted_ = st.builds(
-    lambda put, key: put._replace(ttl_ms=0, sort=key),
-    puts,
-    st.sampled_from([sort_key_text(key) for key in ("a", "b", 7)]),
-)
 flags = st.booleans()
-unique = st.builds(
-    lambda put, key, how: put._replace(ttl_ms=0, unique=f"{how}:{key}"),
-    puts,
-    st.sampled_from(["k0", "k1", "k2", "k5", "new"]),
-    st.sampled_from(["ex", "sx", "500x", "ef"]),
-)
 held = ["a0", "a1", "a2", "a3", "big"]
 mine = st.lists(st.sampled_from([*held, "r0"]), max_size=3)
 members = st.sampled_from([b"", b"9500000000000001r0", b"x", b"s261\x0000000000000001r0", b"s"])
@@ -121,7 +83,7 @@ def _commit(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
         KEYS,
         name if draw(st.booleans()) else "",
         _term(world, name),
-        draw(st.lists(_fitting(world, draw), max_size=2)),
+        draw(st.lists(fitting(world, draw), max_size=2)),
         ack=draw(mine),
         reject=[(id, ERROR) for id in draw(mine)],
         release=draw(mine),
@@ -139,18 +101,15 @@ def _enqueue(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
             "run", draw(st.sampled_from([0, 1, 2])), 0, draw(st.sampled_from([0, 8])), 5, b"x" * 8
         )
         return commands.enqueue_alike(KEYS, ["new", BODY], note=note)
-    return commands.enqueue(KEYS, draw(st.lists(_fitting(world, draw), min_size=1, max_size=4)))
+    return commands.enqueue(KEYS, draw(st.lists(fitting(world, draw), min_size=1, max_size=4)))
 
 
-def _fitting(world: World, draw: Callable[[Any], Any]) -> st.SearchStrategy[Put]:
-    """Jobs that this queue may take: it has keys, or groups, times to live and unique ones."""
-    kinds = [grouped, puts] + [keyed, sorted_] * (world.kind == PLAIN)
-    kinds += [keeping] * ("unique" not in world.kind.policies)
-    kinds += [unique] * ("hold" not in world.kind.policies)
-    kinds = [sorted_, puts] if "sorted" in world.kind.policies else kinds
-    some = draw(st.sampled_from(kinds))
-    some = keyed if "last_value" in world.kind.policies else some
-    return untimed if "ring" in world.kind.policies else some
+def _may_take_on(world: World, policy: str) -> bool:
+    try:
+        world.kind.having((policy,))
+    except ExcludedPolicies:
+        return False
+    return True
 
 
 def _term(world: World, name: str) -> str:
@@ -345,6 +304,14 @@ MAKERS: dict[str, Maker] = {
     "requeue": lambda w, d: commands.requeue(KEYS, [d(ids), "x0", *d(some)]),
     "resign": lambda w, d: commands.resign(KEYS, d(ids), BODY, b'["u"]'),
     "resume": lambda w, d: commands.resume(KEYS),
+    "read_limits": lambda w, d: commands.read_limits(KEYS),
+    "set_limit": lambda w, d: (
+        commands.set_limit(
+            KEYS, d(st.sampled_from(["crm", "crm=a", "all"])), d(st.sampled_from([None, 0, 1, 5]))
+        )
+        if _may_take_on(w, "limits")
+        else commands.pause(KEYS)
+    ),
     "move": lambda w, d: commands.move(
         KEYS,
         "other",

@@ -254,6 +254,24 @@ def uniques(client: redis.Redis) -> World:
     return world.keep()
 
 
+def limits(client: redis.Redis) -> World:
+    """As `busy`, with jobs that name limits: held, ready, scheduled, to be tried again, and some
+    that wait for permits; a limit was set, and what it allows more is still to be offered."""
+    world = busy(client)
+    world.run(commands.resume(KEYS))
+    world.put("q0", limits=("crm:1",), priority=9)
+    world.put("q1", limits=("crm:1",), priority=9)
+    world.put("q2", limits=("all:3", "crm=a:2"), priority=9)
+    world.put("h0", "h2", limits=("crm:1", "all:3"))
+    world.join("c4", 2)
+    world.pull("c4", 2)
+    world.put("q3", limits=("all:3",))
+    world.put("q5", limits=("all:3",), delay_ms=3_000_000)
+    world.client.sadd(KEYS.reopened, "all")
+    world._dumps = []
+    return world.keep()
+
+
 def turns(client: redis.Redis) -> World:
     """As `timed`, with groups whose first jobs, or later ones, have waited too long."""
     world = timed(client)
@@ -312,6 +330,7 @@ WORLDS = {
     "ring": ring,
     "uniques": uniques,
     "sticky": sticky,
+    "limits": limits,
     "bounded": bounded,
     "periodic": periodic,
 }

@@ -51,7 +51,13 @@ def test_a_policy_defines_the_hooks_that_it_names(name: str) -> None:
 @pytest.mark.parametrize("name", POLICY_NAMES)
 def test_a_policy_touches_no_other_s_keys_and_fields(name: str) -> None:
     code = without_comments("\n".join(texts(name).values()))
-    others = [SCRIPTS.policy(other) for other in POLICY_NAMES if other != name]
+    its = SCRIPTS.policy(name)
+    others = [
+        SCRIPTS.policy(other)
+        for other in POLICY_NAMES
+        # who is never in one queue with it may keep its own under the same names
+        if other != name and other not in its.excludes
+    ]
     foreign = {word for policy in others for word in (*policy.keys, *policy.meta)}
     foreign = {word.partition("<")[0] for word in foreign} - {
         "heads"

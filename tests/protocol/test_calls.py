@@ -307,6 +307,11 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "remove_schedule": [Sample(commands.remove_schedule(K, "s"), {"name": "s"})],
     "resume": [Sample(commands.resume(K))],
+    "read_limits": [Sample(commands.read_limits(K))],
+    "set_limit": [
+        Sample(commands.set_limit(K, "limit", 3), {"most": 3}),
+        Sample(commands.set_limit(K, "limit", None), {"most": ""}),
+    ],
     "settle": [
         Sample(
             commands.settle(

@@ -86,6 +86,8 @@ PUBLIC = [
     "Tick",
     "TransactionRolledBack",
     "Unique",
+    "Concurrency",
+    "JobLimit",
     "UnknownJob",
     "UnknownSchedule",
     "Wake",

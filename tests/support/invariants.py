@@ -1,8 +1,7 @@
 """What must always hold of a queue, as functions over snapshots.
 
-Each returns what is wrong, in words; nothing wrong is an empty list. `of_state` looks at one
-snapshot and holds at any moment, under any load; `unchanged` compares the moments before and after
-a call that was refused. What one step may change is in `tests.support.transitions`.
+Each returns what is wrong, in words. `of_state` looks at one snapshot and holds at any moment;
+`unchanged` compares those before and after a refused call, `tests.support.transitions` steps.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from tests.support import (
     room_invariants,
     schedules,
 )
+from tests.support import limit_invariants as limits
 from tests.support import sticky_invariants as sticky
 from tests.support import unique_invariants as uniques
 from tests.support.snapshot import Snapshot
@@ -40,10 +40,11 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *leftovers(snapshot),
         *history_account(snapshot),
         *expiring(snapshot),
-        *turns(snapshot),
+        *([] if limits.used(snapshot) else turns(snapshot)),
         *class_invariants.of_classes(snapshot),
         *refusal_invariants.of_refusals(snapshot),
         *sticky.of_owners(snapshot),
+        *limits.of_limits(snapshot),
         *latest_values(snapshot),
         *uniques.keys(snapshot, dict(places(snapshot))),
         *flow_invariants.of_flows(snapshot, dict(places(snapshot))),

@@ -67,7 +67,7 @@ OPTIONS: list[tuple[str, Callable[[Any, dict[str, Any]], Any]]] = [
 @pytest.mark.parametrize(
     ("option", "ours"),
     [
-        ("limit", "time_limit is in seconds"),
+        ("job_timeout", "time_limit is in seconds"),
         ("soft_limit", "soft_time_limit is in seconds"),
         ("timeout", "time_limit is in seconds"),
         ("max_retries", "max_deliveries counts the first attempt too"),

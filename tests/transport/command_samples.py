@@ -5,11 +5,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from dataclasses import dataclass
 from typing import Any
 
 from rqueue.protocol import commands
-from rqueue.protocol.call import CommandCall
 from rqueue.protocol.commands import (
     class_notes,
     clock,
@@ -29,6 +27,8 @@ from rqueue.protocol.commands import (
     write_log,
 )
 from rqueue.protocol.keys import QueueKeys
+from tests.transport import limit_samples
+from tests.transport.limit_samples import Sample
 
 ODD = "odd-\udcff"
 """A name with a byte that is no UTF-8."""
@@ -67,6 +67,7 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.zadd(keys.group("g1"), {"m5": 5, "m6": 6})
     client.zadd(keys.blocked, {"g1": 0})
     client.zadd(keys.heads, {"m7": 0})
+    limit_samples.fill(client, keys, odd)
     client.hset(keys.latest, mapping={"k1": "j1", odd: odd})
     client.hset(keys.unique, mapping={"u1": "j1"})
     client.zadd(keys.periods, {"u1": 9000})
@@ -97,14 +98,6 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.hset(keys.outgoing_jobs, "m8", "?")
     client.hset(keys.write("r"), mapping={"rows": 5, "jobs": 4})
     client.set(keys.written("r", 1, 2), b"abcdefgh")
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What a call answers. The clock stands, so that `now` is known."""
-
-    call: CommandCall[Any]
-    expected: Any
 
 
 def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
@@ -197,6 +190,7 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         "own_sizes": [Sample(owner_notes.own_sizes(keys, ["c1", ODD]), [2, 0])],
         "states_of": [Sample(owner_notes.states_of(keys, ["nobody"]), [""])],
         "stuck_owners": [Sample(owner_notes.stuck_owners(keys, ["c1", ODD]), [])],
+        **limit_samples.samples(keys, empty, ODD),
         "turns_page": [
             Sample(
                 group_notes.turns_page(keys, count=9),

@@ -81,7 +81,7 @@ add.enqueue(1, c=2)  # error: call-arg
 add.options(priority=9).enqueue("x")  # error: arg-type
 add.options(prio=9)  # error: call-arg
 add.delay(5, 1, 2)  # error: attr-defined
-add.options(limit=3)  # error: call-arg
+add.options(limit=3)  # error: arg-type
 add.enqueue_in("soon", 1)  # error: arg-type
 add.enqueue_in(5, "x")  # error: arg-type
 add.enqueue_at(timedelta(1), "x")  # error: arg-type

@@ -47,6 +47,9 @@ local function unfinished_open(base, queue, consumer, worker)
   --- @if shelf
   batch.moved, batch.gone = {}, {}
   --- @end
+  --- @if delayed
+  batch.delayed = {}
+  --- @end
   return batch
 end
 
@@ -74,6 +77,9 @@ local function unfinished_live(batch, job, place, delay, keeps)
       redis.call('HSET', base .. 'returns_to', id, place == 'aside' and 'old' or place)
     end
     if not keeps then job.due = due end
+    --- @if delayed
+    batch.delayed[#batch.delayed + 1] = job
+    --- @end
     --- @if pass
     if place == 'tail' then
       batch.gone[#batch.gone + 1] = job
@@ -216,6 +222,15 @@ local function unfinished_close(batch)
   -- where a policy has places of its own, it hears of them there
   if not batch.moved then
     --- @each pass(base, queue, batch.gone)
+  end
+  --- @end
+  --- @if delayed
+  if #batch.delayed > 0 then
+    local opened = queue.opened
+    queue.opened = 0
+    --- @each delayed(base, queue, batch.delayed)
+    ready = ready + queue.opened
+    queue.opened = opened
   end
   --- @end
   --- @if shelf

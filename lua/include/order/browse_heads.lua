@@ -97,9 +97,12 @@ local function browse_heads_behind(base, cursor, limit, out, parts)
     local next_ = redis.call('ZRANGEBYLEX', base .. 'blocked', group and '[' .. group or '-', '+', 'LIMIT', 0, 1)[1]
     if next_ and next_ == group then
       -- what is behind the last one shown, if anything
-      local members = redis.call('ZRANGEBYSCORE', base .. 'group:' .. next_, '(' .. position, '+inf', 'LIMIT', 0, room)
+      local some, members = redis.call('ZRANGEBYSCORE', base .. 'group:' .. next_, '(' .. position, '+inf', 'WITHSCORES',
+        'LIMIT', 0, room), {}
+      for i = 1, #some, 2 do
+        members[#members + 1], position = some[i], some[i + 1]
+      end
       browse_heads_members(base, members, out)
-      if #members > 0 then position = member_position(members[#members]) end
       if #members < room then
         next_ = redis.call('ZRANGEBYLEX', base .. 'blocked', '(' .. group, '+', 'LIMIT', 0, 1)[1]
         if not next_ then break end
@@ -111,7 +114,7 @@ local function browse_heads_behind(base, cursor, limit, out, parts)
       break
     end
   end
-  if group then parts[#parts + 1] = string.format('b%d.', position) .. group end
+  if group then parts[#parts + 1] = 'b' .. position .. '.' .. group end
 end
 
 --- The places behind all members of the sets `heads`, and behind all groups, into `parts`.
@@ -126,6 +129,6 @@ local function browse_heads_tail(base, heads, parts)
   end
   if score then parts[#parts + 1] = browse_heads_place(member, score) end
   local group = redis.call('ZREVRANGEBYLEX', base .. 'blocked', '+', '-', 'LIMIT', 0, 1)[1]
-  local behind = group and redis.call('ZREVRANGE', base .. 'group:' .. group, 0, 0)[1]
-  if behind then parts[#parts + 1] = string.format('b%d.', member_position(behind)) .. group end
+  local behind = group and redis.call('ZREVRANGE', base .. 'group:' .. group, 0, 0, 'WITHSCORES')[2]
+  if behind then parts[#parts + 1] = 'b' .. behind .. '.' .. group end
 end

@@ -1,6 +1,14 @@
 --- @hooks kept
 --- @include "job/state"
 
+--- What a job keeps when another one replaces it: labels and limits, by its tags or its value.
+local function unique_place(text)
+  local tags = string.match(text, '^[^;]*')
+  local place = string.match(tags, '|c[^|]*') or ''
+  for limit in string.gmatch(tags, '|l[^|:]*') do place = place .. limit end
+  return place
+end
+
 --- Which jobs of an enqueue are not stored, because others have their keys: `ids` is false there, and into
 --- `how.answered` go {0-based index, id of the other, its state, ...}. Those that are stored and have keys go into
 --- `how.index`. Into `how.replaced` go those that others make way for with their envelopes: {at=, id=, value=, due=},
@@ -14,7 +22,7 @@ local function unique_instead(base, plan, ids, how)
     for i = count + 1, count + run.count do
       if its and ids[i] then
         wanted[#wanted + 1] = { at = i, id = ids[i], key = its.key, lasts = its.lasts, answer = its.answer,
-          most = its.most, run = run, due = run.due, labels = string.match(run.tags, '|c[^|]*') }
+          most = its.most, run = run, due = run.due, place = unique_place(run.tags) }
         keys[#keys + 1] = its.key
       end
     end
@@ -57,10 +65,9 @@ local function unique_instead(base, plan, ids, how)
       end
       state = nil
     elseif replaces and state then
-      local has = first and first.labels
-      if not first then has = string.match(values[owner], '^[^;]-(|c[^|;]*)') end
-      if has ~= job.labels then
-        return redis.error_reply('CONFLICT labels are those of the job that waits, where another one is to replace it')
+      if (first and first.place or unique_place(values[owner])) ~= job.place then
+        return redis.error_reply(
+          'CONFLICT unique its labels and limits must be those of the job that it is to replace')
       end
     end
     if replaces and state and first then

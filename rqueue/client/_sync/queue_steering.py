@@ -8,6 +8,7 @@ from typing import Literal
 
 from rqueue.client._sync.enqueuing import Enqueuing
 from rqueue.client._sync.groups import Groups
+from rqueue.client._sync.limits import Limits
 from rqueue.errors import ConfigError, JobBlocked
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
@@ -29,6 +30,11 @@ class QueueSteering(Enqueuing):
     def groups(self) -> Groups:
         """Sticky groups: whose one is, and how it is freed."""
         return Groups(self)
+
+    @property
+    def limits(self) -> Limits:
+        """What the limits that jobs name allow, and how far they are used."""
+        return Limits(self)
 
     def set_priority(self, id: str, priority: int) -> bool:
         """Give a job that waits another priority (A-38): it goes to the tail of that level, or

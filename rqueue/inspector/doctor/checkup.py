@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar
 from zlib import crc32
 
@@ -31,11 +30,18 @@ from rqueue.inspector.doctor.group_checks import (
 from rqueue.inspector.doctor.job_checks import (
     diagnose_job,
     group_in,
+    limits_in,
     list_of,
     places_beside,
 )
 from rqueue.inspector.doctor.key_checks import diagnose_key, suspect_keys
 from rqueue.inspector.doctor.kind_checks import diagnose_outbox, diagnose_succession
+from rqueue.inspector.doctor.limit_checks import (
+    diagnose_limit,
+    has_limits,
+    suspect_limits,
+    without_permits,
+)
 from rqueue.inspector.doctor.members import id_in, member_of, standing_of
 from rqueue.inspector.doctor.note_checks import (
     MARK_SIGNS,
@@ -45,6 +51,7 @@ from rqueue.inspector.doctor.note_checks import (
     diagnose_meta,
     sample_records,
 )
+from rqueue.inspector.doctor.order_checks import misplaced
 from rqueue.inspector.doctor.owner_checks import diagnose_own, diagnose_owner, place_of_turn
 from rqueue.inspector.doctor.ttl_checks import diagnose_expiring, suspect_expiring
 from rqueue.inspector.doctor.type_checks import diagnose_types
@@ -93,6 +100,7 @@ class Checkup:
         self._glances: set[str] = set()
         self._held: set[bytes] = set()
         self._turns: list[tuple[str, bytes]] = []  # groups of jobs that are ready or held
+        self._limited: set[bytes] = set()  # such jobs that name limits
         self._marks = 0
 
     def findings(self) -> list[Finding]:
@@ -122,14 +130,19 @@ class Checkup:
             self._walk(which, partial(self._suspect_group, which))
         for which in self._class_places():
             self._walk(which, partial(self._suspect_class, which))
-        for id_ in without_turn(self.walk, self._turns):
+        bare = without_turn(self.walk, self._turns), without_permits(self.walk, self._limited)
+        for id_ in chain(*bare):
             self._glance(id_)
         self._find_lost(certain=bool(unsorted or self._suspects))
         yield from self._thrice(sorted(self.walk.owners), partial(diagnose_owner, self.walk))
         yield from self._thrice(sorted(self.walk.own), partial(diagnose_own, self.walk))
         yield from self._unordered(unsorted)
         yield from self._thrice(islice(self._suspects, SUSPECTS_MAX), self._diagnose_job)
-        yield from self._thrice(suspect_groups(self.walk), partial(diagnose_group, self.walk))
+        if has_limits(self.walk):
+            look = partial(diagnose_limit, self.walk, self._limited)
+            yield from self._thrice(suspect_limits(self.walk, self._limited), look)
+        else:
+            yield from self._thrice(suspect_groups(self.walk), partial(diagnose_group, self.walk))
         yield from self._thrice(["blocked"], partial(diagnose_blocked, self.walk))
         yield from self._thrice(suspect_keys(self.walk), partial(diagnose_key, self.walk))
         yield from self._thrice(suspect_unique(self.walk), partial(diagnose_unique, self.walk))
@@ -139,7 +152,7 @@ class Checkup:
         yield from self._thrice(
             ["levels", "positions", "promoted", "version"], partial(diagnose_meta, self.walk)
         )
-        # A large queue that moves cannot be counted, and one with other damages not trusted.
+        # A large queue that moves cannot be counted, and one with other damages not trusted
         countable = miscounted if not moved else self.walk.jobs <= SCAN_ALWAYS
         if countable and not unsorted and not self._suspects:
             yield from self._thrice(["marked"], partial(diagnose_marked, self.walk))
@@ -149,8 +162,8 @@ class Checkup:
         )
         yield from self._thrice(suspect_expiring(self.walk), partial(diagnose_expiring, self.walk))
         yield from self._thrice(suspect_deferred(self.walk), partial(diagnose_deferred, self.walk))
-        yield from self._thrice([""], partial(diagnose_succession, self.walk))
-        yield from self._thrice([""], partial(diagnose_outbox, self.walk))
+        for diagnose in (diagnose_succession, diagnose_outbox):
+            yield from self._thrice([""], partial(diagnose, self.walk))
         yield from self._thrice(ROOM, partial(diagnose_room, self.walk))
         yield from self._thrice(["guard"], partial(diagnose_guard, self.walk))
         yield from sample_records(self.walk)
@@ -160,8 +173,8 @@ class Checkup:
     def _thrice(
         self, subjects: Iterable[S], look: Callable[[S], list[Finding]]
     ) -> Iterator[Finding]:
-        """The findings that each of `LOOKS` looks at a subject has: a queue that moves may be
-        caught between two of our reads, but not again and again."""
+        """The findings that each of `LOOKS` looks at a subject has: a moving queue may be caught
+        between two of our reads, but not again and again."""
         seen: dict[S, list[Finding]] = {}
         for subject in subjects:
             if found := look(subject):
@@ -244,8 +257,15 @@ class Checkup:
         id_ = id_in(element.member)
         if not fits_group(which, element, place_of_turn(element.head, self.walk.owners)):
             self._suspect(id_, element.member)
-        elif which.startswith(("heads", "own:")) and (group := group_in(element.head)):
-            self._turns.append((group, id_))
+        elif which.startswith(("heads", "own:")):
+            self._needs(element.head, id_)
+
+    def _needs(self, head: str, id: bytes) -> None:
+        """Note what a job must have that is ready or held: the turn of its group, or permits."""
+        if group := group_in(head):
+            self._turns.append((group, id))
+        if limits_in(head):
+            self._limited.add(id)
 
     def _suspect_scheduled(self, element: Checked) -> None:
         id_ = id_in(element.member)
@@ -266,13 +286,12 @@ class Checkup:
                     if wrong or element.member in self._held or element.member in mine:
                         self._suspect(element.member)
                     mine.add(element.member)
-                    if group := group_in(element.head):
-                        self._turns.append((group, element.member))
+                    self._needs(element.head, element.member)
             self._held |= mine
 
     def _find_lost(self, *, certain: bool) -> None:
-        """Jobs in no place: where the sums do not agree, or may agree by chance (something else is
-        wrong: `certain`), or are small, each job is looked for."""
+        """Jobs in no place: each is looked for where sums differ, are small, or may agree by chance
+        (something else is wrong: `certain`)."""
         sizes = place_sizes(self.keys, self.walk.levels, self.walk.names)
         stored, placed = self.walk.execute(sizes)
         placed += self.walk.execute(group_sizes(self.keys, self.walk.groups, heads=True))
@@ -325,8 +344,7 @@ class Checkup:
         member = self._suspects[id]
         others, deep = self.walk.others, id not in self._glances
         self._glances.discard(id)
-        call = commands.check_job(self.keys, id, member, others, deep=deep)
-        places = self.walk.execute(call)
+        places = self.walk.execute(commands.check_job(self.keys, id, member, others, deep=deep))
         strangers = set(places.holders) & set(others)
         elsewhere = places.lists or places.dead or places.due or len(places.holders) > 1
         if strangers and places.head[:1] == "h" and not elsewhere:
@@ -347,11 +365,11 @@ class Checkup:
 
     def _unordered(self, suspects: list[str]) -> Iterator[Finding]:
         def look(which: str) -> list[Finding]:
-            misplaced = self._misplaced(which)
-            if not misplaced:
+            out = self._misplaced(which)
+            if not out:
                 return []
             says = (
-                f"{many(len(misplaced), 'job')} of list {which} not where they belong:"
+                f"{many(len(out), 'job')} of list {which} not where they belong:"
                 " they run too early or too late, and a search for them goes wrong"
             )
             return [
@@ -362,7 +380,7 @@ class Checkup:
                     which,
                     says,
                     "take them out and put them back at their places",
-                    action=Action("order", tuple(misplaced), others=self.walk.others),
+                    action=Action("order", tuple(out), others=self.walk.others),
                 )
             ]
 
@@ -378,23 +396,4 @@ class Checkup:
                     self._suspect(element.member)
                 elif (order := element.order) is not None:
                     elements[element.member] = order
-        members = list(elements)[::-1]
-        orders = [elements[member] for member in members]
-        # longest increasing subsequence: `tails[n]` ends the best one of length n + 1
-        tails: list[tuple[int, int]] = []
-        ends: list[int] = []
-        before: list[int] = []
-        for index, order in enumerate(orders):
-            length = bisect_left(tails, order)
-            before.append(ends[length - 1] if length else -1)
-            tails[length : length + 1] = [order]
-            ends[length : length + 1] = [index]
-        kept, at = set(), ends[-1] if ends else -1
-        while at >= 0:
-            kept.add(at)
-            at = before[at]
-        return [
-            member.decode("utf-8", "surrogateescape")
-            for index, member in enumerate(members)
-            if index not in kept
-        ]
+        return misplaced(elements)

@@ -12,6 +12,8 @@ INVARIANTS = {
     "conservation": "every accepted job is in exactly one place, or has ended",
     "order": "due times and positions only grow along a list, and a job waits in its own list",
     "groups": "of a group one job is ready, held or waits to come back, the others stand behind it",
+    "limits": "jobs that are ready or held have permits of their limits, and no others; none is"
+    " free that a job waits for",
     "keys": "of a key one job waits, its latest one; a unique key is that of a job",
     "owner": "only registered consumers hold jobs, each job is held by one",
     "liveness": "where work waits and a consumer waits for it, one is notified",

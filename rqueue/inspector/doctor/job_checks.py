@@ -13,7 +13,7 @@ from rqueue.model.names import group_text
 from rqueue.protocol.commands.repair import Places, level_in, order_in
 
 TURN = "turn"
-"""What check_job calls the turn of a job's group, among its places."""
+"""What check_job calls the turn of a job's group, or its permits, among its places."""
 DEFERRED = "deferred"
 """And the place of those that wait for others."""
 IN_SETS = ("heads", "group:", "class:", "refused:", "own:")
@@ -33,6 +33,13 @@ def group_in(head: str) -> str:
     without one."""
     header = parse_header(head.encode("utf-8", "surrogateescape"))
     return header.bucket or group_text(header.group) if header and header.group else ""
+
+
+def limits_in(head: str) -> dict[str, int]:
+    """The limits in a header, as in the names of keys, and how many it says that each allows."""
+    header = parse_header(head.encode("utf-8", "surrogateescape"))
+    pairs = [text.rpartition(":") for text in header.limits] if header else []
+    return {limit: int(most) for limit, _, most in pairs if most.isdigit()}
 
 
 def key_in(head: str) -> str:
@@ -59,11 +66,13 @@ def refusers_in(head: str) -> str:
 
 
 def places_beside(head: str, turn: str = "heads") -> tuple[str, ...]:
-    """Where a job with this header waits beside the lists, because it has a group, a key or a sort
-    key, kept its place until its time, or was refused; () where it does not. turn: where that of
-    its group stands which has the turn."""
+    """Where a job with this header waits beside the lists, because it has a group, limits, a key or
+    a sort key, kept its place until its time, or was refused; () where it does not. turn: where
+    that of its group stands which has the turn."""
     if group := group_in(head):
         return turn, f"group:{group}"
+    if names := limits_in(head):
+        return "heads", *(f"group:{limit}" for limit in names)
     if terms := refusers_in(head):
         return (f"refused:{terms}",)
     beside = key_in(head) or sort_key_in(head) or was_held_in(head)
@@ -169,6 +178,13 @@ def diagnose_job(
             f"job {id!r} is {said}, but the turn of its group is not with it: two of the group may"
             " run at a time",
             "let it wait for its turn, unless it is held",
+        )
+    if limits_in(header) and (waits == ["heads"] or places.holders) and TURN not in places.lists:
+        return finding(
+            "limits",
+            "no-permit",
+            f"job {id!r} is {said}, and has no permits of its limits: more may run than they allow",
+            "let it wait for them, unless it is held",
         )
     if places.stray is not None and member != own:
         return finding(

@@ -58,6 +58,7 @@ from rqueue.protocol.commands.key_types import (
     repair_type,
     types_met_by,
 )
+from rqueue.protocol.commands.limits import LimitInfo, read_limits, set_limit
 from rqueue.protocol.commands.outgoing import link, outgoing_done, outgoing_take
 from rqueue.protocol.commands.read import (
     Awaited,
@@ -98,6 +99,7 @@ __all__ = [
     "Committed",
     "Counts",
     "Deletion",
+    "LimitInfo",
     "Note",
     "Pulled",
     "Put",
@@ -146,6 +148,7 @@ __all__ = [
     "purge",
     "purge_dead",
     "purge_held",
+    "read_limits",
     "read_schedules",
     "read_stop",
     "readmit",
@@ -168,6 +171,7 @@ __all__ = [
     "resign",
     "resume",
     "run_schedule",
+    "set_limit",
     "set_schedule",
     "settle",
     "show",

@@ -16,6 +16,7 @@ from rqueue.protocol.policies import (
     groups,
     hold,
     last_value,
+    limits,
     selectors,
     sorted_,
     ttl,
@@ -38,7 +39,8 @@ class Put(NamedTuple):
     max_deliveries, max_crashes: 0 = the queue's. ttl_ms: how long from its enqueue it may be
     delivered (Q-62); 0 = as long as the queue says. group, key: "" = none. hold: whether it keeps
     its place until it is due (Q-63). unique: a `UniqueKey` as text, "" = none. waits: `Parents` as
-    text, "" = none. counts: the job that its id is derived from waits for it.
+    text, "" = none. counts: the job that its id is derived from waits for it. limits: see
+    `rqueue.model.terms`.
     """
 
     id: str
@@ -56,6 +58,7 @@ class Put(NamedTuple):
     unique: str = ""
     waits: str = ""
     counts: bool = False
+    limits: tuple[str, ...] = ()
 
     @property
     def terms(self) -> str:
@@ -130,6 +133,7 @@ _OF_TAGS = {
     "|u": unique.POLICY,
     "|w": flows.POLICY,
     "|p": flows.POLICY,
+    "|l": limits.POLICY,
 }
 """What terms begin with that are a policy's."""
 

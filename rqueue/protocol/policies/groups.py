@@ -3,5 +3,6 @@
 from rqueue.protocol.policies.policy import Policy
 
 POLICY = Policy(
-    "groups", excludes=("selectors", "sorted", "last_value", "lifetime", "ring", "refusals")
+    "groups",
+    excludes=(*("selectors", "sorted", "last_value", "lifetime", "ring"), *("refusals", "limits")),
 )

@@ -15,5 +15,6 @@ POLICY = Policy(
         "hold",
         "refusals",
         "flows",
+        "limits",
     ),
 )

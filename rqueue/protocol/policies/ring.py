@@ -7,7 +7,7 @@ POLICY = Policy(
     options=(("ring_jobs", 0, 1_000_000_000),),
     excludes=(
         *("ttl", "last_value", "exclusive", "groups", "selectors", "lifetime", "bounded"),
-        *("hold", "refusals", "unique", "flows"),
+        *("hold", "refusals", "unique", "flows", "limits"),
     ),
 )
 """Its option: 0 is no limit."""

@@ -1,0 +1,38 @@
+--- Say how many jobs a limit allows at a time, whatever they say themselves; or forget that. Jobs that wait get the
+--- permits that there are now, a page of them in this step.
+--- KEYS: meta, guard
+--- ARGV: limit, most
+---   limit: escaped; "crm" for all keys of it that nothing is said of, "crm=acme" for one; most: a number, 0 = none is
+---   delivered; "" = what the jobs say
+--- REPLY: {now, 1 if something was said before, else 0}
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "queue/join"
+--- @include "consumer/notify"
+--- @hooks audience
+
+local meta = KEYS[1]
+local limit = ARGV[1]
+local most = ARGV[2]
+
+local base = string.sub(meta, 1, -5)
+local row = queue_row(base)
+if join_may(row[1]) then
+  --- @stamp
+  row[1] = STAMP
+end
+local queue, failure = queue_open(base, row)
+if not queue then return failure end
+if not string.find(limit, '^[%w%%_-]+=?[%w%%_-]*$') or #limit > 800 or not string.find(most, '^%d*$') or #most > 9 then
+  return redis.error_reply('BADARGS set_limit: an escaped limit, and how many it allows')
+end
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
+
+-- first write: frees (README)
+redis.call('HDEL', meta, 'oom')
+schema_stamp(meta)
+local known = redis.call('HEXISTS', base .. 'limits', limit)
+--- @each allow(base, queue, limit, most)
+return { queue.now, known }

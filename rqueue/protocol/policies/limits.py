@@ -1,0 +1,11 @@
+"""Limits: of the jobs that name one so many are delivered at a time as it allows."""
+
+from rqueue.protocol.policies.policy import Policy
+
+POLICY = Policy(
+    "limits",
+    excludes=(
+        *("groups", "selectors", "last_value", "lifetime", "ring"),
+        *("hold", "sorted", "refusals", "flows"),
+    ),
+)

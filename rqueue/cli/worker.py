@@ -66,6 +66,13 @@ Exit codes of a pool:
     help="Serve the queues in the order given: a later one only while the earlier ones are empty.",
 )
 @click.option(
+    "--weight",
+    "weights",
+    multiple=True,
+    metavar="QUEUE=N",
+    help="N turns of this queue for each one of another; may be said for several queues.",
+)
+@click.option(
     "--priority",
     type=int,
     metavar="N",
@@ -181,6 +188,7 @@ def worker(
       rqueue worker app.tasks
       rqueue worker app.tasks mail reports --processes 4 --threads 8
       rqueue worker app.tasks urgent default --strict
+      rqueue worker app.tasks mail reports --weight mail=5
       rqueue worker app.tasks --select "gpu and version >= 42"
       rqueue worker app.tasks --max-jobs 10000 --max-memory 512MB --time-limit 10m
       rqueue worker --pool-file pool.toml
@@ -192,6 +200,7 @@ def worker(
         namespace=target.namespace,
         app=tuple(part.strip() for part in app.split(",")) if app else None,
         queues=queues or None,
+        weights=options["weights"] or None,
     )
     if app is None and pool_file is None:
         raise click.UsageError(

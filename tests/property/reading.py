@@ -243,7 +243,7 @@ class WorkerReading(Reading):
     def join(self, window: int) -> None:
         connection: Any = self.connection
         self.subscription = Subscription(0, self.queue.keys, connection, "w", StatusPage(1), window)
-        parts: Any = SimpleNamespace(strict=False, prefetch=0, plans={})
+        parts: Any = SimpleNamespace(strict=False, weights={}, prefetch=0, plans={})
         listener: Any = self.listener
         self.dispatcher = Dispatcher(
             parts,

@@ -136,7 +136,7 @@ class WorkerDriver:
         self._subscription = Subscription(
             0, queue.keys, self._calls, self._called, StatusPage(1), bytes_window=bytes
         )
-        parts: Any = SimpleNamespace(strict=False, prefetch=0, plans={})
+        parts: Any = SimpleNamespace(strict=False, weights={}, prefetch=0, plans={})
         wakes: Any = self._wakes
         self._dispatcher = Dispatcher(
             parts, [self._subscription], {}, parts, wakes, CurrentJob(self._called),

@@ -39,8 +39,10 @@ def noop() -> None:
 
 
 @task(name="c.push")
-def push(key: str, value: object) -> None:
+def push(key: str, value: object, seconds: float = 0) -> None:
     say(key, value)
+    if seconds:
+        threading.Event().wait(seconds)
 
 
 _notes: dict[str, int] = {}
@@ -103,8 +105,10 @@ def early_failure() -> None:
 
 
 @task(name="c.apush")
-async def apush(key: str, value: object) -> None:
+async def apush(key: str, value: object, seconds: float = 0) -> None:
     say(key, value)
+    if seconds:
+        await asyncio.sleep(seconds)
 
 
 @task(name="c.nap")

@@ -76,6 +76,14 @@ def test_the_command_line_wins_over_the_environment_and_this_over_the_file(tmp_p
     assert (settings.url, settings.lease_ms, settings.namespace) == ("redis://line", 20_000, "file")
 
 
+def test_weights_of_the_command_line() -> None:
+    given = {"app": "a", "url": "redis://x", "queues": ("a=b", "c"), "weights": ("a=b=5", "c=2")}
+    assert load_pool_file(None, given, {}).worker.weights == {"a=b": 5, "c": 2}
+    for wrong in ("c", "c=", "c=x", "=3"):
+        with pytest.raises(ConfigError, match="weights"):
+            load_pool_file(None, given | {"weights": (wrong,)}, {})
+
+
 def test_without_a_file() -> None:
     pool = load_pool_file(None, {"app": ("a",), "url": "redis://x", "processes": None}, {})
     assert (pool.worker.app, pool.worker.queues, pool.processes) == (("a",), ("default",), 2)
@@ -104,6 +112,9 @@ def test_without_a_file() -> None:
         ('app = "a"\nqueues = [""]', "queues", "is empty"),
         ('app = "a"\nname = "two words"', "name", "no blanks"),
         ('app = "a"\nstrict = "yes"', "strict", "true or false"),
+        ('app = "a"\nweights = {q = 0}', "weights of 'q'", "a whole number from 1 to 1000"),
+        ('app = "a"\nweights = {q = 2}', "weights", "does not serve 'q'; it serves default"),
+        ('app = "a"\nstrict = true\nweights = {default = 2}', "weights", "with strict"),
         ('app = "a"\nqueues = []', "queues", "names no queue"),
         ('app = "a"\npidfile = 3', "pidfile", "text"),
         ('[redis]\nurl = "redis://y"', "redis", "at the top, without \\[redis\\]: url = "),

@@ -60,6 +60,15 @@ def _whole(low: int, high: int) -> Callable[[Any, str], int]:
     return read
 
 
+def _weights(value: Any, option: str) -> dict[str, int]:
+    """From a table of the file, or from NAME=N of the command line."""
+    if not isinstance(value, Mapping):
+        pairs = [text.rpartition("=") for text in _names(value, option)]
+        value = {name: int(n) if n.isdecimal() else n for name, _, n in pairs}
+    weight = _whole(1, 1000)
+    return {name: weight(n, f"{option} of {name or n!r}") for name, n in value.items()}
+
+
 def _flag(value: Any, option: str) -> bool:
     if not isinstance(value, bool):
         raise ConfigError(option, f"true or false, not {value!r}")
@@ -115,6 +124,7 @@ OPTIONS: Mapping[str, Callable[[Any, str], Any]] = {
     "threads": _whole(0, 1000),
     "async_slots": _whole(0, 10_000),
     "strict": _flag,
+    "weights": _weights,
     "priority": _whole(-10_000, 10_000),
     "prefetch": _whole(0, 10_000),
     "select": _select,
@@ -224,9 +234,20 @@ def _build(values: dict[str, Any], environ: Mapping[str, str]) -> PoolSpec:
     if "max_memory" in values:
         values["max_rss"] = values.pop("max_memory")
     values.setdefault("queues", ("default",))
+    _check_weights(values)
     worker = WorkerSpec(settings=settings, **values)
     if worker.time_limit and worker.soft_time_limit >= worker.time_limit:
         raise ConfigError(
             "soft_time_limit", "must be shorter than time_limit, which ends the process"
         )
     return PoolSpec(worker=worker, **pool)
+
+
+def _check_weights(values: Mapping[str, Any]) -> None:
+    weights = values.get("weights", {})
+    if weights and values.get("strict"):
+        raise ConfigError("weights", "mean nothing with strict, which serves one queue at a time")
+    for name in weights:
+        if name not in values["queues"]:
+            served = ", ".join(values["queues"])
+            raise ConfigError("weights", f"the pool does not serve {name!r}; it serves {served}")

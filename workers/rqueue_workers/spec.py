@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rqueue.model.labels import ALL
@@ -20,8 +21,9 @@ class WorkerSpec:
     """One worker process: which tasks, which queues, how many slots, when to go.
 
     app: modules to import for their tasks. queues: names, in the order that `strict` serves them;
-    without `strict` they are served in turn. threads, async_slots: jobs run at once in threads, and
-    on the event loop (both beside the one sync slot of the main thread, which is used when
+    without `strict` they are served in turn. weights: by queue, its parts of the slots for each one
+    of another; 1 for those that are not named. threads, async_slots: jobs run at once in threads,
+    and on the event loop (both beside the one sync slot of the main thread, which is used when
     `threads` is 0). priority: the consumers' priority. prefetch: jobs held at most per queue, 0 =
     as many as are about 50 ms of work. select: an expression over labels, "" = all jobs.
     max_jobs, max_rss: leave after so many jobs, or above so
@@ -38,6 +40,7 @@ class WorkerSpec:
     threads: int = 0
     async_slots: int = 100
     strict: bool = False
+    weights: Mapping[str, int] = field(default_factory=dict)
     priority: int = 0
     prefetch: int = 0
     select: str = ""

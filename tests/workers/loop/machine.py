@@ -31,6 +31,7 @@ specs = st.fixed_dictionaries(
         "threads": st.sampled_from([0, 2, 1, 0, 4]),
         "async_slots": st.sampled_from([2, 1, 0]),
         "strict": st.sampled_from([False, False, True]),
+        "weight": st.sampled_from([1, 1, 3]),
         "prefetch": st.sampled_from([0, 0, 1, 5]),
         "max_jobs": st.sampled_from([0, 0, 0, 4]),
     }

@@ -58,7 +58,11 @@ class Watched(RuleBasedStateMachine):
         tasks = ["sync", *(["loop"] if loop else []), *(["rare"] if rare else [])]
         settings = Settings(url=world.url, lease_ms=LEASE_MS)
         names = tuple(queue.name for queue in world.queues)
-        made = WorkerSpec(settings=settings, app=(), queues=names, drain=DRAIN_S, **spec)
+        weights = {names[0]: spec.get("weight", 1)}
+        spec = {name: value for name, value in spec.items() if name != "weight"}
+        made = WorkerSpec(
+            settings=settings, app=(), queues=names, weights=weights, drain=DRAIN_S, **spec
+        )
         worker = Worker(world, len(world.workers), made, tasks)
         world.workers.append(worker)
         world.stage.cast(f"{worker.base}-main", worker, worker.work)

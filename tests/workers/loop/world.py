@@ -223,6 +223,7 @@ class World:
         """Wait until the server has read what was sent so far, and what it wrote to others on that
         account has arrived: the next look sees the same in each run."""
         self.client.ping()
+        self.client.ping()  # the first answer may be written before those of the same turn
 
     def settle(self) -> None:
         """Let everybody go on as far as they can now; leases are renewed, the dead are mourned."""

@@ -72,6 +72,7 @@ class Dealing:
             subscription.todo.append((id, value, acquired))
             return
         subscription.executors.add(plan.executor)
+        subscription.diverted += 1
         job = Job(subscription, id, value, acquired, head, plan, args, kwargs, opts)
         self.executors[plan.executor].submit((job,))
 

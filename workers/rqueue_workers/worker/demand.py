@@ -14,7 +14,7 @@ from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.executors.threads import ThreadExecutor
 from rqueue_workers.worker.queue_polling import QueuePolling
 from rqueue_workers.worker.subscription import Subscription
-from rqueue_workers.worker.task_plans import MAIN, THREAD
+from rqueue_workers.worker.task_plans import MAIN
 
 LINGER_S = 0.002
 """Seconds that ended jobs of busy executors wait for company, to be settled together."""
@@ -35,7 +35,7 @@ class Demand(Dealing):
     ) -> None:
         super().__init__(subscriptions, executors, attempts, slot)
         self.spec = spec
-        self.polling = QueuePolling(subscriptions, spec.strict)
+        self.polling = QueuePolling(subscriptions, spec.strict, spec.weights)
         self._strict = spec.strict
         self._prefetch = spec.prefetch
 
@@ -57,24 +57,27 @@ class Demand(Dealing):
         if not self._threaded and not blocked and (MAIN in seen or not seen):
             room = max(0, subscription.prefetch.window - len(subscription.todo))
         if seen != _MAIN_ALONE:
-            room += self._room_beside(subscription, blocked)
+            room += self._room_beside(subscription, staying, blocked)
         if self._prefetch and room > self._prefetch - staying:
             room = max(0, self._prefetch - staying)
         if isolation.wary:
             room = min(room, 1)
         return staying + room
 
-    def _room_beside(self, subscription: Subscription, blocked: bool) -> int:
-        """Jobs of this subscription that the executors have room for."""
-        room = 0
+    def _room_beside(self, subscription: Subscription, staying: int, blocked: bool) -> int:
+        """Jobs of this subscription, which holds so many already, that the executors have room
+        for."""
+        room = places = share = 0
         if monotonic() >= subscription.hold_until or not (
             blocked or any(executor.blocked for executor in self.executors.values())
         ):
             for kind, executor in self.executors.items():
-                if kind in subscription.executors or (
-                    kind == THREAD and not subscription.executors
-                ):
+                if subscription.runs_in(kind):
                     room += executor.room
+                    places += executor.places
+                    share += self.polling.share(subscription, kind, executor.places)
+        if share < places:
+            room = max(0, min(room, share - staying + len(subscription.todo)))
         return room
 
     def wants(self, subscription: Subscription, now: float, blocked: bool = False) -> bool:

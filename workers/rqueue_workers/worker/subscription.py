@@ -25,6 +25,7 @@ from rqueue_workers.worker.declaring import Declaration, declare
 from rqueue_workers.worker.outcome import Unfinished
 from rqueue_workers.worker.prefetch import PrefetchWindow
 from rqueue_workers.worker.settle_calls import BYTES_WINDOW, SettleCalls
+from rqueue_workers.worker.task_plans import THREAD
 
 Unstarted = tuple[bytes, bytes, int]
 """id, value, when it was acquired (ms, Redis's clock)."""
@@ -59,6 +60,8 @@ class Subscription(SettleCalls):
         """A reply is being read, and may have to stand behind what is heard now."""
         self.executors: set[int] = set()
         """Of the jobs that came so far: what to expect of the next ones."""
+        self.diverted = 0
+        """Jobs that were given to executors."""
         self.hold_until = 0.0
         """While an executor is blocked, pull nothing before this time."""
         self.hold_s = 0.0
@@ -158,6 +161,10 @@ class Subscription(SettleCalls):
         wrong = self._connection.run(commands.check_types(self.keys, [name]), queue=self.queue)
         if wrong:
             raise damaged(self.queue, self.keys.base, wrong)
+
+    def runs_in(self, kind: int) -> bool:
+        """Whether jobs of this queue are for that executor, as far as is known."""
+        return kind in self.executors or (kind == THREAD and not self.executors)
 
     def reporting(self, id: bytes) -> bool:
         """Whether its outcome is in the call whose reply is not read yet."""

@@ -206,7 +206,7 @@ class Worker:
             return
         subscription = dispatcher.polling.next()
         if subscription is not None:
-            self.main.run(subscription)
+            self._run(subscription)
             if subscription.todo:
                 dispatcher.post(subscription)
             else:
@@ -223,11 +223,20 @@ class Worker:
             self.stop.clear()
             self.stop.look()
 
+    def _run(self, subscription: Subscription) -> None:
+        """A turn of one queue in the main thread."""
+        if len(self.subscriptions) == 1:
+            self.main.run(subscription)
+            return
+        begun = monotonic()
+        self.main.run(subscription)
+        self.dispatcher.polling.ran(subscription, monotonic() - begun)
+
     def _look_around(self, but: Subscription | None) -> bool:
         """Settle and pull wherever there is reason to; whether there was."""
         worked = False
         now = monotonic()
-        for subscription in self.subscriptions:
+        for subscription in self.dispatcher.polling.in_turn():
             if (
                 subscription is not but
                 and not self.dispatcher.outage.since
@@ -245,7 +254,7 @@ class Worker:
         if any(one.settle_first for one in self.subscriptions):
             subscription = None
         if subscription is not None and monotonic() - dispatcher.outage.since < sure:
-            self.main.run(subscription)
+            self._run(subscription)
         elif dispatcher.outage.waiting:
             self.stop.pause(dispatcher.outage.waiting)
         if not dispatcher.outage.waiting:

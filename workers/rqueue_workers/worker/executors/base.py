@@ -163,10 +163,14 @@ class Executor:
         self.todo.clear()
 
     @property
+    def places(self) -> int:
+        """Jobs that may be here: one for each slot, and some ahead."""
+        return self.slots + (0 if self.stalled and self.blocked else self.credit.window)
+
+    @property
     def room(self) -> int:
-        """How many more jobs it may be given: free slots, and some ahead."""
-        ahead = 0 if self.stalled and self.blocked else self.credit.window
-        return max(0, self.slots + ahead - len(self.running) - len(self.todo))
+        """How many more jobs it may be given."""
+        return max(0, self.places - len(self.running) - len(self.todo))
 
     @property
     def blocked(self) -> bool:

@@ -78,7 +78,7 @@ class ConsumerCalls:
         auto_close: bool = False,
         select: str = "",
     ) -> None:
-        for setting, value, least in (("jobs", jobs, 0), ("bytes", bytes, 0), ("slots", slots, 1)):
+        for setting, value, least in (("jobs", jobs, 0), ("bytes", bytes, 0), ("slots", slots, 0)):
             expect_number(setting, value, "a whole number", least=least, whole=True)
         expect_number("priority", priority, "a whole number", least=-(2**31), whole=True)
         if mode not in ("acquire", "no_ack", "browse"):

@@ -72,6 +72,26 @@ def test_AMI_07_one_that_never_had_a_consumer_stays(q: QueueFixture) -> None:
     assert not ends(q)
 
 
+def test_who_gets_a_job_is_no_consumer_that_leaves(q: QueueFixture) -> None:
+    """Q-25: the queue goes on as it was, be it that it goes or that it stays."""
+    q.queue.configure(delete_if="always", delete_after=3600)
+    q.put("A", "B", "C")
+    assert ids([q.queue.get()]) == ["A"]
+    assert not ends(q)
+    q.join().close()
+    assert ids([q.queue.get()]) == ["B"]
+    assert ends(q)
+    first, second = (q.queue.consumer(mode="no_ack", slots=0, renew=False) for _ in range(2))
+    with first, second:
+        assert not ends(q), "what they take is not to end under them"
+    assert ends(q)
+    with q.queue.consumer(slots=0, renew=False):
+        q.put("D")  # it keeps the queue
+    assert not ends(q)
+    assert ids([q.queue.get()]) == ["C"]
+    assert not ends(q)
+
+
 @pytest.mark.parametrize("comes", ["job", "consumer", "configure", "promote"])
 def test_what_comes_in_time_keeps_it(q: QueueFixture, comes: str) -> None:
     q.queue.configure(delete_if="always", delete_after=3600)

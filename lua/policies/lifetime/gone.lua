@@ -11,6 +11,7 @@ end
 local function lifetime_gone(base)
   local row = redis.call('HMGET', base .. 'meta', 'delete_if', 'delete_after_ms', 'had_consumer')
   if row[1] ~= '1' and row[1] ~= '2' or not row[3] or lifetime_consumed(base) then return end
+  redis.call('HDEL', base .. 'meta', 'had_consumer')
   if row[1] == '1' and redis.call('EXISTS', base .. 'jobs') == 1 then return end
   -- what goes to other queues is sent first, and a target of others stays
   if all_keys_needed(base) then return end

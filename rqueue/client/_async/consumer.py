@@ -36,8 +36,9 @@ class AsyncConsumer(AsyncConsumerCommit):
     mode: "acquire"; "no_ack": each job is taken out of the queue before it is returned, so it runs
     at most once (Q-24); "browse" to look without taking. start, auto_close: where a browser begins
     (Q-27), and that it closes at the tail (Q-29). lease_ms: how long it may stay silent. slots:
-    jobs it can run at once; a consumer whose lease ends is charged for as many. renew: keep the
-    lease from a thread of this process, or from a task of its loop, which a job that blocks the
+    jobs it can run at once; a consumer whose lease ends is charged for as many. 0: it takes a job
+    and leaves, and a queue that goes with its last consumer does not go with it (Q-25). renew: keep
+    the lease from a thread of this process, or from a task of its loop, which a job that blocks the
     loop for longer than the lease stops (a pool's supervisor renews for its workers instead).
     history: write a row for each job that it settles, unless the call brings rows of its own.
 

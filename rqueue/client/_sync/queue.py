@@ -337,7 +337,7 @@ class Queue(QueueMoving):
         """Take the next job out of the queue: it has ended, as acked, when it is returned (Q-25).
         None where none came in `timeout` seconds (None: for ever). Who dies behind this call has
         lost the job; to ack it later, receive it with a consumer."""
-        with self.consumer(mode="no_ack", renew=timeout != 0) as consumer:
+        with self.consumer(mode="no_ack", slots=0, renew=timeout != 0) as consumer:
             return consumer.receive(timeout)
 
     def consumer(

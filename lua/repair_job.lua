@@ -41,7 +41,7 @@ local marked = value and string.byte(value) == 33
 if value and not marked and value_parse(value).damaged then
   -- no header: nothing could settle it; the bytes are kept, as a dead letter
   local job = { id = id, position = redis.call('HINCRBY', meta, 'seq', 1), enqueued = queue.now, level = 4, deliveries = 0,
-    attempts = 0, max = 0, due = 0, crashes = 0, max_crashes = 0, expires = 0, envelope = value }
+    attempts = 0, max = 0, due = 0, crashes = 0, max_crashes = 0, expires = 0, envelope = value, damaged = true }
   redis.call('HINCRBY', meta, 'tailed', 1)
   local record = dead_letter_store(base, queue.now, job, cjson.encode({ kind = 'undecodable', type = 'Undecodable',
     message = 'its header was damaged', at = queue.now }))

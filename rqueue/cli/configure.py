@@ -10,7 +10,7 @@ from rqueue.cli.output import json_option, print_facts, print_json, span
 from rqueue.cli.target import Target, connection_options, pass_target
 
 if TYPE_CHECKING:
-    from rqueue.protocol.job_packer import DeleteIf, Expired, Overflow, SortOrder
+    from rqueue.protocol.queue_options import DeleteIf, Expired, Overflow, SortOrder
 
 DEFAULT = "not set: the default"
 
@@ -47,6 +47,8 @@ def setting_in_words(name: str, value: int) -> str:
         return f"resume at {value} %"
     if name == "count_held":
         return "held jobs count" if value else "held jobs do not count"
+    if name == "dead_letters":
+        return "keeps dead letters" if value else "keeps no dead letters"
     if name == "hold":
         return "holds jobs until they are due" if value else "holds no jobs"
     if name.endswith("_ms"):
@@ -121,6 +123,11 @@ def setting_in_words(name: str, value: int) -> str:
     metavar="KIND",
     help="plain (the default), groups: one job in flight for each group, or last_value: of the jobs"
     " of a key only the latest waits.",
+)
+@click.option(
+    "--dead-letters/--no-dead-letters",
+    default=None,
+    help="Whether what fails for good becomes a dead letter, as it does by default, or just ends.",
 )
 @click.option("--dead-to", metavar="QUEUE", help='Where its dead letters go; "": they stay.')
 @click.option("--expired-to", metavar="QUEUE", help='Where its expired jobs go; "": nowhere.')
@@ -197,6 +204,7 @@ def configure(
     sort: SortOrder | None,
     sticky: int | None,
     rebalance: bool | None,
+    dead_letters: bool | None,
     as_json: bool,
 ) -> None:
     """Set a queue's own options, and show them.
@@ -243,6 +251,7 @@ def configure(
         "sort": sort,
         "sticky": sticky,
         "rebalance": rebalance,
+        "dead_letters": dead_letters,
     }
     nothing = all(one is None for one in given.values())
     with target.queue(queue) as (client, inspector):
@@ -283,6 +292,7 @@ def configure(
             "sort": SORT[settings["descending"]] if "descending" in settings else DEFAULT,
             "sticky": settings.get("sticky", DEFAULT),
             "rebalance": yes_or_no("rebalance"),
+            "dead letters": yes_or_no("dead_letters"),
             "dead to": targets.get("dead_to", DEFAULT),
             "expired to": targets.get("expired_to", DEFAULT),
             "max jobs": settings.get("max_jobs", DEFAULT),

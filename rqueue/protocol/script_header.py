@@ -68,6 +68,7 @@ HOOKS = {
     "revived": "each",
     "rival": "each",
     "route": "each",
+    "final": "each",
     "named": "each",
     "stays": "each",
     "closed": "each",

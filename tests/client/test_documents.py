@@ -21,7 +21,8 @@ from rqueue.model.ids import MAX_ID_BYTES
 from rqueue.model.job import Delivery
 from rqueue.model.names import MAX_NAME
 from rqueue.protocol.commands.enqueue import BATCH
-from rqueue.protocol.job_packer import LIMITS, Call
+from rqueue.protocol.job_packer import Call
+from rqueue.protocol.queue_options import LIMITS
 from rqueue.settings import Settings
 from rqueue.tasks.context import JobContext, current
 from rqueue.tasks.registry import registry

@@ -63,6 +63,18 @@ def settle_of_dead_letters_that_go_elsewhere(world: World) -> Any:
 
 
 @situation
+def settle_of_failed_jobs_that_are_discarded(world: World) -> Any:
+    world.run(commands.configure(KEYS, {"dead_letters": 0, "max_deliveries": 2}))
+    world.put("x0", "x1", "r0", "r1")
+    world.join("c2", 3)
+    world.pull("c2", 3)
+    world.settle("c2", retry=[Retried("x1", 0, "old", True, ERROR)])
+    world.pull("c2", 3)
+    last = Retried("x1", 0, "old", True, ERROR)
+    return settle(world, "c2", Window(3), rows=3, ack=["r0"], reject=[("x0", ERROR)], retry=[last])
+
+
+@situation
 def pull_of_expired_jobs_that_go_elsewhere(world: World) -> Any:
     _alternate(world)
     world.settle("c2", ack=["x0", "x1", "r0"], batch=b"?", rows=3)

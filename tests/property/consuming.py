@@ -227,17 +227,18 @@ class Consuming(Waiting):
                 self.jobs[id].deliveries += 1
                 self.jobs[id].attempts += 1
                 dead.append(id)
-        self.dead += dead
         self.counts["rejected"] += len(dead)
         if later and not self.paused:
             self.watch(later)
         self.record([id for id in ack if id in mine] + dead + ended, "")
         self.ended.update({id: "D" for id in ack if id in mine} | dict.fromkeys(dead, "F"))
         self.ended.update(dict.fromkeys(ended, "R"))
-        self.forget([self.jobs[id] for id in dead])
+        died = [self.jobs[id] for id in dead]
+        self.fail(dead)
+        self.forget(died)
         self.history += lines
         back += self.release(c, [id for id in release if id in c.held], [])
-        back += self.leave_groups([*gone, *(self.jobs[id] for id in dead), *moved])
+        back += self.leave_groups([*gone, *died, *moved])
         back = self.trim(back + sum([self.place(job) for job in moved]), c)
         if window is None:
             if back and not self.paused:

@@ -31,7 +31,7 @@ class Leaving(Consuming):
             for id in gone:
                 del self.jobs[id]
         else:
-            self.dead += gone
+            self.fail(gone)
             self.counts["rejected"] += len(gone)
         self.gone(gone)
         self.forget(jobs)

@@ -68,8 +68,18 @@ class State:
     """Ready jobs that it keeps; 0: all."""
     kept_dead: bool = False
     """Whether what expires becomes a dead letter."""
+    discards: bool = False
+    """Whether what fails for good ends, in place of being a dead letter."""
     over: list[str] = field(default_factory=list)
     """Jobs that the call which goes on found expired, and that it ends last."""
+
+    def fail(self, ids: list[str]) -> None:
+        """They have failed for good."""
+        if self.discards:
+            for id in ids:
+                del self.jobs[id]
+        else:
+            self.dead += ids
 
     def in_state(self, state: str) -> list[Consumer]:
         return [c for c in self.consumers.values() if c.state == state]

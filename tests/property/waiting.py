@@ -217,10 +217,10 @@ class Waiting(WakeUps):
         self.forget(jobs)
         for id in ids:
             self.returns_to.pop(id, None)
-            if self.kept_dead:
-                self.dead.append(id)
-            else:
+            if not self.kept_dead:
                 del self.jobs[id]
+        if self.kept_dead:
+            self.fail(ids)
         self.counts["expired"] += len(ids)
         self.record(ids, "F" if self.kept_dead else "E")
         self.history += [(id, "expired") for id in ids]
@@ -335,7 +335,6 @@ class Waiting(WakeUps):
             job.crashes += id in charged
             if id in charged and self.last(job):
                 dead.append(id)
-                self.dead.append(id)
             elif self.late(id):
                 self.over.append(id)
             elif self.superseded(job):
@@ -362,8 +361,10 @@ class Waiting(WakeUps):
         self.record(ended, "R")
         back += self.drop(self.over, c)
         self.over = []
-        self.forget([self.jobs[id] for id in dead])
-        return back + self.leave_groups([self.jobs[id] for id in dead])
+        died = [self.jobs[id] for id in dead]
+        self.fail(dead)
+        self.forget(died)
+        return back + self.leave_groups(died)
 
     def suspects(self, c: Consumer) -> list[str]:
         """Whom the end of its lease charges: what was noted; else the oldest that it heard of, if

@@ -9,8 +9,8 @@ local function dead_letter_undecodable(now)
     message = 'its stored value has no header: something that is not rqueue wrote it' })
 end
 
---- Make a dead letter of `job` (a parsed value with its id), here or in the queue that a policy names: returns its
---- record.
+--- Make a dead letter of `job` (a parsed value with its id), here or in the queue that a policy names, or end it where
+--- the queue keeps none: returns its record.
 local function dead_letter_store(base, now, job, cause)
   --- @if route
   local target
@@ -19,6 +19,15 @@ local function dead_letter_store(base, now, job, cause)
     --- @include "outgoing/move"
     outgoing_move(base, now, job, target, 'dead', cause)
     redis.call('HDEL', base .. 'jobs', job.id)
+    return string.format('F%d:', now) .. cause
+  end
+  --- @end
+  --- @if final
+  local final
+  --- @each final = final(base, job)
+  if final then
+    redis.call('HDEL', base .. 'jobs', job.id)
+    redis.call('HDEL', base .. 'errors', job.id)
     return string.format('F%d:', now) .. cause
   end
   --- @end

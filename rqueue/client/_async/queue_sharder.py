@@ -11,8 +11,8 @@ from rqueue.errors import ConfigError
 from rqueue.model.expect import expect_number, shown
 from rqueue.protocol import commands
 from rqueue.protocol.commands.deletion import is_deleted
-from rqueue.protocol.job_packer import LIMITS
 from rqueue.protocol.policies import alternate
+from rqueue.protocol.queue_options import LIMITS
 
 __all__ = ["AsyncQueueSharder"]
 

@@ -74,7 +74,7 @@ def test_CDQ_05_a_listener_hears_of_each_put_once(own_q: QueueFixture) -> None:
 
 
 def test_CDQ_06_a_failed_job_comes_again_or_is_dropped(own_q: QueueFixture) -> None:
-    """C-06, C-07."""
+    """C-06, C-07: the queue says whether what failed comes again, or is deleted."""
     consumer = own_q.join(1)
     calls = []
     own_q.put("1")
@@ -85,11 +85,13 @@ def test_CDQ_06_a_failed_job_comes_again_or_is_dropped(own_q: QueueFixture) -> N
         else:
             consumer.ack(job)
     assert calls == ["1", "1"]
+    own_q.queue.configure(max_deliveries=1, dead_letters=False)
     own_q.put("2")
     job = consumer.receive(0)
     assert job is not None
-    consumer.ack(job)  # it failed, and is not wanted any more
+    consumer.retry(job)
     assert consumer.receive(0) is None
+    assert own_q.look().jobs == {}
     assert own_q.queue.counts().dead == 0
 
 

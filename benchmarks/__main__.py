@@ -34,6 +34,7 @@ ORDER = (
         "short-jobs",
         "async-jobs",
         "hooks",
+        "reports",
         "long-among-short",
         "scale",
         "start",

@@ -45,11 +45,12 @@ end
 --- @end
 local live = value and string.byte(value) ~= 33 and not redis.call('ZSCORE', base .. 'dead', id)
 if live and wait == '1' then
-  -- first write: frees (README), and finds out whether the next one can be done
-  redis.call('HDEL', base .. 'awaited', id)
+  -- first write: frees (README), and finds out whether the next one can be done; of no job, since what a watcher noted
+  -- of this one stays
+  redis.call('HDEL', base .. 'awaited', '')
   -- a list that an earlier job of this id left behind is no answer
   redis.call('DEL', list)
-  redis.call('HSET', base .. 'awaited', id, '1')
+  redis.call('HSETNX', base .. 'awaited', id, '1')
   --- @each stays(base)
   return { now, 'live', '' }
 end

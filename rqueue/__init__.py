@@ -50,6 +50,7 @@ from rqueue.model.job import Delivery, JobState, Outcome
 from rqueue.model.job_info import JobInfo
 from rqueue.model.job_limit import JobLimit
 from rqueue.model.parents import Failure
+from rqueue.model.progress import JobUpdate, Progress
 from rqueue.model.tick import Tick
 from rqueue.settings import Settings
 from rqueue.tasks import enqueuer as _enqueuer
@@ -151,11 +152,13 @@ __all__ = [
     "JobMoved",
     "JobRequest",
     "JobState",
+    "JobUpdate",
     "Middleware",
     "NoConsumer",
     "NotEncodable",
     "Options",
     "Outcome",
+    "Progress",
     "Put",
     "PutHandle",
     "Queue",

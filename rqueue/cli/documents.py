@@ -10,6 +10,7 @@ from rqueue.inspector import ConsumerInfo, QueueInfo, Spread, Stats
 from rqueue.model.causes import why_dead
 from rqueue.model.job import JobState
 from rqueue.model.job_info import JobInfo
+from rqueue.model.progress import Progress
 
 TIMES = ("enqueued", "due", "acquired", "started", "finished")
 
@@ -18,7 +19,7 @@ def _dated(facts: dict[str, Any]) -> dict[str, Any]:
     """`..._ms` fields that are moments become ISO times under the name without `_ms`."""
     moments = (
         *("enqueued_ms", "due_ms", "expires_ms", "ended_ms", "since_ms"),
-        *("oldest_enqueued_ms", "next_due_ms", "next_tick_ms"),
+        *("oldest_enqueued_ms", "next_due_ms", "next_tick_ms", "at_ms"),
     )
     return {
         (name.removesuffix("_ms") if name in moments else name): (
@@ -44,6 +45,7 @@ def job_document(job: JobInfo, *, details: bool = False) -> dict[str, Any]:
     """One job. `details`: also arguments, options, errors and the result."""
     facts = _dated(asdict(job))
     facts["state"] = str(job.state)
+    facts["progress"] = progress_document(job.progress)
     if is_record(job):
         facts.update(dict.fromkeys(NOT_OF_A_RECORD))
     if job.state is JobState.DEAD:
@@ -54,6 +56,13 @@ def job_document(job: JobInfo, *, details: bool = False) -> dict[str, Any]:
     elif job.state is not JobState.DONE:
         del facts["result"]
     return facts
+
+
+def progress_document(progress: Progress | None) -> dict[str, Any] | None:
+    """How far a job is."""
+    if progress is None:
+        return None
+    return {**_dated(asdict(progress)), "fraction": progress.fraction}
 
 
 def queue_document(info: QueueInfo) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from rqueue.model.causes import EXPIRED, GAVE_UP, why_dead
 from rqueue.model.job import JobState
 from rqueue.model.job_info import JobInfo
 from rqueue.model.job_limit import JobLimit
+from rqueue.model.progress import Progress
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.waiting import why_it_waits
 from rqueue.text.numbers import many
@@ -167,6 +168,7 @@ def print_job(
             else "",
             "crashes": job.crashes or "",
             "unique": _unique(job, owner),
+            "progress": _progress(job.progress, now),
             "steps": _json(job.steps) if job.steps else "",
             "limits": ", ".join(limits_words(job.limits)),
             "limit": ", ".join(
@@ -209,6 +211,13 @@ def _next_step(job: JobInfo) -> str:
         return ""
     which = shlex.join([job.queue, job.id])
     return f"rqueue dead requeue {which}, or rqueue dead purge {which}"
+
+
+def _progress(progress: Progress | None, now: int) -> str:
+    """How far a job is, by its own report; "" without one."""
+    if progress is None:
+        return ""
+    return f"{progress}, said {age(progress.at_ms, now)} ago in delivery {progress.delivery}"
 
 
 def _unique(job: JobInfo, owner: str) -> str:

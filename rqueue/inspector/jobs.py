@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -20,6 +21,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.consumer_rows import registered_names
 from rqueue.protocol.commands.job_notes import Notes, notes_of, notes_page
+from rqueue.protocol.commands.reports import progress
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.result_wait import NOT_KEPT, moved_to
 from rqueue.transport.redis_client import execute
@@ -144,6 +146,8 @@ def look_at_job(client: redis.Redis, keys: QueueKeys, id: str) -> Look:
         cause=read_json(shown.cause),
         ended_ms=parse_record(shown.record).ended_ms if shown.record else 0,
     )
+    if info.deliveries:
+        info = replace(info, progress=execute(client, progress(keys, id)))
     return Look(shown.now, info, shown.place)
 
 

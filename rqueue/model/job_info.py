@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rqueue.model.job import DEFAULT_LEVEL, JobState
+from rqueue.model.progress import Progress
 from rqueue.model.sort_keys import SortKey
 
 __all__ = ["JobInfo"]
@@ -41,6 +42,7 @@ class JobInfo:
     sort_key: SortKey | None = None
     unique: str = ""
     steps: dict[str, Any] = field(default_factory=dict)
+    progress: Progress | None = None
     refused_by: tuple[str, ...] = ()
     waits: str = ""
     counts: bool = False

@@ -295,6 +295,14 @@ class QueueKeys:
         """list: one element when the code of a job that was cancelled runs no more. 60 s."""
         return f"{self.base}stop:{id}"
 
+    def progress(self, id: str) -> str:
+        """hash: what a job reported last: by, delivery, at (ms), said (JSON). A day."""
+        return f"{self.base}progress:{id}"
+
+    def watch(self, id: str) -> str:
+        """stream: an entry for each change of a job that is watched. 60 s."""
+        return f"{self.base}watch:{id}"
+
     def write(self, run: str) -> str:
         """hash: the write log of a run whose steps may be sent twice; see `commands.Note`."""
         return f"{self.base}write:{run}"

@@ -31,6 +31,7 @@ from rqueue_workers.worker.attempt import Attempts, Decoded, Unfit
 from rqueue_workers.worker.composing import Held
 from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.outcome import Ack
+from rqueue_workers.worker.reporter import Reporter
 from rqueue_workers.worker.services import Services
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import ASYNC, Plan, plan_of
@@ -128,6 +129,7 @@ class OneThreadWorker:
         self._services: Services | None = None
         self._declaring: dict[QueueKeys, Subscription] = {}
         self._page = StatusPage(1)
+        self._reporter = Reporter(connection, at_once=True)
         self._number = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -161,8 +163,9 @@ class OneThreadWorker:
     def _joined(self, keys: QueueKeys) -> Subscription:
         self._number += 1
         subscription = Subscription(
-            0, keys, self._connection, NAME, self._page, settings=self.settings
-        )
+            0, keys, self._connection, NAME, self._page, settings=self.settings,
+            reporter=self._reporter,
+        )  # fmt: skip
         subscription.register(
             f"{NAME}-{self._number}", priority=0, lease_ms=FOREVER_MS, slots=1, jobs=1
         )

@@ -95,6 +95,7 @@ LOOK: list[list[str]] = [
     ["resume", HOSTILE],
     ["cancel", HOSTILE, f"{HOSTILE}-x", "--yes"],
     ["result", f"{HOSTILE}-x", "-q", HOSTILE, "--timeout", "0"],
+    ["watch", f"{HOSTILE}-x", "-q", HOSTILE, "--timeout", "0"],
     ["enqueue", HOSTILE, "-q", HOSTILE],
     ["enqueue", "app.t", HOSTILE, "--id", HOSTILE],
     ["dead", "requeue", HOSTILE, "--dry-run"],

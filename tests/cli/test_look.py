@@ -11,6 +11,7 @@ import redis
 from rqueue.cli.jobs import STATES
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ResultNotReady
+from rqueue.model.progress import packed
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Ran
 from rqueue.testing import move_time
@@ -235,6 +236,22 @@ def test_result(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert (facts["state"], facts["cause"]["message"]) == ("dead", "it was no good")
     assert read("result", "j003", code=1)["state"] == "cancelled"
     assert "was cancelled" in run("result", "j003", code=1).stderr
+
+
+def test_what_a_job_reports_is_shown(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
+    fill(queue, 1)
+    one = consumer(jobs=1)
+    (job,) = one.pull()
+    said = [commands.JobReport(job.id, 1, packed((3, 4, "\x1b[2Jpages")))]
+    execute(queue.redis, commands.report(queue.keys, one.name, one.term, said))
+    assert re.search(
+        r"^progress +3/4 \(75%\) .x1b.2Jpages, said .* ago", run("show", "j000").stdout, re.M
+    )
+    assert read("show", "j000")["progress"]["fraction"] == 0.75
+    assert "held  3/4 (75%)" in run("watch", "j000", "-t", "0", code=5).stdout
+    one.settle(done=[(job, 1)])
+    (line,) = run("watch", "j000", "--json").stdout.splitlines()
+    assert json.loads(line)["state"] == "done"
 
 
 def test_a_failed_job_s_traceback_has_its_lines(run: Run, queue: Queue, consumer: Make) -> None:

@@ -99,6 +99,7 @@ def _first(states: Any) -> object:
 HANDLE: dict[str, Callable[[Any], object]] = {
     "state": lambda job: job.state(),
     "states": lambda job: _first(job.states(0.05)),
+    "watch": lambda job: _first(job.watch(0.05)),
     "result": lambda job: job.result(0.05),
     "cancel": lambda job: job.cancel(),
 }

@@ -120,8 +120,14 @@ def test_the_page_of_running_jobs(namespace: dict[str, Any], private_server: Emb
     assert attempt("order", kept[-1]) == 1007
     attempt("remind")
     attempt("remind", kept[-1])
+    current.set(JobContext(Delivery("id", b"1,1;[]"), "render_pages", "orders"))
+    namespace["render_pages"].function(3)
     current.set(None)
     assert namespace["reminded"] == [1, 2, 3, 4, 5]
+    with Queue("reports", private_server.url) as queue:
+        job = queue.enqueue(namespace["render_pages"], 3)
+        job.cancel()
+        assert namespace["follow"](job) == ["cancelled "]
 
 
 def test_the_page_of_workflows(namespace: dict[str, Any], private_server: EmbeddedRedis) -> None:

@@ -148,6 +148,14 @@ MAKERS: dict[str, Maker] = {
     "keep_steps": lambda w, d: commands.keep_steps(
         KEYS, n := d(names), _term(w, n), d(ids), d(st.sampled_from([0, 1])), "W3t9LHt9XQ"
     ),
+    "report": lambda w, d: commands.report(
+        KEYS,
+        n := d(names),
+        _term(w, n),
+        [commands.JobReport(id, d(st.sampled_from([0, 1])), b'[1,2,""]') for id in d(mine)],
+        d(some),
+    ),
+    "watch": lambda w, d: d(st.sampled_from([commands.watch, commands.watch_on]))(KEYS, d(ids)),
     "note_stop": lambda w, d: commands.note_stop(
         KEYS, d(names), d(st.sampled_from(["delivered", "ended"])), [d(ids), *d(some)]
     ),

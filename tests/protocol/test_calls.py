@@ -13,11 +13,13 @@ from rqueue.protocol.commands import Note, Put, Ran, Retried
 from rqueue.protocol.commands.admin import Moved
 from rqueue.protocol.commands.room import with_grant
 from rqueue.protocol.scripts import SCRIPTS, script
+from tests.protocol.running_jobs import RUNNING
 from tests.protocol.sample import K, Sample, W
 
 RETRIED = Retried("i3", 7, "tail", True, b"e", 2)
 
 SAMPLES: dict[str, list[Sample]] = {
+    **RUNNING,
     "await_result": [
         Sample(commands.await_result(K, "id", wait=True), {"wait": "1"}),
         Sample(commands.await_result(K, "id", wait=False), {"wait": "0"}),
@@ -33,13 +35,6 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(commands.cancel(K, "id", force="stop"), {"held": "stop"}),
         Sample(commands.cancel(K, "id", force="kill"), {"held": "kill"}),
     ],
-    "keep_steps": [
-        Sample(commands.keep_steps(K, "consumer", "term", "id", 2, "steps"), {"deliveries": "2"})
-    ],
-    "note_stop": [
-        Sample(commands.note_stop(K, "consumer", "ended", ["i1"]), {"stage": "ended"}, rest=["i1"])
-    ],
-    "read_stop": [Sample(commands.read_stop(K, "id"))],
     "check_job": [
         Sample(
             commands.check_job(K, "id", b"member", ["c1"]),
@@ -371,6 +366,7 @@ def test_every_function_of_the_store_has_a_sample() -> None:
         "enqueue_alike",
         "enqueue_flat",
         "enqueue_one",
+        "watch_on",
     }
     assert functions - aliases == set(SAMPLES)
 

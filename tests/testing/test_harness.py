@@ -217,6 +217,28 @@ def test_async_jobs_run_too(queues: Harness, done: list[Any]) -> None:
     assert [n for n, _ in done] == [1, 2, 3, 4, 5]
 
 
+def test_jobs_report_how_far_they_are(queues: Harness, done: list[Any]) -> None:
+    @task(queue="q")
+    def render() -> None:
+        job = current_job()
+        assert job is not None
+        job.progress(1, 2, "half")
+        done.extend(rq.queue("q").job(job.id).watch(timeout=0))
+
+    @task(queue="q")
+    async def arender() -> None:
+        render.function()
+
+    for one in (render, arender):
+        handle = one.enqueue()
+        queues.drain()
+        (update,) = handle.watch()
+        assert (update.state, update.progress) == ("done", None)
+    assert [(found.state, str(found.progress)) for found in done] == [
+        ("held", "1/2 (50%) half")
+    ] * 2
+
+
 def test_all_that_is_around_a_job_is_there(queues: Harness, done: list[Any]) -> None:
     user: ContextVar[str] = ContextVar("user", default="")
 

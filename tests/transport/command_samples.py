@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 from typing import Any
 
+from rqueue.model.progress import Progress
 from rqueue.protocol import commands
 from rqueue.protocol.commands import (
     class_notes,
@@ -22,6 +23,7 @@ from rqueue.protocol.commands import (
     owner_notes,
     places,
     queue_keys,
+    reports,
     room_notes,
     server,
     write_log,
@@ -58,6 +60,7 @@ def fill(client: Any, keys: QueueKeys) -> None:
         client.xadd(keys.history, entry.fields, id=entry.id)
     client.hset(keys.jobs, mapping={"j1": "head;one", odd: "head;three"})
     client.hset(keys.deferred, mapping={"j1": 3})
+    client.hset(keys.progress("j1"), mapping={"delivery": 2, "at": 9000, "said": '[3,4,"p"]'})
     client.hset(keys.gathered("j1"), mapping={"0": "", "2": "[1,2]"})
     client.hset(keys.parked, mapping={"j1": "why", odd: "?"})
     client.zadd(keys.dead, {"j1": 6000.0})
@@ -177,6 +180,10 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         "expiries": [Sample(job_notes.expiries(keys, ["j1", "j9"]), [9100.0, None])],
         "expiry_page": [
             Sample(job_notes.expiry_page(keys, count=9), job_notes.ExpiryPage(0, {"j1": 9100.0}))
+        ],
+        "progress": [
+            Sample(reports.progress(keys, "j1"), Progress(3, 4, "p", 9000, 2)),
+            Sample(reports.progress(keys, ODD), None),
         ],
         "group_state": [
             Sample(group_notes.group_state(keys, "g1"), group_notes.GroupState("j1", 2, True)),

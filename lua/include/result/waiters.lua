@@ -4,12 +4,17 @@
 --- How long that list outlives the end of its job.
 local RESULT_LIST_MS = '60000'
 
---- A client that waits for this job, or asks within a minute, finds the record in its list.
-local function waiters_tell(base, id, record)
+--- A client that waits for this job, or asks within a minute, finds the record in its list. `wanted`: what `awaited` had
+--- for it: "w" where the job is watched.
+local function waiters_tell(base, id, record, wanted)
   local list = base .. 'result:' .. id
   redis.call('DEL', list)
   redis.call('RPUSH', list, record)
   redis.call('PEXPIRE', list, RESULT_LIST_MS)
+  if wanted == 'w' then
+    --- @include "watch/ring"
+    watch_ring(base, id)
+  end
 end
 
 --- A client that waits for one of these jobs gets its record. `pairs_` is {id, record, id, record, ...}.
@@ -21,7 +26,7 @@ local function waiters_tell_all(base, pairs_)
   for i, wanted in ipairs(awaited) do
     if wanted then
       redis.call('HDEL', base .. 'awaited', ids[i])
-      waiters_tell(base, ids[i], pairs_[2 * i])
+      waiters_tell(base, ids[i], pairs_[2 * i], wanted)
     end
   end
 end

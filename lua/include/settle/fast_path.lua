@@ -36,7 +36,7 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
   if known then
     failed = redis.pcall('HEXISTS', base .. 'errors', id)
     awaited = failed
-    if type(failed) ~= 'table' then awaited = redis.pcall('HEXISTS', base .. 'awaited', id) end
+    if type(failed) ~= 'table' then awaited = redis.pcall('HGET', base .. 'awaited', id) end
     if type(awaited) == 'table' then
       redis.call('LPUSH', held, id)
       return true, awaited
@@ -55,10 +55,10 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
   all = string.format('%d', all)
   redis.call('HSET', base .. 'meta', 'acked', string.format('%d', (tonumber(acked) or 0) + 1), 'history_rows', all)
   if failed == 1 then redis.call('HDEL', base .. 'errors', id) end
-  if awaited == 1 then
+  if awaited then
     --- @include "result/waiters"
     redis.call('HDEL', base .. 'awaited', id)
-    waiters_tell(base, id, record)
+    waiters_tell(base, id, record, awaited)
   end
 
   --- @if timed

@@ -11,7 +11,9 @@ from rqueue.client._async.queue_calls import AsyncQueueCalls
 from rqueue.errors import ServerError
 from rqueue.model.cancellation import Cancellation
 from rqueue.model.job import JobState, Record
+from rqueue.model.progress import JobUpdate
 from rqueue.protocol import commands
+from rqueue.protocol.job_watch import JobWatch
 from rqueue.protocol.result_wait import ResultWait, read_result, read_state
 from rqueue.protocol.state_watch import StateWatch
 from rqueue.tasks.other_words import HANDLE_WORDS, other_attribute
@@ -86,6 +88,30 @@ class AsyncJobHandle(Generic[R_co]):
             else:
                 if state is not None:
                     yield state
+
+    async def watch(self, timeout: float | None = None) -> AsyncIterator[JobUpdate]:
+        """The job's state and what it reports of its progress, again and again as it changes, to
+        its end; for at most `timeout` seconds (None: until then). What comes last has the state in
+        which the job ended.
+
+        Waits without polling, and is woken by this job alone: by its reports, and by its end. A
+        change that is neither (a worker takes it, it waits for its next attempt) is seen with the
+        next report, or 20 seconds later at the most; `states` hears of more. Goes on while Redis is
+        gone, as `result` does. Raises UnknownJob, and the server errors.
+        """
+        queue = self._queue
+        watch = JobWatch(queue.keys, self.id, timeout, queue._transport.patience)
+        while not watch.over:
+            try:
+                if block := watch.block():
+                    answers = await queue._transport.run_then(watch.stay, block, queue=queue.name)
+                    watch.woken(answers[1])
+                update = watch.heard(await queue._run(watch.look))
+            except ServerError as error:
+                await asyncio.sleep(watch.pause(error))
+            else:
+                if update is not None:
+                    yield update
 
     async def result(self, timeout: float | None = None) -> R_co:
         """Wait for the result, at most `timeout` seconds (None: for ever; 0: do not wait).

@@ -72,6 +72,7 @@ def job_facts(look: Look) -> list[tuple[str, str]]:
         "attempts": str(job.attempts or ""),
         "crashes": str(job.crashes or ""),
         "held by": job.holder,
+        "progress": str(job.progress or ""),
         "signed with": job.signed_with,
         "result": _json(job.result) if job.result is not None else "",
         "problem": job.problem,

@@ -80,6 +80,7 @@ from rqueue.protocol.commands.repair import (
     repair_meta,
     repair_outbox,
 )
+from rqueue.protocol.commands.reports import JobReport, Watched, report, watch, watch_on
 from rqueue.protocol.commands.room import await_room, repair_room
 from rqueue.protocol.commands.schedules import (
     declare_schedule,
@@ -99,6 +100,7 @@ __all__ = [
     "Committed",
     "Counts",
     "Deletion",
+    "JobReport",
     "LimitInfo",
     "Note",
     "Pulled",
@@ -106,6 +108,7 @@ __all__ = [
     "Ran",
     "Retried",
     "ScriptCall",
+    "Watched",
     "Window",
     "WrongType",
     "await_result",
@@ -167,6 +170,7 @@ __all__ = [
     "repair_outbox",
     "repair_room",
     "repair_type",
+    "report",
     "requeue",
     "resign",
     "resume",
@@ -178,4 +182,6 @@ __all__ = [
     "types_met_by",
     "unpark",
     "unregister",
+    "watch",
+    "watch_on",
 ]

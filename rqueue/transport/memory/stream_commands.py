@@ -62,12 +62,26 @@ def _counted(entries: list[Entry], options: tuple[bytes, ...]) -> list[Any]:
 
 
 @command("XADD", -5)
-def _xadd(db: Keyspace, key: bytes, id: bytes, *fields: bytes) -> bytes:
-    if id != b"*":
-        raise Unsupported("XADD but with * for the id")
+def _xadd(db: Keyspace, key: bytes, *words: bytes) -> bytes | None:
+    make, most, at = True, None, 0
+    while words[at : at + 1] and words[at] != b"*":
+        option = words[at].upper()
+        if option == b"NOMKSTREAM":
+            make, at = False, at + 1
+        elif option == b"MAXLEN" and len(words) > at + 1 and words[at + 1] not in (b"~", b"="):
+            most, at = integer(words[at + 1]), at + 2
+        else:
+            raise Unsupported("XADD but with * for the id, NOMKSTREAM and MAXLEN")
+    fields = list(words[at + 1 :])
     if not fields or len(fields) % 2:
         raise Refusal("ERR wrong number of arguments for 'xadd' command")
-    return id_text(db.made(key, Stream).append(db.now_ms, list(fields)))
+    if not make and db.find(key, Stream) is None:
+        return None
+    stream = db.made(key, Stream)
+    added = stream.append(db.now_ms, fields)
+    while most is not None and len(stream.ids) > most:
+        stream.remove(stream.ids[0])
+    return id_text(added)
 
 
 @command("XLEN", 2)

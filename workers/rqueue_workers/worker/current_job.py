@@ -43,6 +43,7 @@ class CurrentJob:
         context = JobContext(
             Delivery(id_, value), task, subscription.queue, opts, acquired, self._worker, deadline,
             partial(subscription.follow_ups.transaction, id_), subscription.steps,
+            subscription.reports,
         )  # fmt: skip
         context.stopping = self.stopping
         context.cancelled = id_ in subscription.cancelled

@@ -127,6 +127,7 @@ class Dealing:
             return
         # first: a slot that takes it on meanwhile looks here when others can see what it runs
         subscription.cancelled.add(id)
+        subscription.reports.settled([id])
         if force:
             subscription.stops.wanted[id] = force
         for executor in self.executors.values():

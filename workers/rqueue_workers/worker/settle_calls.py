@@ -4,8 +4,8 @@ became of it when the reply is there."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from rqueue.errors import ConfigError, QueueDamaged, RegistrationLost, RQueueError, ServerError
 from rqueue.logs import logger
@@ -19,6 +19,7 @@ from rqueue.settings import Settings
 from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
 from rqueue_workers.status_page import StatusPage
+from rqueue_workers.worker.flight import Flight, Held
 from rqueue_workers.worker.follow_ups import Follower, FollowUps, failed_commit
 from rqueue_workers.worker.history_rows import pack_rows
 from rqueue_workers.worker.outcome import (
@@ -30,40 +31,19 @@ from rqueue_workers.worker.outcome import (
     put_off,
     refuses,
 )
+from rqueue_workers.worker.reporter import Reporter
+from rqueue_workers.worker.reports import Reports
 from rqueue_workers.worker.step_keeper import StepKeeper
 from rqueue_workers.worker.stops import Stops
 
 T = TypeVar("T")
 AnOutcome = TypeVar("AnOutcome", Ack, Done, Unfinished)
 
-Held = tuple[bytes, bytes]
-"""id, value."""
-
 log = logger("rqueue.worker")
 
 BYTES_WINDOW = 64 * 1024 * 1024
 CHUNK = 500
 """Jobs that one settle call names at most."""
-
-
-class Flight(NamedTuple):
-    """A settle call and what it tells, until its reply is there."""
-
-    call: commands.ScriptCall[Pulled]
-    window: int | None
-    acks: list[Ack]
-    dones: list[Done]
-    others: list[Unfinished]
-    back: list[Held]
-
-    @property
-    def jobs(self) -> Iterator[Held]:
-        """What it says something of: (id, value)."""
-        ended: tuple[Sequence[Outcome], ...] = (self.acks, self.dones, self.others)
-        for rows in ended:
-            for row in rows:
-                yield row[0], row[1]
-        yield from self.back
 
 
 class SettleCalls(ConsumerState):
@@ -84,6 +64,7 @@ class SettleCalls(ConsumerState):
         labels: Sequence[str] = ALL,
         bytes_window: int = BYTES_WINDOW,
         settings: Settings | None = None,
+        reporter: Reporter | None = None,
     ) -> None:
         super().__init__(keys, worker=worker)
         self.follow_ups = FollowUps(keys, settings or Settings())
@@ -108,6 +89,8 @@ class SettleCalls(ConsumerState):
         """How far those are whose code is to be stopped."""
         self.steps = StepKeeper(self, connection)
         """Keeps what jobs that run have done."""
+        self.reports = Reports(self, reporter or Reporter(connection))
+        """What jobs that run say of themselves."""
         self.early: dict[bytes, Callable[[bool], object]] = {}
         """Jobs that are acked before they begin, and what is called with the answer (Q-24)."""
         self.flight: Flight | None = None
@@ -238,7 +221,19 @@ class SettleCalls(ConsumerState):
         self.settled([row[0] for row in ended])
         if back:
             self.settled([id_ for id_, _ in back])
-        return Flight(call, window, acks, dones, others, back)
+        flight = Flight(call, window, acks, dones, others, back)
+        if self.reports:
+            self._reports_end(flight)
+        return flight
+
+    def _reports_end(self, flight: Flight) -> None:
+        """What jobs report comes before their ends. Raises as `settle` does."""
+        ids = [id_ for id_, _ in flight.jobs]
+        try:
+            self.reports.ending(ids, [row[0] for row in flight.others], self._connection.run)
+        except (ServerError, QueueDamaged):
+            self._restore(flight)
+            raise
 
     def _told(self, flight: Flight, begun: bool = False) -> list[bytes]:
         run = self._connection.finish if begun else self._connection.run
@@ -262,6 +257,8 @@ class SettleCalls(ConsumerState):
         if self.steps.longer:
             for id_, _ in flight.jobs:
                 self.steps.longer.pop(id_, None)
+        if self.reports:
+            self.reports.settled([id_ for id_, _ in flight.jobs])
         if self.early:
             for row in acks:
                 if answered := self.early.pop(row[0], None):
@@ -338,6 +335,7 @@ class SettleCalls(ConsumerState):
             self.others.append(failed_commit(row, error))
             return
         self._page.add_done(1)
+        self.reports.settled([id_])
         if others:
             forward_soon(self._connection.run, self.keys)
         self.took(

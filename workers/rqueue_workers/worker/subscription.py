@@ -24,6 +24,7 @@ from rqueue_workers.worker.damage import Damage
 from rqueue_workers.worker.declaring import Declaration, declare
 from rqueue_workers.worker.outcome import Unfinished
 from rqueue_workers.worker.prefetch import PrefetchWindow
+from rqueue_workers.worker.reporter import Reporter
 from rqueue_workers.worker.settle_calls import BYTES_WINDOW, SettleCalls
 from rqueue_workers.worker.task_plans import THREAD
 
@@ -49,8 +50,11 @@ class Subscription(SettleCalls):
         labels: Sequence[str] = ALL,
         bytes_window: int = BYTES_WINDOW,
         settings: Settings | None = None,
+        reporter: Reporter | None = None,
     ) -> None:
-        super().__init__(keys, connection, worker, page, bodies, labels, bytes_window, settings)
+        super().__init__(
+            keys, connection, worker, page, bodies, labels, bytes_window, settings, reporter
+        )
         self.index = index
         self.ms = self.clock.ms
         self.todo: deque[Unstarted] = deque()
@@ -121,6 +125,7 @@ class Subscription(SettleCalls):
             return
         call = self.unregister_call()
         try:
+            self.reports.finish(self._connection.run)
             while self._connection.run(call, queue=self.queue, consumer=self.name).held:
                 pass
         except RegistrationLost:
@@ -150,6 +155,7 @@ class Subscription(SettleCalls):
         self.forget()
         self.cancelled.clear()
         self.stops.clear()
+        self.reports.clear()
         self.flight = None
         self.follow_ups.clear()
         self.settle_first = False

@@ -41,6 +41,7 @@ from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.news import News
 from rqueue_workers.worker.outage import DescriptorsClosed, is_closed
 from rqueue_workers.worker.recycling import Recycling
+from rqueue_workers.worker.reporter import Reporter
 from rqueue_workers.worker.services import Services
 from rqueue_workers.worker.shutdown import Stop
 from rqueue_workers.worker.standby_thread import StandbyThread
@@ -114,6 +115,7 @@ class Worker:
             socket_connect_timeout=settings.connect_timeout,
         )
         self.connection = Connection(self.client, timeout=settings.command_timeout)
+        self.reporter = Reporter(self.connection)
         self.subscriptions = [
             Subscription(
                 i,
@@ -125,6 +127,7 @@ class Worker:
                 spec.history_bodies,
                 spec.history_labels,
                 settings=settings,
+                reporter=self.reporter,
             )
             for i, queue in enumerate(spec.queues)
         ]
@@ -193,6 +196,7 @@ class Worker:
             for executor in self.executors.values():
                 executor.close()
             self.standby.close()
+            self.reporter.close()
             self.listener.close()
             self.connection.close()
         log.debug("worker %s left", self.base)

@@ -234,6 +234,7 @@ class Executor:
             started + allowed if allowed else None,
             partial(subscription.follow_ups.transaction, job.id),
             subscription.steps,
+            subscription.reports,
         )
         context.stopping = self.stopping
         context.cancelled = job.cancelled

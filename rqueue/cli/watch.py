@@ -1,0 +1,58 @@
+"""`rqueue watch`: what a job is doing, as it goes on."""
+
+from __future__ import annotations
+
+import click
+
+from rqueue.cli.documents import progress_document
+from rqueue.cli.exit_codes import NEGATIVE, NOT_YET, OK
+from rqueue.cli.output import clock, echo, json_option, print_line
+from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.model.job import JobState
+
+
+@click.command()
+@click.argument("id")
+@click.option("--queue", "-q", metavar="QUEUE", help="Its queue; without it all are searched.")
+@click.option(
+    "--timeout",
+    "-t",
+    default="inf",
+    metavar="DURATION",
+    help="Watch so long (30s, 5m); default: until the job ends.",
+)
+@json_option
+@connection_options
+@pass_target
+def watch(target: Target, /, id: str, queue: str | None, timeout: str, as_json: bool) -> int:
+    """Show how far a job is, until it ends.
+
+    A line for each change of what the job reports (current_job().progress), and for its end. It
+    does not poll: this job alone wakes it. With --json each line is a document.
+
+    \b
+    Exit codes: 0 done, 1 it ended otherwise, 3 no such job, 5 it has not ended in that time.
+
+    \b
+    Examples:
+      rqueue watch order-42
+      rqueue watch order-42 -q reports --timeout 30s --json
+    """  # noqa: D301
+    from rqueue.client._sync.queue import Queue
+    from rqueue.model.times import parse_duration
+
+    seconds = None if timeout in ("inf", "forever") else parse_duration(timeout, "timeout")
+    state = JobState.UNKNOWN
+    with target.inspector() as inspector:
+        found = inspector.job(id, queue).job
+        client = Queue(found.queue, redis=inspector.redis, settings=inspector.settings)
+        for update in client.job(id).watch(seconds):
+            state = update.state
+            if as_json:
+                progress = progress_document(update.progress)
+                print_line({"id": id, "queue": found.queue, "state": state, "progress": progress})
+            elif update.progress is None or state.ended:
+                echo(f"{id}  {state}")
+            else:
+                echo(f"{clock(update.progress.at_ms)}  {id}  {state}  {update.progress}")
+    return OK if state is JobState.DONE else NEGATIVE if state.ended else NOT_YET

@@ -1,0 +1,83 @@
+"""How one watches one job: the part that needs no I/O.
+
+Who watches looks at the job, and blocks on a stream of this job alone until its report or its end
+adds an entry; then it looks again. An entry is a bell and says nothing: what a look shows is true,
+and a bell that was lost costs one slice of waiting.
+"""
+
+from __future__ import annotations
+
+import math
+from time import monotonic
+from typing import Any
+
+from rqueue.errors import ServerError, UnknownJob
+from rqueue.model.expect import expect_number
+from rqueue.model.job import JobState
+from rqueue.model.progress import JobUpdate
+from rqueue.protocol import commands
+from rqueue.protocol.commands.reports import Watched
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.repeats import Patience
+from rqueue.protocol.result_wait import WAIT_SLICE_S
+
+__all__ = ["JobWatch"]
+
+
+class JobWatch:
+    """One watcher, for at most `timeout` seconds (None: to the job's end). `patience`: seconds that
+    a reply may take, None = for ever; a blocked command lasts well below."""
+
+    __slots__ = (
+        *("_bell", "_deadline", "_id", "_keys", "_patience", "_seen", "_slice"),
+        *("look", "over", "stay"),
+    )
+
+    def __init__(
+        self, keys: QueueKeys, id: str, timeout: float | None, patience: float | None
+    ) -> None:
+        if timeout is not None:
+            expect_number("timeout", timeout, "a number of seconds, or None", least=-math.inf)
+        self._keys = keys
+        self._id = id
+        self._slice = WAIT_SLICE_S if patience is None else min(WAIT_SLICE_S, patience * 0.6)
+        self._deadline = math.inf if timeout is None else monotonic() + timeout
+        self._patience = Patience()
+        self._bell = ""
+        self._seen: JobUpdate | None = None
+        self.look = commands.watch(keys, id)
+        """The call that looks at the job."""
+        self.stay = commands.watch_on(keys, id)
+        """The call that goes before the command that blocks."""
+        self.over = False
+        """Whether the job has ended, or the time is over."""
+
+    def block(self) -> tuple[str | float, ...]:
+        """The command that blocks until there is reason to look; () where there is reason now."""
+        if not self._bell:
+            return ()
+        pause = max(1, round(1000 * min(self._slice, self._deadline - monotonic())))
+        return ("XREAD", "BLOCK", pause, "STREAMS", self._keys.watch(self._id), self._bell)
+
+    def woken(self, answer: Any) -> None:
+        """The answer to that command. Raises what it was refused with."""
+        if isinstance(answer, Exception):
+            raise answer
+
+    def heard(self, seen: Watched) -> JobUpdate | None:
+        """What a look showed; None: nothing new. Raises UnknownJob."""
+        self._bell = seen.bell
+        if seen.state is JobState.UNKNOWN:
+            raise UnknownJob(self._id, queue=self._keys.queue)
+        self.over = seen.state.ended or monotonic() >= self._deadline
+        update = JobUpdate(seen.state, seen.progress)
+        if update == self._seen:
+            return None
+        self._seen = update
+        return update
+
+    def pause(self, error: ServerError) -> float:
+        """Seconds until one may look again after a failure. Raises the server error where no time
+        is left, or waiting is of no use."""
+        self._bell = ""
+        return self._patience.pause(error, self._deadline - monotonic())

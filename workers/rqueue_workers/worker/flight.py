@@ -1,0 +1,33 @@
+"""A settle call on its way, and what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rqueue.protocol import commands
+from rqueue.protocol.commands.settle import Pulled
+from rqueue_workers.worker.outcome import Ack, Done, Outcome, Unfinished
+
+Held = tuple[bytes, bytes]
+"""id, value."""
+
+
+class Flight(NamedTuple):
+    """A settle call and what it tells, until its reply is there."""
+
+    call: commands.ScriptCall[Pulled]
+    window: int | None
+    acks: list[Ack]
+    dones: list[Done]
+    others: list[Unfinished]
+    back: list[Held]
+
+    @property
+    def jobs(self) -> Iterator[Held]:
+        """What it says something of: (id, value)."""
+        ended: tuple[Sequence[Outcome], ...] = (self.acks, self.dones, self.others)
+        for rows in ended:
+            for row in rows:
+                yield row[0], row[1]
+        yield from self.back

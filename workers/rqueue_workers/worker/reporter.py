@@ -1,0 +1,101 @@
+"""Sends what the jobs of a process report, a few times a second for all of them together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from threading import Condition, Lock, Thread
+from time import monotonic
+from typing import Any, Protocol, TypeVar
+
+from rqueue.errors import LifecycleError, RQueueError, ServerError
+from rqueue.logs import logger
+from rqueue.protocol.call import ScriptCall
+from rqueue.transport.connection import Connection
+
+R = TypeVar("R")
+
+log = logger("rqueue.worker")
+
+PAUSE_S = 0.25
+"""Seconds between two times that something is sent."""
+
+LONGEST_PAUSE_S = 5.0
+"""The same, while Redis is away."""
+
+
+class Source(Protocol):
+    """What there is to be sent, of the jobs of one queue."""
+
+    def send(self, run: Callable[..., Any]) -> None:
+        """Send it. Raises the tree of `rqueue.errors`."""
+
+
+class Reporter:
+    """Over a connection, and in a thread, of its own: both are made with the first report. at_once:
+    without a thread, each report is sent where it is made."""
+
+    def __init__(self, like: Connection, *, at_once: bool = False) -> None:
+        self.sending = Lock()
+        """Held while something is sent."""
+        self._like = like
+        self._at_once = at_once
+        self._connection: Connection | None = None
+        self._news: set[Source] = set()
+        self._changed = Condition()
+        self._thread: Thread | None = None
+        self._closed = False
+        self._pid = os.getpid()
+
+    def tell(self, source: Source) -> None:
+        """There is something to be sent. From any thread. Raises LifecycleError in a process that
+        a job forked."""
+        if os.getpid() != self._pid:
+            raise LifecycleError("this process was forked by a job: it cannot report for it")
+        if self._at_once:
+            source.send(self.run)
+            return
+        with self._changed:
+            self._news.add(source)
+            if self._thread is None:
+                self._thread = Thread(target=self._work, name="rqueue-reporter", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Send nothing any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def run(self, call: ScriptCall[R], *, queue: str, consumer: str) -> R:
+        """Run a call; not in two threads at once. Raises the tree of `rqueue.errors`."""
+        if self._connection is None:
+            self._connection = self._like.twin()
+        return self._connection.run(call, queue=queue, consumer=consumer)
+
+    def _work(self) -> None:
+        pause = PAUSE_S
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._news or self._closed)
+                if self._closed:
+                    break
+                news, self._news = self._news, set()
+            failed = False
+            for source in news:
+                try:
+                    source.send(self.run)
+                except ServerError as error:
+                    log.debug("what jobs report is sent later: %s", error)
+                    failed = True
+                    with self._changed:
+                        self._news.add(source)
+                except RQueueError as error:
+                    log.warning("what jobs report is not sent: %s", error)
+            pause = min(LONGEST_PAUSE_S, 2 * pause) if failed else PAUSE_S
+            until = monotonic() + pause
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed, until - monotonic())
+        if self._connection is not None:
+            self._connection.close()

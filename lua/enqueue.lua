@@ -1,8 +1,9 @@
 --- Accept jobs: each gets its position, becomes ready or scheduled, and wakes one consumer or is delivered to it.
 --- KEYS: meta, guard
 --- ARGV: how, runs, jobs...
----   how: "0" | "1" = deliver the one job to a waiting consumer now or refuse (X-01) | "2" = deliver none directly | else
----     what a writer notes of this step so that it may come twice, see include/enqueue/write_log.lua
+---   how: "0" | "1" = deliver the one job to a waiting consumer now or refuse (X-01) | "2" = deliver none directly
+---     | "3", "4" = "0", "1" where the queue is there already, or refuse (Q-20) | else what a writer notes of this step
+---     so that it may come twice, see include/enqueue/write_log.lua
 ---   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h][|c<labels>][|u<how>:<key>],
 ---   <count>;..." for consecutive jobs; when: "" now,
 ---   "+<ms>" from now, "@<ms>" at; with a ttl or a group, a queue that has no such policy yet takes
@@ -12,7 +13,8 @@
 ---   "", where jobs may be unique {0-based index, id of the job that has its key, state of that, ...}}
 --- ERRORS: BADARGS | DAMAGED | DUPLICATE: index of a unique job, state and id
 ---   of the one that has its key | FULL: 1 if producers wait for room, greatest number of jobs, number, of it kept for
----   others, asked for | NOCONSUMER | SCHEMA | WRITTEN: the log of the note has another length | PASSED: so has its epoch
+---   others, asked for | NOCONSUMER | NOQUEUE | SCHEMA | WRITTEN: the log of the note has another length |
+---   PASSED: so has its epoch
 --- @hooks audience
 --- @include "queue/clock"
 --- @include "queue/schema"
@@ -29,11 +31,18 @@ if total < 1 or total > 1000 or total ~= math.floor(total) then
   return redis.error_reply('BADARGS enqueue takes 1 to 1000 pairs of id and envelope')
 end
 
-if how == '1' and total > 1 then
+if total > 1 and (how == '1' or how == '4') then
   return redis.error_reply('BADARGS enqueue: only one job at a time is immediate')
 end
 
 local row = redis.call('HMGET', meta, 'v', 'clock', 'levels', 'paused', 'timer', 'ranked', 'priorities', 'browsing')
+if how == '3' or how == '4' then
+  -- of one that was deleted nothing is left but v, term and deleted
+  local left = row[1] and redis.call('HEXISTS', meta, 'deleted') == 1 and redis.call('HLEN', meta)
+    - redis.call('HEXISTS', meta, 'about') - redis.call('HEXISTS', meta, 'clock')
+  if not row[1] or left == 3 then return redis.error_reply('NOQUEUE there is none of this name') end
+  how = how == '3' and '0' or '1'
+end
 local fault, joins = schema_fault(row[1]), false
 if fault then
   --- @include "queue/join"

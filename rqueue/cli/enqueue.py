@@ -36,6 +36,7 @@ from rqueue.cli.target import Target, connection_options, pass_target
 )
 @click.option("--in", "in_", metavar="DURATION", help="Not before so long from now.")
 @click.option("--at", metavar="TIME", help="Not before: 2030-01-31T08:00:00+00:00.")
+@click.option("--mandatory", is_flag=True, help="Only into a queue that is there already.")
 @click.option("--hold", is_flag=True, help="It keeps the place that it takes now until then.")
 @click.option("--max-deliveries", type=int, metavar="N", help="Attempts in all.")
 @click.option(
@@ -179,7 +180,7 @@ def _options(given: dict[str, Any], headers: tuple[str, ...], text: bool) -> Any
 
     if given["in_"] is not None and given["at"] is not None:
         raise click.UsageError("--in and --at exclude each other: a job is due once")
-    names = ("id", "priority", "max_deliveries", "max_crashes", "group", "key", "hold")
+    names = ("id", "priority", "max_deliveries", "max_crashes", "group", "key", "hold", "mandatory")
     values = {name: given[name] for name in names}
     if given["sort_key"] is not None:
         values["sort_key"] = sort_key_of(given["sort_key"], text)

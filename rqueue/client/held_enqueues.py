@@ -14,7 +14,7 @@ from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import BATCH, Put
 from rqueue.protocol.job_packer import as_put
-from rqueue.tasks.options import Options, refuses
+from rqueue.tasks.options import Options, at_once, refuses
 from rqueue.tasks.request import JobRequest
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def require_sent(handle: JobHandle[Any] | AsyncJobHandle[Any]) -> None:
 def require_patient(options: Options, instead: str) -> None:
     """Raise ConfigError for a job that has to be refused at once or not at all: when it is sent,
     who enqueued it is not there any more. `instead`: what to do."""
-    if options.immediate:
+    if name := at_once(options):
         problem = "a job that waits for a commit cannot be refused at once"
-        raise ConfigError("immediate", f"{problem}; {instead}")
+        raise ConfigError(name, f"{problem}; {instead}")
     if refuses(options):
         raise ConfigError("on_conflict", f"a job that waits for a commit cannot raise; {instead}")
 

@@ -249,6 +249,7 @@ _FEW_SELECTORS = (
     "consumers that select the same share one expression: write it the same way in all of them,"
     " and leave ids out of it"
 )
+_MAKE_IT = "a mandatory job makes none; `configure` does, and a job that is not mandatory"
 
 
 def _refusal(
@@ -257,6 +258,8 @@ def _refusal(
     """The error for an error reply."""
     if word == "NOCONSUMER":
         return errors.NoConsumer(queue)
+    if word == "NOQUEUE":
+        return errors.UnknownQueue(queue, _MAKE_IT)
     if word == "FULL":
         return _full(queue, said)
     if word == "NOPARENT":

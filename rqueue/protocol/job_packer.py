@@ -22,7 +22,14 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.tasks import app
 from rqueue.tasks.bound_task import BoundTask
-from rqueue.tasks.options import DEFAULT_PRIORITY, NO_OPTIONS, Options, keyed_by_name, waits_of
+from rqueue.tasks.options import (
+    DEFAULT_PRIORITY,
+    NO_OPTIONS,
+    Options,
+    at_once,
+    keyed_by_name,
+    waits_of,
+)
 from rqueue.tasks.request import JobRequest
 
 __all__ = [
@@ -203,6 +210,8 @@ class JobPacker:
         for call in calls:
             request = call_of(call).resolve()
             id_, body, own, options = self.pack(request)
+            if name := at_once(options):
+                raise ConfigError(name, "one of many cannot be refused alone; enqueue it by itself")
             put = as_put(id_, body, options)
             if self._signer is not None:
                 put = put._replace(envelope=self.signed(id_, body, put.terms))

@@ -23,7 +23,7 @@ from rqueue.protocol.job_packer import JobPacker, terms_of
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.room_wait import RoomWait, piece_of
 from rqueue.protocol.twin_ids import another_id
-from rqueue.tasks.options import Options, refuses
+from rqueue.tasks.options import Options, at_once, refuses
 from rqueue.tasks.request import JobRequest
 from rqueue.text.numbers import many
 
@@ -153,8 +153,8 @@ class PutBuffer:
         handle.id = id_
         known, terms = self._memo  # read at once: threads share it
         if options is not known:
-            if options.immediate:
-                raise ConfigError("immediate", "a background put cannot be refused at once")
+            if name := at_once(options):
+                raise ConfigError(name, "a background put cannot be refused at once")
             if refuses(options):
                 raise ConfigError("on_conflict", "a background put cannot raise where it is made")
             terms = terms_of(options)

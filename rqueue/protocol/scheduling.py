@@ -19,7 +19,7 @@ from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.schedules import READ_MOST, read_schedules, refill_schedule
 from rqueue.protocol.keys import QueueKeys
-from rqueue.tasks.options import Options
+from rqueue.tasks.options import Options, at_once
 
 __all__ = [
     "PendingRefill",
@@ -55,8 +55,8 @@ def check_options(options: Options) -> None:
         raise ConfigError("hold", "a periodic job has no due time of its own")
     if options.after:
         raise ConfigError("after", "a periodic job waits for no others")
-    if options.immediate:
-        raise ConfigError("immediate", "a periodic job waits until a worker takes it")
+    if name := at_once(options):
+        raise ConfigError(name, "a periodic job is enqueued by its queue, and waits for a worker")
 
 
 def signatures(

@@ -15,7 +15,7 @@ from rqueue.protocol.job_packer import JobPacker, as_put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.settling import Settling, retried
 from rqueue.protocol.twin_ids import another_id
-from rqueue.tasks.options import refuses
+from rqueue.tasks.options import at_once, refuses
 from rqueue.tasks.request import JobRequest
 
 __all__ = ["TransactionParts"]
@@ -51,8 +51,8 @@ class TransactionParts:
     def enqueue(self, packer: JobPacker, request: JobRequest) -> Put:
         """Add a job. Raises NotEncodable, InvalidName, ConfigError."""
         self._check_open()
-        if request.options.immediate:
-            raise ConfigError("immediate", "a job of a transaction may have to wait")
+        if name := at_once(request.options):
+            raise ConfigError(name, "a job of a transaction cannot be refused alone")
         elsewhere = request.queue not in ("", self._queue)
         if len(self.others if elsewhere else self.puts) == BATCH_MAX:
             raise ConfigError("transaction", f"it has {BATCH_MAX} jobs already: no more fit")

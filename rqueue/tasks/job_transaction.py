@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Self
 from rqueue.errors import ConfigError, LifecycleError
 from rqueue.model.names import check_queue, check_task
 from rqueue.tasks.bound_task import BoundTask
-from rqueue.tasks.options import NO_OPTIONS, Options, keyed_by_name, refuses
+from rqueue.tasks.options import NO_OPTIONS, Options, at_once, keyed_by_name, refuses
 from rqueue.tasks.request import JobRequest
 
 __all__ = ["JobTransaction"]
@@ -63,8 +63,8 @@ class JobTransaction:
     def _add(self, request: JobRequest) -> str:
         if self._kept is None:
             raise LifecycleError("this transaction is over")
-        if request.options.immediate:
-            raise ConfigError("immediate", "a job of a transaction may have to wait")
+        if name := at_once(request.options):
+            raise ConfigError(name, "a job of a transaction cannot be refused alone")
         if refuses(request.options):
             raise ConfigError("on_conflict", "a job that follows another one cannot raise")
         id_, packed = self._pack(request._replace(queue=self._queue))

@@ -24,6 +24,7 @@ __all__ = [
     "DEFAULT_PRIORITY",
     "NO_OPTIONS",
     "Options",
+    "at_once",
     "keyed",
     "keyed_by_name",
     "refuses",
@@ -79,7 +80,8 @@ class Options:
     process, 0 = the queue's. `retry`: a policy. `time_limit`, `soft_time_limit`: seconds one
     attempt may take. `ttl`: seconds from its enqueue in which the job may be delivered, then it
     expires (Q-62). `keep`: seconds the result is kept. `headers`: text for the job's code.
-    `labels`: small facts for its code, listings and reports. `immediate`: refuse unless a consumer
+    `labels`: small facts for its code, listings and reports. `mandatory`: refuse unless the queue
+    is there already (Q-20). `immediate`: refuse unless a consumer
     takes the job at once (Q-19). `group`: of the jobs of one group one is in flight at a time, in
     their order, in a queue of the kind `groups` (Q-65). `key`: of the jobs of one key only the
     latest waits, in a queue of the kind `last_value`; an older one ends as displaced (Q-15).
@@ -114,6 +116,7 @@ class Options:
     headers: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str | int | bool] = field(default_factory=dict)
     immediate: bool = False
+    mandatory: bool = False
     group: str | None = None
     key: str | None = None
     hold: bool = False
@@ -176,6 +179,7 @@ class Options:
         if self.limit is not None:
             object.__setattr__(self, "limit", limits_of(self.limit))
         expect("immediate", self.immediate, bool, "True or False")
+        expect("mandatory", self.mandatory, bool, "True or False")
         if self.on_commit is not None:
             expect("on_commit", self.on_commit, (bool, str), "True, False or a database's name")
         expect("hold", self.hold, bool, "True or False")
@@ -296,6 +300,12 @@ def keyed_by_name(
     """The same of a call by the task's name, whose code need not be here: its arguments have the
     names that the call gives them."""
     return keyed(options, task, {**({"*": list(args)} if args else {}), **kwargs})
+
+
+def at_once(options: Options) -> str:
+    """The name of an option by which an enqueue has to be answered at once, and alone; "" where
+    there is none."""
+    return "immediate" if options.immediate else "mandatory" if options.mandatory else ""
 
 
 def refuses(options: Options) -> bool:

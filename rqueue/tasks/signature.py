@@ -25,6 +25,7 @@ OPTIONS = frozenset(
             "headers",
             "labels",
             "immediate",
+            "mandatory",
             "group",
             "key",
             "sort_key",

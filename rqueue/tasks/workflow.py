@@ -25,7 +25,7 @@ from rqueue.tasks.enqueuer import (
     default_async_enqueuer,
     default_enqueuer,
 )
-from rqueue.tasks.options import Options, refuses
+from rqueue.tasks.options import Options, at_once, refuses
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.signature import CallChecker
 
@@ -152,11 +152,11 @@ class Signature(Workflow[R]):
         """What it asks for as the job `id`, which gets so many arguments from others. Raises
         BadArguments and ConfigError."""
         task, options = self.task, self.task.defaults
-        if options.id is not None or options.after or options.immediate or refuses(options):
+        if options.id is not None or options.after or at_once(options) or refuses(options):
             raise ConfigError(
                 "options",
-                f"a call of task '{task.name}' in a workflow takes neither id, after, immediate nor"
-                " unique: the workflow says which job it is, and when it runs",
+                f"a call of task '{task.name}' in a workflow takes neither id, after, immediate,"
+                " mandatory nor unique: the workflow says which job it is, and when it runs",
             )
         task.check((None,) * given + self.args, dict(self.kwargs))
         options = replace(options, id=id)

@@ -36,6 +36,7 @@ SAID = {
     "OOM command not allowed when used memory > 'maxmemory'.": errors.RedisOutOfMemory,
     "GONE the term of this consumer is over": errors.ConsumerGone,
     "NOCONSUMER no consumer waits": errors.NoConsumer,
+    "NOQUEUE there is none of this name": errors.UnknownQueue,
     "SCHEMA this queue was written by another version": errors.WrongServer,
     "unknown command 'EVALSHA'": errors.WrongServer,
 }

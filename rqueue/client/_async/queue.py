@@ -123,12 +123,10 @@ class AsyncQueue(AsyncQueueSettings):
         queue = request.queue
         target = self if not queue or queue == self.name else self.at(queue)
         id_, body, own, options = target._packer.pack(request)
-        terms = terms_of(options)
+        terms, alone = terms_of(options), (options.immediate, options.mandatory)
         while True:
             signed = target._packer.signed(id_, body, terms)
-            call = commands.enqueue_one(
-                target.keys, id_, signed, terms, immediate=options.immediate
-            )
+            call = commands.enqueue_one(target.keys, id_, signed, terms, *alone)
             answer = await target._enqueued(call, options.max_wait)
             # the connection may have sent it twice: then an id made here is known from the first
             if answer.accepted or answer.again or answer.answered or not own:

@@ -138,6 +138,10 @@ _OF_TAGS = {
 """What terms begin with that are a policy's."""
 
 
+_HOW = {(False, False): "0", (True, False): "1", (False, True): "3", (True, True): "4"}
+"""How the script takes one job, by whether it is immediate and mandatory."""
+
+
 def policies_of(runs: str) -> tuple[str, ...]:
     """The policies that jobs with these terms need."""
     needs: tuple[str, ...] = (ttl.POLICY.name,) if "~" in runs else ()
@@ -188,11 +192,12 @@ def enqueue_one(
     id: str,
     envelope: bytes,
     terms: str = NORMAL_TERMS,
-    *,
     immediate: bool = False,
+    mandatory: bool = False,
 ) -> ScriptCall[Accepted]:
-    """Enqueue one job; see `enqueue`."""
-    return _call(keys, terms, ("1" if immediate else "0", terms + "1", id, envelope))
+    """Enqueue one job; see `enqueue`. `mandatory`: if the queue is there already (Q-20)."""
+    how = _HOW[immediate, mandatory]
+    return _call(keys, terms, (how, terms + "1", id, envelope))
 
 
 def enqueue_flat(

@@ -8,7 +8,7 @@ from typing import Literal
 
 from rqueue.errors import ConfigError, Undecodable
 from rqueue.model.expect import shown
-from rqueue.model.job import Delivery
+from rqueue.model.job import Delivery, has_expired
 from rqueue.protocol.commands.read import TAIL, Page
 
 __all__ = ["Browsing", "Start", "afforded"]
@@ -57,13 +57,13 @@ class Browsing:
         return self.cursor == TAIL
 
     def showed(self, page: Page) -> list[Delivery]:
-        """Take note of a page: those of its jobs that are to be shown."""
+        """Take note of a page: those of its jobs that are to be shown. What has expired is not,
+        though nobody may have met it yet."""
         self.at_tail = not page.jobs and page.cursor == self.cursor
         self.more = not self.at_tail
         self.cursor = page.cursor
-        if not self._since_ms:
-            return page.jobs
-        return [job for job in page.jobs if self._is_late(job)]
+        jobs = [job for job in page.jobs if not has_expired(job.value, page.now)]
+        return [job for job in jobs if self._is_late(job)] if self._since_ms else jobs
 
     def _is_late(self, job: Delivery) -> bool:
         try:

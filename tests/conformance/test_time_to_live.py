@@ -243,3 +243,17 @@ def test_a_job_that_could_never_run_is_refused() -> None:
     """Q-63: its time counts from the enqueue."""
     with pytest.raises(ValueError, match="would never run"):
         Options(ttl=60, delay_ms=60_000)
+
+
+def test_a_browser_is_not_shown_what_has_expired(q: QueueFixture) -> None:
+    """Q-62: also where nobody has met it yet, and where that is a whole page."""
+    with frozen_time(q.queue) as time:
+        q.put("A", "B", ttl=1)
+        q.put("C")
+        q.put("D", ttl=60)
+        time.move(1)
+        assert q.listed() == ["A", "B", "C", "D"], "it is their last millisecond"
+        time.move(0.001)
+        browser = q.join(2, mode="browse")
+        assert ids(browser.pull()) == ["C", "D"]
+        assert q.queue.counts().ready == 4

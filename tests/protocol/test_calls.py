@@ -119,13 +119,10 @@ SAMPLES: dict[str, list[Sample]] = {
             {"how": "0", "runs": "4,+30,0,1;9,@99,0,1;4,,5,1"},
             ["i1", b"e1", "i2", b"e2", "i3", b"e3"],
         ),
-        *(
-            Sample(
-                commands.enqueue_one(K, "i1", b"e1", "4,,0,", immediate, True),
-                {"how": how, "runs": "4,,0,1"},
-                ["i1", b"e1"],
-            )
-            for immediate, how in ((False, "3"), (True, "4"))
+        Sample(
+            commands.enqueue_one(K, "i1", b"e1", immediate=True, mandatory=True),
+            {"how": "4", "runs": "4,,0,1"},
+            ["i1", b"e1"],
         ),
         Sample(
             commands.enqueue(K, [Put("i1", b"e1")], immediate=True),

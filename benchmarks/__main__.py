@@ -24,7 +24,15 @@ from benchmarks.rows.row import Outcome, Row, Unmeasured
 
 ORDER = (
     *("drain-2", "drain-10", "one-by-one", "enqueue-many", "background-puts", "enqueue-one"),
-    *("start-latency", "result-latency", "idle", "commands", "due-at-once", "hold-scheduled"),
+    *(
+        "enqueue-confirmed",
+        "start-latency",
+        "result-latency",
+        "idle",
+        "commands",
+        "due-at-once",
+        "hold-scheduled",
+    ),
     *(
         "memory",
         "cost-alone",

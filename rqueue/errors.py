@@ -33,6 +33,7 @@
     │   ├── DuplicateJob             another job has its unique key
     │   ├── WorkflowEnded            nothing waits for this part of a workflow any more
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
+    │   ├── NotConfirmed             stored, but too few replicas, or no disk, have it for sure
     │   ├── QueueInUse               not deleted: it has jobs, consumers, or feeds from others
     │   ├── QueueEmpty               a simple queue has no value (also a LookupError)
     │   ├── QueueFull                a bounded queue has no room: nothing was stored
@@ -108,6 +109,7 @@ __all__ = [
     "JobPurged",
     "LifecycleError",
     "NoConsumer",
+    "NotConfirmed",
     "NotEncodable",
     "NotRegistered",
     "QueueDamaged",
@@ -426,6 +428,54 @@ class NoConsumer(QueueError):
             queue=queue,
         )
         self.id = id
+
+
+class NotConfirmed(QueueError):
+    """Jobs are stored, and what was to confirm that did not do so in time: they may be lost with
+    the primary. The same jobs under the same ids again store nothing twice, and are waited for
+    anew.
+
+    ids: of these jobs. replicas: how many confirmed them, of `wanted`. fsync: whether they were to
+    be on disk; on_disk: whether they are on the primary's. within_ms: how long that was waited for.
+    reason: what the server said where it gave no answer.
+    """
+
+    def __init__(
+        self,
+        queue: str,
+        ids: tuple[str, ...],
+        *,
+        replicas: int,
+        wanted: int,
+        fsync: bool = False,
+        on_disk: bool = False,
+        within_ms: int = 0,
+        reason: str = "",
+    ) -> None:
+        one = len(ids) == 1
+        what = f"job '{ids[0]}' is" if one else f"{many(len(ids), 'job')} are"
+        it, again = ("it", "the same id") if one else ("them", "the same ids")
+        missing = []
+        if reason:
+            missing.append(f"the server does not confirm that: {reason}")
+        elif fsync and not on_disk:
+            missing.append(f"the primary did not write {it} to disk")
+        if not reason and replicas < wanted:
+            has = "confirmed that it is on disk" if fsync and one else "confirmed that"
+            missing.append(f"{replicas} of {wanted} replicas {has}")
+        after = "" if reason else f" within {within_ms} ms"
+        super().__init__(
+            f"{what} stored in queue '{queue}', but {' and '.join(missing)}{after}; to enqueue "
+            f"{it} again under {again} is safe",
+            queue=queue,
+        )
+        self.ids = ids
+        self.replicas = replicas
+        self.wanted = wanted
+        self.fsync = fsync
+        self.on_disk = on_disk
+        self.within_ms = within_ms
+        self.reason = reason
 
 
 class DuplicateJob(QueueError):

@@ -9,6 +9,9 @@
 | `RQUEUE_CONNECT_TIMEOUT` | `connect_timeout` | `5s` | limit for opening a connection |
 | `RQUEUE_COMMAND_TIMEOUT` | `command_timeout` | `15s` | limit for the answer to one command |
 | `RQUEUE_MAX_WAIT` | `max_wait` | `60s` | limit of a producer's wait for room in a bounded queue |
+| `RQUEUE_REPLICAS` | `replicas` | `0` | replicas that confirm each enqueue |
+| `RQUEUE_FSYNC` | `fsync` | `false` | whether each enqueue waits until it is on disk |
+| `RQUEUE_CONFIRM` | `confirm_ms` | `1s` | limit of an enqueue's wait for these two |
 | `RQUEUE_MAX_BODY` | `max_body` | `16MB` | largest envelope or result that is accepted |
 
 Durations and sizes are read by `rqueue.model.times`.
@@ -24,6 +27,7 @@ from typing import Any
 
 from rqueue.errors import ConfigError, InvalidName
 from rqueue.logs import logger
+from rqueue.model.confirmation import CONFIRM_MS, check_confirmation
 from rqueue.model.expect import expect, expect_number
 from rqueue.model.names import check_namespace
 from rqueue.model.server_url import problem_of
@@ -79,6 +83,9 @@ _VARIABLES = {
     "connect_timeout": "RQUEUE_CONNECT_TIMEOUT",
     "command_timeout": "RQUEUE_COMMAND_TIMEOUT",
     "max_wait": "RQUEUE_MAX_WAIT",
+    "replicas": "RQUEUE_REPLICAS",
+    "fsync": "RQUEUE_FSYNC",
+    "confirm_ms": "RQUEUE_CONFIRM",
     "max_body": "RQUEUE_MAX_BODY",
 }
 
@@ -92,7 +99,8 @@ HOSTED_URL = "REDIS_URL"
 class Settings:
     """How to reach the server and what to expect of it; see the module for each one.
 
-    `lease_ms` is ms, the timeouts are seconds, `max_body` bytes. Raises ConfigError.
+    `lease_ms` and `confirm_ms` are ms, the timeouts are seconds, `max_body` bytes. Raises
+    ConfigError.
     """
 
     url: str | None = None
@@ -102,6 +110,9 @@ class Settings:
     connect_timeout: float = 5.0
     command_timeout: float = 15.0
     max_wait: float = 60.0
+    replicas: int = 0
+    fsync: bool = False
+    confirm_ms: int = CONFIRM_MS
     max_body: int = 16 * 1024**2
 
     def __post_init__(self) -> None:
@@ -123,6 +134,7 @@ class Settings:
             if not 0.001 <= value <= 3600:
                 raise ConfigError(name, f"{value!r} s is not from 1 ms to 1 hour")
         expect_number("max_wait", self.max_wait, "a number of seconds")
+        check_confirmation(self.replicas, self.fsync, self.confirm_ms)
         if type(self.max_body) is not int or not 1024 <= self.max_body <= 512 * 1024**2:
             raise ConfigError("max_body", f"{self.max_body!r} bytes is not from 1 KB to 512 MB")
 
@@ -192,13 +204,30 @@ def _warn_of_typos(environ: Mapping[str, str]) -> None:
 
 
 def _convert(name: str, value: Any, source: str) -> Any:
-    if name == "lease_ms":
+    if name in ("lease_ms", "confirm_ms"):
         if isinstance(value, str | timedelta):
             return round(parse_duration(value, source) * 1000)
     elif name in ("connect_timeout", "command_timeout", "max_wait"):
         return parse_duration(value, source)
+    elif name == "replicas" and isinstance(value, str) and value.strip().isdecimal():
+        return int(value)
+    elif name == "fsync" and isinstance(value, str):
+        return _flag(value, source)
     elif name == "max_body":
         return parse_size(value, source)
     elif name == "signing_keys" and isinstance(value, str):
         return parse_signing_keys(value, source)
     return value
+
+
+_FLAGS = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
+
+
+def _flag(text: str, source: str) -> bool:
+    found = _FLAGS.get(text.strip().lower())
+    if found is None:
+        raise ConfigError(source, f"{text!r} is neither true nor false")
+    return found

@@ -34,6 +34,7 @@ EXAMPLES: list[RQueueError] = [
     errors.TransactionRolledBack(("j",), queue="q"),
     errors.QueueDamaged("q", "rqueue:{q}:dead", "string", "zset"),
     errors.NoConsumer("q", "j"),
+    errors.NotConfirmed("q", ("j",), replicas=0, wanted=1, within_ms=5),
     errors.QueueEmpty("q"),
     errors.QueueFull("q", 10, 8, granted=2, jobs=3, waits=True, waited=1.5),
     errors.BufferFull("q", 10, 1.5),

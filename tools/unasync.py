@@ -46,7 +46,10 @@ RULES = [
     (r"\b_async\b", "_sync"),
     (r"\basync_(sender|connection|lease_renewer|wake_listener)\b", r"\1"),
     (r"\bopen_async_client\b", "open_client"),
-    (r"\ba(first_look|enqueue|pull|pull_one|outside|move_time|end_lease)\b", r"\1"),
+    (
+        r"\ba(first_look|check_confirmable|enqueue|pull|pull_one|outside|move_time|end_lease)\b",
+        r"\1",
+    ),
     (r"\ba(forward|forward_soon|refill)\b", r"\1"),
     (r"\btask_connections\b", "thread_connections"),
     (r"\bTaskConnections\b", "ThreadConnections"),

@@ -1,6 +1,7 @@
 """The rows of the table, each named by what it measures. Importing this enters all of them."""
 
 from benchmarks.rows import (
+    confirmed,
     cost,
     drain,
     enqueue,
@@ -23,6 +24,7 @@ from benchmarks.rows.row import ROWS
 
 __all__ = [
     "ROWS",
+    "confirmed",
     "cost",
     "drain",
     "enqueue",

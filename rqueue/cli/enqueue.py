@@ -47,6 +47,9 @@ from rqueue.cli.target import Target, connection_options, pass_target
 @click.option("--ttl", metavar="DURATION", help="It expires if it is not delivered by then.")
 @click.option("--keep", metavar="DURATION", help="How long its result is kept.")
 @click.option("--header", multiple=True, metavar="NAME=TEXT", help="A header for the job's code.")
+@click.option("--replicas", type=int, metavar="N", help="Wait until so many replicas have it.")
+@click.option("--fsync", is_flag=True, help="Wait until it is on disk.")
+@click.option("--confirm", metavar="DURATION", help="Wait so long for these two; 1s is usual.")
 @click.option("--text", is_flag=True, help="Take all arguments as text, not as JSON.")
 @click.option("--wait", metavar="DURATION", help="Wait for the result and print it.")
 @json_option
@@ -81,6 +84,7 @@ def enqueue(
       rqueue enqueue app.tasks.charge 42 --id order-42 --priority 9
       rqueue enqueue app.tasks.quote 42 --ttl 30s
       rqueue enqueue app.tasks.sync 42 --unique
+      rqueue enqueue app.tasks.charge 42 --id order-42 --replicas 1
     """  # noqa: D301
     from rqueue.cli.failures import describe, exit_code, say_all
     from rqueue.errors import ResultError
@@ -181,7 +185,10 @@ def _options(given: dict[str, Any], headers: tuple[str, ...], text: bool) -> Any
     if given["in_"] is not None and given["at"] is not None:
         raise click.UsageError("--in and --at exclude each other: a job is due once")
     names = ("id", "priority", "max_deliveries", "max_crashes", "group", "key", "hold", "mandatory")
-    values = {name: given[name] for name in names}
+    values = {name: given[name] for name in (*names, "replicas")}
+    values["fsync"] = given["fsync"] or None
+    if given["confirm"] is not None:
+        values["confirm_ms"] = round(parse_duration(given["confirm"], "confirm") * 1000)
     if given["sort_key"] is not None:
         values["sort_key"] = sort_key_of(given["sort_key"], text)
     for name in ("time_limit", "soft_time_limit", "ttl", "keep"):

@@ -10,10 +10,10 @@ from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError, LifecycleError, QueueFull
 from rqueue.model.cancellation import Cancellation
+from rqueue.model.confirmation import Confirmation, stricter
 from rqueue.model.job import JobState
-from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import BATCH, Put
-from rqueue.protocol.job_packer import as_put
+from rqueue.protocol.job_packer import Batch, as_put
 from rqueue.tasks.options import Options, at_once, refuses
 from rqueue.tasks.request import JobRequest
 
@@ -100,6 +100,7 @@ class HeldEnqueues:
         self._batch: list[tuple[Put, bool]] = []
         self._handles: list[JobHandle[Any] | AsyncJobHandle[Any]] = []
         self._waits: list[float] = []
+        self._confirm: Confirmation | None = None
 
     def __len__(self) -> int:
         return len(self._batch)
@@ -125,6 +126,7 @@ class HeldEnqueues:
         self._batch.append((as_put(id_, body, options), own))
         if options.max_wait is not None:
             self._waits.append(options.max_wait)
+        self._confirm = stricter(self._confirm, self.queue._packer.confirmation(options))
         return id_
 
     def drop(self, handle: HeldHandle[Any]) -> bool:
@@ -137,20 +139,24 @@ class HeldEnqueues:
 
     def send(self) -> None:
         """Store all of them; the handles learn what became of them, then the listeners. Raises the
-        server errors and QueueFull: then what was not stored is held no longer either."""
+        server errors and QueueFull: then what was not stored is held no longer either; NotConfirmed
+        when all are stored."""
         batch, handles = self._batch, self._handles
         wait = max(self._waits) if self._waits else None
-        self._batch, self._handles, self._waits = [], [], []
+        confirm, unconfirmed = self._confirm, None
+        self._batch, self._handles, self._waits, self._confirm = [], [], [], None
         queue = self.queue
         for start in range(0, len(batch), BATCH):
             part = batch[start : start + BATCH]
             signed = queue._packer.signed_puts([put for put, _ in part])
-            part = [(put, own) for put, (_, own) in zip(signed, part, strict=True)]
+            jobs = [(put, own) for put, (_, own) in zip(signed, part, strict=True)]
+            step = Batch(jobs, confirm)
             try:
-                accepted = queue._run(commands.enqueue(queue.keys, signed))
+                accepted = queue._run(step.call(queue.keys))
             except QueueFull as full:
-                accepted = queue._in_pieces(list(signed), full, wait)
-            stored = queue._handles(part, accepted)
+                accepted = queue._in_pieces(step, full, wait)
+            stored, missing = queue._handles(step, accepted)
+            unconfirmed = unconfirmed or missing
             for handle, found in zip(handles[start : start + BATCH], stored, strict=True):
                 handle.id, handle.created = found.id, found.created
                 handle.handed_to, handle.conflict = found.handed_to, found.conflict
@@ -160,3 +166,4 @@ class HeldEnqueues:
         for handle in handles:
             if isinstance(handle, HeldHandle) and handle.listener is not None:
                 handle.listener(handle)
+        queue._require_confirmed(unconfirmed, [handle.id for handle in handles])

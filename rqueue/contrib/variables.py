@@ -16,6 +16,9 @@ VARIABLES = {
     "RQUEUE_CONNECT_TIMEOUT": "connect_timeout",
     "RQUEUE_COMMAND_TIMEOUT": "command_timeout",
     "RQUEUE_MAX_WAIT": "max_wait",
+    "RQUEUE_REPLICAS": "replicas",
+    "RQUEUE_FSYNC": "fsync",
+    "RQUEUE_CONFIRM": "confirm_ms",
     "RQUEUE_MAX_BODY": "max_body",
 }
 """Variables, and the settings that they say."""
@@ -31,6 +34,7 @@ def environ_of(settings: Settings, names: Iterable[str]) -> dict[str, str]:
         "connect_timeout": f"{settings.connect_timeout}s",
         "command_timeout": f"{settings.command_timeout}s",
         "max_wait": f"{settings.max_wait}s",
+        "confirm_ms": f"{settings.confirm_ms}ms",
     }
     values = {
         variable: said.get(name, str(getattr(settings, name)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from rqueue.model.confirmation import Confirmation
+
 Arg = str | bytes | int | float
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -15,7 +17,8 @@ class ScriptCall(NamedTuple, Generic[R]):
     reader of its reply. The sync and the asyncio client run the same calls.
 
     needs: policies that the queue takes on with this call, where it does not have them yet. adapt:
-    the arguments for a queue with these policies, where they depend on those.
+    the arguments for a queue with these policies, where they depend on those. confirm: what the
+    client waits for once the script has run; its answer says what is missing then.
     """
 
     script: str
@@ -24,6 +27,7 @@ class ScriptCall(NamedTuple, Generic[R]):
     read: Callable[[Any], R]
     needs: tuple[str, ...] = ()
     adapt: Callable[[Sequence[str], Sequence[Arg]], Sequence[Arg]] | None = None
+    confirm: Confirmation | None = None
 
     def args_for(self, policies: Sequence[str]) -> Sequence[Arg]:
         """The arguments for a queue with these policies. Raises ConfigError where the queue's kind

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rqueue.errors import ConfigError, NotEncodable
+from rqueue.model.confirmation import Confirmation, stricter
 from rqueue.model.envelope import Envelope, pack, too_large, unpack
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id, new_id
@@ -17,7 +18,8 @@ from rqueue.model.sort_keys import sort_key_text
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.model.times import parse_duration
 from rqueue.model.unique_key import UniqueKey
-from rqueue.protocol.commands.enqueue import BATCH, Put
+from rqueue.protocol.call import ScriptCall
+from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put, enqueue
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.tasks import app
@@ -33,6 +35,7 @@ from rqueue.tasks.options import (
 from rqueue.tasks.request import JobRequest
 
 __all__ = [
+    "Batch",
     "Call",
     "JobPacker",
     "Packed",
@@ -129,6 +132,17 @@ class Packed(NamedTuple):
     options: Options
 
 
+class Batch(NamedTuple):
+    """Jobs for one step, with every job whether its id is its own. confirm: what confirms them."""
+
+    jobs: list[tuple[Put, bool]]
+    confirm: Confirmation | None
+
+    def call(self, keys: QueueKeys) -> ScriptCall[Accepted]:
+        """The call that stores them."""
+        return enqueue(keys, [put for put, _ in self.jobs], confirm=self.confirm)
+
+
 class JobPacker:
     """Packs the jobs of one queue, and signs them where the settings have keys.
 
@@ -136,12 +150,28 @@ class JobPacker:
     soon after it was made.
     """
 
-    __slots__ = ("_max_body", "_signer", "queue")
+    __slots__ = ("_confirm", "_max_body", "_signer", "_within_ms", "queue")
 
     def __init__(self, keys: QueueKeys, settings: Settings) -> None:
         self.queue = keys.queue
         self._signer = settings.signer
         self._max_body = settings.max_body
+        self._within_ms = settings.confirm_ms
+        self._confirm = (
+            Confirmation(settings.replicas, settings.fsync, settings.confirm_ms)
+            if settings.replicas or settings.fsync
+            else None
+        )
+
+    def confirmation(self, options: Options = NO_OPTIONS) -> Confirmation | None:
+        """What confirms a job with these options: they, or the settings, say so; None: nothing."""
+        if options.replicas is None and options.fsync is None and options.confirm_ms is None:
+            return self._confirm
+        usual = self._confirm or Confirmation(0, False, self._within_ms)
+        replicas = usual.replicas if options.replicas is None else options.replicas
+        fsync = usual.fsync if options.fsync is None else options.fsync
+        within_ms = options.confirm_ms or usual.within_ms
+        return Confirmation(replicas, fsync, within_ms) if replicas or fsync else None
 
     def signed(self, id: str, body: bytes, terms: str) -> bytes:
         """The envelope as it is to be sent now; what is signed already stays as it is."""
@@ -201,12 +231,13 @@ class JobPacker:
             raise NotEncodable("", task, too_large(len(body), self._max_body), what="arguments")
         return _new(Packed, (id_, body, own, options))  # past its own constructor: half the time
 
-    def batches(self, calls: Iterable[Call] | str) -> Iterator[list[tuple[Put, bool]]]:
-        """Many jobs, signed, in batches for one step each; of each whether its id is its own."""
+    def batches(self, calls: Iterable[Call] | str) -> Iterator[Batch]:
+        """Many jobs, signed, in batches for one step each."""
         expect("calls", calls, Iterable, "a list of Call(task, args, kwargs)")
         if isinstance(calls, str | bytes):
             raise ConfigError("calls", f"{shown(calls)} is one text; pass a list of Call")
         batch: list[tuple[Put, bool]] = []
+        confirm = None
         for call in calls:
             request = call_of(call).resolve()
             id_, body, own, options = self.pack(request)
@@ -216,11 +247,12 @@ class JobPacker:
             if self._signer is not None:
                 put = put._replace(envelope=self.signed(id_, body, put.terms))
             batch.append((put, own))
+            confirm = stricter(confirm, self.confirmation(options))
             if len(batch) == BATCH:
-                yield batch
-                batch = []
+                yield Batch(batch, confirm)
+                batch, confirm = [], None
         if batch:
-            yield batch
+            yield Batch(batch, confirm)
 
 
 def _refuse_replacing(unique: UniqueKey) -> None:

@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from rqueue.errors import ConfigError, QueueFull, ServerError
+from rqueue.errors import ConfigError, NotConfirmed, QueueFull, RedisUnavailable, ServerError
 from rqueue.logs import logger
+from rqueue.model.confirmation import Confirmation, stricter
 from rqueue.model.expect import expect_number, misfit, shown
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.protocol import commands
@@ -61,6 +62,7 @@ class Item(NamedTuple):
     body: bytes
     terms: str
     own: bool
+    confirm: Confirmation | None
 
     def put(self) -> Put:
         """The job as `Queue.enqueue_puts` takes it."""
@@ -139,8 +141,9 @@ class PutBuffer:
         self.failed = 0
         self.closed = False
         self._lost: ServerError | None = None
+        self._unconfirmed: NotConfirmed | None = None
         self._told_full = False
-        self._memo: tuple[Options | None, str] = (None, "")
+        self._memo: tuple[Options | None, str, Confirmation | None] = (None, "", None)
 
     @property
     def pending(self) -> int:
@@ -151,15 +154,16 @@ class PutBuffer:
         """Pack one job; the arguments may change afterwards. Raises NotEncodable."""
         id_, body, own, options = self._packer.pack(request)
         handle.id = id_
-        known, terms = self._memo  # read at once: threads share it
+        known, terms, confirm = self._memo  # read at once: threads share it
         if options is not known:
             if name := at_once(options):
                 raise ConfigError(name, "a background put cannot be refused at once")
             if refuses(options):
                 raise ConfigError("on_conflict", "a background put cannot raise where it is made")
             terms = terms_of(options)
-            self._memo = options, terms
-        return Item(handle, body, terms, own)
+            confirm = self._packer.confirmation(options)
+            self._memo = options, terms, confirm
+        return Item(handle, body, terms, own, confirm)
 
     def has_room(self, size: int) -> bool:
         """Whether a job of `size` bytes may be added: an empty buffer takes any job."""
@@ -199,13 +203,18 @@ class PutBuffer:
         flat: list[Arg] = []
         alike = True
         signed = self._packer.signed
-        for handle, body, terms, _ in self.sending:
+        wanted: Confirmation | None = None
+        for handle, body, terms, _, confirm in self.sending:
             flat += (handle.id, signed(handle.id, body, terms))
             if terms != NORMAL_TERMS:
                 alike = False
+            if confirm is not None:
+                wanted = stricter(wanted, confirm)
         if alike:
-            return commands.enqueue_alike(self._keys, flat)
-        return commands.enqueue_flat(self._keys, flat, [item.terms for item in self.sending])
+            call = commands.enqueue_alike(self._keys, flat)
+        else:
+            call = commands.enqueue_flat(self._keys, flat, [one.terms for one in self.sending])
+        return call if wanted is None else call._replace(confirm=wanted)
 
     def room_wait(self, full: QueueFull, patience: float | None) -> RoomWait:
         """The batch's wait for room in a bounded queue, which lasts as long as it takes. Raises
@@ -226,10 +235,24 @@ class PutBuffer:
         if self._lost is None and isinstance(error, ServerError) and error.outcome_unknown:
             self._lost = error
 
+    def require_confirmed(self, accepted: Accepted) -> None:
+        """Raise NotConfirmed where the batch is stored, and not confirmed as its jobs want it."""
+        if accepted.unconfirmed is not None:
+            ids = tuple(item.handle.id for item in self.sending)
+            raise accepted.unconfirmed.error(self._keys.queue, ids)
+
+    def repeats(self, error: Exception) -> bool:
+        """Whether the batch is to be sent again, later: after what passes by itself. A server that
+        refuses to confirm it goes on to do so."""
+        if isinstance(error, NotConfirmed):
+            self._unconfirmed = error
+            return not error.reason
+        return isinstance(error, RedisUnavailable)
+
     def confirm(self, accepted: Accepted) -> list[Item]:
         """The batch is stored; returns it."""
         batch, twins = self.sending, []
-        if self._lost is None:
+        if self._lost is None and self._unconfirmed is None:
             for index in accepted.known:
                 item = batch[index]
                 if item.own:
@@ -250,7 +273,10 @@ class PutBuffer:
         return [item for item in batch if item not in twins]
 
     def reason(self, error: Exception) -> Exception:
-        """Why the batch cannot be stored: where an answer to it was lost, it may be stored."""
+        """Why the batch cannot be stored: where an answer to it was lost, it may be stored; where
+        it was not confirmed, it is."""
+        if self._unconfirmed is not None:
+            return self._unconfirmed
         if self._lost is not None and isinstance(error, ServerError):
             return unsure(self._lost, error)
         return error
@@ -268,7 +294,7 @@ class PutBuffer:
         self.bytes -= sum([len(item.body) for item in self.sending])
         self.finished += len(self.sending)
         self.sending = []
-        self._lost = None
+        self._lost = self._unconfirmed = None
 
     def give_up(self, error: Exception) -> list[Item]:
         """Refuse all that is left: the time to store it is over."""

@@ -56,13 +56,13 @@ class Repeats:
     def pause(self, error: ServerError) -> float:
         """Seconds until the call is to be sent again. Raises where it is not: `error`, or one that
         says that the outcome is not known, because an earlier answer was lost."""
+        if error.outcome_unknown and self._lost is None:
+            self._lost = error
         again = isinstance(error, ConnectionLost | RedisTimeout)
         if again:
             # a server that gave no connection in all the time there is, is not tried again
             waited = isinstance(error, RedisTimeout) and not error.outcome_unknown
             self._failures += TRIES if waited else 1
-            if error.outcome_unknown and self._lost is None:
-                self._lost = error
             again = self._failures < TRIES
         elif isinstance(error, RedisReadOnly) and not self._read_only:
             again = self._read_only = True

@@ -48,7 +48,7 @@ def check_options(options: Options) -> None:
             "unique",
             f"the ticks say when a periodic job is due, not {options.unique.on_conflict!r}",
         )
-    for name in ("id", "at_ms", "delay_ms", "max_wait"):
+    for name in ("id", "at_ms", "delay_ms", "max_wait", "replicas", "fsync", "confirm_ms"):
         if getattr(options, name) is not None:
             raise ConfigError(name, "one job alone can have it, not the jobs of a schedule")
     if options.hold:

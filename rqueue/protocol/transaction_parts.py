@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from rqueue.errors import ConfigError, LifecycleError
+from rqueue.model.confirmation import Confirmation, stricter
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands
 from rqueue.protocol.commands.commit import Committed
@@ -35,6 +36,8 @@ class TransactionParts:
         self.retries: list[Retried] = []
         self.reject: list[tuple[Delivery | str, dict[str, Any]]] = []
         self.release: list[Delivery | str] = []
+        self.confirm: Confirmation | None = None
+        """What confirms the jobs that are enqueued."""
         self.closed = False
         self._queue = queue
         self._settles = settles
@@ -58,6 +61,7 @@ class TransactionParts:
             raise ConfigError("transaction", f"it has {BATCH_MAX} jobs already: no more fit")
         id_, body, own, options = packer.pack(request)
         put = as_put(id_, body, options)
+        self.confirm = stricter(self.confirm, packer.confirmation(options))
         if elsewhere and refuses(options):
             raise ConfigError(
                 "on_conflict",
@@ -112,8 +116,9 @@ class TransactionParts:
     ) -> commands.ScriptCall[Committed]:
         """The call that does it. puts: signed, where jobs are."""
         if settling is None:
-            return commands.commit(keys, puts=puts, others=self.others)
-        return commands.commit(
+            call = commands.commit(keys, puts=puts, others=self.others)
+            return call._replace(confirm=self.confirm)
+        call = commands.commit(
             keys,
             consumer,
             term,
@@ -128,6 +133,7 @@ class TransactionParts:
             batch=settling.batch,
             rows=settling.rows,
         )
+        return call._replace(confirm=self.confirm)
 
     def twins(self, committed: Committed) -> list[int]:
         """Which jobs were not stored because another process made the same id; each has another one

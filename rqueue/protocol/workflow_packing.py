@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rqueue.model.confirmation import stricter
 from rqueue.protocol.commands.enqueue import BATCH, Put
-from rqueue.protocol.job_packer import JobPacker, as_put
+from rqueue.protocol.job_packer import Batch, JobPacker, as_put
 from rqueue.tasks.workflow import Step
 
 __all__ = ["packed_steps"]
 
 
-def packed_steps(packer: JobPacker, steps: Iterable[Step]) -> Iterator[list[Put]]:
+def packed_steps(packer: JobPacker, steps: Iterable[Step]) -> Iterator[Batch]:
     """The jobs of a workflow, signed, in batches for one step each. Raises NotEncodable."""
-    batch: list[Put] = []
+    batch: list[tuple[Put, bool]] = []
+    confirm = None
     for request, waits, counts in steps:
-        id_, body, _, options = packer.pack(request)
+        id_, body, own, options = packer.pack(request)
         put = as_put(id_, body, options)
         put = put._replace(waits="" if waits is None else waits.text, counts=counts)
-        batch.append(put)
+        signed = packer.signed(id_, body, put.terms)
+        batch.append((put._replace(envelope=signed), own))
+        confirm = stricter(confirm, packer.confirmation(options))
         if len(batch) == BATCH:
-            yield list(packer.signed_puts(batch))
-            batch = []
+            yield Batch(batch, confirm)
+            batch, confirm = [], None
     if batch:
-        yield list(packer.signed_puts(batch))
+        yield Batch(batch, confirm)

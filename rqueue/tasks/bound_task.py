@@ -124,6 +124,9 @@ class BoundTask(Generic[P, R]):
         after: Sequence[Any] | None = None,
         on_failure: OnFailure | None = None,
         limit: Limit | Sequence[Limit] | None = None,
+        replicas: int | None = None,
+        fsync: bool | None = None,
+        confirm_ms: int | None = None,
         sender: Enqueuer | None = None,
         async_sender: AsyncEnqueuer | None = None,
     ) -> BoundTask[P, R]:
@@ -169,6 +172,9 @@ class BoundTask(Generic[P, R]):
             after=after,
             on_failure=on_failure,
             limit=limit,
+            replicas=replicas,
+            fsync=fsync,
+            confirm_ms=confirm_ms,
         )
         bound.check_keys()
         return bound

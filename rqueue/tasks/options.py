@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Self, get_args
 
 from rqueue.errors import ConfigError
+from rqueue.model.confirmation import check_confirmation
 from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.ids import check_id
 from rqueue.model.names import check_group, check_key, refuse_control
@@ -88,7 +89,9 @@ class Options:
     `hold`: with a due time, the job keeps the place that it takes when it is enqueued (Q-63).
     `sort_key`: a number or text by which jobs of a queue of the kind `sorted` stand (Q-14).
     `max_wait`: seconds that the enqueue may wait in all for room in a bounded queue whose producers
-    wait (0: not at all; None: the setting; Q-67). `on_commit`: whether the enqueue waits for
+    wait (0: not at all; None: the setting; Q-67). `replicas`: the enqueue returns when so many of
+    them have the job; `fsync`: when it is on disk; else NotConfirmed after `confirm_ms` (None: the
+    settings). `on_commit`: whether the enqueue waits for
     the commit of the database transaction around it, where a framework's integration knows of one;
     text names the database (None: as the integration's settings say). `unique`: of
     calls that are alike there is one job at a time: True, a `Unique`, `Debounce` or `Throttle`;
@@ -127,6 +130,9 @@ class Options:
     after: Sequence[Any] | None = None
     on_failure: OnFailure | None = None
     limit: Limit | Sequence[Limit] | None = None
+    replicas: int | None = None
+    fsync: bool | None = None
+    confirm_ms: int | None = None
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Refuse options that there are not, by name."""
@@ -160,6 +166,7 @@ class Options:
             object.__setattr__(self, "unique", unique_of(self.unique))
         if self.max_wait is not None:
             expect_number("max_wait", self.max_wait, "a number of seconds")
+        check_confirmation(self.replicas, self.fsync, self.confirm_ms)
         if self.retry is not None:
             check_retry(self.retry)
         for name in ("time_limit", "soft_time_limit", "ttl", "keep"):

@@ -35,6 +35,9 @@ OPTIONS = frozenset(
             "after",
             "on_failure",
             "limit",
+            "replicas",
+            "fsync",
+            "confirm_ms",
         ),
         *("sender", "async_sender"),
     )

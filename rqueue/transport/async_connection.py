@@ -14,6 +14,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from rqueue.errors import QueueDamaged
+from rqueue.model.confirmation import Confirmation
+from rqueue.protocol import confirming
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
@@ -145,24 +147,33 @@ class AsyncConnection:
     async def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Run a script call. Raises the tree of `rqueue.errors`."""
         exchange = Exchange(call, queue, consumer)
+        confirm = call.confirm
         async with self._turn:
+            if confirm is not None:
+                await self.send(exchange.command(), confirm.command)
+                return await self._confirmed(exchange, confirm)
             await self.send(exchange.command())
             return await self._finish(exchange)
 
     async def begin(self, call: ScriptCall[Any]) -> None:
         """Send a script call and do not wait: `finish` reads its reply. The connection carries no
         other call until then."""
+        confirm = call.confirm
+        together = () if confirm is None else (confirm.command,)
         await self._turn.acquire()
         try:
-            await self.send(Exchange(call).command())
+            await self.send(Exchange(call).command(), *together)
         except BaseException:
             self._turn.release()
             raise
 
     async def finish(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Read the reply of the call that was begun. Raises the tree of `rqueue.errors`."""
+        exchange = Exchange(call, queue, consumer)
         try:
-            return await self._finish(Exchange(call, queue, consumer))
+            if call.confirm is not None:
+                return await self._confirmed(exchange, call.confirm)
+            return await self._finish(exchange)
         finally:
             self._turn.release()
 
@@ -186,28 +197,52 @@ class AsyncConnection:
         is refused, its reply is the error."""
         exchange = Exchange(call, queue)
         async with self._turn:
-            while True:
-                together = () if exchange.teaches else (command,)
-                await self.send(exchange.command(), *together)
-                try:
-                    reply = await self.read()
-                except rx.ResponseError as error:
-                    # nothing was prepared: the second command would block for nothing
-                    self.abort()
-                    if (refusal := self.refused(exchange, error)) is not None:
-                        raise refusal from error
-                else:
-                    if not exchange.goes_on(reply):
-                        break
+            await self.send(exchange.command(), command)
+            seen, reply = await self._both(exchange, command)
+            if isinstance(reply, rx.ResponseError):
+                return seen, self.refused(exchange, reply)
+            return seen, reply
+
+    async def _both(self, exchange: Exchange[R], command: tuple[Arg, ...]) -> tuple[R, Any]:
+        """The replies to a call and to the command behind it; the second may be an error. Raises
+        the tree of `rqueue.errors`."""
+        while True:
             try:
-                seen = exchange.answered(reply)
-            except QueueDamaged:
-                self.abort()  # the second command waits for what nobody has prepared
-                raise
-            try:
-                return seen, await self.read()
+                reply = await self.read()
             except rx.ResponseError as error:
-                return seen, self.refused(exchange, error)
+                # nothing was prepared: the second command would block for nothing
+                self.abort()
+                if (refusal := self.refused(exchange, error)) is not None:
+                    raise refusal from error
+            else:
+                if not exchange.goes_on(reply):
+                    break
+            await self.send(exchange.command(), *(() if exchange.teaches else (command,)))
+        try:
+            seen = exchange.answered(reply)
+        except QueueDamaged:
+            self.abort()  # the second command waits for what nobody has prepared
+            raise
+        try:
+            return seen, await self.read()
+        except rx.ResponseError as error:
+            return seen, error
+
+    async def _confirmed(self, exchange: Exchange[R], confirm: Confirmation) -> R:
+        """The answer to a call that was sent with the wait for its confirmation, and how that
+        went."""
+        answer, reply = await self._both(exchange, confirm.command)
+        if confirming.says_nothing(exchange.call, answer, reply):
+            try:
+                await self.send(*confirming.again(exchange.call, confirm))
+                await self.read()
+                reply = await self.read()
+            except rx.ResponseError as error:
+                reply = error
+        if isinstance(reply, Exception):
+            self.abort()  # a reply may be on its way, and another server be in charge
+        found: R = confirming.marked(answer, confirm, reply, self.url)
+        return found
 
     def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
         """As `Exchange.refused`. Where another server may be in charge by now, the connection is

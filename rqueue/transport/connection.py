@@ -16,6 +16,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from rqueue.errors import QueueDamaged
+from rqueue.model.confirmation import Confirmation
+from rqueue.protocol import confirming
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
@@ -146,16 +148,23 @@ class Connection:
     def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Run a script call. Raises the tree of `rqueue.errors`."""
         exchange = Exchange(call, queue, consumer)
+        if call.confirm is not None:
+            self.send(exchange.command(), call.confirm.command)
+            return self._confirmed(exchange, call.confirm)
         self.send(exchange.command())
         return self._finish(exchange)
 
     def begin(self, call: ScriptCall[Any]) -> None:
         """Send a script call and do not wait: `finish` reads its reply, before any other call."""
-        self.send(Exchange(call).command())
+        confirm = call.confirm
+        self.send(Exchange(call).command(), *((confirm.command,) if confirm is not None else ()))
 
     def finish(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Read the reply of the call that was begun. Raises the tree of `rqueue.errors`."""
-        return self._finish(Exchange(call, queue, consumer))
+        exchange = Exchange(call, queue, consumer)
+        if call.confirm is not None:
+            return self._confirmed(exchange, call.confirm)
+        return self._finish(exchange)
 
     def _finish(self, exchange: Exchange[R]) -> R:
         while True:
@@ -176,9 +185,16 @@ class Connection:
         prepared happens (a result list gets its element). Returns both replies; where the second
         is refused, its reply is the error."""
         exchange = Exchange(call, queue)
+        self.send(exchange.command(), command)
+        seen, reply = self._both(exchange, command)
+        if isinstance(reply, rx.ResponseError):
+            return seen, self.refused(exchange, reply)
+        return seen, reply
+
+    def _both(self, exchange: Exchange[R], command: tuple[Arg, ...]) -> tuple[R, Any]:
+        """The replies to a call and to the command behind it; the second may be an error. Raises
+        the tree of `rqueue.errors`."""
         while True:
-            together = () if exchange.teaches else (command,)
-            self.send(exchange.command(), *together)
             try:
                 reply = self.read()
             except rx.ResponseError as error:
@@ -189,6 +205,7 @@ class Connection:
             else:
                 if not (exchange.teaches and exchange.goes_on(reply)):
                     break
+            self.send(exchange.command(), *(() if exchange.teaches else (command,)))
         try:
             seen = exchange.answered(reply)
         except QueueDamaged:
@@ -197,7 +214,23 @@ class Connection:
         try:
             return seen, self.read()
         except rx.ResponseError as error:
-            return seen, self.refused(exchange, error)
+            return seen, error
+
+    def _confirmed(self, exchange: Exchange[R], confirm: Confirmation) -> R:
+        """The answer to a call that was sent with the wait for its confirmation, and how that
+        went."""
+        answer, reply = self._both(exchange, confirm.command)
+        if confirming.says_nothing(exchange.call, answer, reply):
+            try:
+                self.send(*confirming.again(exchange.call, confirm))
+                self.read()
+                reply = self.read()
+            except rx.ResponseError as error:
+                reply = error
+        if isinstance(reply, Exception):
+            self.close()  # a reply may be on its way, and another server be in charge
+        found: R = confirming.marked(answer, confirm, reply, self.url)
+        return found
 
     def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
         """As `Exchange.refused`. Where another server may be in charge by now, the connection is

@@ -9,7 +9,7 @@ import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from rqueue.errors import BufferClosed, BufferFull, QueueFull, RedisUnavailable
+from rqueue.errors import BufferClosed, BufferFull, QueueFull
 from rqueue.logs import logger
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.put_buffer import Item, PutBuffer, PutListeners, backoff
@@ -176,19 +176,20 @@ class PutTask:
                         call = buffer.call()
                         continue
                     accepted = await self._when_room(self._connection, full)
-            except RedisUnavailable as error:
+                buffer.require_confirmed(accepted)
+            except Exception as error:
+                if not buffer.repeats(error):
+                    self.last_error = reason = buffer.reason(error)
+                    refused = buffer.refuse(reason)
+                    self._notify_moved()
+                    self._listeners.notify_failed(reason, refused)
+                    return
                 attempt += 1
                 if attempt == 1:
                     log.warning("puts into queue %s wait for Redis: %s", self._queue, error)
                 self.last_error = error
                 buffer.interrupted(error)
                 await asyncio.sleep(backoff(attempt))
-            except Exception as error:
-                self.last_error = reason = buffer.reason(error)
-                refused = buffer.refuse(reason)
-                self._notify_moved()
-                self._listeners.notify_failed(reason, refused)
-                return
             else:
                 break
         if attempt:

@@ -15,7 +15,7 @@ from time import monotonic
 
 import redis
 
-from rqueue.errors import BufferClosed, BufferFull, LifecycleError, QueueFull, RedisUnavailable
+from rqueue.errors import BufferClosed, BufferFull, LifecycleError, QueueFull
 from rqueue.logs import logger
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.put_buffer import CLOSE_S, Item, PutBuffer, PutListeners, backoff
@@ -229,7 +229,11 @@ class PutThread:
                         self.last_error = full
                         return self._gone
                     accepted = entered
-            except RedisUnavailable as error:
+                buffer.require_confirmed(accepted)
+            except Exception as error:
+                if not buffer.repeats(error):
+                    self._refused(error)
+                    return True
                 attempt += 1
                 if attempt == 1:
                     log.warning("puts into queue %s wait for Redis: %s", self._queue, error)
@@ -240,9 +244,6 @@ class PutThread:
                         return False
                     if self._pause(backoff(attempt)):
                         return True
-            except Exception as error:
-                self._refused(error)
-                return True
             else:
                 if attempt:
                     log.warning("puts into queue %s go on", self._queue)

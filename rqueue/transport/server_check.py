@@ -10,8 +10,12 @@ from redis import exceptions as rx
 
 from rqueue import errors
 from rqueue.logs import logger
+from rqueue.model.confirmation import Confirmation
+from rqueue.model.server_url import MEMORY
 from rqueue.protocol.commands.server import server_info
 from rqueue.protocol.error_mapping import CLUSTER, translate
+from rqueue.text.numbers import many
+from rqueue.transport import stand_in
 from rqueue.transport.redis_client import aexecute, execute, is_cluster, url_of
 
 if TYPE_CHECKING:
@@ -20,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ServerFacts",
+    "acheck_confirmable",
     "afirst_look",
     "aserver_facts",
+    "check_confirmable",
     "check_greeting",
     "check_refusal",
     "first_look",
@@ -33,6 +39,9 @@ log = logger("rqueue")
 
 OLDEST = (6, 2)
 """The oldest server that has what the scripts use (ZMSCORE, LPOP with a count, BLMOVE)."""
+
+WAITAOF_SINCE = (7, 2)
+"""The oldest server that says what is on disk."""
 
 SENTINEL = (
     "this is a Sentinel, not the server that keeps the jobs: write its address and the name that "
@@ -86,7 +95,8 @@ def _mode_problem(mode: str, url: str = "") -> errors.WrongServer | None:
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
     """What the server says of itself. `mode`: standalone, cluster or sentinel; `role`: master or
-    slave. `persistent`: whether it keeps an append-only file (not known while it is `loading`)."""
+    slave. `persistent`: whether it keeps an append-only file (not known while it is `loading`).
+    `replicas`: how many are connected to it."""
 
     name: str
     version: tuple[int, ...]
@@ -96,6 +106,7 @@ class ServerFacts:
     role: str = "master"
     loading: bool = False
     url: str = ""
+    replicas: int = 0
 
     @property
     def problem(self) -> errors.UnusableServer | None:
@@ -136,6 +147,32 @@ EVICTION_REMEDY = (
 )
 
 
+def unconfirmable(facts: ServerFacts, confirm: Confirmation) -> errors.RQueueError | None:
+    """Why no enqueue is confirmed so on this server, if so: said before anything is stored."""
+    at = f"the server at {facts.url}"
+    if confirm.fsync and facts.version < WAITAOF_SINCE:
+        dotted = ".".join(map(str, facts.version))
+        return errors.ConfigError(
+            "fsync",
+            f"{at} is {facts.name} {dotted}, which does not say what is on disk: Redis 7.2 and "
+            "Valkey do (WAITAOF); nothing was stored",
+        )
+    if confirm.fsync and not facts.persistent:
+        return errors.ConfigError(
+            "fsync",
+            f"{at} has no append-only file, so that nothing is written to disk: set "
+            "'appendonly yes'; nothing was stored",
+        )
+    if confirm.replicas > facts.replicas:
+        wanted = many(confirm.replicas, "replica")
+        return errors.RedisReadOnly(
+            f"an enqueue is to be confirmed by {wanted}, and the server has {facts.replicas} "
+            "connected: nothing was stored",
+            url=facts.url,
+        )
+    return None
+
+
 def read_facts(info: Mapping[str, Any], url: str = "") -> ServerFacts:
     """Read the reply of INFO. A server that hides its policy (managed ones may) has policy ""."""
     name = "Valkey" if "valkey_version" in info else "Redis"
@@ -150,6 +187,7 @@ def read_facts(info: Mapping[str, Any], url: str = "") -> ServerFacts:
         str(info.get("role", "master")),
         bool(int(info.get("loading", 0))),
         url,
+        int(info.get("connected_slaves", 0)),
     )
 
 
@@ -199,3 +237,36 @@ def _warn(facts: ServerFacts, url: str) -> None:
         log.warning("%s; no worker starts on it", facts.problem)
     elif facts.warning:
         log.warning("%s: %s", url, facts.warning)
+
+
+# -- what an enqueue can be confirmed by -----------------------------------------------------------
+
+
+def check_confirmable(client: redis.Redis, confirm: Confirmation) -> None:
+    """Raise ConfigError or RedisReadOnly where the server cannot confirm an enqueue so: nothing is
+    stored then. What is in memory confirms everything."""
+    if not _in_memory(client):
+        try:
+            facts = server_facts(client)
+        except errors.RQueueError:
+            return  # the enqueue itself says what is wrong
+        _refuse(facts, confirm)
+
+
+async def acheck_confirmable(client: redis.asyncio.Redis, confirm: Confirmation) -> None:
+    """Do as `check_confirmable` does, on an asyncio client."""
+    if not _in_memory(client):
+        try:
+            facts = await aserver_facts(client)
+        except errors.RQueueError:
+            return
+        _refuse(facts, confirm)
+
+
+def _in_memory(client: object) -> bool:
+    return bool(stand_in.name_of()) or url_of(client).startswith(MEMORY)
+
+
+def _refuse(facts: ServerFacts, confirm: Confirmation) -> None:
+    if (problem := unconfirmable(facts, confirm)) is not None:
+        raise problem

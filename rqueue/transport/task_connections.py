@@ -2,19 +2,20 @@
 
 A call takes a free connection, or opens one, and returns it. `CALLS_MAX` calls are under way at
 once, the others take turns: to open connections for a burst costs much more than the calls do. A
-batch under way and a wait for a result keep theirs meanwhile, and take no turn. A call whose
-connection broke is sent again a few times, see `repeats`. `rqueue.transport.thread_connections` is
-the same for threads.
+batch under way and a wait, for a result or a confirmation, keep theirs meanwhile, and take no turn.
+A call whose connection broke is sent again a few times, see `repeats`.
+`rqueue.transport.thread_connections` is the same for threads.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from rqueue.errors import ServerError
+from rqueue.model.confirmation import Confirmation
 from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.commands.commit import after_repeat
@@ -59,13 +60,16 @@ class TaskConnections:
         self._client = client
         self.patience = timeout
         """Seconds that a reply may take; None: for ever."""
+        self.confirmable: set[Confirmation] = set()
+        """What the server can confirm, as far as that was asked."""
         self._free: list[AsyncConnection] = []
         self._turns = asyncio.Semaphore(CALLS_MAX)
 
     async def run(self, call: ScriptCall[R], *, queue: str, consumer: str = "") -> R:
         """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
         return await self._tried(
-            lambda connection: connection.run(call, queue=queue, consumer=consumer)
+            lambda connection: connection.run(call, queue=queue, consumer=consumer),
+            turn=call.confirm is None,
         )
 
     async def run_then(
@@ -106,17 +110,19 @@ class TaskConnections:
                 lost = error
             finally:
                 self._return(connection)
-        return await self._tried(lambda connection: connection.run(call, queue=queue), lost)
+        turn = call.confirm is None
+        return await self._tried(lambda connection: connection.run(call, queue=queue), lost, turn)
 
     async def _tried(
         self,
         action: Callable[[AsyncConnection], Awaitable[T]],
         lost: ServerError | None = None,
+        turn: bool = True,
     ) -> T:
         repeats = None
         while True:
             try:
-                async with self._turn():
+                async with self._turn() if turn else nullcontext():
                     answer = await self._alone(action)
             except ServerError as error:
                 self.states.fails(error)

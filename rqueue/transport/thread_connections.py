@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import redis
 
 from rqueue.errors import RQueueError, ServerError
+from rqueue.model.confirmation import Confirmation
 from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.commands.commit import after_repeat
@@ -47,6 +48,8 @@ class ThreadConnections:
         self.states = ConnectionStates()
         self.patience = timeout
         """Seconds that a reply may take; None: for ever."""
+        self.confirmable: set[Confirmation] = set()
+        """What the server can confirm, as far as that was asked."""
         self._mine = threading.local()
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
 

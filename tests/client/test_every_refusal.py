@@ -23,6 +23,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Inspector
 from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.protocol import repeats
+from rqueue.protocol.job_packer import Call
 from tests.client.every_call import (
     CONSUMER,
     DOCTOR,
@@ -255,3 +256,11 @@ def test_background_puts_of_asyncio(
             await putter.close()
 
     asyncio.run(work())
+
+
+def test_a_confirmed_enqueue(refusing: StubServer, expected: type[errors.RQueueError]) -> None:
+    confirmed = rqueue.Options(replicas=1, fsync=True)
+    with Queue("q", refusing.url) as queue:
+        assert kind_of(lambda: queue.send("t", options=confirmed)) is of_script(expected)
+        batch = [Call("t", options=confirmed)]
+        assert kind_of(lambda: queue.enqueue_many(batch)) is of_script(expected)

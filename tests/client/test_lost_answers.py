@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rqueue import errors
+from rqueue import Options, errors
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Inspector
@@ -38,6 +38,8 @@ def test_a_refusal_after_a_lost_answer_leaves_the_outcome_open(forgetful: StubSe
     with Queue("q", forgetful.url) as queue:
         calls = {name: (lambda call=call: call(queue)) for name, call in QUEUE.items()}
         job = queue.job("x")
+        confirmed = Options(replicas=1, confirm_ms=5)
+        calls["confirmed"] = lambda: queue.send("t", options=confirmed)
         calls |= {f"job.{name}": (lambda call=call: call(job)) for name, call in HANDLE.items()}
         for name, action in calls.items():
             forgetful.lose = 1

@@ -193,7 +193,7 @@ def test_what_is_sent_again_goes_on(q: QueueFixture) -> None:
     workflow = chord([double.s(n) for n in range(600)], listed.si(1))
     sent = workflow.steps("w")
     first = next(packed_steps(q.queue._packer, sent))
-    execute(q.queue.redis, commands.enqueue(q.queue.keys, first), queue=q.queue.name)
+    execute(q.queue.redis, first.call(q.queue.keys), queue=q.queue.name)
     c = q.join(250)
     run(q, c)
     assert states(q, "w") == ["deferred"]  # its creator died: it never begins early

@@ -54,6 +54,7 @@ PUBLIC = [
     "JobUpdate",
     "Middleware",
     "NoConsumer",
+    "NotConfirmed",
     "NotEncodable",
     "Options",
     "Outcome",

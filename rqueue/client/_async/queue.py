@@ -25,9 +25,8 @@ from rqueue.protocol.browsing import Start
 from rqueue.protocol.consumer_calls import Mode
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.forwarding import aforward
-from rqueue.protocol.job_packer import Call, by_name, lease_of, terms_of
+from rqueue.protocol.job_packer import Call, by_name, lease_of
 from rqueue.protocol.put_buffer import ErrorListener
-from rqueue.protocol.twin_ids import another_id
 from rqueue.settings import Settings, redact
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
@@ -94,8 +93,9 @@ class AsyncQueue(AsyncQueueSettings):
 
         For other options than the task's: `queue.enqueue(task.options(priority=9), ...)`, or
         `queue.send(name, args, kwargs, Options(...))`. Raises BadArguments, NotEncodable, and the
-        server errors; what raises has stored nothing, but for RedisTimeout and ConnectionLost:
-        then it is not known, and enqueueing again under the same id is safe.
+        server errors; what raises has stored nothing, but for NotConfirmed (the job is stored), and
+        for RedisTimeout and ConnectionLost: then it is not known. To enqueue it again under the
+        same id is safe.
         One that is interrupted while it waits for the answer may have stored the job.
         """
         if not isinstance(task, BoundTask):
@@ -122,21 +122,7 @@ class AsyncQueue(AsyncQueueSettings):
         another than this one."""
         queue = request.queue
         target = self if not queue or queue == self.name else self.at(queue)
-        id_, body, own, options = target._packer.pack(request)
-        terms, alone = terms_of(options), (options.immediate, options.mandatory)
-        while True:
-            signed = target._packer.signed(id_, body, terms)
-            call = commands.enqueue_one(target.keys, id_, signed, terms, *alone)
-            answer = await target._enqueued(call, options.max_wait)
-            # the connection may have sent it twice: then an id made here is known from the first
-            if answer.accepted or answer.again or answer.answered or not own:
-                break
-            id_ = another_id(id_, target.name)
-        if answer.answered:
-            (other,) = answer.answered
-            return AsyncJobHandle(target, other.id, created=False, conflict=other.state)
-        created = own or answer.accepted == 1
-        return AsyncJobHandle(target, id_, created=created, handed_to=answer.handed_to)
+        return await target._enqueued_one(request)
 
     async def enqueue_workflow(
         self, workflow: Workflow[R], *, id: str | None = None

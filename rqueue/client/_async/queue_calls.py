@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from rqueue.errors import ConfigError, ServerError
 from rqueue.model.cancellation import Cancellation
+from rqueue.model.confirmation import Confirmation, Unconfirmed
 from rqueue.model.connection_state import ConnectionStates
 from rqueue.model.expect import expect, shown
 from rqueue.model.names import check_queue
@@ -18,7 +20,7 @@ from rqueue.protocol.stop_wait import StopWait
 from rqueue.settings import Settings, redact
 from rqueue.transport.discovery import with_url
 from rqueue.transport.redis_client import open_async_client, patience_of, require_bytes
-from rqueue.transport.server_check import afirst_look
+from rqueue.transport.server_check import acheck_confirmable, afirst_look
 from rqueue.transport.task_connections import TaskConnections
 
 if TYPE_CHECKING:
@@ -72,6 +74,8 @@ class AsyncQueueCalls:
         return self._transport.states
 
     async def _run(self, call: commands.ScriptCall[T]) -> T:
+        if call.confirm is not None:
+            await self._check_confirmable(call.confirm)
         answer = await self._transport.run(call, queue=self.name)
         if not self._looked:
             await self._look_once()
@@ -80,6 +84,27 @@ class AsyncQueueCalls:
     async def _look_once(self) -> None:
         self._looked = True
         await afirst_look(self.redis)
+
+    async def _check_confirmable(self, confirm: Confirmation) -> None:
+        """See to it that the server can confirm an enqueue so, before anything is stored."""
+        if confirm in self._transport.confirmable:
+            return
+        patience = self._transport.patience
+        if patience is not None and confirm.within_ms >= patience * 1000:
+            raise ConfigError(
+                "confirm_ms",
+                f"{confirm.within_ms} ms is not below the time that an answer may take, "
+                f"{patience:g} s (RQUEUE_COMMAND_TIMEOUT)",
+            )
+        await acheck_confirmable(self.redis, confirm)
+        self._transport.confirmable.add(confirm)
+
+    def _require_confirmed(self, unconfirmed: Unconfirmed | None, ids: Iterable[str]) -> None:
+        """Raise NotConfirmed of these jobs, unless nothing is missing. The server is looked at anew
+        then, before the next one is stored."""
+        if unconfirmed is not None:
+            self._transport.confirmable.clear()
+            raise unconfirmed.error(self.name, tuple(ids))
 
     async def cancel(
         self,

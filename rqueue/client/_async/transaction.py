@@ -127,16 +127,20 @@ class AsyncTransaction(AsyncEnqueues):
     async def commit(self) -> None:
         """Do all of it. Raises TransactionRolledBack where the consumer does not hold one of the
         jobs any more, RegistrationLost and the server errors: nothing was done then, but for
-        RedisTimeout and ConnectionLost, where that is not known."""
+        RedisTimeout and ConnectionLost, where that is not known, and for NotConfirmed: all of it
+        was done."""
         parts = self._parts
         parts.close()
         if not parts:
             return
+        if parts.confirm is not None:
+            await self._queue._check_confirmable(parts.confirm)
         puts = self._queue._packer.signed_puts(parts.puts)
         if self._consumer is None:
             committed = await self._queue._run(parts.call(self._queue.keys, puts))
         else:
             committed = await self._consumer._commit(parts, puts, self._queue._transport)
+        unconfirmed = committed.unconfirmed
         for index in committed.known:
             self._handles[index].created = parts.own[index]
         for other in committed.answered:
@@ -145,7 +149,8 @@ class AsyncTransaction(AsyncEnqueues):
         if twins := parts.twins(committed):
             # another process made these ids in the same millisecond
             renamed = self._queue._packer.signed_puts([parts.puts[index] for index in twins])
-            await self._queue._run(commands.enqueue(self._queue.keys, renamed))
+            call = commands.enqueue(self._queue.keys, renamed, confirm=parts.confirm)
+            unconfirmed = unconfirmed or (await self._queue._run(call)).unconfirmed
             for index in twins:
                 self._handles[index].id = parts.puts[index].id
         for handle in self._handles[:1]:
@@ -155,6 +160,9 @@ class AsyncTransaction(AsyncEnqueues):
             await aforward_soon(run, self._queue.keys)
         if committed.stale and not committed.done_before(len(parts.certain(committed))):
             raise TransactionRolledBack(committed.stale, queue=self._queue.name)
+        self._queue._require_confirmed(
+            unconfirmed, [put.id for put in (*parts.puts, *(put for _, put in parts.others))]
+        )
 
     def rollback(self) -> None:
         """Do nothing of it: what it was to settle stays held."""

@@ -8,7 +8,6 @@ from typing import Any, Generic, TypeVar
 from rqueue.client._async.enqueuing import AsyncEnqueuing
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.model.ids import check_id, new_id
-from rqueue.protocol import commands
 from rqueue.protocol.workflow_packing import packed_steps
 from rqueue.tasks.workflow import Step, Workflow
 
@@ -64,6 +63,7 @@ async def enqueue_workflow(
     steps: list[Step] = list(workflow.steps(root))
     batches = list(packed_steps(queue._packer, steps))
     for batch in batches:
-        await queue._enqueued(commands.enqueue(queue.keys, batch), None)
-    ids = [put.id for batch in batches for put in batch]
+        accepted = await queue._enqueued(batch.call(queue.keys), None)
+        queue._require_confirmed(accepted.unconfirmed, [put.id for put, _ in batch.jobs])
+    ids = [put.id for batch in batches for put, _ in batch.jobs]
     return AsyncWorkflowHandle(queue, root, ids, workflow.results_of(root))

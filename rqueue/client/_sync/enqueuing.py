@@ -11,13 +11,15 @@ from typing import Any
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.errors import QueueFull, ServerError
+from rqueue.model.confirmation import Unconfirmed
 from rqueue.model.expect import expect_number
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import Accepted, Put
-from rqueue.protocol.job_packer import Call
+from rqueue.protocol.job_packer import Batch, Call, terms_of
 from rqueue.protocol.room_wait import RoomWait, piece_of
-from rqueue.protocol.twin_ids import renamed
+from rqueue.protocol.twin_ids import another_id, renamed
 from rqueue.tasks.context import current_job
+from rqueue.tasks.request import JobRequest
 from rqueue.transport.thread_connections import Flight
 
 __all__ = ["Enqueuing"]
@@ -30,20 +32,22 @@ class Enqueuing(QueueCalls):
         self, calls: Iterable[Call], *, max_wait: float | None = None
     ) -> list[JobHandle[Any]]:
         """Enqueue many calls, in order, hundreds in one step (C-20 without its shared fate: each
-        is a job of its own). A step is atomic: all its jobs or, on an error, none. `max_wait`:
+        is a job of its own). A step is atomic: all its jobs or, on an error, none; but NotConfirmed
+        says of the jobs of a step that they are stored. No later step is sent then. `max_wait`:
         seconds that each step may wait for room in a bounded queue whose producers wait (None: the
         setting); a step that is larger than such a queue goes in smaller ones (Q-67)."""
         if max_wait is not None:
             expect_number("max_wait", max_wait, "a number of seconds")
         handles: list[JobHandle[Any]] = []
-        sent: tuple[list[tuple[Put, bool]], Flight[Accepted]] | None = None
+        sent: tuple[Batch, Flight[Accepted]] | None = None
         try:
             for batch in self._packer.batches(calls):  # packed while the one before is under way
                 if sent is not None:
                     earlier, sent = sent, None
                     handles += self._stored(*earlier, max_wait)
-                call = commands.enqueue(self.keys, [put for put, _ in batch])
-                sent = batch, self._transport.begin(call)
+                if batch.confirm is not None:
+                    self._check_confirmable(batch.confirm)
+                sent = batch, self._transport.begin(batch.call(self.keys))
         finally:
             if sent is not None:
                 handles += self._stored(*sent, max_wait)
@@ -51,42 +55,50 @@ class Enqueuing(QueueCalls):
 
     def _stored(
         self,
-        batch: list[tuple[Put, bool]],
+        batch: Batch,
         flight: Flight[Accepted],
         max_wait: float | None,
     ) -> list[JobHandle[Any]]:
         try:
             accepted = self._transport.finish(flight, queue=self.name)
         except QueueFull as full:
-            accepted = self._in_pieces([put for put, _ in batch], full, max_wait)
+            accepted = self._in_pieces(batch, full, max_wait)
         if not self._looked:
             self._look_once()
-        return self._handles(batch, accepted)
+        handles, unconfirmed = self._handles(batch, accepted)
+        self._require_confirmed(unconfirmed, [handle.id for handle in handles])
+        return handles
 
-    def _handles(self, batch: list[tuple[Put, bool]], accepted: Accepted) -> list[JobHandle[Any]]:
-        """The handles of jobs that were enqueued together; those that have an id of another
-        process's job get another one first."""
-        known = set(accepted.known)
+    def _handles(
+        self, batch: Batch, accepted: Accepted
+    ) -> tuple[list[JobHandle[Any]], Unconfirmed | None]:
+        """The handles of jobs that were enqueued together, and what is missing of their
+        confirmation; those that have an id of another process's job get another one first."""
+        known, unconfirmed = set(accepted.known), accepted.unconfirmed
         others = {one.place: one for one in accepted.answered}
-        while twins := renamed(batch, accepted, self.name):
-            answer = self.enqueue_puts([batch[index][0] for index in twins])
+        while twins := renamed(batch.jobs, accepted, self.name):
+            again = self._packer.signed_puts([batch.jobs[index][0] for index in twins])
+            call = commands.enqueue(self.keys, again, confirm=batch.confirm)
+            answer = self._enqueued(call, None)
             accepted = answer.of(twins)
+            unconfirmed = unconfirmed or accepted.unconfirmed
             others |= {one.place: one for one in accepted.answered}
-        return [
+        handles: list[JobHandle[Any]] = [
             JobHandle(self, put.id, created=own or index not in known)
             if (other := others.get(index)) is None
             else JobHandle(self, other.id, created=False, conflict=other.state)
-            for index, (put, own) in enumerate(batch)
+            for index, (put, own) in enumerate(batch.jobs)
         ]
+        return handles, unconfirmed
 
-    def _in_pieces(self, puts: list[Put], full: QueueFull, max_wait: float | None) -> Accepted:
+    def _in_pieces(self, batch: Batch, full: QueueFull, max_wait: float | None) -> Accepted:
         """The answer about jobs that a full queue has refused together."""
         if not (full.never and full.waits):
-            return self._when_room(commands.enqueue(self.keys, puts), full, max_wait)
+            return self._when_room(batch.call(self.keys), full, max_wait)
         whole, size = Accepted(0, 0, (), ""), piece_of(full)
-        for start in range(0, len(puts), size):
-            piece = puts[start : start + size]
-            answer = self._enqueued(commands.enqueue(self.keys, piece), max_wait)
+        for start in range(0, len(batch.jobs), size):
+            piece = batch._replace(jobs=batch.jobs[start : start + size])
+            answer = self._enqueued(piece.call(self.keys), max_wait)
             known = tuple(start + index for index in answer.known)
             whole = Accepted(
                 answer.now,
@@ -96,14 +108,42 @@ class Enqueuing(QueueCalls):
                 whole.again or answer.again,
                 whole.answered
                 + tuple(one._replace(place=start + one.place) for one in answer.answered),
+                whole.unconfirmed or answer.unconfirmed,
             )
         return whole
 
     def enqueue_puts(self, puts: Sequence[Put]) -> Accepted:
         """Enqueue jobs that are packed already, at most 1000: for pipelines, and for what
-        background puts could not store."""
-        call = commands.enqueue(self.keys, self._packer.signed_puts(puts))
-        return self._enqueued(call, None)
+        background puts could not store. Raises NotConfirmed where the settings want them to be
+        confirmed, and they are not."""
+        confirm = self._packer.confirmation()
+        call = commands.enqueue(self.keys, self._packer.signed_puts(puts), confirm=confirm)
+        accepted = self._enqueued(call, None)
+        self._require_confirmed(accepted.unconfirmed, [put.id for put in puts])
+        return accepted
+
+    def _enqueued_one(self, request: JobRequest) -> JobHandle[Any]:
+        """Enqueue one job into this queue, whatever queue it asks for."""
+        id_, body, own, options = self._packer.pack(request)
+        confirm = self._packer.confirmation(options)
+        terms, alone = terms_of(options), (options.immediate, options.mandatory)
+        while True:
+            signed = self._packer.signed(id_, body, terms)
+            call = commands.enqueue_one(self.keys, id_, signed, terms, *alone)
+            if confirm is not None:
+                call = call._replace(confirm=confirm)
+            answer = self._enqueued(call, options.max_wait)
+            # the connection may have sent it twice: then an id made here is known from the first
+            if answer.accepted or answer.again or answer.answered or not own:
+                break
+            id_ = another_id(id_, self.name)
+        if answer.answered:
+            (other,) = answer.answered
+            self._require_confirmed(answer.unconfirmed, [other.id])
+            return JobHandle(self, other.id, created=False, conflict=other.state)
+        self._require_confirmed(answer.unconfirmed, [id_])
+        created = own or answer.accepted == 1
+        return JobHandle(self, id_, created=created, handed_to=answer.handed_to)
 
     def _enqueued(self, call: commands.ScriptCall[Accepted], max_wait: float | None) -> Accepted:
         """The answer to an enqueue. Where the queue is full it is waited for, for at most

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from rqueue.errors import ConfigError, ServerError
 from rqueue.model.cancellation import Cancellation
+from rqueue.model.confirmation import Confirmation, Unconfirmed
 from rqueue.model.connection_state import ConnectionStates
 from rqueue.model.expect import expect, shown
 from rqueue.model.names import check_queue
@@ -19,7 +21,7 @@ from rqueue.protocol.stop_wait import StopWait
 from rqueue.settings import Settings, redact
 from rqueue.transport.discovery import with_url
 from rqueue.transport.redis_client import open_client, patience_of, require_bytes
-from rqueue.transport.server_check import first_look
+from rqueue.transport.server_check import check_confirmable, first_look
 from rqueue.transport.thread_connections import ThreadConnections
 
 if TYPE_CHECKING:
@@ -73,6 +75,8 @@ class QueueCalls:
         return self._transport.states
 
     def _run(self, call: commands.ScriptCall[T]) -> T:
+        if call.confirm is not None:
+            self._check_confirmable(call.confirm)
         answer = self._transport.run(call, queue=self.name)
         if not self._looked:
             self._look_once()
@@ -81,6 +85,27 @@ class QueueCalls:
     def _look_once(self) -> None:
         self._looked = True
         first_look(self.redis)
+
+    def _check_confirmable(self, confirm: Confirmation) -> None:
+        """See to it that the server can confirm an enqueue so, before anything is stored."""
+        if confirm in self._transport.confirmable:
+            return
+        patience = self._transport.patience
+        if patience is not None and confirm.within_ms >= patience * 1000:
+            raise ConfigError(
+                "confirm_ms",
+                f"{confirm.within_ms} ms is not below the time that an answer may take, "
+                f"{patience:g} s (RQUEUE_COMMAND_TIMEOUT)",
+            )
+        check_confirmable(self.redis, confirm)
+        self._transport.confirmable.add(confirm)
+
+    def _require_confirmed(self, unconfirmed: Unconfirmed | None, ids: Iterable[str]) -> None:
+        """Raise NotConfirmed of these jobs, unless nothing is missing. The server is looked at anew
+        then, before the next one is stored."""
+        if unconfirmed is not None:
+            self._transport.confirmable.clear()
+            raise unconfirmed.error(self.name, tuple(ids))
 
     def cancel(
         self,

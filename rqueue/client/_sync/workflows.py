@@ -9,7 +9,6 @@ from typing import Any, Generic, TypeVar
 from rqueue.client._sync.enqueuing import Enqueuing
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.model.ids import check_id, new_id
-from rqueue.protocol import commands
 from rqueue.protocol.workflow_packing import packed_steps
 from rqueue.tasks.workflow import Step, Workflow
 
@@ -63,6 +62,7 @@ def enqueue_workflow(queue: Enqueuing, workflow: Workflow[R], id: str | None) ->
     steps: list[Step] = list(workflow.steps(root))
     batches = list(packed_steps(queue._packer, steps))
     for batch in batches:
-        queue._enqueued(commands.enqueue(queue.keys, batch), None)
-    ids = [put.id for batch in batches for put in batch]
+        accepted = queue._enqueued(batch.call(queue.keys), None)
+        queue._require_confirmed(accepted.unconfirmed, [put.id for put, _ in batch.jobs])
+    ids = [put.id for batch in batches for put, _ in batch.jobs]
     return WorkflowHandle(queue, root, ids, workflow.results_of(root))

@@ -3,7 +3,8 @@
 | key | meaning |
 | --- | --- |
 | `url`, `namespace`, `signing_keys`, `lease`, `connect_timeout`, `command_timeout`, `max_wait`, \
-`max_body` | as `rqueue.settings` has them; what is absent comes from the variables `RQUEUE_*` |
+`replicas`, `fsync`, `confirm`, `max_body` | as `rqueue.settings` has them; what is absent comes \
+from the variables `RQUEUE_*` |
 | `on_commit` | whether enqueues wait for the commit of the transaction around them: True (the \
 default), False, or the alias of a database other than `default` |
 | `outbox` | whether enqueues inside a transaction of that database are written into it, as a part \
@@ -42,6 +43,9 @@ _SETTINGS = {
     "connect_timeout": "connect_timeout",
     "command_timeout": "command_timeout",
     "max_wait": "max_wait",
+    "replicas": "replicas",
+    "fsync": "fsync",
+    "confirm": "confirm_ms",
     "max_body": "max_body",
 }
 _KEYS = (*_SETTINGS, "on_commit", "outbox", "queues", "modules")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
+from rqueue.model.confirmation import Unconfirmed
 from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.commands.enqueue import (
     BATCH_MAX,
@@ -19,7 +20,7 @@ from rqueue.protocol.commands.settle import Retried, outcome_args
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import outbox, selectors
 
-__all__ = ["BATCH_MAX", "Committed", "after_repeat", "commit"]
+__all__ = ["BATCH_MAX", "NEW_JOBS", "Committed", "after_repeat", "commit"]
 
 T = TypeVar("T")
 
@@ -29,7 +30,8 @@ class Committed(NamedTuple):
     stored, since their ids were known. handed_to: the consumer that the one new job was delivered
     to directly. stale: ids that the consumer does not hold any more: then nothing was done, and
     `over` says how many of these have ended. `now`: ms, Redis's clock. `again`: the answer to an
-    earlier try was lost. answered: new jobs for which others stand."""
+    earlier try was lost. answered: new jobs for which others stand. unconfirmed: what is missing
+    where the call was to be confirmed."""
 
     now: int
     state: str
@@ -39,6 +41,7 @@ class Committed(NamedTuple):
     over: int
     again: bool = False
     answered: tuple[Answered, ...] = ()
+    unconfirmed: Unconfirmed | None = None
 
     def done_before(self, count: int) -> bool:
         """Whether the try whose answer was lost did all of it. count: the number of new jobs."""
@@ -95,15 +98,15 @@ def commit(
     return ScriptCall("commit", keys.meta, [*args, *items], _read, needs, _classed)
 
 
-_COUNT, _RUNS, _ITEMS = 6, 7, 9
+NEW_JOBS, _RUNS, _ITEMS = 6, 7, 9
 """Places among the arguments."""
 
 
 def _classed(policies: Sequence[str], args: Sequence[Arg]) -> Sequence[Arg]:
     """The arguments for a queue with these policies: see `selectors.classed`."""
-    if selectors.POLICY.name not in policies or not args[_COUNT]:
+    if selectors.POLICY.name not in policies or not args[NEW_JOBS]:
         return args
-    count = int(args[_COUNT])
+    count = int(args[NEW_JOBS])
     enqueued = ["0", args[_RUNS], *args[_ITEMS : _ITEMS + 2 * count]]
     _, runs, *_ = selectors.classed(policies, enqueued)
     return [*args[:_RUNS], runs, *args[_RUNS + 1 :]]

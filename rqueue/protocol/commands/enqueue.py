@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from rqueue.model.confirmation import Confirmation, Unconfirmed
 from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.call import Arg, ScriptCall, text
@@ -108,7 +109,7 @@ class Accepted(NamedTuple):
     """The queue's answer: how many jobs it took, which ids it knew already, and which consumer the
     job was delivered to directly ("" if none). `now`: ms, Redis's clock. `again`: the answer to an
     earlier try was lost, so that what is known now may be known from then. `answered`: those for
-    which other jobs stand."""
+    which other jobs stand. `unconfirmed`: what is missing where the call was to be confirmed."""
 
     now: int
     accepted: int
@@ -116,6 +117,7 @@ class Accepted(NamedTuple):
     handed_to: str
     again: bool = False
     answered: tuple[Answered, ...] = ()
+    unconfirmed: Unconfirmed | None = None
 
     def of(self, places: Sequence[int]) -> Accepted:
         """The answer about jobs that have these places among others."""
@@ -172,12 +174,19 @@ def answered_of(flat: Sequence[Any] = ()) -> tuple[Answered, ...]:
 
 
 def enqueue(
-    keys: QueueKeys, puts: Sequence[Put], *, immediate: bool = False
+    keys: QueueKeys,
+    puts: Sequence[Put],
+    *,
+    immediate: bool = False,
+    confirm: Confirmation | None = None,
 ) -> ScriptCall[Accepted]:
     """Enqueue up to `BATCH_MAX` jobs in one step, in order (Q-01).
 
     `immediate` (one job only): deliver it to a consumer that waits, or store nothing (X-01).
+    confirm: what is waited for once they are stored.
     """
+    if confirm is not None:
+        return enqueue(keys, puts, immediate=immediate)._replace(confirm=confirm)
     if len(puts) == 1:
         put = puts[0]
         return enqueue_one(keys, put.id, put.envelope, put.terms, immediate=immediate)

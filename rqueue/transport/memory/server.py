@@ -75,6 +75,8 @@ class MemoryServer:
             b"CLIENT": lambda *_: OK,
             b"SELECT": lambda *_: OK,
             b"AUTH": lambda *_: OK,
+            b"WAIT": lambda replicas, _ms: int(replicas),
+            b"WAITAOF": lambda local, replicas, _ms: [int(local), int(replicas)],
         }
         self._blocking: dict[bytes, Callable[..., Any]] = {
             b"BLPOP": self._blpop,

@@ -39,6 +39,7 @@ ORDER = (
         "groups",
         "limits",
         "selectors",
+        "workflows",
         "short-jobs",
         "async-jobs",
         "hooks",

@@ -7,7 +7,7 @@
 ---   items: id, digest, terms, envelope, ... of at most 50 jobs: the SHA-1, in hex, of its value as the caller has read
 ---   it; the terms and the envelope with which it is enqueued there
 --- REPLY: {now, {what became of each, ...}}: moved, or why it is not: held, ended, unknown, damaged, other = its value is
----   another one by now
+---   another one by now; deferred, waited, results = of a workflow
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @hooks audience
 --- @include "queue/row"
@@ -56,6 +56,11 @@ for i = 1, count do
   local at = FIRST + 4 * (i - 1)
   local job, why = leave_find(base, ARGV[at])
   if job and (seen[job.id] or redis.sha1hex(job.value) ~= ARGV[at + 1]) then why = 'other' end
+  --- @if tied
+  if job and not why then
+    --- @each why = tied(base, job)
+  end
+  --- @end
   answers[i] = why or 'moved'
   if not why then
     seen[job.id] = true

@@ -495,7 +495,7 @@ class DuplicateJob(QueueError):
 
 class WorkflowEnded(QueueError):
     """The job that this part of a workflow counts for waits no more: it was cancelled, another part
-    has failed, or it was never enqueued. `id`: of that job. What was enqueued before stays."""
+    has failed, or it was never enqueued. `id`: of that job. What this call stored is cancelled."""
 
     def __init__(self, queue: str, id: str) -> None:
         super().__init__(f"queue '{queue}': job '{id}' waits for no more parts; nothing was stored")

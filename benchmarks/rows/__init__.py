@@ -19,6 +19,7 @@ from benchmarks.rows import (
     spark,
     spark_kill,
     start,
+    workflows,
 )
 from benchmarks.rows.row import ROWS
 
@@ -42,4 +43,5 @@ __all__ = [
     "spark",
     "spark_kill",
     "start",
+    "workflows",
 ]

@@ -8,50 +8,22 @@ from collections.abc import Callable
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import BATCH, envelope
 from benchmarks.lab.rounds import spread
-from benchmarks.lab.server import usage
+from benchmarks.lab.settling import WINDOW, microseconds
 from benchmarks.rows.row import Figure, Target, row
-from rqueue.model.history_batch import pack
 from rqueue.model.ids import new_id
-from rqueue.protocol import commands
-from rqueue.protocol.commands import Put, Window
+from rqueue.protocol.commands import Put
 from rqueue.protocol.policies import PLAIN, Kind
-from rqueue.transport.connection import Connection
 
-WINDOW = 100
 KEYS = 1000
 
 Key = Callable[[int], str]
 
 
 def _microseconds(bench: Bench, kind: Kind, key: Key, jobs: int) -> tuple[float, float]:
-    """Redis's time in scripts for each job: to enqueue it, and to settle it and pull the next."""
-    bench.empty()
     body = envelope("hit", "x" * 130)
-    connection = Connection(bench.redis, timeout=120)
-    with bench.queue() as queue:
-        keys = queue.keys
-        connection.run(commands.configure(keys, {"v": kind.stamp}))
-        before = usage(bench.redis)
-        for first in range(0, jobs + WINDOW, BATCH):
-            numbers = range(first, min(first + BATCH, jobs + WINDOW))
-            puts = [Put(new_id(), body, group=key(number)) for number in numbers]
-            connection.run(commands.enqueue(keys, puts))
-        enqueued = usage(bench.redis).since(before)
-        window = Window(WINDOW)
-        term = connection.run(commands.register(keys, "c", window=window, lease_ms=600_000)).term
-        found = connection.run(commands.pull(keys, "c", term, window)).jobs
-        before, done = usage(bench.redis), 0
-        while done < jobs:
-            ids = found[::2]
-            if len(ids) != WINDOW:
-                raise AssertionError(f"{len(ids)} jobs came, of {WINDOW}")
-            batch = pack({"id": ids, "task": "hit", "outcome": "ack", "worker": "c"})
-            call = commands.settle(keys, "c", term, window, ack=ids, batch=batch, rows=WINDOW)
-            found = connection.run(call).jobs
-            done += WINDOW
-        settled = usage(bench.redis).since(before)
-    connection.close()
-    return enqueued.script_us / (jobs + WINDOW), settled.script_us / jobs
+    numbers = [range(n, min(n + BATCH, jobs + WINDOW)) for n in range(0, jobs + WINDOW, BATCH)]
+    batches = ([Put(new_id(), body, group=key(n)) for n in some] for some in numbers)
+    return microseconds(bench, kind, batches)
 
 
 @row("groups", f"Redis time a job, settle and pull of {WINDOW}: a queue with groups to a plain one")

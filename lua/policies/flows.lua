@@ -1,7 +1,8 @@
 --- Workflows: a job that waits for others, its parents, is deferred until they have ended; then it becomes ready, with
 --- their results where it wants them. The step that ends a parent tells the jobs that wait for it, whatever ends it:
 --- nothing is counted apart from that, and a parent that ends twice is counted once.
---- HOOKS: admit, parents, defers, unblock, awaits, pass, done, meets, overdue, upkeep, counted, deferred, places
+--- HOOKS: admit, parents, defers, unblock, awaits, tied, retell, pass, done, meets, overdue, upkeep, counted, deferred,
+---   places
 --- META: none
 --- JOB: tags (w: what it waits for, p: the job that its id is derived from waits for it, i: what its parents left)
 --- KEYS: deferred, edges, gathered:<job>, stops
@@ -22,8 +23,8 @@
 local FLOWS = {}
 
 --- The most parents that a job may have by name, jobs that may wait for one by name, results that are passed on, and
---- bytes of them; jobs that one call ends because their parents failed.
-FLOWS.NAMED, FLOWS.WAITING, FLOWS.RESULTS, FLOWS.BYTES, FLOWS.STOPS = 100, 1000, 1000, 1048576, 100
+--- bytes of them; jobs that one call ends because their parents failed; jobs that one command is given.
+FLOWS.NAMED, FLOWS.WAITING, FLOWS.RESULTS, FLOWS.BYTES, FLOWS.STOPS, FLOWS.PIECE = 100, 1000, 1000, 1048576, 100, 500
 
 --- {policy=, mode=, total=, ids=} by the tags, or the value, of a job; nil where it waits for none. policy: s = it ends
 --- where a parent fails, c = a failure counts too, w = it waits until a dead letter lives again and is done, f = it runs
@@ -61,16 +62,24 @@ function FLOWS.ended(id, tags, record, result)
     cause = read and type(cause) == 'table' and cause or nil }
 end
 
---- What a parent left, as JSON. `one` = {id=, ok=, result=, state=, cause=}.
+--- What a parent left, as JSON. `one` = {id=, ok=, result=, state=, cause=}. Many jobs may wait for it.
 function FLOWS.left(one)
-  if one.ok then
-    return '[1,' .. ((one.result == '' or one.result == '-') and 'null' or one.result) .. ']'
+  if not one.left and one.ok then
+    one.left = '[1,' .. ((one.result == '' or one.result == '-') and 'null' or one.result) .. ']'
+  elseif not one.left then
+    local cause = one.cause or {}
+    one.left = '[0,' .. cjson.encode({ id = one.id, state = one.state, type = cause.type, message = cause.message }) .. ']'
   end
-  local cause = one.cause or {}
-  return '[0,' .. cjson.encode({ id = one.id, state = one.state, type = cause.type, message = cause.message }) .. ']'
+  return one.left
 end
 
---- The parents `some` ({place=, one=}) of this job have ended. Returns why it ends with that, nil: it does not.
+--- Whether a job that has ended may live again in this queue: a dead letter that did not leave it.
+function FLOWS.may_return(base, one)
+  return one.state == 'dead' and redis.call('ZSCORE', base .. 'dead', one.id)
+end
+
+--- The parents `some` ({place=, one=}) of this job have ended. Returns why it ends with that, nil: it does not, and of
+--- how many parents it has heard then.
 function FLOWS.join(base, job, its, some)
   local entries, why = {}, nil
   for _, each in ipairs(some) do
@@ -79,13 +88,20 @@ function FLOWS.join(base, job, its, some)
     if counts then
       entries[#entries + 1] = each.place
       entries[#entries + 1] = its.mode == 'n' and '' or FLOWS.left(one)
-    elseif its.policy ~= 'w' or one.state ~= 'dead' then
+    elseif its.policy ~= 'w' or not FLOWS.may_return(base, one) then
       why = why or one
     end
   end
-  -- where that key is of another type the job stays where it is; the doctor says so
-  if #entries > 0 and not why then redis.pcall('HSET', base .. 'gathered:' .. job, unpack(entries)) end
-  return why
+  return why, not why and FLOWS.gather(base, job, entries)
+end
+
+--- Note what parents left: `entries` are places and texts. Returns how many are noted then. Where that key is of
+--- another type the job stays where it is; the doctor says so.
+function FLOWS.gather(base, job, entries)
+  local key = base .. 'gathered:' .. job
+  if entries[1] then redis.pcall('HSET', key, unpack(entries)) end
+  local count = redis.pcall('HLEN', key)
+  return type(count) == 'number' and count or nil
 end
 
 --- Why a job ends whose parent has left it nothing to wait for, as a table.
@@ -96,7 +112,9 @@ function FLOWS.cause(queue, one)
   end
   local before = one.cause and one.cause.kind == 'parent' and one.cause
   local id, state = before and before.job or one.id, before and before.state or one.state
-  local said = before and before.said or one.cause and tostring(one.cause.type or one.cause.kind) .. ': ' .. tostring(one.cause.message or '')
+  local cause = one.cause or {}
+  local kind = (cause.type or '') ~= '' and cause.type or cause.kind
+  local said = before and before.said or kind and tostring(kind) .. ': ' .. tostring(cause.message or '')
   return { kind = 'parent', type = 'ParentFailed', at = queue.now, job = id, state = state, said = said,
     message = string.format("job '%s', for which it waited, is %s%s", id, state, said and ': ' .. said or '') }
 end
@@ -215,18 +233,27 @@ function FLOWS.tell(base, queue, ends)
   end
 end
 
---- The same, of those that are known. Returns those that ended with that, at most `left`: the others are noted.
+--- The same, of those that are known. Returns those that ended with that, at most `left`: the others are noted. One step
+--- may end many parents, for each of which many wait: a command takes some of them.
 function FLOWS.hear(base, queue, order, joins, left)
-  if #order == 0 then return {} end
+  local ends = {}
+  for first = 1, #order, FLOWS.PIECE do
+    local some = { unpack(order, first, math.min(#order, first + FLOWS.PIECE - 1)) }
+    for _, one in ipairs(FLOWS.hear_some(base, queue, some, joins, left - #ends)) do ends[#ends + 1] = one end
+  end
+  return ends
+end
+
+function FLOWS.hear_some(base, queue, order, joins, left)
   local full, stopped = {}, {}
   local totals, values = redis.call('HMGET', base .. 'deferred', unpack(order)), redis.call('HMGET', base .. 'jobs', unpack(order))
   for i, id in ipairs(order) do
     local its = totals[i] and FLOWS.tag(values[i])
     if its then
-      local why = FLOWS.join(base, id, its, joins[id])
+      local why, count = FLOWS.join(base, id, its, joins[id])
       if why then
         stopped[#stopped + 1] = { id = id, why = FLOWS.cause(queue, why) }
-      elseif redis.pcall('HLEN', base .. 'gathered:' .. id) == tonumber(totals[i]) then
+      elseif count == tonumber(totals[i]) then
         local job = value_parse(values[i])
         full[#full + 1] = { id = id, job = job, its = its }
       end

@@ -25,9 +25,9 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
     """List the queues, or show one in numbers.
 
     'oldest' is the age of the oldest ready job: the number to watch. 'parked' jobs wait for a
-    worker that knows their task, 'unserved' queues have jobs and no worker,
-    'unheard' ones jobs with labels that no consumer selects. Consumers are counted
-    by the list they are in: waiting for work, notified of work, busy (no room for more), browsing.
+    worker that knows their task, 'deferred' ones for other jobs, 'unserved' queues have jobs and
+    no worker, 'unheard' ones jobs with labels that no consumer selects. Consumers are counted by
+    the list they are in: waiting for work, notified of work, busy (no room for more), browsing.
 
     Queues are found by a scan of the server's keys: with millions of other keys it takes a while.
 
@@ -44,8 +44,8 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
             if as_json:
                 print_json([queue_document(info) for info in found])
                 return
-            heads = ["ready", "scheduled", "parked", "held", "dead", "oldest", "consumers"]
-            heads += ["accepted", "done"]
+            heads = ["ready", "scheduled", "parked", "deferred", "held", "dead", "oldest"]
+            heads += ["consumers", "accepted", "done"]
             print_table(
                 [Column("queue"), *(Column(head, right=True) for head in heads), Column("")],
                 [
@@ -54,6 +54,7 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                         info.ready,
                         info.scheduled - info.parked,
                         info.parked or "",
+                        info.deferred or "",
                         info.held,
                         info.dead,
                         span(info.oldest_ms) if info.oldest_enqueued_ms else "",
@@ -87,6 +88,7 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 "parked": f"{many(info.parked, 'job')} waiting for a worker that knows the task"
                 if info.parked
                 else "",
+                **({"deferred, wait for other jobs": info.deferred} if info.deferred else {}),
                 "unserved": "no worker serves this queue"
                 if info.waiting and not info.acquiring
                 else "",

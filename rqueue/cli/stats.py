@@ -121,6 +121,8 @@ def _remark(info: QueueInfo) -> str:
         remarks.append(
             f"{many(bound.producers, 'producer')} waiting" if bound.producers else "full"
         )
+    if info.deferred:
+        remarks.append(f"{info.deferred:,} deferred")
     if info.overdue_ms:
         remarks.append(f"schedules overdue by {span(info.overdue_ms)}")
     return f" ({', '.join(remarks)})" if remarks else ""

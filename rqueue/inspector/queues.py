@@ -69,7 +69,8 @@ class QueueInfo:
     are ms, 0 = none. `bounded`: of a queue with a limit, None elsewhere. `outgoing`: jobs on their
     way to other queues; `unheard`: labels of ready jobs that no registered consumer selects, and
     how many those are; `targets`: where its dead letters and its expired jobs go; `schedules`: how
-    many it has, and `next_tick_ms`: the first tick of them, also where that is past.
+    many it has, and `next_tick_ms`: the first tick of them, also where that is past. `deferred`:
+    jobs that wait for others.
     """
 
     name: str
@@ -95,6 +96,7 @@ class QueueInfo:
     bounded: Bound | None = None
     schedules: int = 0
     next_tick_ms: int = 0
+    deferred: int = 0
 
     @property
     def waiting(self) -> int:
@@ -177,4 +179,5 @@ def info_of(name: str, counts: commands.Counts) -> QueueInfo:
         else None,
         schedules=counts.more.get("schedules", 0),
         next_tick_ms=counts.more.get("next_tick", 0),
+        deferred=counts.more.get("deferred", 0),
     )

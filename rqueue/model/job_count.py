@@ -19,6 +19,9 @@ _SAID = {
     "unknown": "this queue has no such job",
     "damaged": "it cannot be read",
     "other": "it changes all the time",
+    "deferred": "it waits for other jobs of this queue",
+    "waited": "other jobs of this queue wait for it",
+    "results": "it has the results of jobs that it waited for, and they stay in this queue",
     "known": "the other queue knows a job of this id",
 }
 

@@ -13,7 +13,9 @@ from rqueue.model.job import Delivery
 from rqueue.model.names import group_of, group_text
 
 __all__ = [
+    "CHAIN_MAX",
     "NAMED_MAX",
+    "PAIRS_MAX",
     "PARENTS_MAX",
     "RESULTS_MAX",
     "Failure",
@@ -31,6 +33,13 @@ RESULTS_MAX = 1000
 
 PARENTS_MAX = 1_000_000
 """Parents that a job may have."""
+
+CHAIN_MAX = 200
+"""Calls of a chain: with each the ids of those before it are longer."""
+
+PAIRS_MAX = 10_000
+"""Of two groups in a chain, members of the one times members of the other: one step may end all of
+the first, and each of the second hears of each."""
 
 OnFailure = Literal["stop", "continue", "wait"]
 """What becomes of a job of which a parent ends without being done: it is cancelled; the failure

@@ -82,6 +82,9 @@ class Copier:
         except Undecodable:
             self.stays(job.id, "damaged")
             return False
+        if job.header.results:
+            self.stays(job.id, "results")
+            return False
         if said and self._excludes:
             self.stays(job.id, f"it is unique, which no job is in a queue with {self._excludes}")
             return False

@@ -40,6 +40,8 @@ HOOKS = {
     "shelf": "each",
     "unblock": "each",
     "awaits": "each",
+    "tied": "each",
+    "retell": "each",
     "deferred": "each",
     "ahead": "each",
     "fixed": "each",

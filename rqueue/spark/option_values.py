@@ -12,7 +12,7 @@ from rqueue.model.times import parse_duration
 EVERY: tuple[str, ...] = ()
 """Of `queues` and `states`: all there are."""
 
-JOB_STATES = ("ready", "scheduled", "parked", "held", "blocked", "dead")
+JOB_STATES = ("ready", "scheduled", "parked", "held", "blocked", "deferred", "dead")
 _RUN = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _ENTRY = re.compile(r"\d{1,20}(-\d{1,20})?")
 

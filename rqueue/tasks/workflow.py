@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
-from rqueue.model.parents import NAMED_MAX, PARENTS_MAX, RESULTS_MAX, OnFailure, Parents
+from rqueue.model.parents import (
+    CHAIN_MAX,
+    NAMED_MAX,
+    PAIRS_MAX,
+    PARENTS_MAX,
+    RESULTS_MAX,
+    OnFailure,
+    Parents,
+)
 from rqueue.tasks.enqueuer import (
     AsyncEnqueuer,
     Enqueuer,
@@ -224,11 +232,12 @@ class Chain(Workflow[R]):
         # several jobs wait for what goes before: it has a name of its own
         name = f"{id}-before"
         names = tuple(first.results_of(name))
-        if len(names) > NAMED_MAX:
+        waiting = len(last.results_of(id))
+        if len(names) > NAMED_MAX or len(names) * waiting > PAIRS_MAX:
             raise ConfigError(
                 "chain",
-                f"each job of a group would wait for {len(names):,} others, at most {NAMED_MAX}:"
-                " put one call between the two groups",
+                f"each of {waiting:,} jobs would wait for {len(names):,} others, at most for"
+                f" {NAMED_MAX}, and {PAIRS_MAX:,} times in all: put one call between the groups",
             )
         yield from first.placed(name, False, before)
         yield from last.placed(id, counts, Before(None, names, many, self.on_failure))
@@ -291,6 +300,11 @@ def chain(*parts: Workflow[Any], on_failure: OnFailure = "stop") -> Chain[Any]:
     """
     if not parts:
         raise ConfigError("chain", "it has no calls: chain(first.s(1), second.s())")
+    if len(parts) > CHAIN_MAX:
+        raise ConfigError(
+            "chain",
+            f"{len(parts):,} calls, at most {CHAIN_MAX}: let the last one enqueue what follows",
+        )
     return Chain(tuple(_workflow("chain", part) for part in parts), _policy(on_failure))
 
 

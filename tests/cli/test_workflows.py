@@ -21,6 +21,9 @@ def test_a_workflow_is_shown_as_a_tree(run: Run, read: Read, queue: Queue) -> No
     assert read("show", "report", *on)["state"] == "deferred"
     listed = run("jobs", queue.name, "--state", "deferred").stdout
     assert "report.0" in listed
+    assert read("queues", queue.name)["deferred"] == 2
+    assert "deferred, wait for other jobs  2" in run("queues", queue.name).stdout
+    assert "(2 deferred)" in run("stats", queue.name, "--interval", "10ms").stdout
     assert run("doctor", queue.name).stdout.startswith(("no problems", "note"))
     assert "it waited for other jobs" in run("cancel", "report", *on, "--yes").stdout
     said = run("show", "report.0", *on).stdout

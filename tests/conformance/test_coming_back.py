@@ -43,7 +43,7 @@ def test_recovered_jobs_come_in_order_without_what_was_acked(q: QueueFixture) ->
 
 
 def test_a_group_goes_on_with_the_job_that_came_back(q: QueueFixture) -> None:
-    """Q-65: whoever asks first."""
+    """Q-65: it is up to the first who asks."""
     q.put("A", "B", group="g")
     q.put("C", group="h")
     one, two = q.join(2), q.join(2)

@@ -178,6 +178,9 @@ MAKERS: dict[str, Maker] = {
         KEYS, jobs=d(flags), consumers=d(flags), to=d(st.sampled_from(["", "other"]))
     ),
     "delete_end": lambda w, d: commands.delete_end(KEYS),
+    "repair_parents": lambda w, d: commands.repair_parents(
+        KEYS, d(ids), d(st.sampled_from([0, 2]))
+    ),
     "repair_outbox": lambda w, d: commands.repair_outbox(KEYS, [d(outgoing).decode(), "x"]),
     "outgoing_done": lambda w, d: commands.outgoing_done(KEYS, [d(outgoing), b"x"]),
     "outgoing_take": lambda w, d: commands.outgoing_take(KEYS, d(st.sampled_from([1, 100]))),

@@ -42,7 +42,8 @@ FAULTS = [
     ),
     Fault("nobody hears of a failure", PASS, "if not job.again then", "if false then"),
     Fault("a job that comes again has ended", PASS, "if not job.again then", "if true then"),
-    Fault("nobody hears of a success", DONE, "if value then", "if false then"),
+    Fault("nobody hears of a success", DONE, "if its and not its.ids then", "if false then"),
+    Fault("whom a job names hears of no success", DONE, "if edges then", "if false then"),
     Fault("whose parents failed stops alone", POLICY, "    left = left - #ends", "    ends = {}"),
     Fault(
         "it waits no more and is noted still",
@@ -84,7 +85,7 @@ FAULTS = [
     Fault(
         "who waits for a dead letter waits for one that is purged",
         POLICY,
-        "elseif its.policy ~= 'w' or one.state ~= 'dead' then",
+        "elseif its.policy ~= 'w' or not FLOWS.may_return(base, one) then",
         "elseif its.policy ~= 'w' then",
     ),
     Fault("a job may be cut in two by its results", POLICY, "'[;|]', { [';']", "'[|]', { [';']"),

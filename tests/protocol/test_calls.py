@@ -343,6 +343,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(commands.delete(K, jobs=True, to="to"), {"jobs": "1", "consumers": "0"}),
     ],
     "delete_end": [Sample(commands.delete_end(K))],
+    "repair_parents": [Sample(commands.repair_parents(K, "j1", 7), {"id": b"j1", "first": 7})],
     "repair_outbox": [Sample(commands.repair_outbox(K, ["m1"]), rest=[b"m1"])],
     "link": [
         Sample(commands.link(K, "source", ["dead", "expired"]), {"what": "dead,expired"}),

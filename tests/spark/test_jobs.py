@@ -146,6 +146,17 @@ def test_parked_jobs_have_a_state_of_their_own(queue: Queue, client: redis.Redis
     assert len(rows(reader(queue, states="scheduled"))) == 2
 
 
+def test_jobs_that_wait_for_others_have_a_state_of_their_own(queue: Queue) -> None:
+    fill(queue, 1)
+    first = next(row["id"] for row in rows(reader(queue)))
+    queue.send("then", options=Options(id="then", after=[first]))
+    assert {row["id"]: row["state"] for row in rows(reader(queue))} == {
+        first: "ready",
+        "then": "deferred",
+    }
+    assert [row["task"] for row in rows(reader(queue, states="deferred"))] == ["then"]
+
+
 def test_a_job_that_cannot_be_read_says_why(queue: Queue, client: redis.Redis) -> None:
     fill(queue, 1)
     (row,) = rows(reader(queue))

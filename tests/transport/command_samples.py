@@ -36,7 +36,6 @@ ODD = "odd-\udcff"
 """A name with a byte that is no UTF-8."""
 
 
-NONE: frozenset[int] = frozenset()
 FIRST = history.Entry("5-1", {b"n": b"2", b"b": b"x"})
 SECOND = history.Entry("7-0", {b"n": b"1", b"b": b"y"})
 
@@ -157,12 +156,14 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         "gathered_of": [
             Sample(
                 flow_notes.gathered_of(keys, "j1"),
-                flow_notes.Gathered(b"head;one", 3, frozenset({0, 2})),
+                flow_notes.Gathered(b"head;one", 3, 2),
             ),
-            Sample(
-                flow_notes.gathered_of(keys, ODD), flow_notes.Gathered(b"head;three", None, NONE)
-            ),
-            Sample(flow_notes.gathered_of(empty, "j1"), flow_notes.Gathered(None, None, NONE)),
+            Sample(flow_notes.gathered_of(keys, ODD), flow_notes.Gathered(b"head;three", None, 0)),
+            Sample(flow_notes.gathered_of(empty, "j1"), flow_notes.Gathered(None, None, 0)),
+        ],
+        "places_of": [
+            Sample(flow_notes.places_of(keys, "j1", [0, 1]), [b"", None]),
+            Sample(flow_notes.places_of(empty, "j1", [0]), [None]),
         ],
         "jobs_of": [
             Sample(flow_notes.jobs_of(keys, ["j1", "j9", ODD]), [b"head;one", None, b"head;three"]),

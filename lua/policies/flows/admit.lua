@@ -6,7 +6,8 @@ local function flows_admit(_, run)
   if said then
     local its = FLOWS.tag('|w' .. said)
     if not its or not string.find(said, '^%a%a%d+$') and not string.find(said, '^%a%a%d+:[%w%%_/-]+$')
-      or its.total > 1000000 or its.mode == 'o' and its.total ~= 1 or its.policy == 'f' and its.total ~= 1
+      or its.total > 1000000 or its.mode == 'o' and its.total ~= 1
+      or its.policy == 'f' and not (its.ids and its.total == 1)
       or its.mode == 'l' and its.total > FLOWS.RESULTS
       or its.ids and (#its.ids ~= its.total or its.total > FLOWS.NAMED) then
       return redis.error_reply('BADARGS enqueue: parents that cannot be read, or too many of them')

@@ -7,9 +7,10 @@ from typing import Any, Generic, TypeVar
 
 from rqueue.client._async.enqueuing import AsyncEnqueuing
 from rqueue.client._async.job_handle import AsyncJobHandle
+from rqueue.errors import NotConfirmed, RQueueError, ServerError
 from rqueue.model.ids import check_id, new_id
 from rqueue.protocol.workflow_packing import packed_steps
-from rqueue.tasks.workflow import Step, Workflow
+from rqueue.tasks.workflow import Workflow
 
 __all__ = ["AsyncWorkflowHandle", "enqueue_workflow"]
 
@@ -60,10 +61,30 @@ async def enqueue_workflow(
     """See `AsyncQueue.enqueue_workflow`."""
     root = new_id() if id is None else check_id(id)
     # all of them are made before the first one is sent: what cannot be enqueued changes nothing
-    steps: list[Step] = list(workflow.steps(root))
-    batches = list(packed_steps(queue._packer, steps))
-    for batch in batches:
-        accepted = await queue._enqueued(batch.call(queue.keys), None)
-        queue._require_confirmed(accepted.unconfirmed, [put.id for put, _ in batch.jobs])
+    batches = list(packed_steps(queue._packer, workflow.steps(root)))
+    stored: list[str] = []
+    try:
+        for batch in batches:
+            answer = await queue._enqueued(batch.call(queue.keys), None)
+            its, known = [put.id for put, _ in batch.jobs], {*answer.known}
+            stored += [id_ for place, id_ in enumerate(its) if place not in known]
+            queue._require_confirmed(answer.unconfirmed, its)
+    except (ServerError, NotConfirmed) as error:
+        error.add_note(
+            f"workflow {root!r} may be there in part: enqueued as id={root!r} it goes on"
+        )
+        raise
+    except RQueueError as error:
+        await _withdraw(queue, stored, error)
+        raise
     ids = [put.id for batch in batches for put, _ in batch.jobs]
     return AsyncWorkflowHandle(queue, root, ids, workflow.results_of(root))
+
+
+async def _withdraw(queue: AsyncEnqueuing, ids: list[str], error: RQueueError) -> None:
+    """The rest of a workflow is refused: what this call has stored of it must not run."""
+    try:
+        for id_ in ids:
+            await queue.cancel(id_)
+    except RQueueError as second:
+        error.add_note(f"of the workflow {len(ids)} jobs were stored, and not cancelled: {second}")

@@ -8,9 +8,10 @@ from typing import Any, Generic, TypeVar
 
 from rqueue.client._sync.enqueuing import Enqueuing
 from rqueue.client._sync.job_handle import JobHandle
+from rqueue.errors import NotConfirmed, RQueueError, ServerError
 from rqueue.model.ids import check_id, new_id
 from rqueue.protocol.workflow_packing import packed_steps
-from rqueue.tasks.workflow import Step, Workflow
+from rqueue.tasks.workflow import Workflow
 
 __all__ = ["WorkflowHandle", "enqueue_workflow"]
 
@@ -59,10 +60,30 @@ def enqueue_workflow(queue: Enqueuing, workflow: Workflow[R], id: str | None) ->
     """See `Queue.enqueue_workflow`."""
     root = new_id() if id is None else check_id(id)
     # all of them are made before the first one is sent: what cannot be enqueued changes nothing
-    steps: list[Step] = list(workflow.steps(root))
-    batches = list(packed_steps(queue._packer, steps))
-    for batch in batches:
-        accepted = queue._enqueued(batch.call(queue.keys), None)
-        queue._require_confirmed(accepted.unconfirmed, [put.id for put, _ in batch.jobs])
+    batches = list(packed_steps(queue._packer, workflow.steps(root)))
+    stored: list[str] = []
+    try:
+        for batch in batches:
+            answer = queue._enqueued(batch.call(queue.keys), None)
+            its, known = [put.id for put, _ in batch.jobs], {*answer.known}
+            stored += [id_ for place, id_ in enumerate(its) if place not in known]
+            queue._require_confirmed(answer.unconfirmed, its)
+    except (ServerError, NotConfirmed) as error:
+        error.add_note(
+            f"workflow {root!r} may be there in part: enqueued as id={root!r} it goes on"
+        )
+        raise
+    except RQueueError as error:
+        _withdraw(queue, stored, error)
+        raise
     ids = [put.id for batch in batches for put, _ in batch.jobs]
     return WorkflowHandle(queue, root, ids, workflow.results_of(root))
+
+
+def _withdraw(queue: Enqueuing, ids: list[str], error: RQueueError) -> None:
+    """The rest of a workflow is refused: what this call has stored of it must not run."""
+    try:
+        for id_ in ids:
+            queue.cancel(id_)
+    except RQueueError as second:
+        error.add_note(f"of the workflow {len(ids)} jobs were stored, and not cancelled: {second}")

@@ -16,7 +16,7 @@ __all__ = ["STATES", "job_facts", "job_rows", "queue_rows"]
 
 STATES = ("ready", "scheduled", "blocked", "parked", "deferred", "held", "dead", "ended")
 LONGEST = 120
-GAUGES = ("ready", "scheduled", "blocked", "parked", "held", "dead")
+GAUGES = ("ready", "scheduled", "blocked", "parked", "deferred", "held", "dead")
 
 
 def queue_rows(inspector: Inspector) -> list[dict[str, Any]]:

@@ -141,6 +141,9 @@ class Doctor:
                 pass
         elif action.verb == "unique":
             run(commands.mend_keys(keys, action.ids))
+        elif action.verb == "parents":
+            for id_ in action.ids:
+                run(commands.repair_parents(keys, id_, action.place))
         elif action.verb == "leftovers":
             run(commands.repair_leftovers(keys, action.which, action.ids))
         else:

@@ -46,6 +46,7 @@ class Action:
         "room",
         "unique",
         "owner",
+        "parents",
     ]
     ids: tuple[str, ...] = ()
     member: bytes = b""
@@ -54,6 +55,7 @@ class Action:
     levels: tuple[int, ...] = ()
     marked: tuple[int, int] | None = None
     highest: int = 0
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,19 @@ from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.model.job import is_mark, parse_header
 from rqueue.model.parents import Parents
-from rqueue.protocol.commands.flow_notes import gathered_of, jobs_of
+from rqueue.protocol.commands.clock import read_clock
+from rqueue.protocol.commands.flow_notes import gathered_of, jobs_of, places_of
 from rqueue.protocol.commands.job_notes import deaths, notes_page
+from rqueue.text.numbers import many
 
 SUSPECTS_MAX = 1000
 """Deferred jobs that one checkup looks at closely."""
 
 PARENTS_MAX = 1000
-"""Parents of one of them that are looked at: where there are more, some may not be enqueued yet."""
+"""Parents of one of them that one look, or one repair, takes."""
+
+STORED_MS = 60_000
+"""Where there are more, some may not be enqueued yet: for how long nothing is said of that."""
 
 
 def suspect_deferred(walk: Walk) -> list[str]:
@@ -41,38 +46,48 @@ def diagnose_deferred(walk: Walk, id: str) -> list[Finding]:
     parents = Parents.parse(header.waits) if header else None
     if total is None:
         return []
-
-    def finding(kind: str, says: str, remedy: str, action: Action | None) -> list[Finding]:
-        where = walk.keys.queue
-        return [Finding("workflows", kind, where, id, says, remedy, action=action)]
-
-    if parents is None or parents.total != total:
-        return finding(
-            "no-parents",
+    where = walk.keys.queue
+    if header is None or parents is None or parents.total != total:
+        says = (
             f"job {id!r} is noted to wait for {total} others, and does not say so itself: it never"
-            " runs",
-            "put it to its place",
-            Action("job", (id,)),
+            " runs"
         )
-    open_ = [place for place in range(min(total, PARENTS_MAX)) if place not in gathered]
-    if total > PARENTS_MAX and open_:
-        return []
-    names = parents.of(id)
-    values = walk.execute(jobs_of(walk.keys, [names[place] for place in open_]))
-    died = walk.execute(deaths(walk.keys, [names[place] for place in open_]))
-    waited = parents.on_failure == "wait"
-    gone = [
-        names[place]
-        for place, value, death in zip(open_, values, died, strict=True)
-        if value is None or is_mark(value) or (death is not None and not waited)
-    ]
-    if open_ and not gone:
-        return []
-    said = f"{gone[0]!r} is not there" if gone else f"all {total} have ended"
-    return finding(
-        "parents",
-        f"job {id!r} waits for {total} others, and {said}: it never runs by itself. Enqueue the"
-        " workflow again under its id, which goes on with it, or cancel the job (rqueue cancel)",
-        "",
-        None,
+        action = Action("job", (id,))
+        remedy = "put it to its place"
+        return [Finding("workflows", "no-parents", where, id, says, remedy, action=action)]
+    if gathered < total:
+        now = walk.execute(read_clock(walk.keys)).now
+        if total > PARENTS_MAX and now - header.enqueued_ms < STORED_MS:
+            return []
+        place, gone = _first_gone(walk, parents, id)
+        if not gone:
+            return []
+        said = f"{gone!r} is not there, or has ended"
+    else:
+        place, said = 0, f"all {total} have ended"
+    says = (
+        f"job {id!r} waits for {many(total, 'other')}, and {said}: it never runs by itself. Its"
+        " workflow, enqueued again under its id, goes on"
     )
+    remedy = (
+        "let it hear of the end or the loss of each, and run or be cancelled as on_failure says"
+    )
+    action = Action("parents", (id,), place=place)
+    return [Finding("workflows", "parents", where, id, says, remedy, action=action)]
+
+
+def _first_gone(walk: Walk, parents: Parents, id: str) -> tuple[int, str]:
+    """Where the places are that hold the first parent of which this job should have heard, and who
+    that is; "" where there is none."""
+    waited = parents.on_failure == "wait"
+    for first in range(0, parents.total, PARENTS_MAX):
+        places = range(first, min(parents.total, first + PARENTS_MAX))
+        names = [parents.ids[place] if parents.ids else f"{id}.{place}" for place in places]
+        known = walk.execute(places_of(walk.keys, id, places))
+        open_ = [name for name, heard in zip(names, known, strict=True) if not heard]
+        values = walk.execute(jobs_of(walk.keys, open_))
+        died = walk.execute(deaths(walk.keys, open_))
+        for name, value, death in zip(open_, values, died, strict=True):
+            if value is None or is_mark(value) or (death is not None and not waited):
+                return first, name
+    return 0, ""

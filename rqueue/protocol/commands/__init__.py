@@ -79,6 +79,7 @@ from rqueue.protocol.commands.repair import (
     repair_leftovers,
     repair_meta,
     repair_outbox,
+    repair_parents,
 )
 from rqueue.protocol.commands.reports import JobReport, Watched, report, watch, watch_on
 from rqueue.protocol.commands.room import await_room, repair_room
@@ -168,6 +169,7 @@ __all__ = [
     "repair_leftovers",
     "repair_meta",
     "repair_outbox",
+    "repair_parents",
     "repair_room",
     "repair_type",
     "report",

@@ -11,17 +11,16 @@ from rqueue.protocol.keys import QueueKeys
 
 class Gathered(NamedTuple):
     """A deferred job as it is stored; how many parents it waits for, None where it does not wait;
-    the places of those that have ended."""
+    how many of those have ended."""
 
     value: bytes | None
     total: int | None
-    places: frozenset[int]
+    ended: int
 
 
 def _read_gathered(replies: Sequence[Any]) -> Gathered:
-    value, total, places = replies
-    ended = frozenset(int(place) for place in places if place.isdigit())
-    return Gathered(value, None if total is None else int(total), ended)
+    value, total, ended = replies
+    return Gathered(value, None if total is None else int(total), int(ended))
 
 
 def _read_each(replies: Sequence[Any]) -> list[bytes | None]:
@@ -33,9 +32,15 @@ def gathered_of(keys: QueueKeys, id: str) -> CommandCall[Gathered]:
     commands = [
         ("HGET", keys.jobs, id),
         ("HGET", keys.deferred, id),
-        ("HKEYS", keys.gathered(id)),
+        ("HLEN", keys.gathered(id)),
     ]
     return CommandCall(keys.meta, commands, _read_gathered)
+
+
+def places_of(keys: QueueKeys, id: str, places: Sequence[int]) -> CommandCall[list[bytes | None]]:
+    """What those of a deferred job's parents that have these places left; None where they have not
+    ended."""
+    return CommandCall(keys.meta, [("HMGET", keys.gathered(id), *places)], _read_each)
 
 
 def jobs_of(keys: QueueKeys, ids: Sequence[str]) -> CommandCall[list[bytes | None]]:

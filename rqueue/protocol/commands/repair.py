@@ -191,6 +191,12 @@ def repair_leftovers(keys: QueueKeys, which: str, ids: Sequence[str]) -> ScriptC
     return ScriptCall("repair_leftovers", keys.meta, [which, *map(raw_bytes, ids)], _read_count)
 
 
+def repair_parents(keys: QueueKeys, id: str, first: int = 0) -> ScriptCall[int]:
+    """Let a job that waits for others hear of those that have ended, or are lost, without its
+    knowledge; of the thousand from the place `first` on. Answers of how many."""
+    return ScriptCall("repair_parents", keys.meta, [raw_bytes(id), first], _read_count)
+
+
 def repair_outbox(keys: QueueKeys, members: Sequence[str]) -> ScriptCall[int]:
     """Set the outbox right: what is named in it has a job, and each job is named. Answers how much
     was changed."""

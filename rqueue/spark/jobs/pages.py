@@ -13,7 +13,8 @@ import redis
 from rqueue.model.job import Delivery, sort_key
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumer_rows import registered_names, worker_of
-from rqueue.protocol.commands.job_notes import notes_of
+from rqueue.protocol.commands.flow_notes import jobs_of
+from rqueue.protocol.commands.job_notes import notes_of, notes_page
 from rqueue.protocol.commands.places import ListKind, id_at, job_value, last_due, list_length
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
@@ -31,10 +32,10 @@ class Part:
     """One partition: a stretch of one waiting list (`after` is not in it, `until` is; see
     `place_of`), or all of the schedule, of the dead letters, or of the jobs that consumers hold.
 
-    which: `ready`, `heads` (ready ones with groups or keys), `blocked`, `scheduled`, `dead` or
-    `held`. level, list: of `ready`: the level, and `d` or `r` for promoted or ordinary jobs.
-    levels: how many the queue has. until: place, due time or time of death (ms) of what is the last
-    one when the read is planned.
+    which: `ready`, `heads` (ready ones with groups or keys), `blocked`, `scheduled`, `deferred`,
+    `dead` or `held`. level, list: of `ready`: the level, and `d` or `r` for promoted or ordinary
+    jobs. levels: how many the queue has. until: place, due time or time of death (ms) of what is
+    the last one when the read is planned.
     """
 
     queue: str
@@ -86,6 +87,8 @@ def plan(
         last = execute(client, last_due(keys))
         if last is not None:
             parts.append(Part(keys.queue, "scheduled", last))
+    if counts.more.get("deferred") and "deferred" in states:
+        parts.append(Part(keys.queue, "deferred"))
     if counts.dead and "dead" in states:
         parts.append(Part(keys.queue, "dead", counts.now))
     if counts.held and "held" in states:
@@ -145,6 +148,8 @@ def pages(
         return _once(_of_heads(client, keys, part.which, size))
     if part.which == "held":
         return _once(_held(client, keys, size))
+    if part.which == "deferred":
+        return _once(_deferred(client, keys, size))
     if part.which == "dead":
         return _once(_dead(client, keys, part, size))
     return _once(_scheduled(client, keys, part, states, size))
@@ -208,6 +213,21 @@ def _scheduled(
                 found.append(Found(state, entry.job, int(entry.score), cause=parked or b""))
         yield found
         if entries and entries[-1].score > part.until:
+            return
+
+
+def _deferred(client: redis.Redis, keys: QueueKeys, size: int) -> Iterator[list[Found]]:
+    cursor = 0
+    while True:
+        page = execute(client, notes_page(keys, "deferred", cursor, count=size))
+        ids = list(page.notes)
+        values = execute(client, jobs_of(keys, ids))
+        yield [
+            Found("deferred", Delivery(id_, value))
+            for id_, value in zip(ids, values, strict=True)
+            if value is not None
+        ]
+        if not (cursor := page.cursor):
             return
 
 

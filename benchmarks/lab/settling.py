@@ -1,0 +1,54 @@
+"""One consumer without a program around it: Redis's time in scripts, for each job that is enqueued,
+and for each that is settled while the next is pulled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from benchmarks.lab.bench import Bench
+from benchmarks.lab.server import usage
+from rqueue.model.history_batch import pack
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Put, Window
+from rqueue.protocol.policies import Kind
+from rqueue.transport.connection import Connection
+
+WINDOW = 100
+"""Jobs that one call settles, and pulls."""
+
+
+def microseconds(
+    bench: Bench, kind: Kind, batches: Iterable[Sequence[Put]], result: bytes = b""
+) -> tuple[float, float]:
+    """Of an empty queue of this kind, into which these batches go, one call each: µs a job to
+    enqueue, µs a job to settle and pull, in calls of `WINDOW`; the last one is not counted. result:
+    what each job returns; b"" = nothing is kept."""
+    bench.empty()
+    connection = Connection(bench.redis, timeout=120)
+    with bench.queue() as queue:
+        keys = queue.keys
+        connection.run(commands.configure(keys, {"v": kind.stamp}))
+        before, jobs = usage(bench.redis), 0
+        for puts in batches:
+            connection.run(commands.enqueue(keys, puts))
+            jobs += len(puts)
+        enqueued = usage(bench.redis).since(before)
+        window = Window(WINDOW)
+        term = connection.run(commands.register(keys, "c", window=window, lease_ms=600_000)).term
+        found = connection.run(commands.pull(keys, "c", term, window)).jobs
+        before, done = usage(bench.redis), 0
+        while done + WINDOW < jobs:
+            ids = found[::2]
+            if len(ids) != WINDOW:
+                raise AssertionError(f"{len(ids)} jobs came, of {WINDOW}")
+            batch = pack({"id": ids, "task": "hit", "outcome": "ack", "worker": "c"})
+            said: dict[str, Any] = {"ack": ids}
+            if result:
+                said = {"done": [(id_, None, result) for id_ in ids]}
+            call = commands.settle(keys, "c", term, window, **said, batch=batch, rows=WINDOW)
+            found = connection.run(call).jobs
+            done += WINDOW
+        settled = usage(bench.redis).since(before)
+    connection.close()
+    return enqueued.script_us / jobs, settled.script_us / done

@@ -1,0 +1,30 @@
+--- @hooks awaits
+--- @include "result/read"
+
+--- A deferred job hears of those among some of its parents, from the place `first` on, that are not there: of each what
+--- its record says, or that it is lost. Returns of how many.
+local function flows_retell(base, queue, id, first)
+  local total = tonumber(redis.call('HGET', base .. 'deferred', id) or nil)
+  local its = total and FLOWS.tag(redis.call('HGET', base .. 'jobs', id) or '')
+  if not its or first >= total then return 0 end
+  local places, parents, some = {}, {}, {}
+  for place = first, math.min(total, first + FLOWS.RESULTS) - 1 do
+    places[#places + 1] = string.format('%d', place)
+    parents[#places] = its.ids and its.ids[place + 1] or id .. '.' .. places[#places]
+  end
+  local known = redis.call('HMGET', base .. 'gathered:' .. id, unpack(places))
+  local values = redis.call('HMGET', base .. 'jobs', unpack(parents))
+  for i, parent in ipairs(parents) do
+    local value = values[i]
+    local lives = value and string.byte(value) ~= 33 and not redis.call('ZSCORE', base .. 'dead', parent)
+    if not known[i] and not lives then
+      local record = result_read(base, parent)
+      local letter, result = string.match(record or '', '^(%a)%d+:(.*)$')
+      local one = FLOWS.ended(parent, '', record, letter == 'D' and result)
+      if not record then one.state = 'lost' end
+      some[#some + 1] = { place = places[i], one = one }
+    end
+  end
+  FLOWS.tell(base, queue, FLOWS.hear(base, queue, { id }, { [id] = some }, FLOWS.STOPS))
+  return #some
+end

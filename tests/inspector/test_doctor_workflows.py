@@ -1,0 +1,67 @@
+"""Jobs that wait for what is lost are found, and hear of it."""
+
+import pytest
+import redis
+
+from rqueue.client._sync.queue import Queue
+from rqueue.inspector import Doctor
+from rqueue.protocol.workflow_packing import packed_steps
+from rqueue.tasks.options import Options
+from rqueue.tasks.workflow import OnFailure, chain, chord
+from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
+from tests.inspector.healing import Make, drain, heals, kinds
+from tests.support.workflows import double, total
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "state"), [("stop", "cancelled"), ("continue", "scheduled")]
+)
+def test_who_waits_for_what_is_lost_hears_of_it(
+    client: redis.Redis, queue: Queue, consumer: Make, on_failure: OnFailure, state: str
+) -> None:
+    doctor = Doctor(client, "rqueue", wait=lambda _seconds: None)
+    workflow = chain(
+        chord([double.s(1), double.s(2)], total.s(), on_failure=on_failure), double.s()
+    )
+    queue.enqueue_workflow(workflow, id="w")
+    queue.send("t", options=Options(id="then", after=["w"], on_failure=on_failure))
+    assert doctor.check_queue(queue.name) == []
+    client.hdel(queue.keys.jobs, "w.0.0")
+    client.lrem(queue.keys.ready(4), 0, "w.0.0")
+    found = kinds(doctor.check_queue(queue.name))
+    assert found == {"parents": "w.0"}
+    assert heals(doctor, queue) == ["parents"]
+    first = drain(queue, consumer)
+    assert first[0] == "w.0.1"
+    assert queue.job("w.0").state() == ("done" if "w.0" in first else state)
+    while drain(queue, consumer):
+        pass
+    end = "done" if on_failure == "continue" else "cancelled"
+    assert [queue.job(id_).state() for id_ in ("w.0", "w", "then")] == [end] * 3
+
+
+def test_one_whose_end_was_not_heard(client: redis.Redis, queue: Queue, consumer: Make) -> None:
+    doctor = Doctor(client, "rqueue", wait=lambda _seconds: None)
+    queue.enqueue_workflow(chord([double.s(1), double.s(2)], total.s()), id="w")
+    one = consumer(jobs=1)
+    (job,) = one.pull()
+    one.ack(job, 7)
+    client.hdel(queue.keys.gathered("w"), "0")
+    assert kinds(doctor.check_queue(queue.name)) == {"parents": "w"}
+    heals(doctor, queue)
+    assert client.hgetall(queue.keys.gathered("w")) == {b"0": b"[1,7]"}
+
+
+def test_many_members_may_still_come(client: redis.Redis, queue: Queue) -> None:
+    """A creator that has died half way is known only after a while."""
+    doctor = Doctor(client, "rqueue", wait=lambda _seconds: None)
+    workflow = chord([double.si(n) for n in range(1200)], total.si([1]))
+    batches = list(packed_steps(queue._packer, workflow.steps("w")))
+    for batch in batches[:-1]:
+        execute(client, batch.call(queue.keys), queue=queue.name)
+    assert doctor.check_queue(queue.name) == []
+    move_time(queue, 61_000)
+    assert kinds(doctor.check_queue(queue.name)) == {"parents": "w"}
+    heals(doctor, queue)
+    assert queue.job("w").state() == "cancelled"

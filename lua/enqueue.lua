@@ -37,10 +37,8 @@ end
 
 local row = redis.call('HMGET', meta, 'v', 'clock', 'levels', 'paused', 'timer', 'ranked', 'priorities', 'browsing')
 if how == '3' or how == '4' then
-  -- of one that was deleted nothing is left but v, term and deleted
-  local left = row[1] and redis.call('HEXISTS', meta, 'deleted') == 1 and redis.call('HLEN', meta)
-    - redis.call('HEXISTS', meta, 'about') - redis.call('HEXISTS', meta, 'clock')
-  if not row[1] or left == 3 then return redis.error_reply('NOQUEUE there is none of this name') end
+  --- @include "queue/there"
+  if not queue_there(base) then return redis.error_reply('NOQUEUE there is none of this name') end
   how = how == '3' and '0' or '1'
 end
 local fault, joins = schema_fault(row[1]), false

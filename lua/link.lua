@@ -8,17 +8,17 @@
 --- @include "queue/clock"
 --- @include "queue/schema"
 --- @include "queue/sound_type"
+--- @include "queue/there"
 
 local meta = KEYS[1]
 local source = ARGV[1]
 local what = ARGV[2]
 
 local base = string.sub(meta, 1, -5)
-local row = redis.call('HMGET', meta, 'v', 'clock', 'deleted', 'seq')
+local row = redis.call('HMGET', meta, 'v', 'clock')
 local fault = schema_fault(row[1]) or sound_type(base, 'sources', 'hash')
 if fault then return fault end
--- what is left of a deleted queue is none
-local there = row[1] and not (row[3] and not row[4] and redis.call('EXISTS', base .. 'consumers') == 0)
+local there = queue_there(base)
 -- first write: frees (README)
 if what == '' then
   redis.call('HDEL', base .. 'sources', source)

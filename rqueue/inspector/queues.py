@@ -10,7 +10,7 @@ import redis
 from rqueue.errors import UnknownQueue
 from rqueue.model.schedule_info import OVERDUE_MS
 from rqueue.protocol import commands
-from rqueue.protocol.commands.deletion import is_deleted
+from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.commands.queue_keys import queue_exists
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
@@ -130,7 +130,7 @@ def require_queue(client: redis.Redis, keys: QueueKeys) -> None:
 def queue_info(client: redis.Redis, keys: QueueKeys) -> QueueInfo:
     """One queue in numbers. Raises UnknownQueue."""
     counts = execute(client, commands.counts(keys), queue=keys.queue)
-    if not counts.meta or is_deleted(counts.meta):
+    if not is_there(counts):
         raise UnknownQueue(keys.queue)
     return info_of(keys.queue, counts)
 

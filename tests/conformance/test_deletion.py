@@ -1,5 +1,7 @@
 """A queue is deleted whole, in steps, and a later one of its name knows nothing of it."""
 
+from collections.abc import Callable
+
 import pytest
 
 from rqueue.errors import ConfigError, ConsumerGone, JobPurged, QueueInUse, RedisBusy, UnknownQueue
@@ -8,6 +10,7 @@ from rqueue.protocol import commands
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.two_queues import second
 
 
 def keys_of(q: QueueFixture) -> list[str]:
@@ -181,3 +184,31 @@ def test_a_target_that_refuses_stops_the_deletion_and_it_goes_on(q: QueueFixture
     move_time(q.queue, 5_001)
     q.queue.delete()
     assert keys_of(q) == ["meta"] and target.counts().ready == 2
+
+
+@pytest.mark.parametrize("makes", ["configure", "job", "consumer"])
+def test_who_comes_after_a_deletion_makes_the_queue_anew(q: QueueFixture, makes: str) -> None:
+    """Q-61: it may be a target then, of dead letters, of jobs that are moved, of mandatory ones."""
+    with second(q) as other:
+        other.put("gone")
+        other.queue.delete(jobs=True)
+        for use in _uses(q, other):
+            with pytest.raises((ConfigError, UnknownQueue)):
+                use()
+        if makes == "configure":
+            other.queue.configure(keep=60)
+        elif makes == "job":
+            other.put("A")
+        else:
+            other.join(0)
+        for use in _uses(q, other):
+            use()
+        q.queue.configure(dead_to="")
+
+
+def _uses(q: QueueFixture, other: QueueFixture) -> list[Callable[[], object]]:
+    return [
+        lambda: q.queue.configure(dead_to=other.queue.name),
+        lambda: q.queue.move_all(other.queue.name),
+        lambda: other.put("mandatory", mandatory=True),
+    ]

@@ -7,7 +7,7 @@ from rqueue.errors import ConfigError, QueueInUse, RegistrationLost, UnknownQueu
 from rqueue.model.names import check_queue
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import SLICE
-from rqueue.protocol.commands.deletion import is_deleted
+from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.forwarding import aforward
 from rqueue.protocol.keys import QueueKeys
 from rqueue.text.numbers import many
@@ -85,8 +85,7 @@ async def _take_off(queue: AsyncQueueCalls, name: str) -> None:
 
 
 async def _there(queue: AsyncQueueCalls, name: str) -> bool:
-    meta = (await queue._run(commands.counts(_keys(queue, name), oldest=False))).meta
-    return bool(meta) and not is_deleted(meta)
+    return is_there(await queue._run(commands.counts(_keys(queue, name), oldest=False)))
 
 
 def _stuck(name: str, found: commands.Deletion) -> QueueInUse:

@@ -10,7 +10,7 @@ from rqueue.client._async.queue import AsyncQueue
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect_number, shown
 from rqueue.protocol import commands
-from rqueue.protocol.commands.deletion import is_deleted
+from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.policies import alternate
 from rqueue.protocol.queue_options import LIMITS
 
@@ -80,7 +80,7 @@ class AsyncQueueSharder:
         for name in self.possible:
             shard = self._queue.at(name)
             counts = await shard._run(commands.counts(shard.keys, oldest=False))
-            there = bool(counts.meta) and not is_deleted(counts.meta)
+            there = is_there(counts)
             if not names:
                 options = _options(counts.meta)
             elif not there:

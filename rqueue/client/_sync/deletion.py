@@ -8,7 +8,7 @@ from rqueue.errors import ConfigError, QueueInUse, RegistrationLost, UnknownQueu
 from rqueue.model.names import check_queue
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import SLICE
-from rqueue.protocol.commands.deletion import is_deleted
+from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.forwarding import forward
 from rqueue.protocol.keys import QueueKeys
 from rqueue.text.numbers import many
@@ -86,8 +86,7 @@ def _take_off(queue: QueueCalls, name: str) -> None:
 
 
 def _there(queue: QueueCalls, name: str) -> bool:
-    meta = (queue._run(commands.counts(_keys(queue, name), oldest=False))).meta
-    return bool(meta) and not is_deleted(meta)
+    return is_there(queue._run(commands.counts(_keys(queue, name), oldest=False)))
 
 
 def _stuck(name: str, found: commands.Deletion) -> QueueInUse:

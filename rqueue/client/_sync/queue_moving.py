@@ -15,7 +15,7 @@ from rqueue.model.job_filter import ANY, JobFilter
 from rqueue.model.names import check_queue
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import CANCELLED_FROM, MOVE_MAX
-from rqueue.protocol.commands.deletion import is_deleted
+from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.departures import departure
 from rqueue.protocol.forwarding import forward
 from rqueue.protocol.job_packer import JobPacker
@@ -258,7 +258,7 @@ class QueueMoving(JobSelection):
         if target == self.name:
             raise ConfigError("target", f"'{target}' is the queue itself")
         there = self._run(commands.counts(keys, oldest=False))
-        if not there.meta or is_deleted(there.meta):
+        if not is_there(there):
             raise UnknownQueue(
                 target,
                 f"make it before jobs go there: rqueue configure {target} --kind plain, or"

@@ -11,7 +11,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect_number, shown
 from rqueue.protocol import commands
-from rqueue.protocol.commands.deletion import is_deleted
+from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.policies import alternate
 from rqueue.protocol.queue_options import LIMITS
 
@@ -81,7 +81,7 @@ class QueueSharder:
         for name in self.possible:
             shard = self._queue.at(name)
             counts = shard._run(commands.counts(shard.keys, oldest=False))
-            there = bool(counts.meta) and not is_deleted(counts.meta)
+            there = is_there(counts)
             if not names:
                 options = _options(counts.meta)
             elif not there:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from rqueue.protocol.call import ScriptCall, text
+from rqueue.protocol.commands.read import Counts
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import deleting
 
@@ -45,6 +45,9 @@ def delete_end(keys: QueueKeys) -> ScriptCall[str]:
     return ScriptCall("delete_end", keys.meta, (), _read_word)
 
 
-def is_deleted(meta: Mapping[str, str]) -> bool:
-    """Whether this is all that is left of a queue that was deleted: its last term."""
-    return "deleted" in meta and not meta.keys() - {"deleted", "term", "v", "clock", "about"}
+def is_there(counts: Counts) -> bool:
+    """Whether there is such a queue. Of one that was deleted its last term is left; who configures
+    it, enqueues or registers makes it anew."""
+    meta, consumers = counts.meta, counts.interested + counts.notified + counts.not_interested
+    left = "deleted" in meta and not meta.keys() - {"deleted", "term", "v", "clock", "about"}
+    return bool(meta) and (not left or consumers + counts.browsing > 0)

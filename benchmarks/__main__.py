@@ -40,6 +40,7 @@ ORDER = (
         "limits",
         "selectors",
         "workflows",
+        "waiting",
         "short-jobs",
         "async-jobs",
         "hooks",

@@ -19,6 +19,7 @@ from benchmarks.rows import (
     spark,
     spark_kill,
     start,
+    waiting,
     workflows,
 )
 from benchmarks.rows.row import ROWS
@@ -43,5 +44,6 @@ __all__ = [
     "spark",
     "spark_kill",
     "start",
+    "waiting",
     "workflows",
 ]

@@ -20,7 +20,8 @@ WINDOWS = (1, 100)
 LOOPS = 300
 
 
-def _body(number: int) -> bytes:
+def labelled(number: int) -> bytes:
+    """The envelope of a call that is of one of so many classes."""
     pad = "x" * 90
     return b'["hit",["%s"],{},{"labels":{"shard":%d}}]' % (pad.encode(), number % CLASSES)
 
@@ -36,7 +37,7 @@ def _microseconds(bench: Bench, kind: Kind, some: int, waiting: int) -> dict[int
         connection.run(commands.configure(keys, {"v": kind.stamp}))
         for first in range(0, waiting, BATCH):
             numbers = range(first, min(first + BATCH, waiting))
-            connection.run(commands.enqueue(keys, [Put(new_id(), _body(n)) for n in numbers]))
+            connection.run(commands.enqueue(keys, [Put(new_id(), labelled(n)) for n in numbers]))
         select = selector(f"shard < {some}") if some else None
         for most in WINDOWS:
             window, name = Window(most), f"c{most}"

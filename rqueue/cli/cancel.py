@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -35,6 +36,7 @@ WORDS = {
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--queue", "-q", metavar="QUEUE", help="Their queue; without it all are searched.")
 @click.option("--keep-held", is_flag=True, help="Leave a job alone that a worker has already.")
+@click.option("--workflow", is_flag=True, help="And all jobs that it waits for.")
 @click.option("--running", is_flag=True, help="Interrupt the code of a job that runs.")
 @click.option("--kill", is_flag=True, help="Kill the worker process of a job that runs.")
 @click.option(
@@ -55,6 +57,7 @@ def cancel(
     ids: tuple[str, ...],
     queue: str | None,
     keep_held: bool,
+    workflow: bool,
     running: bool,
     kill: bool,
     timeout: float,
@@ -67,7 +70,8 @@ def cancel(
     the result does not count. An async task is cancelled where it awaits; the code of others is
     interrupted only with --running, by an exception, and in a thread not before what it waits in
     returns. With --kill its process is killed; the other jobs in it go back. With --keep-held jobs
-    that a worker has are left alone.
+    that a worker has are left alone. With --workflow the jobs that it waits for, and those before
+    them, are cancelled too: the whole of a workflow, where the job is its last call.
 
     \b
     Exit codes: 0 all were cancelled, 1 some had ended or were left alone, or still run although
@@ -77,6 +81,7 @@ def cancel(
     Examples:
       rqueue cancel order-42 --yes
       rqueue cancel order-42 order-43 -q default --keep-held
+      rqueue cancel report --workflow --yes
       rqueue cancel report-7 --running --yes
       rqueue cancel report-7 --kill --timeout 30 --yes
     """  # noqa: D301
@@ -85,6 +90,8 @@ def cancel(
     from rqueue.protocol.commands.admin import CANCELLED_FROM
     from rqueue.transport.redis_client import execute
 
+    if workflow and (running or kill):
+        raise click.UsageError("--workflow cancels what waits; stop what runs by its id")
     if keep_held and (running or kill):
         raise click.UsageError("--keep-held leaves alone what --running and --kill stop")
     with target.inspector() as inspector:
@@ -92,9 +99,12 @@ def cancel(
             found = [inspector.job(id_, queue).job for id_ in ids]
         except UnknownJob as error:
             raise Failure(f"{error}; nothing was cancelled", NOT_FOUND) from None
-        confirm(f"Cancel {many(len(ids), 'job')}?", yes)
+        asked = list(found)
+        if workflow:
+            asked += [one for job in found for one in _waited_for(inspector, job)]
+        confirm(f"Cancel {many(len(asked), 'job')}?", yes)
         answers = []
-        for job in found:
+        for job in asked:
             if running or kill:
                 answers.append((job, _stop(inspector, job, kill=kill, timeout=timeout)))
                 continue
@@ -114,7 +124,17 @@ def cancel(
             [(job.id, job.queue, WORDS.get(was, was)) for job, was in answers],
         )
     done = cancelled - {"requested", "delivered"}
-    return OK if all(was in done for _, was in answers) else NEGATIVE
+    # what a workflow had done before says nothing against the cancel of the rest
+    left = [was for _, was in answers[: len(found)] if was not in done]
+    return NEGATIVE if left or any(was == "holds" for _, was in answers) else OK
+
+
+def _waited_for(inspector: Inspector, job: JobInfo) -> list[JobInfo]:
+    """The jobs that this one waits for, by nothing but their ids."""
+    from rqueue.inspector.workflows import waited_for
+
+    ids = waited_for(inspector.redis, inspector.keys(job.queue), job.id)
+    return [replace(job, id=id_) for id_ in ids]
 
 
 def _stop(inspector: Inspector, job: JobInfo, *, kill: bool, timeout: float) -> str:

@@ -19,7 +19,8 @@ def packed_steps(packer: JobPacker, steps: Iterable[Step]) -> Iterator[Batch]:
     for request, waits, counts in steps:
         id_, body, own, options = packer.pack(request)
         # all are kept until the last one is made, and orjson's bytes keep a room of 4 KB each
-        put = as_put(id_, b"%b" % body, options)
+        body = b"%b" % body
+        put = as_put(id_, body, options)
         put = put._replace(waits="" if waits is None else waits.text, counts=counts)
         signed = packer.signed(id_, body, put.terms)
         batch.append((put._replace(envelope=signed), own))

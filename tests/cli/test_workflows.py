@@ -28,3 +28,15 @@ def test_a_workflow_is_shown_as_a_tree(run: Run, read: Read, queue: Queue) -> No
     assert "it waited for other jobs" in run("cancel", "report", *on, "--yes").stdout
     said = run("show", "report.0", *on).stdout
     assert "deferred, waits for 1 job" in said
+
+
+def test_the_whole_of_a_workflow_is_cancelled(run: Run, read: Read, queue: Queue) -> None:
+    members = [chain(double.s(1), double.s()), double.s(2)]
+    handle = queue.enqueue_workflow(chain(chord(members, total.s()), double.s()), id="all")
+    on = ("-q", queue.name, "--yes")
+    answers = read("cancel", "all", "--workflow", *on)
+    assert sorted(one["id"] for one in answers) == sorted(handle.ids)
+    assert {one["cancelled"] for one in answers} == {True}
+    again = run("cancel", "all", "--workflow", *on, code=1)
+    assert again.stdout.count("it has ended") == 1
+    assert {str(queue.job(id_).state()) for id_ in handle.ids} == {"cancelled"}

@@ -1,10 +1,13 @@
 """Workflows in queues with limits, signatures and dead letters elsewhere, and in many pieces."""
 
+import tracemalloc
+
 import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError, QueueFull
 from rqueue.protocol import commands
+from rqueue.protocol.workflow_packing import packed_steps
 from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from rqueue.tasks.workflow import chain, chord, group
@@ -71,6 +74,20 @@ def test_one_step_may_end_many_for_each_of_which_many_wait(q: QueueFixture) -> N
     execute(q.queue.redis, settle)
     assert q.queue.counts().scheduled == 4500
     assert nothing_is_kept(q)
+
+
+@one_kind
+def test_a_large_workflow_takes_little_memory_until_it_is_sent(q: QueueFixture) -> None:
+    members = 2000
+    steps = chord((double.s(n) for n in range(members)), total.si([])).steps("w")
+    tracemalloc.start()
+    try:
+        batches = [*packed_steps(q.queue._packer, steps)]
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sum(len(batch.jobs) for batch in batches) == members + 1
+    assert taken < members * 1000  # bytes
 
 
 @one_kind

@@ -23,6 +23,8 @@ import pytest
 from rqueue.client._sync.queue import Call, Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector.history import read_history
+from rqueue.tasks.workflow import chord
+from tests.crash.app import step
 from tests.support import invariants
 from tests.support.proxy import Proxy
 from tests.support.snapshot import take_snapshot
@@ -75,6 +77,11 @@ class Field:
         """Fill the queue with jobs of a millisecond or two."""
         calls = (Call("crash.step", (self.random.choice((0.5, 1, 2)),)) for _ in range(jobs))
         self.ids += [handle.id for handle in self.queue.enqueue_many(calls)]
+
+    def enqueue_chord(self, members: int) -> None:
+        """A group, and a job that waits for all of it."""
+        workflow = chord((step.si(0) for _ in range(members)), step.si(0))
+        self.ids += self.queue.enqueue_workflow(workflow).ids
 
     def lines(self) -> list[tuple[str, int, str]]:
         """The marks so far: begin or end, process, job."""
@@ -157,6 +164,26 @@ def test_workers_killed_again_and_again(field: Field) -> None:
         if row["outcome"] == "crash"
     }
     assert len(charged) <= kills, "one worker runs one job at a time: no more can be charged"
+
+
+@pytest.mark.parametrize("members", [1200, pytest.param(100_000, marks=pytest.mark.long)])
+def test_workers_and_pools_of_a_large_group_killed(field: Field, members: int) -> None:
+    """None of its members is lost, and what waits for them runs once, after all of them."""
+    field.enqueue_chord(members)
+    callback = field.ids[0]
+    first = field.pool()
+    for share in (0.1, 0.3):
+        field.after(share)
+        os.kill(field.someone(), signal.SIGKILL)
+    field.after(0.5)
+    os.killpg(first.pid, signal.SIGKILL)
+    field.pool()
+    field.after(0.8)
+    os.kill(field.someone(), signal.SIGKILL)
+    field.settled()
+    ends = [id_ for what, _, id_ in field.lines() if what == "end"]
+    assert ends.index(callback) >= members
+    assert ends.count(callback) == 1
 
 
 def test_the_supervisor_killed(field: Field) -> None:

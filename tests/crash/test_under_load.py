@@ -166,7 +166,10 @@ def test_workers_killed_again_and_again(field: Field) -> None:
     assert len(charged) <= kills, "one worker runs one job at a time: no more can be charged"
 
 
-@pytest.mark.parametrize("members", [1200, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "members",
+    [1200, pytest.param(100_000, marks=[pytest.mark.long, pytest.mark.timeout(900)])],
+)
 def test_workers_and_pools_of_a_large_group_killed(field: Field, members: int) -> None:
     """None of its members is lost, and what waits for them runs once, after all of them."""
     field.enqueue_chord(members)

@@ -41,6 +41,7 @@ ORDER = (
         "selectors",
         "workflows",
         "waiting",
+        "policies",
         "short-jobs",
         "async-jobs",
         "hooks",

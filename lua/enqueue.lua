@@ -72,6 +72,11 @@ end
 --- @if fit
 local request, full, fitted = { jobs = total, gone = 0, runs = runs, now = now }, nil, false
 --- @end
+--- @if grown
+local depth
+--- @each depth = depth(base, total)
+if depth and depth.err then return depth end
+--- @end
 local waiters = paused and {} or redis.call('ZRANGE', base .. 'interested', '0', WAKE_LAST)
 --- @fast
 --- @if fit
@@ -89,6 +94,11 @@ end
 if total == 1 and how == '0' and not plan and levels == '4' and not row[8] and not ranked then
   --- @include "enqueue/fast_path"
   local reply = enqueue_fast_path(base, now, waiters[1], timer, ARGV[FIRST], ARGV[FIRST + 1])
+  --- @if grown
+  if reply then
+    --- @each grown(base, now, depth)
+  end
+  --- @end
   if reply then return reply end
 end
 --- @end
@@ -361,6 +371,9 @@ end
 if request.used or request.gone > 0 then
   --- @each vacated(base, request)
 end
+--- @end
+--- @if grown
+--- @each grown(base, now, depth)
 --- @end
 --- @if instead
 do return { now, accepted, refused, taker and taker.name or '', uniques.answered } end

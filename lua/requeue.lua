@@ -30,6 +30,10 @@ if #ARGV < 1 or #ARGV > 250 then return redis.error_reply('BADARGS requeue takes
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
+--- @if grown
+local depth
+--- @each depth = depth(base, #ARGV)
+--- @end
 local count, used = 0, {}
 --- @if rival
 local rivals = {}
@@ -82,6 +86,9 @@ if count > 0 then
   if not queue.paused and ready > 0 then consumer_notify(base, queue.now, ready, queue.timer, queue.ranked) end
 end
 --- @each stays(base)
+--- @if grown
+--- @each grown(base, queue.now, depth)
+--- @end
 --- @if rival
 do return { queue.now, count, rivals } end
 --- @end

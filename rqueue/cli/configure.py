@@ -129,6 +129,12 @@ def setting_in_words(name: str, value: int) -> str:
     default=None,
     help="Whether what fails for good becomes a dead letter, as it does by default, or just ends.",
 )
+@click.option(
+    "--alert-depth",
+    type=int,
+    metavar="N",
+    help="An arrival that brings the queue to so many jobs makes an alert; 0: none.",
+)
 @click.option("--dead-to", metavar="QUEUE", help='Where its dead letters go; "": they stay.')
 @click.option("--expired-to", metavar="QUEUE", help='Where its expired jobs go; "": nowhere.')
 @click.option(
@@ -205,6 +211,7 @@ def configure(
     sticky: int | None,
     rebalance: bool | None,
     dead_letters: bool | None,
+    alert_depth: int | None,
     as_json: bool,
 ) -> None:
     """Set a queue's own options, and show them.
@@ -252,6 +259,7 @@ def configure(
         "sticky": sticky,
         "rebalance": rebalance,
         "dead_letters": dead_letters,
+        "alert_depth": alert_depth,
     }
     nothing = all(one is None for one in given.values())
     with target.queue(queue) as (client, inspector):
@@ -293,6 +301,7 @@ def configure(
             "sticky": settings.get("sticky", DEFAULT),
             "rebalance": yes_or_no("rebalance"),
             "dead letters": yes_or_no("dead_letters"),
+            "alert depth": settings.get("alert_depth", DEFAULT),
             "dead to": targets.get("dead_to", DEFAULT),
             "expired to": targets.get("expired_to", DEFAULT),
             "max jobs": settings.get("max_jobs", DEFAULT),

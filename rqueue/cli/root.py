@@ -50,6 +50,7 @@ COMMANDS = {
     "result": Entry("Look", "result", "Wait for a job's result and print it."),
     "consumers": Entry("Look", "consumers", "List who consumes a queue."),
     "groups": Entry("Look", "groups", "Show who owns a queue's sticky groups, or free one."),
+    "alerts": Entry("Look", "alerts", "Show the alerts of a queue."),
     "unique": Entry("Look", "unique", "Show who has a key of unique jobs, or free it."),
     "history": Entry("Look", "history", "Show what became of jobs."),
     "stats": Entry("Look", "stats", "Measure a queue's rates and latencies."),

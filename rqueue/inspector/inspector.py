@@ -20,12 +20,14 @@ from rqueue.inspector.consumers import ConsumerInfo, list_consumers
 from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.inspector.groups import GroupOwners, group_owners
 from rqueue.inspector.purge import purge_held, purge_waiting
+from rqueue.model.alert import Alert
 from rqueue.model.job_info import JobInfo
+from rqueue.protocol.commands.alert_notes import kept_alerts
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.transport.discovery import with_url
 from rqueue.transport.key_scan import queue_names
-from rqueue.transport.redis_client import open_client, require_bytes
+from rqueue.transport.redis_client import execute, open_client, require_bytes
 
 
 class Inspector:
@@ -133,6 +135,10 @@ class Inspector:
         if queue is not None:
             return jobs_.look_at_job(self.redis, self.require_queue(queue), id)
         return jobs_.find_job(self.redis, [self.keys(name) for name in self.queue_names()], id)
+
+    def alerts(self, queue: str) -> list[Alert]:
+        """The last hundred alerts of a queue, the earliest first (Q-72). Raises UnknownQueue."""
+        return execute(self.redis, kept_alerts(self.require_queue(queue)))
 
     # -- consumers ---------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ SETTINGS = (
     *("live_consumers", "strict", "max_consumers", "delete_if", "delete_after_ms", "ring_jobs"),
     *("descending", "sticky", "rebalance"),
     *("max_jobs", "overflow", "resume", "count_held", "hold"),
-    *("dead_letters",),
+    *("dead_letters", "alert_depth"),
 )
 TARGETS = ("dead_to", "expired_to")
 

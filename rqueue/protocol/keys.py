@@ -59,6 +59,11 @@ class QueueKeys:
         return self.base + "heads"
 
     @property
+    def alerts(self) -> str:
+        """Stream of the queue's alerts."""
+        return self.base + "alerts"
+
+    @property
     def owners(self) -> str:
         """hash: bucket -> the consumer that owns its groups."""
         return self.base + "owners"

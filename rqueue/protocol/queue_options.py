@@ -32,7 +32,7 @@ LIMITS = {
 }
 """What a queue's own options may be; the script knows the same."""
 
-_SAID = "max_deliveries max_crashes max_jobs live_consumers max_consumers ring_jobs"
+_SAID = "max_deliveries max_crashes max_jobs live_consumers max_consumers ring_jobs alert_depth"
 NO_LIMIT = tuple(_SAID.split())
 """Those of them in which 0 is no limit."""
 
@@ -79,6 +79,7 @@ def configuration(
     sticky: int | None = None,
     rebalance: bool | None = None,
     dead_letters: bool | None = None,
+    alert_depth: int | None = None,
 ) -> Mapping[str, int | str]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
@@ -117,6 +118,7 @@ def configuration(
         ("max_consumers", max_consumers),
         ("ring_jobs", ring),
         ("sticky", sticky),
+        ("alert_depth", alert_depth),
     ):
         if limit is not None:
             options[name] = limit

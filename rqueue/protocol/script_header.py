@@ -37,6 +37,8 @@ HOOKS = {
     "trim": "each",
     "fit": "each",
     "entered": "each",
+    "depth": "each",
+    "grown": "each",
     "shelf": "each",
     "unblock": "each",
     "awaits": "each",

@@ -117,6 +117,7 @@ LOOK: list[list[str]] = [
     ),
     ["unique", HOSTILE, HOSTILE],
     ["groups", HOSTILE, HOSTILE, "--reset"],
+    ["alerts", HOSTILE],
     ["copy", HOSTILE, "app", "--all"],
     ["move", HOSTILE, "app", HOSTILE],
     ["expire", HOSTILE, "--task", HOSTILE, "--yes"],

@@ -89,6 +89,7 @@ QUEUE: dict[str, Callable[[Queue], object]] = {
     "forward": lambda q: q.forward(),
     "resume": lambda q: q.resume(),
     "configure": lambda q: q.configure(priorities=5),
+    "alerts": lambda q: _first(q.alerts(0.05)),
 }
 
 
@@ -138,6 +139,7 @@ INSPECTOR: dict[str, Callable[[Inspector], object]] = {
     "job": lambda i: i.job("x"),
     "consumers": lambda i: i.consumers("q"),
     "group_owners": lambda i: i.group_owners("q"),
+    "alerts": lambda i: i.alerts("q"),
     "dead": lambda i: list(i.dead("q")),
     "requeue_dead": lambda i: i.requeue_dead("q"),
     "purge_dead": lambda i: i.purge_dead("q"),

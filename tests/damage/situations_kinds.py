@@ -63,6 +63,13 @@ def settle_of_dead_letters_that_go_elsewhere(world: World) -> Any:
 
 
 @situation
+def enqueue_that_makes_an_alert(world: World) -> Any:
+    world.run(commands.configure(KEYS, {"alert_depth": 2}))
+    world.put("r0")
+    return lambda: commands.enqueue(KEYS, [Put("n0", BODY)])
+
+
+@situation
 def settle_of_failed_jobs_that_are_discarded(world: World) -> Any:
     world.run(commands.configure(KEYS, {"dead_letters": 0, "max_deliveries": 2}))
     world.put("x0", "x1", "r0", "r1")

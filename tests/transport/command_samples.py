@@ -7,9 +7,11 @@ import inspect
 import pkgutil
 from typing import Any
 
+from rqueue.model.alert import Alert
 from rqueue.model.progress import Progress
 from rqueue.protocol import commands
 from rqueue.protocol.commands import (
+    alert_notes,
     class_notes,
     clock,
     consumer_checks,
@@ -58,6 +60,7 @@ def fill(client: Any, keys: QueueKeys) -> None:
     for entry in (FIRST, SECOND):
         client.xadd(keys.history, entry.fields, id=entry.id)
     client.hset(keys.jobs, mapping={"j1": "head;one", odd: "head;three"})
+    client.xadd(keys.alerts, {"at": 5000, "depth": 7, "threshold": 5}, id="5-0")
     client.hset(keys.deferred, mapping={"j1": 3})
     client.hset(keys.progress("j1"), mapping={"delivery": 2, "at": 9000, "said": '[3,4,"p"]'})
     client.hset(keys.gathered("j1"), mapping={"0": "", "2": "[1,2]"})
@@ -114,6 +117,10 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         True,
     )
     return {
+        "kept_alerts": [
+            Sample(alert_notes.kept_alerts(keys), [Alert("5-0", 5000, 7, 5)]),
+            Sample(alert_notes.kept_alerts(empty), []),
+        ],
         "history_page": [
             Sample(history.history_page(keys, count=9), [FIRST, SECOND]),
             Sample(history.history_page(keys, "(5-1", count=9), [SECOND]),

@@ -37,6 +37,10 @@ local function put_tick(base, queue, name, record, tick, at_once, signed)
   end
   run.due = tick + late
   run.tags = run.tags .. string.format('|t%d', record.behind)
+  --- @if grown
+  local depth
+  --- @each depth = depth(base, 1)
+  --- @end
   local position = redis.call('HINCRBY', base .. 'meta', 'seq', '1') - 1
   local stored = {}
   signed = signed or record.signed and record.signed[string.format('%d', tick)]
@@ -48,6 +52,9 @@ local function put_tick(base, queue, name, record, tick, at_once, signed)
   --- @each owned(base, queue.now, uniques.index, false)
   --- @end
   schedule_add(base, scheduled)
+  --- @if grown
+  --- @each grown(base, queue.now, depth)
+  --- @end
   record.behind, record.fault = 0, nil
   record.last, record.last_id, record.fired = tick, id, record.fired + 1
   return id, run.due

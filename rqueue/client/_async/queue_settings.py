@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from rqueue.client._async.alternate_links import configure_with_targets
-from rqueue.client._async.queue_moving import AsyncQueueMoving
+from rqueue.client._async.queue_alerts import AsyncQueueAlerts
 from rqueue.protocol import commands
 from rqueue.protocol.queue_options import DeleteIf, Expired, Overflow, SortOrder, configuration
 
 __all__ = ["AsyncQueueSettings"]
 
 
-class AsyncQueueSettings(AsyncQueueMoving):
+class AsyncQueueSettings(AsyncQueueAlerts):
     """What is configured of a queue for all its clients and workers."""
 
     async def configure(
@@ -45,6 +45,7 @@ class AsyncQueueSettings(AsyncQueueMoving):
         sticky: int | None = None,
         rebalance: bool | None = None,
         dead_letters: bool | None = None,
+        alert_depth: int | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers. Raises ConfigError.
 
@@ -75,7 +76,8 @@ class AsyncQueueSettings(AsyncQueueMoving):
         change while the queue has jobs, nor may sticky: groups fall into so many buckets, and are
         their consumers' until those leave (Q-64, A-26), rebalance: or until one more comes.
         dead_letters: whether what fails for good, or cannot be read, becomes a dead letter (the
-        default); False: it ends at once (C-07, C-08).
+        default); False: it ends at once (C-07, C-08). alert_depth: an
+        arrival that brings the queue to so many jobs makes an alert, see `alerts`; 0: none (Q-72).
         """
         options = configuration(
             priorities, max_deliveries, max_crashes, keep, history_rows_max, ttl, ttl_min,
@@ -83,6 +85,7 @@ class AsyncQueueSettings(AsyncQueueMoving):
             delete_if, delete_after, ring,
             max_jobs=max_jobs, overflow=overflow, resume=resume, count_held=count_held, hold=hold,
             sort=sort, sticky=sticky, rebalance=rebalance, dead_letters=dead_letters,
+            alert_depth=alert_depth,
         )  # fmt: skip
         if options.keys() & {"dead_to", "expired_to"}:
             await configure_with_targets(self, options)

@@ -6,14 +6,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from rqueue.client._sync.alternate_links import configure_with_targets
-from rqueue.client._sync.queue_moving import QueueMoving
+from rqueue.client._sync.queue_alerts import QueueAlerts
 from rqueue.protocol import commands
 from rqueue.protocol.queue_options import DeleteIf, Expired, Overflow, SortOrder, configuration
 
 __all__ = ["QueueSettings"]
 
 
-class QueueSettings(QueueMoving):
+class QueueSettings(QueueAlerts):
     """What is configured of a queue for all its clients and workers."""
 
     def configure(
@@ -46,6 +46,7 @@ class QueueSettings(QueueMoving):
         sticky: int | None = None,
         rebalance: bool | None = None,
         dead_letters: bool | None = None,
+        alert_depth: int | None = None,
     ) -> None:
         """Set the queue's own options, for all its clients and workers. Raises ConfigError.
 
@@ -76,7 +77,8 @@ class QueueSettings(QueueMoving):
         change while the queue has jobs, nor may sticky: groups fall into so many buckets, and are
         their consumers' until those leave (Q-64, A-26), rebalance: or until one more comes.
         dead_letters: whether what fails for good, or cannot be read, becomes a dead letter (the
-        default); False: it ends at once (C-07, C-08).
+        default); False: it ends at once (C-07, C-08). alert_depth: an
+        arrival that brings the queue to so many jobs makes an alert, see `alerts`; 0: none (Q-72).
         """
         options = configuration(
             priorities, max_deliveries, max_crashes, keep, history_rows_max, ttl, ttl_min,
@@ -84,6 +86,7 @@ class QueueSettings(QueueMoving):
             delete_if, delete_after, ring,
             max_jobs=max_jobs, overflow=overflow, resume=resume, count_held=count_held, hold=hold,
             sort=sort, sticky=sticky, rebalance=rebalance, dead_letters=dead_letters,
+            alert_depth=alert_depth,
         )  # fmt: skip
         if options.keys() & {"dead_to", "expired_to"}:
             configure_with_targets(self, options)

@@ -12,6 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from rqueue.protocol.policies import (
+    alerts,
     alternate,
     bounded,
     deleting,
@@ -65,6 +66,7 @@ POLICIES: dict[str, Policy] = {
         deleting.POLICY,
         bounded.POLICY,
         unique.POLICY,
+        alerts.POLICY,
     )
 }
 """All policies, in the order in which their hooks are asked."""

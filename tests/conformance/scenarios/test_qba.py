@@ -6,7 +6,8 @@ from rqueue.client._sync.queue import Queue
 from rqueue.errors import InvalidName
 from rqueue.protocol.commands import Put
 from rqueue.testing import housekeeping, move_time
-from tests.support.queue_fixture import QueueFixture, every_kind, ids
+from tests.support.alerting import alerts
+from tests.support.queue_fixture import QueueFixture, every_kind, ids, one_kind
 from tests.support.two_queues import second
 
 
@@ -107,6 +108,16 @@ def test_QBA_14_a_queue_is_cleared(q: QueueFixture, kind: str) -> None:
     assert q.listed() == []
     counts = q.queue.counts()
     assert (counts.ready, counts.scheduled, counts.held) == (0, 0, 0)
+
+
+@one_kind
+def test_QBA_15_an_alert_comes_at_a_depth(q: QueueFixture) -> None:
+    """Q-72."""
+    q.queue.configure(alert_depth=2)
+    q.put("1")
+    assert alerts(q) == []
+    q.put("2")
+    assert alerts(q) == [(2, 2)]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,134 @@
+"""What policies cost inside Redis: the way of a job through queues of several kinds, one by one and
+a hundred at a time, beside a plain queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.lab.bench import Bench
+from benchmarks.lab.loading import envelope
+from benchmarks.lab.rounds import spread
+from benchmarks.lab.server import usage
+from benchmarks.rows.row import Figure, row
+from rqueue.model.history_batch import pack
+from rqueue.model.ids import new_id
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Put, Retried, Window
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import PLAIN, Kind
+from rqueue.transport.connection import Connection
+
+SIZES = (1, 100)
+HOUR_MS = 3_600_000
+
+Terms = Callable[[int], Mapping[str, Any]]
+
+
+def _ordinary(number: int) -> Mapping[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Way:
+    """A kind of queue, its options, the terms of its jobs, and by how much the clock goes on
+    between their enqueue and their delivery. refused: each job has been refused before, by another
+    consumer. halved: half of the jobs displace the others."""
+
+    kind: Kind
+    options: Mapping[str, int] = field(default_factory=dict)
+    terms: Terms = _ordinary
+    later_ms: int = 0
+    refused: bool = False
+    halved: bool = False
+
+    def left(self, jobs: int) -> int:
+        """How many of them can be pulled."""
+        return jobs // 2 if self.halved else jobs
+
+
+def _ways(jobs: int) -> dict[str, Way]:
+    """Each with as many jobs as are measured."""
+    ring, last_value = Kind.of(["ring"]), Kind.of(["last_value"])
+    refusals = Kind.of(["refusals"])
+    return {
+        "plain": Way(PLAIN),
+        "last value, a key for each": Way(last_value, terms=lambda n: {"key": str(n)}),
+        "last value, each second displaces": Way(
+            last_value, terms=lambda n: {"key": str(n % (jobs // 2))}, halved=True
+        ),
+        "ring, not full": Way(ring, {"ring_jobs": 2 * jobs}),
+        "ring, each second displaces": Way(ring, {"ring_jobs": jobs // 2}, halved=True),
+        "hold": Way(
+            Kind.of(["hold"]),
+            terms=lambda n: {"delay_ms": HOUR_MS, "hold": True},
+            later_ms=2 * HOUR_MS,
+        ),
+        "refusals, none refused": Way(refusals),
+        "refusals, each refused once": Way(refusals, refused=True),
+        "alerts": Way(Kind.of(["alerts"]), {"alert_depth": 10 * jobs}),
+        "without dead letters": Way(Kind.of(["discarding"]), {"dead_letters": 0}),
+    }
+
+
+def _refuse(run: Callable[[Any], Any], keys: QueueKeys) -> None:
+    """A consumer takes all jobs, refuses each, and stays."""
+    call = commands.register(keys, "other", window=Window(1), lease_ms=24 * HOUR_MS)
+    term = run(call).term
+    while ids := run(commands.pull(keys, "other", term, Window(100))).jobs[::2]:
+        refused = [Retried(id.decode(), 0, "elsewhere", False, b'{"reason":"no"}') for id in ids]
+        run(commands.settle(keys, "other", term, None, retry=refused))
+
+
+def _microseconds(bench: Bench, way: Way, size: int, jobs: int) -> dict[str, float]:
+    """Redis's time in scripts for each job, by step: all are enqueued, then all are pulled, then
+    all are settled, so many at a time."""
+    bench.empty()
+    connection = Connection(bench.redis, timeout=120)
+    run = connection.run
+    body = envelope("hit", "x" * 130)
+    found = {}
+    with bench.queue() as queue:
+        keys = queue.keys
+        run(commands.configure(keys, {"v": way.kind.stamp, **way.options}))
+        before = usage(bench.redis)
+        for first in range(0, jobs, size):
+            numbers = range(first, min(first + size, jobs))
+            run(commands.enqueue(keys, [Put(new_id(), body, **way.terms(n)) for n in numbers]))
+        found["enqueue"] = usage(bench.redis).since(before).script_us / jobs
+        bench.redis.hincrby(keys.meta, "clock", way.later_ms)
+        if way.refused:
+            _refuse(run, keys)
+        call = commands.register(keys, "c", window=Window(size), lease_ms=24 * HOUR_MS)
+        term, held = run(call).term, list[bytes]()
+        before = usage(bench.redis)
+        while more := run(commands.pull(keys, "c", term, Window(len(held) + size))).jobs[::2]:
+            held += more
+        found["pull"] = usage(bench.redis).since(before).script_us / len(held)
+        if len(held) != way.left(jobs):
+            raise AssertionError(f"{len(held)} jobs came, not {way.left(jobs)}")
+        before = usage(bench.redis)
+        for first in range(0, len(held), size):
+            ids = held[first : first + size]
+            batch = pack({"id": ids, "task": "hit", "outcome": "ack", "worker": "c"})
+            run(commands.settle(keys, "c", term, None, ack=ids, batch=batch, rows=len(ids)))
+        found["settle"] = usage(bench.redis).since(before).script_us / len(held)
+    connection.close()
+    return found
+
+
+@row("policies", "Redis time a job, by policy: enqueue, pull and settle, alone and 100 at a time")
+def policies(bench: Bench) -> list[Figure]:
+    """All of them in each round, one after the other, so that a noisy machine is noisy for all."""
+    jobs = bench.size.of(200, 2_000, 20_000)
+    times: dict[tuple[str, str, int], list[float]] = {}
+    for _ in range(bench.rounds):
+        for what, way in _ways(jobs).items():
+            for size in SIZES:
+                for step, us in _microseconds(bench, way, size, jobs).items():
+                    times.setdefault((what, step, size), []).append(us)
+    return [
+        Figure(f"{what}: {step}, {size} at a time", spread(us), "µs")
+        for (what, step, size), us in times.items()
+    ]

@@ -1,0 +1,41 @@
+"""Alerts of a queue, as they come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from rqueue.client._async.queue_moving import AsyncQueueMoving
+from rqueue.errors import ServerError
+from rqueue.model.alert import Alert
+from rqueue.protocol.alert_watch import AlertWatch
+
+__all__ = ["AsyncQueueAlerts"]
+
+
+class AsyncQueueAlerts(AsyncQueueMoving):
+    """What a queue says of itself."""
+
+    async def alerts(
+        self, timeout: float | None = None, *, after: str = ""
+    ) -> AsyncIterator[Alert]:
+        """The queue's alerts, as they come (Q-72), for at most `timeout` seconds (None: for ever):
+        with `configure(alert_depth=...)` there is one where an arrival brings the queue to that
+        many jobs, and none until it has fallen below. after: the id of an alert, for those behind
+        it, of which the last 100 are kept ("0": all); without it those to come.
+
+        Any number of listeners hear each. Listens without polling, and goes on while Redis is gone.
+        Raises ConfigError, and the server errors.
+        """
+        watch = AlertWatch(self.keys, after, timeout, self._transport.patience)
+        while not watch.over:
+            try:
+                call, command = watch.ask()
+                _, entries = await self._transport.run_then(call, command, queue=self.name)
+                alerts = watch.heard(entries)
+            except ServerError as error:
+                await asyncio.sleep(watch.pause(error))
+            else:
+                for alert in alerts:  # async
+                    yield alert  # async
+                # sync: yield from alerts

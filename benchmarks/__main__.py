@@ -38,6 +38,7 @@ ORDER = (
         "cost-alone",
         "groups",
         "limits",
+        "rates",
         "selectors",
         "workflows",
         "waiting",

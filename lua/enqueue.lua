@@ -177,7 +177,7 @@ local busy = false
 --- @if busy
 if total == 1 and plan then
   busy = nil
-  --- @each busy = busy(base, plan[1])
+  --- @each busy = busy(base, plan[1], now)
 end
 --- @end
 if total == 1 and how ~= '2' and waiters[1] and not (plan and plan[1].due > 0) and not busy then
@@ -323,7 +323,7 @@ end
 --- @if shelf
 if plan and plan.placed then
   if taker then
-    --- @each claim(base, plan.placed[1], nil, taker.name)
+    --- @each claim(base, plan.placed[1], nil, taker.name, now)
   else
     local state, others = { now = now }, plan.placed
     --- @if displace

@@ -21,7 +21,7 @@ local blocked = ARGV[3]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
-if string.find(blocked, '%D') or string.find(group, '[^%w%%_=-]') then
+if string.find(blocked, '%D') or string.find(group, '[^@%w%%_=-]') then
   return redis.error_reply('BADARGS repair_group: an escaped group or limit, and a number of jobs')
 end
 

@@ -156,7 +156,7 @@ if holder then
   out_of_places()
   out_of_schedule(nil)
   off_held(holder)
-  --- @each claim(base, job, holder)
+  --- @each claim(base, job, holder, nil, queue.now)
   return { queue.now, 'held' }
 end
 off_held(nil)

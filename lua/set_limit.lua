@@ -1,9 +1,9 @@
---- Say how many jobs a limit allows at a time, whatever they say themselves; or forget that. Jobs that wait get the
---- permits that there are now, a page of them in this step.
+--- Say how many jobs a limit allows at a time, or a rate in a time, whatever they say themselves; or forget that. Jobs
+--- that wait get the permits that there are now, a page of them in this step.
 --- KEYS: meta, guard
 --- ARGV: limit, most
 ---   limit: escaped; "crm" for all keys of it that nothing is said of, "crm=acme" for one; most: a number, 0 = none is
----   delivered; "" = what the jobs say
+---   delivered, of a rate "<count>/<ms>+<burst>"; "" = what the jobs say
 --- REPLY: {now, 1 if something was said before, else 0}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue/open"
@@ -24,7 +24,13 @@ if join_may(row[1]) then
 end
 local queue, failure = queue_open(base, row)
 if not queue then return failure end
-if not string.find(limit, '^[%w%%_-]+=?[%w%%_-]*$') or #limit > 800 or not string.find(most, '^%d*$') or #most > 9 then
+local count = most
+if string.byte(limit) == 64 and most ~= '' then
+  local per, burst
+  count, per, burst = string.match(most, '^(%d+)/(%d+)%+(%d+)$')
+  if not count or math.max(#per, #burst) > 9 or math.min(tonumber(per), tonumber(burst)) < 1 then count = 'no rate' end
+end
+if not string.find(limit, '^@?[%w%%_-]+=?[%w%%_-]*$') or #limit > 800 or not string.find(count, '^%d*$') or #count > 9 then
   return redis.error_reply('BADARGS set_limit: an escaped limit, and how many it allows')
 end
 failure = sound_fault(base, queue.levels)

@@ -60,7 +60,7 @@ from rqueue.tasks.context import JobContext, current_job
 from rqueue.tasks.control import Cancelled, Refuse, Reject, Retry, Snooze
 from rqueue.tasks.decorator import task
 from rqueue.tasks.depends import Depends
-from rqueue.tasks.limits import Concurrency
+from rqueue.tasks.limits import Concurrency, Rate
 from rqueue.tasks.middleware import Middleware, WorkerInfo
 from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry
@@ -167,6 +167,7 @@ __all__ = [
     "QueueFull",
     "QueueSharder",
     "RQueueError",
+    "Rate",
     "RedisUnavailable",
     "Refuse",
     "Registry",

@@ -1,38 +1,48 @@
---- Of the jobs that name a limit so many are delivered at a time as it allows; others, and those of other limits, go on.
---- A job has a permit of each limit that it names from when it may be taken until it is gone, or put off: while it is
---- ready or held. One that finds no permit stands in that limit's set, where no pull looks, and gets the next one that
---- comes back in the order of priority and position.
---- HOOKS: admit, busy, claim, shelf, unblock, ahead, pass, delayed, done, heads, stands, behind, overdue, upkeep, allow,
----   places, meets, found, repair
+--- Of the jobs that name a limit so many are delivered as it allows: at a time, or, of a rate, in a time; others, and
+--- those of other limits, go on. A job has a permit of each limit that it names from when it may be taken until it is gone,
+--- or put off: while it is ready or held. Of a rate it has tokens set aside while it is ready, and pays them when it is
+--- taken. One that finds no permit, or no tokens, stands in that limit's set, where no pull looks, and gets the next ones
+--- that come in the order of priority and position.
+--- HOOKS: admit, busy, claim, shelf, unblock, ahead, pass, delayed, done, taken, heads, stands, behind, timed, overdue,
+---   rearms, upkeep, allow, places, meets, found, repair
 --- META: blocked
 --- JOB: tags (l: a limit, escaped, and how many it allows)
---- KEYS: limits, permits, claims, heads, blocked, reopened, group:<limit>
+--- KEYS: limits, permits, claims, heads, blocked, reopened, rates, tokens_due, group:<limit>
 --- STORE: list
 --- ORDER: 45
 --- FAST: no
 --- STRUCTURE: none
 --- EXCLUDES: groups, selectors, last_value, lifetime, ring, hold, sorted, refusals, flows
 --- @include "job/value"
+--- @include "limit/tokens"
 --- @include "order/score"
 --- @include "queue/count"
 --- @include "schedule/member"
+--- @include "schedule/watch_sooner"
 
+--- The name of a rate begins with "@", and what it allows is "<count>/<ms>+<burst>", with "*<cost>" where a job says it.
 --- `limits`: limit, or what stands before its "=", -> how many it allows, where an operator has said so: else it is what
---- each job says. `permits`: limit -> how many are out. `claims`: id -> the limits that it has permits of, with spaces
---- between them. `heads`: ready jobs that have theirs: members as of `scheduled`, by `score_of`. `group:<limit>`: jobs
+--- each job says. `permits`: limit -> how many are out, or tokens set aside. `claims`: id -> the limits that it has permits
+--- of, with spaces between them; of a rate with "*" and how many tokens are set aside, or with "!" and of which attempt
+--- they are paid. `heads`: ready jobs that have theirs: members as of `scheduled`, by `score_of`. `group:<limit>`: jobs
 --- that wait for it, likewise. `blocked`: limits for which some wait. `reopened`: those of them that may have permits.
+--- `tokens_due`: rates that are waited for, by when the first in line finds its tokens, ms.
 
 --- Jobs that one step looks at for the permits that came back.
 local LIMITS_PAGE = 64
 
---- Of this call: limit -> permits that are out, and how many were set; which of them have changed.
-local LIMITS = { out = {}, most = {}, changed = {} }
+--- Of this call: limit -> permits that are out, and what was set; which of them have changed; rates that are waited for.
+local LIMITS = { out = {}, most = {}, changed = {}, waits = {} }
 
---- The limits of a job by its tags: {limit, how many it says, ...}; nil where it names none.
+local function limits_is_rate(limit)
+  return string.byte(limit) == 64
+end
+
+--- The limits of a job by its tags: {limit, what it says that it allows, ...}; nil where it names none.
 local function limits_of(tags)
   if not tags or not string.find(tags, '|l', 1, true) then return nil end
   local found = {}
-  for limit, most in string.gmatch(tags, '|l([^|:]*):(%d+)') do
+  for limit, most in string.gmatch(tags, '|l([^|:]*):([%d/+*]+)') do
     found[#found + 1] = limit
     found[#found + 1] = most
   end
@@ -41,16 +51,23 @@ end
 
 --- Read what is not known yet of these limits.
 local function limits_read(base, limits)
-  local ask = {}
+  local ask, rates = {}, {}
   for _, limit in ipairs(limits) do
     if not LIMITS.out[limit] then
       LIMITS.out[limit] = 0
       ask[#ask + 1] = limit
+      if limits_is_rate(limit) then rates[#rates + 1] = limit end
     end
   end
   if #ask == 0 then return end
   for i, out in ipairs(redis.call('HMGET', base .. 'permits', unpack(ask))) do
     LIMITS.out[ask[i]] = math.max(0, tonumber(out) or 0)
+  end
+  if rates[1] then
+    local waits = redis.call('ZMSCORE', base .. 'blocked', unpack(rates))
+    for i, full in ipairs(redis.call('ZMSCORE', base .. 'rates', unpack(rates))) do
+      TOKENS.full[rates[i]], LIMITS.waits[rates[i]] = tonumber(full) or -math.huge, waits[i] and true
+    end
   end
   if LIMITS.set == nil then LIMITS.set = redis.call('EXISTS', base .. 'limits') == 1 end
   if not LIMITS.set then return end
@@ -59,14 +76,18 @@ local function limits_read(base, limits)
     fields[2 * i - 1], fields[2 * i] = limit, string.match(limit, '^[^=]*')
   end
   local set = redis.call('HMGET', base .. 'limits', unpack(fields))
-  for i, limit in ipairs(ask) do
-    LIMITS.most[limit] = tonumber(set[2 * i - 1]) or tonumber(set[2 * i])
-  end
+  for i, limit in ipairs(ask) do LIMITS.most[limit] = set[2 * i - 1] or set[2 * i] or nil end
 end
 
---- How many a limit allows; `said`: by the job.
-local function limits_most(limit, said)
-  return LIMITS.most[limit] or tonumber(said)
+--- What a rate allows, and what a job that says this costs.
+local function limits_rule(limit, said)
+  return tokens_rule(said, LIMITS.most[limit])
+end
+
+--- ms until this limit lets a job through that says this; nil: no time does, but others that go.
+local function limits_wait(limit, said, now)
+  if limits_is_rate(limit) then return tokens_wait(limit, limits_rule(limit, said), LIMITS.out[limit], now) end
+  return LIMITS.out[limit] < (tonumber(LIMITS.most[limit]) or tonumber(said) or 0) and 0 or nil
 end
 
 local function limits_count(limit, by)
@@ -74,21 +95,40 @@ local function limits_count(limit, by)
   LIMITS.changed[limit] = true
 end
 
---- The first of a job's limits that has no permit; nil where each has one.
-local function limits_refusing(mine)
+--- The first of a job's limits that has no permit for it; nil where each has one. `behind`: a rate for which others wait
+--- has none either: a token that is due and was not offered yet is theirs.
+local function limits_refusing(mine, now, behind)
   for i = 1, #mine, 2 do
-    if LIMITS.out[mine[i]] >= limits_most(mine[i], mine[i + 1]) then return mine[i] end
+    if limits_wait(mine[i], mine[i + 1], now) ~= 0 or behind and LIMITS.waits[mine[i]] then return mine[i] end
   end
 end
 
---- A job takes a permit of each of its limits; returns what `claims` says of it.
-local function limits_take(mine)
+--- A job takes a permit of each of its limits; returns what `claims` says of it. `paid`: of which attempt it pays its
+--- tokens now; nil: they are set aside.
+local function limits_take(mine, now, paid)
   local names = {}
   for i = 1, #mine, 2 do
-    limits_count(mine[i], 1)
-    names[#names + 1] = mine[i]
+    local limit, name = mine[i], mine[i]
+    if not limits_is_rate(limit) then
+      limits_count(limit, 1)
+    else
+      local rule = limits_rule(limit, mine[i + 1])
+      if paid then
+        tokens_pay(limit, rule, now)
+        name = string.format('%s!%d', limit, paid)
+      else
+        limits_count(limit, rule.cost)
+        name = string.format('%s*%d', limit, rule.cost)
+      end
+    end
+    names[#names + 1] = name
   end
   return table.concat(names, ' ')
+end
+
+--- What a claim says: limit, how many permits are out by it or tokens set aside, and the attempt that is paid or nil.
+local function limits_claimed(claim)
+  return string.gmatch(claim, '([^%s*!]+)([*!]?)(%d*)')
 end
 
 local function limits_write(base)
@@ -113,91 +153,60 @@ local function limits_names(mine, names)
 end
 
 --- Whether a job of this run would have to wait for a permit.
-local function limits_busy(base, run)
+local function limits_busy(base, run, now)
   local mine = limits_of(run.tags)
   if not mine then return nil end
   limits_read(base, limits_names(mine, {}))
-  return limits_refusing(mine) and true or nil
+  return limits_refusing(mine, now, true) and true or nil
 end
 
---- It was delivered directly: it has its permits.
-local function limits_claim(base, job)
+--- It was delivered directly: it has its permits, and its tokens are paid.
+local function limits_claim(base, job, _, _, now)
   local mine = limits_of(job.tags)
   if not mine or redis.call('HEXISTS', base .. 'claims', job.id) == 1 then return end
   limits_read(base, limits_names(mine, {}))
-  redis.call('HSET', base .. 'claims', job.id, limits_take(mine))
+  redis.call('HSET', base .. 'claims', job.id, limits_take(mine, now, job.attempts or 0))
   limits_write(base)
+  tokens_write(base, now)
 end
 
-local function limits_before(one, other)
-  if one.level ~= other.level then return one.level > other.level end
-  return one.position < other.position
+--- The first one that waits for a rate: when it finds its tokens is noted, and who watches learns of it.
+local function limits_arm(base, queue, rate)
+  -- a key of another type gives nothing, as where they are opened
+  local first = redis.pcall('ZRANGE', base .. 'group:' .. rate, '0', '0')[1]
+  local value = first and redis.call('HGET', base .. 'jobs', string.sub(first, MEMBER_PREFIX + 1))
+  local wait
+  for limit, said in string.gmatch(value and string.match(value, '^[%d,-]*(|[^;]*)') or '', '|l([^|:]*):([%d/+*]+)') do
+    if limit == rate then wait = limits_wait(rate, said, queue.now) end
+  end
+  if not wait then
+    redis.call('ZREM', base .. 'tokens_due', rate)
+    return
+  end
+  local due = math.ceil(queue.now + wait)
+  local known = redis.call('ZCOUNT', base .. 'tokens_due', '-inf', string.format('%d', due))
+    + redis.call('ZCOUNT', base .. 'scheduled', '-inf', string.format('%d', due))
+  redis.call('ZADD', base .. 'tokens_due', string.format('%d', due), rate)
+  if known > 0 then return end
+  if queue.pulls or queue.looks then
+    -- the pull of this step sees to it
+    queue.sooner = true
+  else
+    watch_sooner(base, queue.now)
+  end
 end
 
---- These jobs ({id=, level=, position=, due=, tags=, ...}) are to be ready: new, due, or back from a consumer. Those that
---- name limits go to their places; the others are returned. `queue.kept_back` counts those that are not ready after all.
---- What waits for a permit waits by its position, and has no due time any more.
-local function limits_shelf(base, queue, jobs)
-  local mine, ids, names, rest = {}, {}, {}, {}
-  for _, job in ipairs(jobs) do
-    job.limits = limits_of(job.tags)
-    if job.limits then
-      mine[#mine + 1] = job
-      limits_names(job.limits, names)
-    else
-      rest[#rest + 1] = job
-    end
-  end
-  if #mine == 0 then return jobs end
-  table.sort(mine, limits_before)
-  for i, job in ipairs(mine) do ids[i] = job.id end
-  limits_read(base, names)
-  local has, open, claims = redis.call('HMGET', base .. 'claims', unpack(ids)), {}, {}
-  local places, blocked, stored, waiting = {}, {}, {}, 0
-  for i, job in ipairs(mine) do
-    local member, refusing = schedule_member(job, job.id), not has[i] and limits_refusing(job.limits)
-    if refusing then
-      local its = places[refusing]
-      if not its then
-        its = {}
-        places[refusing] = its
-        blocked[#blocked + 1] = '0'
-        blocked[#blocked + 1] = refusing
-      end
-      its[#its + 1] = score_text(member)
-      its[#its + 1] = member
-      waiting = waiting + 1
-      if job.due > 0 then
-        job.due = 0
-        stored[#stored + 1] = job.id
-        stored[#stored + 1] = value_header(job) .. job.envelope
-      end
-    else
-      open[#open + 1] = job.due > 0 and string.format('%d', score_of(job.level, job.due)) or score_text(member)
-      open[#open + 1] = member
-      if not has[i] then
-        claims[#claims + 1] = job.id
-        claims[#claims + 1] = limits_take(job.limits)
-      end
-    end
-  end
-  if #claims > 0 then redis.call('HSET', base .. 'claims', unpack(claims)) end
-  limits_write(base)
-  if #open > 0 then redis.call('ZADD', base .. 'heads', unpack(open)) end
-  if waiting > 0 then
-    for limit, its in pairs(places) do redis.call('ZADD', base .. 'group:' .. limit, unpack(its)) end
-    redis.call('ZADD', base .. 'blocked', unpack(blocked))
-    count_up(base .. 'meta', 'blocked', waiting)
-    queue.kept_back = (queue.kept_back or 0) + waiting
-  end
-  if #stored > 0 then redis.call('HSET', base .. 'jobs', unpack(stored)) end
-  return rest
+--- Nobody waits for a limit any more, where that is so.
+local function limits_unwanted(base, limit)
+  if redis.call('EXISTS', base .. 'group:' .. limit) == 1 then return end
+  redis.call('ZREM', base .. 'blocked', limit)
+  if limits_is_rate(limit) then redis.call('ZREM', base .. 'tokens_due', limit) end
 end
 
 --- The first of those that wait for a limit get its permits, as far as it has some; one that another of its limits
 --- refuses waits for that from now on, and the next one is looked at. `room`: how many jobs may be looked at. Returns how
 --- many became ready, and what is left of `room`; 0: there may be more.
-local function limits_open_one(base, limit, room)
+local function limits_open_one(base, queue, limit, room)
   local key, ready = base .. 'group:' .. limit, 0
   while room > 0 do
     -- a key of another type gives nothing: what else this step does must not fail by it
@@ -212,23 +221,34 @@ local function limits_open_one(base, limit, room)
     if its then
       limits_read(base, limits_names(its, {}))
       for i = 1, #its, 2 do
-        if its[i] == limit and LIMITS.out[limit] >= limits_most(limit, its[i + 1]) then return ready, room end
+        if its[i] == limit and limits_wait(limit, its[i + 1], queue.now) ~= 0 then
+          if limits_is_rate(limit) then limits_arm(base, queue, limit) end
+          return ready, room
+        end
       end
-      refusing = limits_refusing(its)
+      refusing = limits_refusing(its, queue.now)
     end
     if refusing then
       local moved = redis.pcall('ZADD', base .. 'group:' .. refusing, score_text(first), first)
       if type(moved) == 'table' then return ready, room end
       redis.call('ZADD', base .. 'blocked', '0', refusing)
+      if limits_is_rate(refusing) then limits_arm(base, queue, refusing) end
     else
       redis.call('ZADD', base .. 'heads', score_text(first), first)
-      if its then redis.call('HSET', base .. 'claims', id, limits_take(its)) end
+      if its then redis.call('HSET', base .. 'claims', id, limits_take(its, queue.now)) end
       ready = ready + 1
     end
     redis.call('ZREM', key, first)
   end
-  if redis.call('EXISTS', key) == 0 then redis.call('ZREM', base .. 'blocked', limit) end
+  limits_unwanted(base, limit)
   return ready, room
+end
+
+--- Some of the limits that are still to be offered; they are noted no longer.
+local function limits_reopened(base, count)
+  local limits = redis.call('SRANDMEMBER', base .. 'reopened', count)
+  if #limits > 0 then redis.call('SREM', base .. 'reopened', unpack(limits)) end
+  return limits
 end
 
 --- Give the permits that these limits have to jobs that wait for them, a page in each step. `queue.opened` counts those
@@ -240,7 +260,7 @@ local function limits_open(base, queue, limits)
       later[#later + 1] = limits[i]
     elseif waits then
       local count
-      count, room = limits_open_one(base, limits[i], room)
+      count, room = limits_open_one(base, queue, limits[i], room)
       ready = ready + count
       if room == 0 and redis.call('ZSCORE', base .. 'blocked', limits[i]) then later[#later + 1] = limits[i] end
     end
@@ -251,25 +271,38 @@ local function limits_open(base, queue, limits)
     queue.opened = (queue.opened or 0) + ready
   end
   limits_write(base)
+  tokens_write(base, queue.now)
+end
+
+--- What these claims say is out no longer. Returns the limits that may have permits by that.
+local function limits_return(base, claims)
+  local limits, seen = {}, {}
+  for _, claim in ipairs(claims) do
+    for limit, sign, count in limits_claimed(claim) do
+      if sign ~= '!' then
+        if not seen[limit] then limits[#limits + 1] = limit end
+        seen[limit] = (seen[limit] or 0) + (tonumber(count) or 1)
+      end
+    end
+  end
+  if #limits > 0 then limits_read(base, limits) end
+  for _, limit in ipairs(limits) do limits_count(limit, -seen[limit]) end
+  return limits
 end
 
 --- These jobs have their permits no longer; `claims`: what was noted of them, in the same order.
 local function limits_let_go(base, queue, ids, claims)
-  local gone, limits, seen = {}, {}, {}
+  local gone, said = {}, {}
   for i, id in ipairs(ids) do
     if claims[i] then
       gone[#gone + 1] = id
-      for limit in string.gmatch(claims[i], '%S+') do
-        if not seen[limit] then limits[#limits + 1] = limit end
-        seen[limit] = (seen[limit] or 0) + 1
-      end
+      said[#said + 1] = claims[i]
     end
   end
   if #gone == 0 then return end
-  limits_read(base, limits)
-  for _, limit in ipairs(limits) do limits_count(limit, -seen[limit]) end
+  local limits = limits_return(base, said)
   redis.call('HDEL', base .. 'claims', unpack(gone))
-  limits_open(base, queue, limits)
+  if #limits > 0 then limits_open(base, queue, limits) end
 end
 
 --- These jobs ({id=, tags=}) are gone for good, or leave their places until they come again. `queue.opened` counts those
@@ -295,7 +328,7 @@ end
 
 --- A job that waits leaves: out of its place. Answers whether it was `ready` or `blocked`; nil where it stands in no
 --- place of limits.
-local function limits_unblock(base, _, job)
+local function limits_unblock(base, queue, job)
   local mine = limits_of(job.tags)
   if not mine then return nil end
   local member = schedule_member(job, job.id)
@@ -303,27 +336,29 @@ local function limits_unblock(base, _, job)
   for i = 1, #mine, 2 do
     local key = base .. 'group:' .. mine[i]
     if redis.call('ZREM', key, member) == 1 then
-      if redis.call('EXISTS', key) == 0 then redis.call('ZREM', base .. 'blocked', mine[i]) end
+      limits_unwanted(base, mine[i])
+      -- the next one may cost less
+      if limits_is_rate(mine[i]) and not string.find(mine[i + 1], '*1', -2, true) then
+        limits_read(base, { mine[i] })
+        limits_arm(base, queue, mine[i])
+      end
       count_up(base .. 'meta', 'blocked', -1)
       return 'blocked'
     end
   end
 end
 
---- The job that goes before this one, which waits for a permit; nil where it waits for none.
-local function limits_ahead(base, job)
-  local mine = limits_of(job.tags)
-  for i = 1, mine and #mine or 0, 2 do
-    local key = base .. 'group:' .. mine[i]
-    if redis.call('ZSCORE', key, schedule_member(job, job.id)) then
-      return string.sub(redis.call('ZRANGE', key, '0', '0')[1], MEMBER_PREFIX + 1)
-    end
-  end
+--- Whether there are permits that nobody was offered yet. A key of another type is met here, before anything is taken.
+local function limits_overdue(base, now)
+  for _, key in ipairs({ 'limits', 'permits', 'claims' }) do redis.call('HLEN', base .. key) end
+  for _, key in ipairs({ 'rates', 'blocked', 'scheduled' }) do redis.call('ZCARD', base .. key) end
+  local due = redis.call('ZCOUNT', base .. 'tokens_due', '-inf', string.format('%d', now))
+  return due + redis.call('EXISTS', base .. 'reopened') > 0
 end
 
---- Whether there are permits that nobody was offered yet.
-local function limits_overdue(base)
-  return redis.call('EXISTS', base .. 'reopened') == 1
+--- Whether others may have to learn of a time when jobs are taken: jobs wait for rates.
+local function limits_rearms(base)
+  return redis.call('ZRANGEBYLEX', base .. 'blocked', '[@', '(A', 'LIMIT', '0', '1')[1] ~= nil
 end
 
 --- Where ready jobs stand beside the lists.
@@ -336,19 +371,9 @@ local function limits_stands(base, job)
   return redis.call('ZSCORE', base .. 'heads', schedule_member(job, job.id)) and base .. 'heads'
 end
 
---- How many stand before this job among those that wait for its limit; nil where it waits for none.
-local function limits_behind(base, job)
-  local mine = limits_of(job.tags)
-  for i = 1, mine and #mine or 0, 2 do
-    local rank = redis.call('ZRANK', base .. 'group:' .. mine[i], schedule_member(job, job.id))
-    if rank then return rank end
-  end
-end
-
 local function limits_places(_, found)
   for _, key in ipairs({ 'limits', 'permits', 'claims' }) do found[#found + 1] = { key, 'hash' } end
-  found[#found + 1] = { 'heads', 'zset' }
-  found[#found + 1] = { 'blocked', 'zset' }
+  for _, key in ipairs({ 'heads', 'blocked', 'rates', 'tokens_due' }) do found[#found + 1] = { key, 'zset' } end
   found[#found + 1] = { 'reopened', 'set' }
   return found
 end
@@ -362,6 +387,8 @@ local function limits_meets(values, found)
       if not seen[limit] then
         seen[limit], any = true, true
         found[#found + 1] = { 'group:' .. limit, 'zset' }
+        -- when it finds its tokens is compared with what is due
+        if limits_is_rate(limit) then found[#found + 1] = { 'scheduled', 'zset' } end
       end
     end
   end

@@ -1,21 +1,23 @@
-"""`rqueue limits`: how many jobs that name a limit run at a time."""
+"""`rqueue limits`: how many jobs that name a limit run at a time, or in a time."""
 
 from __future__ import annotations
 
 import click
 
-from rqueue.cli.output import Column, echo, json_option, print_json, print_table
+from rqueue.cli.output import Column, echo, iso, json_option, print_json, print_table
 from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.model.job_limit import JobLimit
+from rqueue.protocol.commands.limits import LimitInfo
 
 _KEY = click.option("--key", metavar="KEY", default="", help="Of this key, not of all.")
 
 
 @click.group(no_args_is_help=True)
 def limits() -> None:
-    """Show and set how many jobs of a limit run at a time.
+    """Show and set limits and rates of jobs.
 
-    A task names its limits: @task(limit=Concurrency(5, key="tenant")). What is set here goes before
-    that, until it is reset.
+    A task names its limits: @task(limit=Concurrency(5, key="tenant")), or Rate(100, per="1m"). What
+    is set here goes before that, until it is reset.
     """
 
 
@@ -27,8 +29,9 @@ def limits() -> None:
 def list_(target: Target, /, queue: str, as_json: bool) -> None:
     """List a queue's limits.
 
-    'out' are jobs that may be taken or run, 'waiting' those that wait for a permit. 'most' is what
-    was set here; without it each job says how many.
+    'out' are jobs that may be taken or run, of a rate the tokens of those that may be taken;
+    'waiting' those that wait for a permit, or tokens. 'most' is what was set here; without it each
+    job says how many. 'next' says when the first that waits for a rate gets its tokens.
 
     \b
     Example:
@@ -42,30 +45,52 @@ def list_(target: Target, /, queue: str, as_json: bool) -> None:
         return
     print_table(
         [
+            Column("kind"),
             Column("limit"),
             Column("key"),
             Column("most", right=True),
             Column("out", right=True),
             Column("waiting", right=True),
+            Column("next"),
         ],
         [
-            (one.name, one.key, "" if one.most is None else one.most, one.out, one.waiting)
+            (
+                "rate" if one.rate else "limit",
+                *(one.name, one.key, _allowed(one), one.out, one.waiting),
+                iso(one.next_ms) or "",
+            )
             for one in found
         ],
         empty=f"no limits in queue '{queue}'",
     )
 
 
+def _allowed(limit: LimitInfo) -> str:
+    if limit.most is None:
+        return ""
+    return JobLimit(limit.name, limit.most, "", limit.per_ms, limit.burst).allows
+
+
 @limits.command("set")
 @click.argument("queue")
 @click.argument("name")
-@click.argument("most", type=int)
+@click.argument("most")
+@click.option("--burst", metavar="N", type=int, help="Of a rate: so many at once; default MOST.")
 @_KEY
 @json_option
 @connection_options
 @pass_target
-def set_(target: Target, /, queue: str, name: str, most: int, key: str, as_json: bool) -> None:
-    """Let a limit allow MOST jobs at a time; 0: none.
+def set_(
+    target: Target,
+    /,
+    queue: str,
+    name: str,
+    most: str,
+    burst: int | None,
+    key: str,
+    as_json: bool,
+) -> None:
+    """Let a limit allow MOST jobs at a time, or a rate, 100/1m, in a time; 0: none.
 
     What runs goes on where the limit is lower; jobs that wait get their permits at once where it is
     higher.
@@ -74,10 +99,14 @@ def set_(target: Target, /, queue: str, name: str, most: int, key: str, as_json:
     Examples:
       rqueue limits set mail crm 2
       rqueue limits set mail crm 20 --key acme
+      rqueue limits set mail crm 100/1m --burst 10
     """  # noqa: D301
+    number, slash, per = most.partition("/")
+    if not number.isdecimal():
+        raise click.BadParameter(f"{most!r} is no number, nor like 100/1m", param_hint="MOST")
     with target.queue(queue) as (client, _):
-        client.limits.set(name, most, key=key)
-    _say(as_json, queue, name, key, most)
+        client.limits.set(name, int(number), per=per if slash else None, burst=burst, key=key)
+    _say(as_json, queue, name, key, most if slash else int(number))
 
 
 @limits.command()
@@ -88,7 +117,7 @@ def set_(target: Target, /, queue: str, name: str, most: int, key: str, as_json:
 @connection_options
 @pass_target
 def reset(target: Target, /, queue: str, name: str, key: str, as_json: bool) -> None:
-    """Forget what was set for a limit: its jobs say how many.
+    """Forget what was set for a limit, and for the rate of that name: jobs say how many.
 
     \b
     Example:
@@ -100,7 +129,7 @@ def reset(target: Target, /, queue: str, name: str, key: str, as_json: bool) -> 
     _say(as_json, queue, name, key, None)
 
 
-def _say(as_json: bool, queue: str, name: str, key: str, most: int | None) -> None:
+def _say(as_json: bool, queue: str, name: str, key: str, most: str | int | None) -> None:
     if as_json:
         print_json({"queue": queue, "limit": name, "key": key, "most": most})
         return

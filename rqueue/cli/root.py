@@ -65,7 +65,7 @@ COMMANDS = {
     "cron": Entry("Steer", "cron", "List, add and steer periodic jobs."),
     "pause": Entry("Steer", "pause", "Deliver no more jobs of a queue."),
     "resume": Entry("Steer", "pause", "Deliver a paused queue's jobs again."),
-    "limits": Entry("Steer", "limits", "Show and set how many jobs of a limit run at a time."),
+    "limits": Entry("Steer", "limits", "Show and set limits and rates of jobs."),
     "configure": Entry("Steer", "configure", "Set a queue's own options, and show them."),
     "delete": Entry("Steer", "delete", "Delete a queue."),
     "purge": Entry("Steer", "purge", "End a queue's waiting jobs."),

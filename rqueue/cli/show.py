@@ -53,6 +53,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
       rqueue show Vbh2Z7Gd4nnVLs
       rqueue show order-42 -q default --json
     """  # noqa: D301
+    from rqueue.inspector.doctor.members import member_at
     from rqueue.inspector.unheard import why_unheard
     from rqueue.protocol import commands
     from rqueue.protocol.commands.limit_notes import limit_use
@@ -70,7 +71,11 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         limits = [JobLimit.parse(text) for text in look.job.limits]
         used = []
         if look.job.state is JobState.BLOCKED:
-            asked_of = limit_use(inspector.keys(look.job.queue), [one.field for one in limits])
+            asked_of = limit_use(
+                inspector.keys(look.job.queue),
+                [one.field for one in limits],
+                member_at(look.job.level, look.job.position, id),
+            )
             used = execute(inspector.redis, asked_of, queue=look.job.queue)
         if look.job.state is JobState.HELD:
             call = commands.await_result(inspector.keys(look.job.queue), id, wait=False)
@@ -108,17 +113,30 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
 def limits_words(texts: Sequence[str]) -> list[str]:
     """The limits that a job names, and how many jobs it says that each allows."""
     limits = map(JobLimit.parse, texts)
-    return [f"{one.most} of {one.words.removeprefix('limit ')}" for one in limits]
+    return [f"{one.allows} of {one.words.removeprefix('limit ')}" for one in limits]
 
 
 def full_limits(limits: Sequence[JobLimit], used: Sequence[LimitUse]) -> list[str]:
-    """Of a job's limits, in words, those of which no permit is free."""
+    """Of a job's limits, in words, the one that it waits for, and others of which no permit is
+    free."""
     said = []
-    for limit, use in zip(limits, used, strict=False):
-        most = limit.most if use.most is None else use.most
-        if use.out >= most:
-            said.append(f"{limit.words}: {use.out} of {most} in flight")
+    for own, use in zip(limits, used, strict=False):
+        limit = own.allowing(use.allows) if use.allows else own
+        if not limit.per_ms:
+            if use.waits or use.out >= limit.most:
+                said.append(f"{limit.words}: {use.out} of {limit.most} in flight")
+        elif use.waits:
+            said.append(f"{limit.words} {_until(limit, use)}: {limit.allows}")
     return said
+
+
+def _until(limit: JobLimit, use: LimitUse) -> str:
+    """Until when a job waits for a rate, as far as the clock says that."""
+    if not use.next_ms:
+        taken = f"until jobs are taken that have {use.out} of its tokens"
+        return taken if limit.most else "that lets none through"
+    due = iso(use.next_ms + use.before * limit.every_ms)
+    return f"until {due}" if not use.before else f"until about {due}, behind {use.before} others"
 
 
 def print_job(

@@ -133,18 +133,30 @@ class QueueKeys:
 
     @property
     def permits(self) -> str:
-        """hash: limit (escaped) -> permits that are out: jobs of it that are ready or held."""
+        """hash: limit (escaped) -> permits that are out: jobs of it that are ready or held; of a
+        rate tokens that are set aside for jobs that are ready."""
         return self.base + "permits"
 
     @property
     def claims(self) -> str:
-        """hash: job id -> the limits that it has permits of, with spaces between them."""
+        """hash: job id -> the limits that it has permits of, with spaces between them; of a rate
+        with "*" and the tokens set aside, or "!" and the attempt that they are paid of."""
         return self.base + "claims"
 
     @property
     def reopened(self) -> str:
         """set: limits that are waited for and may have permits that are still to be offered."""
         return self.base + "reopened"
+
+    @property
+    def rates(self) -> str:
+        """zset: rate -> when its bucket is full again, ms since 2025; what is past says nothing."""
+        return self.base + "rates"
+
+    @property
+    def tokens_due(self) -> str:
+        """zset: rate that is waited for -> when the first in line finds its tokens, ms."""
+        return self.base + "tokens_due"
 
     @property
     def blocked(self) -> str:

@@ -91,6 +91,7 @@ HOOKS = {
     "recount": "each",
     "ended": "each",
     "overdue": "each",
+    "rearms": "each",
     "swept": "each",
     "upkeep": "each",
     "allow": "each",

@@ -20,7 +20,7 @@ from rqueue.tasks.enqueuer import (
     default_async_enqueuer,
     default_enqueuer,
 )
-from rqueue.tasks.limits import Limit, argument_of
+from rqueue.tasks.limits import Limit, arguments_of
 from rqueue.tasks.options import Options, keyed
 from rqueue.tasks.other_words import other_method, with_known_options
 from rqueue.tasks.request import JobRequest
@@ -183,7 +183,7 @@ class BoundTask(Generic[P, R]):
         """Raise ConfigError where calls are told apart by arguments that the function lacks."""
         unique, limits = self.defaults.unique, self.defaults.limits
         named = [("unique", name) for name in unique.names] if isinstance(unique, Unique) else []
-        named += [("limit", name) for one in limits for name in argument_of(one)]
+        named += [("limit", name) for one in limits for name in arguments_of(one)]
         known = self.check.names() if named else []
         for option, name in named:
             if name not in known:

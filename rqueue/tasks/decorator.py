@@ -173,8 +173,8 @@ def task(
     is raised in it. `ttl`: seconds from its enqueue in which a job may be delivered (Q-62). `keep`:
     seconds the result is kept. `headers`, `labels`: added to each job. `group`: of all its jobs;
     one of a group is in flight at a time (Q-65). `unique`: of calls that are alike there is one job
-    at a time: True, or a `Unique`. `limit`: of those that name it so many run at a time, a
-    `Concurrency` or several. `ack`: when a worker acks a job, "late", when it
+    at a time: True, or a `Unique`. `limit`: of those that name it so many run at a time, or in a
+    time: a `Concurrency` or `Rate`, or several. `ack`: when a worker acks a job, "late", when it
     has ended, so that none is lost, or "early", before it begins, so that it runs at most once;
     then it is neither tried again nor has it a result (Q-24). `on_commit`:
     whether its enqueues wait for the commit of the database transaction around them, where an

@@ -98,9 +98,9 @@ class Options:
     False: not so, although the task says it. `after`: jobs of the same queue (handles, or ids) for
     which this one waits. `on_failure`: what becomes of it where one of these is not done: "stop"
     (the default), it is cancelled; "continue", it runs all the same; "wait", it waits until the
-    dead letter is requeued and done. `limit`: a `Concurrency`, or at most 8 of them: of the jobs of
-    the queue that name a limit so many are delivered at a time as it allows; []: none, although the
-    task says some.
+    dead letter is requeued and done. `limit`: a `Concurrency` or `Rate`, or at most 8 of
+    them: of the jobs of the queue that name a limit so many are delivered at a time, or in a time,
+    as it allows; []: none, although the task says some.
 
     Raises ConfigError and InvalidName.
     """

@@ -39,7 +39,7 @@ def test_a_call_names_the_limits_of_its_task_by_its_arguments() -> None:
 @pytest.mark.parametrize(
     ("limit", "says"),
     [
-        (5, "5 is no Concurrency, nor a list of such; seconds are `time_limit`"),
+        (5, "5 is no Concurrency or Rate, nor a list of such; seconds are `time_limit`"),
         ([5], "5 is no Concurrency"),
         (Concurrency(1, key="nobody"), "task 'push' has no argument 'nobody'"),
         ([Concurrency(1, name=str(number)) for number in range(9)], "at most 8 limits"),

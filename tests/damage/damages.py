@@ -47,6 +47,7 @@ HASHES = [
 ]
 LISTS = ["ready:4", "ready:9", "due:6", "held:c2", "held:c3", "wake:c2", "wake:c3", "wake:b1"]
 ZSETS = ["scheduled", "heads", "periods", "dead", "consumers", "interested", "notified", "blocked"]
+ZSETS += ["rates", "tokens_due"]
 SETS = ["not_interested", "browsers", "reopened"]
 OTHERS = ["jobs", "history", "written:run:1:0"]
 ALL = [*HASHES, *LISTS, *ZSETS, *SETS, *OTHERS, "ready:0", "due:4", "result:r3", "consumer:c4"]

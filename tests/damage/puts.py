@@ -55,7 +55,7 @@ unique = st.builds(
 limited = st.builds(
     lambda put, some: put._replace(ttl_ms=0, limits=some),
     puts,
-    st.sampled_from([("crm:1",), ("crm=a:2", "all:3"), ("new:1",)]),
+    st.sampled_from([("crm:1",), ("crm=a:2", "all:3"), ("new:1", "@r=a:1/1000+1*1")]),
 )
 
 

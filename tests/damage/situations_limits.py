@@ -9,7 +9,7 @@ from rqueue.protocol.commands import Put, Retried, Window
 from tests.damage.situation import pull, settle, situation
 from tests.damage.world import BODY, ERROR, KEYS, World
 
-ONE, BOTH = ("crm:1",), ("crm=a:2", "all:9")
+ONE, BOTH, RATE = ("crm:1",), ("crm=a:2", "all:9"), ("@r=a:2/1000+2*1",)
 
 
 def held(world: World, *limits: tuple[str, ...]) -> None:
@@ -57,4 +57,30 @@ def settle_of_outcomes_of_limited_jobs(world: World) -> Any:
         retry=[Retried("r1", 0, "old", True, ERROR), Retried("r2", 1000, "head", True, ERROR)],
         reject=[("r3", ERROR)],
         release=["r4"],
+    )
+
+
+@situation
+def pull_of_jobs_of_a_rate(world: World) -> Any:
+    for number in range(5):
+        world.put(f"r{number}", limits=RATE)
+    world.join("c2", 9)
+    return pull(world, "c2", Window(9))
+
+
+@situation
+def pull_of_tokens_that_are_due(world: World) -> Any:
+    for number in range(5):
+        world.put(f"r{number}", limits=RATE)
+    world.join("c2", 9)
+    world.pull("c2", 9)
+    world.move(1000)
+    return pull(world, "c2", Window(9))
+
+
+@situation
+def settle_of_jobs_of_a_rate(world: World) -> Any:
+    held(world, RATE, RATE)
+    return settle(
+        world, "c2", Window(9), 5, ack=["r0"], retry=[Retried("r1", 0, "old", True, ERROR)]
     )

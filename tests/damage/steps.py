@@ -318,7 +318,12 @@ MAKERS: dict[str, Maker] = {
     "read_limits": lambda w, d: commands.read_limits(KEYS),
     "set_limit": lambda w, d: (
         commands.set_limit(
-            KEYS, d(st.sampled_from(["crm", "crm=a", "all"])), d(st.sampled_from([None, 0, 1, 5]))
+            KEYS,
+            *d(
+                st.sampled_from(
+                    [("crm", ""), ("crm=a", "0"), ("all", "5"), ("@r", "9/1000+2"), ("@r=a", "")]
+                )
+            ),
         )
         if _may_take_on(w, "limits")
         else commands.pause(KEYS)

@@ -266,6 +266,10 @@ def limits(client: redis.Redis) -> World:
     world.join("c4", 2)
     world.pull("c4", 2)
     world.put("q3", limits=("all:3",))
+    for name in ("q4", "q6", "q7"):
+        world.put(name, limits=("@r=a:1/1000+2*1",), priority=9)
+    world.pull("c4", 5)
+    world.put("q8", limits=("@r=a:1/1000+2*1",), priority=9)
     world.put("q5", limits=("all:3",), delay_ms=3_000_000)
     world.client.sadd(KEYS.reopened, "all")
     world._dumps = []

@@ -9,6 +9,7 @@ from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
 from rqueue.inspector import INVARIANTS, Doctor
 from rqueue.protocol import commands
+from rqueue.testing import move_time
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
@@ -111,3 +112,37 @@ def test_a_damage_is_found_and_repaired(
         holder.settle(ack=jobs)
     assert sorted(done) == sorted(JOBS)
     assert doctor.check_queue(queue.name) == []
+
+
+RATE_DAMAGES: dict[str, tuple[Damage, set[str]]] = {
+    "nobody knows when the next tokens come": (
+        lambda r, b: r.delete(b + "tokens_due"),
+        {"untimed"},
+    ),
+    "tokens are set aside for nobody": (lambda r, b: r.hset(b + "permits", "@r", 2), {"permits"}),
+    "nobody has paid": (lambda r, b: r.delete(b + "claims"), {"no-permit"}),
+}
+
+
+@pytest.mark.parametrize("name", RATE_DAMAGES)
+def test_a_damaged_rate_is_found_and_repaired(
+    name: str,
+    doctor: Doctor,
+    queue: Queue,
+    client: redis.Redis,
+    consumer: Callable[..., Consumer],
+) -> None:
+    holder = consumer(jobs=9)
+    rate = ("@r:1/3600000+1*1",)
+    queue.enqueue_puts([commands.Put(id, b'["t"]', limits=rate) for id in ("r1", "r2")])
+    assert [job.id for job in holder.pull()] == ["r1"]
+    assert doctor.check_queue(queue.name) == []
+    damage, kinds = RATE_DAMAGES[name]
+    damage(client, queue.keys.base)
+    found = {finding.kind for finding in doctor.check_queue(queue.name)}
+    assert kinds & found or (not kinds and not found)
+    assert doctor.heal(queue.name) == []
+    assert invariants.of_state(take_snapshot(client, queue.keys), ["r1", "r2"]) == []
+    move_time(queue, 7_200_000)
+    (job,) = holder.pull()
+    assert job.id == "r2"

@@ -4,12 +4,14 @@ hold is recounted after each step; and faults of that, planted, are found."""
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
+from rqueue.model.job import parse_value
 from rqueue.model.job_limit import JobLimit
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, ScriptCall, Window
@@ -18,23 +20,28 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.settling import retried
-from tests.property.sources import changed, frozen
+from tests.property.sources import START_MS, changed, frozen
 from tests.support import invariants
 from tests.support.profiles import examples
 from tests.support.run_script import run
-from tests.support.snapshot import take_snapshot
+from tests.support.snapshot import Snapshot, take_snapshot
 
 KIND = Kind.of(["limits"])
 KEYS = QueueKeys("limits", "property")
 SEEDS, STEPS = examples(5, 40), examples(60, 80)
 LEASE_MS = 30_000
 CONSUMERS = ("c1", "c2", "c3")
+PACE = JobLimit("pace", 2, "", 1000, 2)
+"""A rate that is never set anew: the search has a bucket of its own for it."""
 LIMITS = (
     JobLimit("crm", 1, "a"),
     JobLimit("crm", 1, "b"),
     JobLimit("crm", 2, "c"),
     JobLimit("all", 3),
     JobLimit("wide", 5),
+    JobLimit("api", 2, "a", 1000, 1),
+    JobLimit("api", 5, "b", 1000, 3, 2),
+    PACE,
 )
 
 
@@ -47,8 +54,10 @@ class Course:
         self.random = random.Random(seed)
         self.terms: dict[str, str] = {}
         self.jobs = 0
+        self.paid: set[tuple[str, int]] = set()
+        self.tokens, self.filled_ms = float(PACE.burst), START_MS
         client.delete(*(client.keys(KEYS.base + "*") or ["none"]))
-        self.run(commands.set_limit(KEYS, "other", 1))
+        self.run(commands.set_limit(KEYS, "other", "1"))
         for name in CONSUMERS:
             self.join(name)
 
@@ -125,8 +134,13 @@ class Course:
         self.client.hincrby(KEYS.meta, "clock", 300)
 
     def limit(self) -> None:
-        name = self.random.choice(["crm", "crm=a", "all", "wide"])
-        self.run(commands.set_limit(KEYS, name, self.random.choice([None, 0, 1, 2, 4])))
+        if self.random.random() < 0.5:
+            name = self.random.choice(["crm", "crm=a", "all", "wide"])
+            self.run(commands.set_limit(KEYS, name, self.random.choice(["", "0", "1", "2", "4"])))
+        else:
+            name = self.random.choice(["@api", "@api=a"])
+            allows = self.random.choice(["", "", "0/1000+1", "1/1000+2", "9/1000+3"])
+            self.run(commands.set_limit(KEYS, name, allows))
 
     def cancel(self) -> None:
         if self.jobs:
@@ -141,6 +155,21 @@ class Course:
         if self.random.random() < 0.2:
             self.run(commands.purge(KEYS, 500))
 
+    def look(self) -> Snapshot:
+        """As the scripts see it, whose clock moves as the course says."""
+        return replace(take_snapshot(self.client, KEYS), read_ms=START_MS)
+
+    def overdrawn(self) -> list[str]:
+        """Whether a job was taken that the bucket had no token for: each attempt takes one."""
+        look = self.look()
+        ids = [id for held in look.held.values() for id in held]
+        heads = {id: parse_value(look.jobs[id])[0] for id in ids}
+        new = {(id, head.attempts) for id, head in heads.items() if PACE.text in head.limits}
+        filled = (look.now - self.filled_ms) * PACE.most / PACE.per_ms
+        self.tokens = min(PACE.burst, self.tokens + filled) - len(new - self.paid)
+        self.filled_ms, self.paid = look.now, self.paid | new
+        return [f"{self.tokens} tokens are left"] if self.tokens < -1e-6 else []
+
     # -- what must hold ----------------------------------------------------------------------------
 
     def play(self) -> list[str]:
@@ -149,14 +178,14 @@ class Course:
         for _ in range(STEPS):
             step = self.random.choice(steps + often)
             step()
-            if found := invariants.of_state(take_snapshot(self.client, KEYS)):
+            if found := [*invariants.of_state(self.look()), *self.overdrawn()]:
                 return [f"after {step.__name__}: {one}" for one in found]
         return self.drained()
 
     def drained(self) -> list[str]:
         """Every job ends where they are all done: none is left behind for want of a permit."""
-        for name in ("crm", "crm=a", "all", "wide"):
-            self.run(commands.set_limit(KEYS, name, None))
+        for name in ("crm", "crm=a", "all", "wide", "@api", "@api=a"):
+            self.run(commands.set_limit(KEYS, name, ""))
         for _ in range(4 * self.jobs + 20):
             if self.client.hlen(KEYS.jobs) == self.client.zcard(KEYS.dead):
                 break
@@ -164,7 +193,7 @@ class Course:
             for name in CONSUMERS:
                 self.run(commands.pull(KEYS, name, self.terms[name], Window(8)))
                 self.run(commands.settle(KEYS, name, self.terms[name], None, ack=self.held(name)))
-        look = take_snapshot(self.client, KEYS)
+        look = self.look()
         left = set(look.jobs) - set(look.scores("dead"))
         return [f"{sorted(left)} are left"] if left else invariants.of_state(look)
 
@@ -187,7 +216,7 @@ FAULTS = {
         "",
     ),
     "what comes back takes them twice": (
-        "policies/limits.lua",
+        "policies/limits/shelf.lua",
         "not has[i] and limits_refusing",
         "limits_refusing",
     ),
@@ -210,14 +239,13 @@ FAULTS = {
     ),
     "a limit that is set does not count": (
         "policies/limits.lua",
-        "return LIMITS.most[limit] or tonumber(said)",
-        "return tonumber(said)",
+        "tonumber(LIMITS.most[limit]) or tonumber(said)",
+        "tonumber(said)",
     ),
     "who waits for nothing is known as one that does": (
         "policies/limits.lua",
-        "if redis.call('EXISTS', key) == 0 then redis.call('ZREM', base .. 'blocked', limit) end\n"
-        "  return",
-        "return",
+        "  redis.call('ZREM', base .. 'blocked', limit)\n",
+        "",
     ),
 }
 
@@ -227,3 +255,89 @@ def test_what_is_planted_is_found(fault: str, client: redis.Redis, tmp_path: Pat
     lua = frozen(tmp_path)
     changed(tmp_path, *FAULTS[fault])
     assert any(Course(client, lua, seed).play() for seed in range(SEEDS))
+
+
+def played(client: redis.Redis, lua: Scripts) -> list[str]:
+    """What is wrong after known steps with a rate of two a second, two at once."""
+    course = Course(client, lua, 0)
+    one = ("c1", course.terms["c1"])
+    wrong: list[str] = []
+
+    def pulls(*expected: str, later: int = 0) -> None:
+        client.hincrby(KEYS.meta, "clock", later)
+        before = course.held("c1")
+        course.run(commands.pull(KEYS, *one, Window(9)))
+        new = [id for id in course.held("c1") if id not in before]
+        wrong.extend([*invariants.of_state(course.look()), *course.overdrawn()])
+        if new != [*expected]:
+            wrong.append(f"{new} came, not {expected}")
+
+    def settles(**fates: Any) -> None:
+        course.run(commands.settle(KEYS, *one, None, **fates))
+        wrong.extend(invariants.of_state(course.look()))
+
+    puts = [Put(f"r{number}", b'["t"]', limits=(PACE.text,)) for number in range(8)]
+    course.run(commands.enqueue(KEYS, puts))
+    pulls("r0", "r1")
+    pulls(later=499)
+    pulls("r2", later=1)
+    settles(ack=["r0"], release=["r1"])
+    pulls("r1")
+    settles(retry=[retried("r1", 0, {}, "", True)])
+    pulls()
+    pulls("r1", later=500)
+    settles(ack=["r1", "r2"])
+    pulls("r3", "r4", later=60_000)
+    settles(ack=["r3", "r4"])
+    pulls("r5", later=500)
+    return wrong
+
+
+RATE_FAULTS = {
+    "a token is paid by nobody": (
+        "include/limit/tokens.lua",
+        "+ rule.cost * rule.every",
+        "",
+    ),
+    "tokens that are set aside are there for others, too": (
+        "include/limit/tokens.lua",
+        "rule.burst - reserved - rule.cost",
+        "rule.burst - rule.cost",
+    ),
+    "a retry at once has paid": (
+        "policies/limits/shelf.lua",
+        "sign == '!' and tonumber(attempt) ~= (job.attempts or 0)",
+        "false",
+    ),
+    "what was released pays again": (
+        "policies/limits/shelf.lua",
+        "tonumber(attempt) ~= (job.attempts or 0)",
+        "true",
+    ),
+    "what is taken sets no timer": (
+        "policies/limits/taken.lua",
+        "if redis.call('ZSCORE', base .. 'blocked', limit) then limits_arm(base, queue, limit) end",
+        "",
+    ),
+    "a bucket holds more than its burst": (
+        "include/limit/tokens.lua",
+        "math.max(0, TOKENS.full[rate] - (now - EPOCH))",
+        "TOKENS.full[rate] - (now - EPOCH)",
+    ),
+    "tokens that are due open nothing": (
+        "policies/limits/upkeep.lua",
+        "limits[#limits + 1] = rate",
+        "",
+    ),
+}
+
+
+def test_known_steps_with_a_rate(client: redis.Redis, tmp_path: Path) -> None:
+    assert played(client, frozen(tmp_path)) == []
+
+
+@pytest.mark.parametrize("fault", RATE_FAULTS, ids=lambda name: name.replace(" ", "_"))
+def test_what_is_planted_in_rates_is_found(fault: str, client: redis.Redis, tmp_path: Path) -> None:
+    lua = frozen(tmp_path)
+    changed(tmp_path, *RATE_FAULTS[fault])
+    assert played(client, lua)

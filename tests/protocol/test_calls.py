@@ -309,8 +309,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "resume": [Sample(commands.resume(K))],
     "read_limits": [Sample(commands.read_limits(K))],
     "set_limit": [
-        Sample(commands.set_limit(K, "limit", 3), {"most": 3}),
-        Sample(commands.set_limit(K, "limit", None), {"most": ""}),
+        Sample(commands.set_limit(K, "limit", "3"), {"most": "3"}),
+        Sample(commands.set_limit(K, "limit", ""), {"most": ""}),
     ],
     "settle": [
         Sample(

@@ -65,6 +65,7 @@ PUBLIC = [
     "QueueFull",
     "QueueSharder",
     "RQueueError",
+    "Rate",
     "RedisUnavailable",
     "Registry",
     "Refuse",

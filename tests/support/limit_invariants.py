@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 
 from rqueue.errors import Undecodable
-from rqueue.model.job import Header, is_mark, parse_value
+from rqueue.model.job import EPOCH_MS, Header, is_mark, parse_value
 from rqueue.model.job_limit import JobLimit
 from tests.support.snapshot import Snapshot
+
+KEYS = ("permits", "claims", "reopened", "limits", "rates", "tokens_due")
 
 
 def used(snapshot: Snapshot) -> bool:
@@ -25,38 +28,55 @@ def _header(snapshot: Snapshot, id: str) -> Header | None:
         return None
 
 
-def allowed(snapshot: Snapshot, limit: JobLimit) -> int:
-    """How many jobs this limit allows."""
+def allowed(snapshot: Snapshot, limit: JobLimit) -> JobLimit:
+    """The limit as it holds: what was set goes before what its jobs say."""
     said = snapshot.hash("limits")
     name = limit.field.partition("=")[0]
     found = said.get(limit.field.encode(), said.get(name.encode()))
-    return limit.most if found is None else int(found)
+    return limit if found is None else limit.allowing(found.decode())
 
 
 def of_limits(snapshot: Snapshot) -> list[str]:
     """All of it."""
     if not used(snapshot):
-        strays = {"permits", "claims", "reopened", "limits"} & snapshot.keys.keys()
+        strays = {*KEYS} & snapshot.keys.keys()
         return [f"a queue without limits has {sorted(strays)}"] if strays else []
     return [*permits(snapshot), *places(snapshot), *offered(snapshot)]
 
 
 def permits(snapshot: Snapshot) -> list[str]:
     """The jobs that are ready or held, and only those, have permits, and these are all that are
-    out."""
+    out. Of a rate those that are ready have tokens set aside, and those that are held have paid;
+    so has what was released."""
     claims = {id.decode(): said.decode() for id, said in snapshot.hash("claims").items()}
-    here = [id for id, *_ in snapshot.ready_heads]
-    here += [id for ids in snapshot.held.values() for id in ids]
+    ready = [id for id, *_ in snapshot.ready_heads]
+    here = [*ready, *(id for ids in snapshot.held.values() for id in ids)]
     wrong = []
     for id in here:
-        head = _header(snapshot, id)
-        said = " ".join(JobLimit.parse(text).field for text in head.limits) if head else None
-        if said is not None and said != claims.get(id, ""):
-            wrong.append(f"job {id} of {said!r} has permits of {claims.get(id)!r}")
+        if (head := _header(snapshot, id)) is None:
+            continue
+        limits = [JobLimit.parse(text) for text in head.limits]
+        want = [_claims(allowed(snapshot, one), head.attempts, id in ready) for one in limits]
+        said = claims.get(id, "").split()
+        if len(said) != len(want) or any(
+            one not in may for one, may in zip(said, want, strict=True)
+        ):
+            wrong.append(f"job {id} of {head.limits} has {said}, not {want}")
     wrong += [f"{id} is neither ready nor held, and has permits" for id in claims if id not in here]
-    counted = Counter(limit for said in claims.values() for limit in said.split())
+    counted: Counter[str] = Counter()
+    for one in (one for said in claims.values() for one in said.split() if "!" not in one):
+        limit, _, tokens = one.partition("*")
+        counted[limit] += int(tokens or 1)
     out = {limit.decode(): int(number) for limit, number in snapshot.hash("permits").items()}
-    return wrong if counted == out else [*wrong, f"permits are {out}, of claims {dict(counted)}"]
+    return wrong if +counted == out else [*wrong, f"permits are {out}, of claims {dict(counted)}"]
+
+
+def _claims(limit: JobLimit, attempts: int, ready: bool) -> list[str]:
+    """What a job may have noted of this limit."""
+    if not limit.per_ms:
+        return [limit.field]
+    paid = f"{limit.field}!{attempts}"
+    return [f"{limit.field}*{limit.tokens}", paid] if ready else [paid]
 
 
 def places(snapshot: Snapshot) -> list[str]:
@@ -86,16 +106,43 @@ def places(snapshot: Snapshot) -> list[str]:
 
 def offered(snapshot: Snapshot) -> list[str]:
     """No permit is free that the first of those who wait could take, unless it is noted that it is
-    still to be offered."""
-    out = {limit.decode(): int(number) for limit, number in snapshot.hash("permits").items()}
+    still to be offered; of a rate it is noted when that finds its tokens."""
     wrong = []
+    due = snapshot.scores("tokens_due")
     for limit, members in snapshot.behind.items():
         if limit in snapshot.members("reopened"):
             continue
         head = _header(snapshot, members[0][0])
-        if head is None:
-            continue
-        mine = [one for text in head.limits if (one := JobLimit.parse(text)).field == limit]
-        if mine and out.get(limit, 0) < allowed(snapshot, mine[0]):
-            wrong.append(f"{members[0][0]} waits for {limit}, of which {out.get(limit, 0)} are out")
+        mine = [JobLimit.parse(text) for text in head.limits] if head else []
+        for one in (one for one in mine if one.field == limit):
+            wait = tokens_in(snapshot, one) if one.per_ms else _permit_in(snapshot, one)
+            if wait is not None and not one.per_ms:
+                wrong.append(f"{members[0][0]} waits for {limit}, which has a permit")
+            if wait is not None and one.per_ms and not _soon(snapshot.now, wait, due.get(limit)):
+                wrong.append(
+                    f"{members[0][0]} waits {wait} ms for {limit}: {due} at {snapshot.now}"
+                )
+    wrong += [f"rate {one} has no job that waits" for one in due if one not in snapshot.behind]
     return wrong
+
+
+def _soon(now: int, wait: float, due: float | None) -> bool:
+    """Whether a consumer looks when the tokens are there, or before."""
+    return due is not None and due <= now + wait + 1
+
+
+def _permit_in(snapshot: Snapshot, limit: JobLimit) -> float | None:
+    out = int(snapshot.hash("permits").get(limit.field.encode(), b"0"))
+    return 0 if out < allowed(snapshot, limit).most else None
+
+
+def tokens_in(snapshot: Snapshot, said: JobLimit) -> float | None:
+    """ms until a job finds its tokens; None: no time brings them."""
+    rate = allowed(snapshot, said)
+    room = rate.burst - int(snapshot.hash("permits").get(rate.field.encode(), b"0")) - rate.tokens
+    if not rate.most or room < 0:
+        return None
+    every = rate.per_ms / rate.most
+    full = snapshot.scores("rates").get(rate.field, -inf) + EPOCH_MS
+    ahead = min(max(0.0, full - snapshot.now), rate.burst * every)
+    return max(0.0, ahead - room * every)

@@ -74,7 +74,8 @@ class Snapshot:
     @cached_property
     def now(self) -> int:
         """The queue's clock, ms."""
-        return self.read_ms + int(self.meta.get("clock", "0"))
+        clock = self.meta.get("clock", "0")
+        return int(clock[1:]) if clock.startswith("@") else self.read_ms + int(clock)
 
     @cached_property
     def jobs(self) -> dict[str, bytes]:

@@ -20,9 +20,11 @@ class Sample:
 
 def fill(client: Any, keys: QueueKeys, odd: bytes) -> None:
     """Limits of which permits are out, and that are set and waited for."""
-    client.hset(keys.permits, mapping={"l": 2, "broken": "?"})
-    client.hset(keys.claims, mapping={"j1": "l", odd: "l m"})
-    client.hset(keys.limits, mapping={"l": 3, "m": "?"})
+    client.hset(keys.permits, mapping={"l": 2, "@r": 3, "broken": "?"})
+    client.hset(keys.claims, mapping={"j1": "l @r*3", odd: "l @m!2"})
+    client.hset(keys.limits, mapping={"l": 3, "@r": "9/1000+5", "m": "?"})
+    client.zadd(keys.tokens_due, {"@r": 9300})
+    client.zadd(keys.group("@r"), {"m11": 1, "m12": 2})
     client.sadd(keys.reopened, "m")
 
 
@@ -32,27 +34,29 @@ def samples(keys: QueueKeys, empty: QueueKeys, odd: str) -> dict[str, list[Sampl
             Sample(
                 limit_notes.permits_state(keys),
                 limit_notes.PermitsState(
-                    {"l": 2, "broken": -1},
-                    {"j1": ["l"], odd: ["l", "m"]},
-                    {"l": 3},
+                    {"l": 2, "@r": 3, "broken": -1},
+                    {"j1": {"l": 1, "@r": 3}, odd: {"l": 1, "@m": 0}},
+                    {"l": "3", "@r": "9/1000+5"},
                     {"g1"},
                     {"m"},
+                    {"@r": 9300.0},
                 ),
             ),
             Sample(
                 limit_notes.permits_state(empty),
-                limit_notes.PermitsState({}, {}, {}, set(), set()),
+                limit_notes.PermitsState({}, {}, {}, set(), set(), {}),
             ),
         ],
         "limit_use": [
             Sample(
-                limit_notes.limit_use(keys, ["l", "l=a", "n"]),
+                limit_notes.limit_use(keys, ["l", "l=a", "@r", "n"], b"m12"),
                 [
-                    limit_notes.LimitUse(2, 3),
-                    limit_notes.LimitUse(0, 3),
-                    limit_notes.LimitUse(0, None),
+                    limit_notes.LimitUse(False, 2, "3", 0, 0),
+                    limit_notes.LimitUse(False, 0, "3", 0, 0),
+                    limit_notes.LimitUse(True, 3, "9/1000+5", 9300.0, 1),
+                    limit_notes.LimitUse(False, 0, "", 0, 0),
                 ],
             ),
-            Sample(limit_notes.limit_use(keys, []), []),
+            Sample(limit_notes.limit_use(keys, [], b"m12"), []),
         ],
     }

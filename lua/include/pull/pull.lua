@@ -138,6 +138,16 @@ local function pull_take(base, queue, consumer, taken)
   end
   --- @end
   --- @end
+  --- @if rearms
+  local rearms
+  --- @each rearms = rearms(base)
+  if rearms then
+    --- @include "pull/others"
+    queue.quiet = false
+    -- a key of another type is met here, where nothing is changed yet
+    others_wait(base, queue, consumer)
+  end
+  --- @end
   local room = consumer.bytes > 0 and consumer.bytes - consumer.held_bytes or nil
   local dequeue = dequeue_heads
   --- @if heads
@@ -215,6 +225,9 @@ end
 --- Returns nil and an error reply where something else has written one of the keys: nothing is changed then.
 local function pull_jobs(base, queue, consumer)
   local bytes = consumer.held_bytes
+  --- @if rearms
+  queue.looks = true
+  --- @end
   local taken = { '', '', jobs = {}, ids = {}, count = 0, bytes = 0, rounds = 0, more = false, held = nil, tight = nil }
   --- @if eligible
   taken.now, taken.dropped = queue.now, {}
@@ -224,7 +237,19 @@ local function pull_jobs(base, queue, consumer)
     --- @if taken
     -- nothing can fail any more: `overdue` has met the same keys
     if #taken.ids > 0 then
-      --- @each taken(base, taken.ids, taken.jobs, consumer.name)
+      --- @each taken(base, taken.ids, taken.jobs, consumer.name, queue)
+    end
+    --- @end
+    --- @if rearms
+    if queue.sooner then
+      --- @include "schedule/watch_sooner"
+      if consumer.state == 'interested' then
+        redis.call('HDEL', base .. 'meta', 'timer')
+        queue.timer = false
+        timer = pull_timer(base, queue, consumer)
+      else
+        watch_sooner(base, queue.now)
+      end
     end
     --- @end
     --- @each closing(base, queue, consumer)

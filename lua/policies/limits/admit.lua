@@ -6,6 +6,11 @@ local function limits_admit(_, run)
   local tags, count = {}, 0
   for text in string.gmatch(run.more, '|l([^|~]*)') do
     local limit, most = string.match(text, '^([%w%%_-]+=?[%w%%_-]*):(%d+)$')
+    if not limit then
+      local per, burst, cost
+      limit, most, per, burst, cost = string.match(text, '^(@[%w%%_-]+=?[%w%%_-]*):(%d+)/(%d+)%+(%d+)%*(%d+)$')
+      if limit and (math.max(#per, #burst, #cost) > 9 or math.min(tonumber(per), tonumber(burst)) < 1) then limit = nil end
+    end
     if not limit or #limit > 384 or #most > 9 or tonumber(most) < 1 then
       return redis.error_reply('BADARGS enqueue: a limit that is empty, too long, not escaped, or allows nothing')
     end

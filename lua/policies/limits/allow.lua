@@ -24,7 +24,7 @@ local function limits_allow(base, queue, limit, most)
     if #some < LIMITS_AGAIN then break end
     at = at + LIMITS_AGAIN
   end
-  local limits = redis.call('SPOP', base .. 'reopened', '64')
+  local limits = limits_reopened(base, '64')
   if #limits == 0 then return end
   limits_open(base, queue, limits)
   notify_opened(base, queue)

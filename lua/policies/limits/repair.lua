@@ -15,7 +15,11 @@ local function limits_repair(base, queue, limit, held)
     cursor = page[1]
     for i = 1, #page[2], 2 do
       local id, said = page[2][i], page[2][i + 1]
-      if string.find(' ' .. said .. ' ', ' ' .. limit .. ' ', 1, true) then
+      local its
+      for name, sign, count in limits_claimed(said) do
+        if name == limit then its = sign == '!' and 0 or tonumber(count) or 1 end
+      end
+      if its then
         local value = redis.call('HGET', base .. 'jobs', id)
         local job = value and string.byte(value) ~= 33 and value_parse(value)
         local there = job and not job.damaged and redis.call('ZSCORE', base .. 'heads', schedule_member(job, id))
@@ -26,7 +30,7 @@ local function limits_repair(base, queue, limit, held)
           there = true
         end
         if there then
-          out = out + 1
+          out = out + its
         else
           changed = changed + redis.call('HDEL', base .. 'claims', id)
         end
@@ -53,6 +57,7 @@ local function limits_repair(base, queue, limit, held)
   if redis.call('EXISTS', key) == 1 then
     changed = changed + redis.call('ZADD', base .. 'blocked', '0', limit)
     local opened = queue.opened or 0
+    LIMITS.out[limit] = nil
     limits_open(base, queue, { limit })
     changed = changed + (queue.opened or 0) - opened
   else

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from rqueue.client._async.queue_calls import AsyncQueueCalls
-from rqueue.model.job_limit import JobLimit, check_most
-from rqueue.model.names import check_key, check_name_of_limit
+from rqueue.errors import ConfigError
+from rqueue.model.job_limit import JobLimit, allows_text, check_most
 from rqueue.protocol import commands
 from rqueue.protocol.commands.limits import LimitInfo
+from rqueue.tasks.limits import rate_ms
 
 __all__ = ["AsyncLimits"]
 
@@ -17,24 +20,37 @@ class AsyncLimits:
     def __init__(self, queue: AsyncQueueCalls) -> None:
         self._queue = queue
 
-    async def set(self, name: str, most: int, *, key: str = "") -> bool:
-        """Let a limit allow so many jobs at a time, whatever its jobs say; key: only for this one,
-        else for all that nothing is said of. 0: none is delivered. What runs goes on where it is
-        lower; jobs that wait get their permits at once where it is higher. True if something was
-        set before. Raises ConfigError, InvalidName."""
+    async def set(
+        self,
+        name: str,
+        most: int,
+        *,
+        per: str | float | timedelta | None = None,
+        burst: int | None = None,
+        key: str = "",
+    ) -> bool:
+        """Let a limit allow so many jobs at a time, whatever its jobs say; with `per`, let a rate
+        allow so many in that time, and `burst` at once (None: `most`). key: only for this one, else
+        for all that nothing is said of. 0: none is delivered. What runs goes on where it is lower;
+        jobs that wait get their permits at once where it is higher. True if something was set
+        before. Raises ConfigError, InvalidName."""
         check_most(most, least=0)
-        return await self._say(name, key, most)
+        if per is None and burst is not None:
+            raise ConfigError("burst", "a burst is one of a rate: say `per`")
+        limit = JobLimit(name, 1, key, 0 if per is None else rate_ms(per))
+        once = 0 if burst is None else check_most(burst, what="the burst")
+        return await self._say(limit, allows_text(most, limit.per_ms, once))
 
     async def reset(self, name: str, *, key: str = "") -> bool:
-        """Forget what was set: jobs say how many again. True if something was set."""
-        return await self._say(name, key, None)
+        """Forget what was set for the limit and for the rate of this name: jobs say how many again.
+        True if something was set."""
+        known = [await self._say(JobLimit(name, 1, key, per_ms), "") for per_ms in (0, 1)]
+        return any(known)
 
-    async def _say(self, name: str, key: str, most: int | None) -> bool:
-        check_name_of_limit(name)
-        if key:
-            check_key(key)
-        field = JobLimit(name, 1, key).field
-        return await self._queue._run(commands.set_limit(self._queue.keys, field, most))
+    async def _say(self, limit: JobLimit, allows: str) -> bool:
+        return await self._queue._run(
+            commands.set_limit(self._queue.keys, limit.check().field, allows)
+        )
 
     async def list(self) -> list[LimitInfo]:
         """All limits of which permits are out, or that are waited for or set, by name and key."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from types import MappingProxyType
 
 from rqueue.inspector.doctor.class_checks import class_of
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.members import member_of, sort_key_in
 from rqueue.model.job import parse_header
+from rqueue.model.job_limit import JobLimit
 from rqueue.model.names import group_text
 from rqueue.protocol.commands.repair import Places, level_in, order_in
 
@@ -35,11 +37,14 @@ def group_in(head: str) -> str:
     return header.bucket or group_text(header.group) if header and header.group else ""
 
 
-def limits_in(head: str) -> dict[str, int]:
-    """The limits in a header, as in the names of keys, and how many it says that each allows."""
+def limits_in(head: str) -> dict[str, JobLimit]:
+    """The limits in a header, by what they are called in the names of keys."""
     header = parse_header(head.encode("utf-8", "surrogateescape"))
-    pairs = [text.rpartition(":") for text in header.limits] if header else []
-    return {limit: int(most) for limit, _, most in pairs if most.isdigit()}
+    found = {}
+    for text in header.limits if header else ():
+        with suppress(ValueError):
+            found[text.rpartition(":")[0]] = JobLimit.parse(text)
+    return found
 
 
 def key_in(head: str) -> str:

@@ -92,13 +92,21 @@ def _diagnose_waiting(walk: Walk, state: PermitsState, limit: str) -> list[Findi
             " that are waited for",
             "note it" if first else "forget it",
         )
-    said = limits_in(first[0].head).get(limit) if first else None
-    out = state.out.get(limit, 0)
-    if said is not None and limit not in state.reopened and out < state.allowed(limit, said):
+    named = limits_in(first[0].head).get(limit) if first else None
+    if named is None or limit in state.reopened:
+        return []
+    own, out = named.allowing(state.allowed(limit, named)), state.out.get(limit, 0)
+    if own.per_ms and own.most and limit not in state.due and own.tokens <= own.burst - out:
+        return finding(
+            "untimed",
+            f"a job waits for rate {limit}, and nobody knows when its tokens are there",
+            "compute it",
+        )
+    if not own.per_ms and out < own.most:
         return finding(
             "not-offered",
-            f"a job waits for limit {limit}, of which {out} of {state.allowed(limit, said)} permits"
-            " are out: nobody offers it the next",
+            f"a job waits for limit {limit}, of which {out} of {own.most} permits are out: nobody"
+            " offers it the next",
             "offer it",
         )
     return []

@@ -23,8 +23,12 @@ def member_of(head: str, id: str) -> bytes:
     order = order_in(head)
     if order is None or head[:1] == "!":
         return b""
-    digits = f"{99 - level_in(head):02d}{order[1]:014d}"
-    return digits.encode() + id.encode("utf-8", "surrogateescape")
+    return member_at(level_in(head), order[1], id)
+
+
+def member_at(level: int, position: int, id: str) -> bytes:
+    """The member for a job of this level and position."""
+    return f"{99 - level:02d}{position:014d}".encode() + id.encode("utf-8", "surrogateescape")
 
 
 def standing_of(head: str, id: str) -> bytes:

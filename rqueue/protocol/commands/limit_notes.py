@@ -2,43 +2,56 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from rqueue.model.job_limit import JobLimit, allows_text
 from rqueue.protocol.call import CommandCall
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.replies import raw_text
+from rqueue.protocol.replies import raw_text, scores
 
 __all__ = ["LimitUse", "PermitsState", "limit_use", "permits_state"]
 
 
 class PermitsState(NamedTuple):
-    """At one moment: how many permits of each limit are out, of which limits each job has one, how
-    many were set, which limits are waited for, and which of those are still to be offered."""
+    """At one moment: how many permits of each limit are out, or tokens of a rate set aside; of
+    which limits each job has some, and how many; what was set; which limits are waited for, which
+    of those are still to be offered, and when those that are rates have their next tokens."""
 
     out: dict[str, int]
-    claims: dict[str, list[str]]
-    most: dict[str, int]
+    claims: dict[str, dict[str, int]]
+    most: dict[str, str]
     waited_for: set[str]
     reopened: set[str]
+    due: dict[str, float]
 
     @property
     def counted(self) -> dict[str, int]:
-        """How many permits the jobs have."""
-        return dict(Counter(limit for limits in self.claims.values() for limit in limits))
+        """How many permits, or tokens, the jobs have."""
+        found: Counter[str] = Counter()
+        for limits in self.claims.values():
+            found.update(limits)
+        return dict(+found)
 
-    def allowed(self, limit: str, said: int) -> int:
-        """How many a limit allows, of which a job says so many."""
-        return self.most.get(limit, self.most.get(limit.partition("=")[0], said))
+    def allowed(self, limit: str, said: JobLimit) -> str:
+        """What a limit allows, of which a job says this; an `allows_text`."""
+        own = allows_text(said.most, said.per_ms, said.burst)
+        return self.most.get(limit, self.most.get(limit.partition("=")[0], own))
 
 
 class LimitUse(NamedTuple):
-    """Of one limit: how many permits are out, and how many were set; None: its jobs say how
-    many."""
+    """Of one limit of a job. `waits`: the job waits for it. `out`: permits that are out, or tokens
+    of a rate set aside; `allows`: what was set, an `allows_text`; "": its jobs say. `next_ms`: when
+    the first that waits for a rate finds its tokens; 0: no time says that. `before`: how many that
+    wait for it stand before the job."""
 
+    waits: bool
     out: int
-    most: int | None
+    allows: str
+    next_ms: float
+    before: int
 
 
 def _pairs(flat: Any) -> dict[str, str]:
@@ -50,14 +63,29 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() else -1
 
 
+def _claimed(text: str) -> dict[str, int]:
+    """What a job has by its claim: of "crm @api*3 @web!1" one permit, three tokens, none."""
+    found = {}
+    for one in text.split():
+        limit, _, tokens = one.partition("*")
+        limit, paid, _ = limit.partition("!")
+        found[limit] = 0 if paid else max(0, _number(tokens)) if tokens else 1
+    return found
+
+
+def _said(text: str) -> bool:
+    return re.fullmatch(r"\d+(/\d+\+\d+)?", text) is not None
+
+
 def _read_state(replies: Sequence[Any]) -> PermitsState:
-    out, claims, most, waited_for, reopened = replies
+    out, claims, most, waited_for, reopened, due = replies
     return PermitsState(
         {limit: _number(text) for limit, text in _pairs(out).items()},
-        {id_: limits.split() for id_, limits in _pairs(claims).items()},
-        {limit: int(text) for limit, text in _pairs(most).items() if text.isdecimal()},
+        {id_: _claimed(text) for id_, text in _pairs(claims).items()},
+        {limit: text for limit, text in _pairs(most).items() if _said(text)},
         {raw_text(name) for name in waited_for},
         {raw_text(name) for name in reopened},
+        scores(due),
     )
 
 
@@ -69,6 +97,7 @@ def permits_state(keys: QueueKeys) -> CommandCall[PermitsState]:
         ("HGETALL", keys.limits),
         ("ZRANGE", keys.blocked, 0, -1),
         ("SMEMBERS", keys.reopened),
+        ("ZRANGE", keys.tokens_due, 0, -1, "WITHSCORES"),
     ]
     return CommandCall(keys.meta, commands, _read_state)
 
@@ -76,16 +105,32 @@ def permits_state(keys: QueueKeys) -> CommandCall[PermitsState]:
 def _read_use(replies: Sequence[Any]) -> list[LimitUse]:
     if not replies:
         return []
-    out, most = ([_number(raw_text(text or b"0")) for text in found] for found in replies)
-    said = [None if text is None else number for text, number in zip(replies[1], most, strict=True)]
-    return [
-        LimitUse(max(0, number), own if own is not None else of_all)
-        for number, own, of_all in zip(out, said[::2], said[1::2], strict=True)
-    ]
+    out, most, due, *ranks = replies
+    found = []
+    for at, rank in enumerate(ranks):
+        own, of_all = (raw_text(text or b"") for text in most[2 * at : 2 * at + 2])
+        allows = own or of_all
+        found.append(
+            LimitUse(
+                rank is not None,
+                max(0, _number(raw_text(out[at] or b"0"))),
+                allows if _said(allows) else "",
+                float(due[at] or 0),
+                rank or 0,
+            )
+        )
+    return found
 
 
-def limit_use(keys: QueueKeys, limits: Sequence[str]) -> CommandCall[list[LimitUse]]:
-    """How far these limits are used."""
+def limit_use(keys: QueueKeys, limits: Sequence[str], member: bytes) -> CommandCall[list[LimitUse]]:
+    """How far these limits are used. member: the job's, as `schedule/member` makes it."""
     names = [part for limit in limits for part in (limit, limit.partition("=")[0])]
-    asked = [("HMGET", keys.permits, *limits), ("HMGET", keys.limits, *names)] if limits else []
+    asked: list[tuple[Any, ...]] = []
+    if limits:
+        asked = [
+            ("HMGET", keys.permits, *limits),
+            ("HMGET", keys.limits, *names),
+            ("ZMSCORE", keys.tokens_due, *limits),
+            *(("ZRANK", keys.group(limit), member) for limit in limits),
+        ]
     return CommandCall(keys.meta, asked, _read_use)

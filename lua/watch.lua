@@ -1,28 +1,35 @@
---- Where a job is, and how far by its own report; while it lives, the next change is a new entry of the
+--- Where a job is, how far by its own report, and what it logged; while it lives, the next change is a new entry of the
 --- stream `watch:<id>`, on which who watches it blocks, and which is there for a minute.
 --- KEYS: meta, guard
---- ARGV: id, how
----   how: look; wait: the caller blocks on the stream now, and wants no answer
---- REPLY: {now, bell, state, record, delivery, at, report}; bell: the stream's last entry, "" for a job that does not
----   live; state: as of await_result; record: of an ended job, without its result; delivery, at (ms), report (JSON): the
----   last one, "" without one. With wait {now, bell}
+--- ARGV: id, how, after
+---   how: look; wait: the caller blocks on the stream now, and wants no answer; after: the number of a line: those
+---   behind it are wanted
+--- REPLY: {now, bell, state, record, delivery, at, report, {line, ...}}; bell: the stream's last entry, "" for a job
+---   that does not live; state: as of await_result; record: of an ended job, without its result; delivery, at (ms), report:
+---   the last one, "" without one; lines: as of log/lines, at most 200. With wait {now, bell}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue/clock"
 --- @include "queue/schema"
 --- @include "queue/sound_type"
+--- @include "log/lines"
 --- @step "await_result"
 
 local meta = KEYS[1]
 local id = ARGV[1]
 local how = ARGV[2]
+local after = ARGV[3]
 
 local base = string.sub(meta, 1, -5)
 local row = redis.call('HMGET', meta, 'v', 'clock')
 local fault = schema_fault(row[1])
 if fault then return fault end
-if how ~= 'look' and how ~= 'wait' then return redis.error_reply('BADARGS watch: look or wait') end
+after = tonumber(after)
+if how ~= 'look' and how ~= 'wait' or not after then
+  return redis.error_reply('BADARGS watch: look or wait, and a number')
+end
 fault = sound_type(base, 'awaited', 'hash') or sound_type(base, 'watch:' .. id, 'stream')
-  or sound_type(base, 'progress:' .. id, 'hash') or sound_type(base, 'jobs', 'hash')
+  or sound_type(base, 'progress:' .. id, 'hash') or sound_type(base, 'log:' .. id, 'list')
+  or sound_type(base, 'jobs', 'hash')
 if fault then return fault end
 
 local stream = base .. 'watch:' .. id
@@ -57,4 +64,4 @@ if state ~= 'ended' and state ~= 'unknown' then
   --- @each stays(base)
   entry = bell()
 end
-return { now, entry, state, record, said[2] or '', said[3] or '', said[4] or '' }
+return { now, entry, state, record, said[2] or '', said[3] or '', said[4] or '', lines_after(base, id, after) }

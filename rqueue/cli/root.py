@@ -47,6 +47,7 @@ COMMANDS = {
     "browse": Entry("Look", "browse", "Show waiting jobs as they come."),
     "show": Entry("Look", "show", "Show all that is known of one job."),
     "watch": Entry("Look", "watch", "Show how far a job is, until it ends."),
+    "log": Entry("Look", "log", "Show the lines that a job has logged."),
     "result": Entry("Look", "result", "Wait for a job's result and print it."),
     "consumers": Entry("Look", "consumers", "List who consumes a queue."),
     "groups": Entry("Look", "groups", "Show who owns a queue's sticky groups, or free one."),

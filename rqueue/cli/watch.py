@@ -6,6 +6,7 @@ import click
 
 from rqueue.cli.documents import progress_document
 from rqueue.cli.exit_codes import NEGATIVE, NOT_YET, OK
+from rqueue.cli.log import line_document, print_log_line
 from rqueue.cli.output import clock, echo, json_option, print_line
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.job import JobState
@@ -27,8 +28,9 @@ from rqueue.model.job import JobState
 def watch(target: Target, /, id: str, queue: str | None, timeout: str, as_json: bool) -> int:
     """Show how far a job is, until it ends.
 
-    A line for each change of what the job reports (current_job().progress), and for its end. It
-    does not poll: this job alone wakes it. With --json each line is a document.
+    A line for each change of what the job reports (current_job().progress), for each that it logs
+    (current_job().log), and for its end. It does not poll: this job alone wakes it. With --json
+    each change is a document.
 
     \b
     Exit codes: 0 done, 1 it ended otherwise, 3 no such job, 5 it has not ended in that time.
@@ -42,16 +44,29 @@ def watch(target: Target, /, id: str, queue: str | None, timeout: str, as_json: 
     from rqueue.model.times import parse_duration
 
     seconds = None if timeout in ("inf", "forever") else parse_duration(timeout, "timeout")
-    state = JobState.UNKNOWN
+    state, said = JobState.UNKNOWN, None
     with target.inspector() as inspector:
         found = inspector.job(id, queue).job
         client = Queue(found.queue, redis=inspector.redis, settings=inspector.settings)
         for update in client.job(id).watch(seconds):
-            state = update.state
+            before, state = (state, said), update.state
+            said = update.progress
             if as_json:
-                progress = progress_document(update.progress)
-                print_line({"id": id, "queue": found.queue, "state": state, "progress": progress})
-            elif update.progress is None or state.ended:
+                print_line(
+                    {
+                        "id": id,
+                        "queue": found.queue,
+                        "state": state,
+                        "progress": progress_document(said),
+                        "lines": [line_document(line) for line in update.lines],
+                    }
+                )
+                continue
+            for line in update.lines:
+                print_log_line(line)
+            if before == (state, said):
+                continue
+            if update.progress is None or state.ended:
                 echo(f"{id}  {state}")
             else:
                 echo(f"{clock(update.progress.at_ms)}  {id}  {state}  {update.progress}")

@@ -5,7 +5,9 @@
 
     structlog.configure(processors=[add_job, ...])
 
-Both look at `current_job()`, so they cost jobs that log nothing nothing at all.
+    logging.getLogger().addHandler(JobLog(logging.INFO))  # and kept with the job: `rqueue log`
+
+All look at `current_job()`, so they cost jobs that log nothing nothing at all.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 
 from rqueue.tasks.context import current_job
 
-__all__ = ["JobFields", "add_job"]
+__all__ = ["JobFields", "JobLog", "add_job"]
 
 
 class JobFields(logging.Filter):
@@ -28,6 +30,21 @@ class JobFields(logging.Filter):
             if not hasattr(record, name):
                 setattr(record, name, value)
         return True
+
+
+class JobLog(logging.Handler):
+    """Keeps what is logged while a job runs with the job, as `current_job().log` does; what is
+    logged outside of jobs, and by rqueue itself, is left to others."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """A line of the job that runs here."""
+        job = current_job()
+        if job is None or record.name.partition(".")[0] == "rqueue":
+            return
+        try:
+            job.log("%s", self.format(record), level=record.levelno)
+        except Exception:
+            self.handleError(record)
 
 
 def add_job(logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

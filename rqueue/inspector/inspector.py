@@ -22,7 +22,9 @@ from rqueue.inspector.groups import GroupOwners, group_owners
 from rqueue.inspector.purge import purge_held, purge_waiting
 from rqueue.model.alert import Alert
 from rqueue.model.job_info import JobInfo
+from rqueue.model.log_line import LogLine
 from rqueue.protocol.commands.alert_notes import kept_alerts
+from rqueue.protocol.commands.reports import log_lines
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.transport.discovery import with_url
@@ -139,6 +141,12 @@ class Inspector:
     def alerts(self, queue: str) -> list[Alert]:
         """The last hundred alerts of a queue, the earliest first (Q-72). Raises UnknownQueue."""
         return execute(self.redis, kept_alerts(self.require_queue(queue)))
+
+    def log(self, id: str, queue: str | None = None) -> list[LogLine]:
+        """The lines that a job has logged, oldest first, as far as they are kept. Raises as
+        `job`."""
+        found = self.job(id, queue).job
+        return execute(self.redis, log_lines(self.keys(found.queue), id))
 
     # -- consumers ---------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from orjson import JSONDecodeError, dumps, loads
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, expect_number
 from rqueue.model.job import JobState
+from rqueue.model.log_line import LogLine
 
 __all__ = ["JobUpdate", "Progress", "Report", "checked"]
 
@@ -48,11 +49,12 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class JobUpdate:
-    """What one who watches a job sees: its state, and how far it is (None: nothing was
-    reported)."""
+    """What one who watches a job sees: its state, how far it is (None: nothing was reported), and
+    the lines that it has logged since the update before."""
 
     state: JobState
     progress: Progress | None
+    lines: tuple[LogLine, ...] = ()
 
 
 def checked(done: object, total: object, text: object) -> Report:

@@ -16,7 +16,7 @@ from rqueue.model.expect import expect_number
 from rqueue.model.job import JobState
 from rqueue.model.progress import JobUpdate
 from rqueue.protocol import commands
-from rqueue.protocol.commands.reports import Watched
+from rqueue.protocol.commands.reports import LINES_PAGE, Watched
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience
 from rqueue.protocol.result_wait import WAIT_SLICE_S
@@ -29,8 +29,8 @@ class JobWatch:
     a reply may take, None = for ever; a blocked command lasts well below."""
 
     __slots__ = (
-        *("_bell", "_deadline", "_id", "_keys", "_patience", "_seen", "_slice"),
-        *("look", "over", "stay"),
+        *("_after", "_bell", "_deadline", "_id", "_keys", "_more", "_patience", "_seen", "_slice"),
+        *("over", "stay"),
     )
 
     def __init__(
@@ -45,16 +45,20 @@ class JobWatch:
         self._patience = Patience()
         self._bell = ""
         self._seen: JobUpdate | None = None
-        self.look = commands.watch(keys, id)
-        """The call that looks at the job."""
+        self._after = 0
+        self._more = False
         self.stay = commands.watch_on(keys, id)
         """The call that goes before the command that blocks."""
         self.over = False
         """Whether the job has ended, or the time is over."""
 
+    def look(self) -> commands.ScriptCall[Watched]:
+        """The call that looks at the job."""
+        return commands.watch(self._keys, self._id, self._after)
+
     def block(self) -> tuple[str | float, ...]:
         """The command that blocks until there is reason to look; () where there is reason now."""
-        if not self._bell:
+        if not self._bell or self._more:
             return ()
         pause = max(1, round(1000 * min(self._slice, self._deadline - monotonic())))
         return ("XREAD", "BLOCK", pause, "STREAMS", self._keys.watch(self._id), self._bell)
@@ -69,12 +73,15 @@ class JobWatch:
         self._bell = seen.bell
         if seen.state is JobState.UNKNOWN:
             raise UnknownJob(self._id, queue=self._keys.queue)
-        self.over = seen.state.ended or monotonic() >= self._deadline
-        update = JobUpdate(seen.state, seen.progress)
-        if update == self._seen:
+        self._more = len(seen.lines) == LINES_PAGE
+        self.over = (seen.state.ended and not self._more) or monotonic() >= self._deadline
+        if seen.lines:
+            self._after = seen.lines[-1].number
+        state = JobUpdate(seen.state, seen.progress)
+        if state == self._seen and not seen.lines:
             return None
-        self._seen = update
-        return update
+        self._seen = state
+        return JobUpdate(*seen[1:])
 
     def pause(self, error: ServerError) -> float:
         """Seconds until one may look again after a failure. Raises the server error where no time

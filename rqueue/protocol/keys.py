@@ -316,6 +316,10 @@ class QueueKeys:
         """hash: what a job reported last: by, delivery, at (ms), said (JSON). A day."""
         return f"{self.base}progress:{id}"
 
+    def log(self, id: str) -> str:
+        """list: lines that a job has logged. A day, and as long as its record when it has ended."""
+        return f"{self.base}log:{id}"
+
     def watch(self, id: str) -> str:
         """stream: an entry for each change of a job that is watched. 60 s."""
         return f"{self.base}watch:{id}"

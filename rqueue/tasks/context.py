@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
@@ -188,11 +189,26 @@ class JobContext:
         is over. Raises ConfigError, and LifecycleError in a process that the job forked.
         """
         report = checked(done, total, text)
-        if self._report is None:
-            if self._reports is None:
-                return
+        if own := self._own_report():
+            own.progress(report)
+
+    def log(self, message: str, *args: object, level: int = logging.INFO) -> None:
+        """A line that is kept with the job, `message % args`: watchers see it, `rqueue log` and
+        `Inspector.log` have the last 1000 lines or 100 KB of a job. Sent as progress is, and before
+        the job ends in any case. A line is cut after 2000 characters; of more than 1000 that are
+        not sent yet the oldest are dropped.
+
+        Nothing comes of it where no worker runs the job, and when the attempt is over. Raises
+        LifecycleError in a process that the job forked.
+        """
+        text = message % args if args else str(message)
+        if own := self._own_report():
+            own.log(level, text)
+
+    def _own_report(self) -> AttemptReport | None:
+        if self._report is None and self._reports is not None:
             self._report = self._reports.of(self.id, self.delivery)
-        self._report.progress(report)
+        return self._report
 
     def step_key(self, name: str) -> str:
         """A text that is the same for this step in every attempt, and no other: an idempotency key

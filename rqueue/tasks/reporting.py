@@ -15,6 +15,9 @@ class AttemptReport(Protocol):
     def progress(self, report: Report) -> None:
         """This is how far it is. Nothing comes of it once the attempt is over."""
 
+    def log(self, level: int, text: str) -> None:
+        """A line; the same holds of it."""
+
 
 class Reports(Protocol):
     """Of the worker: sends what its jobs report."""

@@ -105,7 +105,7 @@ def test_unknown_queues_and_jobs(run: Run, queue: Queue) -> None:
     run("dead", "list", "no-such-queue", code=3)
     run("dead", "purge", "no-such-queue", "--yes", code=3)
     queue.send("t")
-    for command in ("show", "watch", "result", "cancel"):
+    for command in ("show", "watch", "log", "result", "cancel"):
         assert "no-such-job" in one_line(run(command, "no-such-job", code=3).stderr)
         run(command, "no-such-job", "--queue", queue.name, code=3)
         run(command, "no-such-job", "--queue", "no-such-queue", code=3)

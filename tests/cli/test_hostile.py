@@ -96,6 +96,7 @@ LOOK: list[list[str]] = [
     ["cancel", HOSTILE, f"{HOSTILE}-x", "--yes"],
     ["result", f"{HOSTILE}-x", "-q", HOSTILE, "--timeout", "0"],
     ["watch", f"{HOSTILE}-x", "-q", HOSTILE, "--timeout", "0"],
+    ["log", f"{HOSTILE}-x", "-q", HOSTILE],
     ["enqueue", HOSTILE, "-q", HOSTILE],
     ["enqueue", "app.t", HOSTILE, "--id", HOSTILE],
     ["dead", "requeue", HOSTILE, "--dry-run"],

@@ -11,6 +11,7 @@ import redis
 from rqueue.cli.jobs import STATES
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ResultNotReady
+from rqueue.model.log_line import packed_line
 from rqueue.model.progress import packed
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Ran
@@ -238,20 +239,27 @@ def test_result(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert "was cancelled" in run("result", "j003", code=1).stderr
 
 
+LINE = packed_line(1000, 30, "\x1b[2Jcareful")
+
+
 def test_what_a_job_reports_is_shown(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     fill(queue, 1)
     one = consumer(jobs=1)
     (job,) = one.pull()
-    said = [commands.JobReport(job.id, 1, packed((3, 4, "\x1b[2Jpages")))]
+    said = [commands.JobReport(job.id, 1, packed((3, 4, "\x1b[2Jpages")), "t", 1, [LINE])]
     execute(queue.redis, commands.report(queue.keys, one.name, one.term, said))
     assert re.search(
         r"^progress +3/4 \(75%\) .x1b.2Jpages, said .* ago", run("show", "j000").stdout, re.M
     )
     assert read("show", "j000")["progress"]["fraction"] == 0.75
-    assert "held  3/4 (75%)" in run("watch", "j000", "-t", "0", code=5).stdout
+    shown = run("watch", "j000", "-t", "0", code=5).stdout
+    assert "held  3/4 (75%)" in shown and "  WARNING  \\x1b[2Jcareful" in shown
+    assert run("log", "j000").stdout in shown
+    assert read("log", "j000")["text"] == "\x1b[2Jcareful"
     one.settle(done=[(job, 1)])
     (line,) = run("watch", "j000", "--json").stdout.splitlines()
     assert json.loads(line)["state"] == "done"
+    assert run("log", "j000", "--follow").stdout == run("log", "j000").stdout
 
 
 def test_a_failed_job_s_traceback_has_its_lines(run: Run, queue: Queue, consumer: Make) -> None:

@@ -152,7 +152,7 @@ MAKERS: dict[str, Maker] = {
         KEYS,
         n := d(names),
         _term(w, n),
-        [commands.JobReport(id, d(st.sampled_from([0, 1])), b'[1,2,""]') for id in d(mine)],
+        [commands.JobReport(id, d(jobs), b"[1,2]", "t", 1, [b"1,20;x"]) for id in d(mine)],
         d(some),
     ),
     "watch": lambda w, d: d(st.sampled_from([commands.watch, commands.watch_on]))(KEYS, d(ids)),

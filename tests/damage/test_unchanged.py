@@ -34,7 +34,7 @@ THOROUGH = "RQUEUE_FUZZ" in os.environ
 NAMES = {
     **dict.fromkeys(("ready", "due"), ("0", "4", "6", "9")),
     **dict.fromkeys(("held", "wake", "consumer", "running", "lapsed"), ("c2", "c3", "c4", "b1")),
-    **dict.fromkeys(("result", "stop", "watch", "progress"), ("r0", "r1")),
+    **dict.fromkeys(("result", "stop", "watch", "progress", "log"), ("r0", "r1")),
     "group": ("g", "h", "g0", "g1", "g2", "g4", "0", "1", "crm", "crm=a", "all", "@r=a"),
     "class": ("1", "2"),
     "refused": ("1", "2", "1.2", "2.3"),

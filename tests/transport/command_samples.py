@@ -8,6 +8,7 @@ import pkgutil
 from typing import Any
 
 from rqueue.model.alert import Alert
+from rqueue.model.log_line import LogLine
 from rqueue.model.progress import Progress
 from rqueue.protocol import commands
 from rqueue.protocol.commands import (
@@ -62,6 +63,7 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.hset(keys.jobs, mapping={"j1": "head;one", odd: "head;three"})
     client.xadd(keys.alerts, {"at": 5000, "depth": 7, "threshold": 5}, id="5-0")
     client.hset(keys.deferred, mapping={"j1": 3})
+    client.rpush(keys.log("j1"), "7,30,1,t.2,900,20;a;b")
     client.hset(keys.progress("j1"), mapping={"delivery": 2, "at": 9000, "said": '[3,4,"p"]'})
     client.hset(keys.gathered("j1"), mapping={"0": "", "2": "[1,2]"})
     client.hset(keys.parked, mapping={"j1": "why", odd: "?"})
@@ -192,6 +194,10 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         "progress": [
             Sample(reports.progress(keys, "j1"), Progress(3, 4, "p", 9000, 2)),
             Sample(reports.progress(keys, ODD), None),
+        ],
+        "log_lines": [
+            Sample(reports.log_lines(keys, "j1"), [LogLine(7, 1, 900, 20, "a;b")]),
+            Sample(reports.log_lines(empty, "j1"), []),
         ],
         "group_state": [
             Sample(group_notes.group_state(keys, "g1"), group_notes.GroupState("j1", 2, True)),

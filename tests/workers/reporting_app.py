@@ -1,13 +1,16 @@
 """Tasks that report how far they are, for the tests of the worker process."""
 
+import logging
 import os
 import threading
 
+from rqueue.contrib.logs import JobLog
 from rqueue.tasks.context import JobContext, current_job
 from rqueue.tasks.decorator import task
 from tests.workers.child_app import agate, gate, say
 
 late: list[JobContext] = []
+logging.getLogger().addHandler(JobLog(logging.WARNING))
 
 
 def here() -> JobContext:
@@ -85,3 +88,25 @@ def held_and_reported(key: str) -> None:
     here().progress(here().delivery, None, "delivery")
     say(key, "said")
     gate.function(key)
+
+
+@task(name="c.logs")
+def logs(key: str) -> None:
+    here().log("page %d of %s", 1, "two")
+    logging.getLogger("app").warning("careful")
+    logging.getLogger("rqueue.worker").warning("not of the job")
+    gate.function(key)
+    here().log("last", level=logging.ERROR)
+
+
+@task(name="c.ends_at_once")
+def ends_at_once() -> int:
+    here().log("only this")
+    return 7
+
+
+@task(name="c.logs_much", max_deliveries=1)
+def logs_much() -> None:
+    for number in range(20_000):
+        here().log("%d", number)
+    raise ValueError("no more paper")

@@ -115,3 +115,39 @@ def test_the_next_attempt_reports_after_a_kill(workers: WorkerFixture) -> None:
     assert until(updates, "held 2") == "held 2 delivery"
     assert job.cancel(running=True, timeout=PATIENCE) is Cancellation.ENDED
     assert until(updates, "cancelled")
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_lines_are_seen_as_they_come(workers: WorkerFixture, threads: int) -> None:
+    workers.child(app=APPS, threads=threads)
+    key = f"{workers.name}:k"
+    job = workers.send("c.logs", key)
+    heard: list[tuple[int, str]] = []
+    for update in job.watch(PATIENCE):
+        heard += [(line.level, line.text) for line in update.lines]
+        if len(heard) == 2:
+            workers.go(key)
+    assert heard == [(20, "page 1 of two"), (30, "careful"), (40, "last")]
+    assert str(job.state()) == "done"
+    with Inspector(workers.url) as inspector:
+        assert [line.number for line in inspector.log(job.id)] == [1, 2, 3]
+    eventually(lambda: workers.redis.pttl(workers.queue.keys.log(job.id)) <= 600_000)
+
+
+def test_a_job_that_ends_at_once_shows_its_lines(workers: WorkerFixture) -> None:
+    workers.child(app=APPS)
+    for _ in range(5):
+        job = workers.send("c.ends_at_once")
+        assert job.result(PATIENCE) == 7
+        (update,) = job.watch()  # it is there before the end is
+        assert [line.text for line in update.lines] == ["only this"]
+
+
+def test_of_too_many_lines_the_last_are_kept(workers: WorkerFixture) -> None:
+    workers.child(app=APPS)
+    job = workers.send("c.logs_much")
+    list(job.watch(PATIENCE))
+    with Inspector(workers.url) as inspector:
+        lines = inspector.log(job.id)
+    assert len(lines) == 1000
+    assert [line.text for line in lines[-500:]] == [str(n) for n in range(19_500, 20_000)]

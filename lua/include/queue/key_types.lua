@@ -18,7 +18,7 @@ local KEY_TYPES_OF_POLICIES = { expiring = 'zset', groups = 'hash', heads = 'zse
 
 --- Of keys that are followed by a name.
 local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list', stop = 'list', watch = 'stream',
-  progress = 'hash',
+  progress = 'hash', log = 'list',
   room = 'list', group = 'zset', class = 'zset', refused = 'zset', own = 'zset', interested = 'zset', consumer = 'hash', running = 'hash', write = 'hash', written = 'string',
   gathered = 'hash' }
 

@@ -91,9 +91,9 @@ class JobHandle(Generic[R_co]):
                     yield state
 
     def watch(self, timeout: float | None = None) -> Iterator[JobUpdate]:
-        """The job's state and what it reports of its progress, again and again as it changes, to
-        its end; for at most `timeout` seconds (None: until then). What comes last has the state in
-        which the job ended.
+        """The job's state, what it reports of its progress and the lines that it logs, again and
+        again as they change, to its end; for at most `timeout` seconds (None: until then). What
+        comes last has the state in which the job ended.
 
         Waits without polling, and is woken by this job alone: by its reports, and by its end. A
         change that is neither (a worker takes it, it waits for its next attempt) is seen with the
@@ -107,7 +107,7 @@ class JobHandle(Generic[R_co]):
                 if block := watch.block():
                     answers = queue._transport.run_then(watch.stay, block, queue=queue.name)
                     watch.woken(answers[1])
-                update = watch.heard(queue._run(watch.look))
+                update = watch.heard(queue._run(watch.look()))
             except ServerError as error:
                 time.sleep(watch.pause(error))
             else:

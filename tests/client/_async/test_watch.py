@@ -11,6 +11,7 @@ from rqueue.client._async.queue import AsyncQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import RegistrationLost, ResultError, UnknownJob
 from rqueue.model.job import Delivery
+from rqueue.model.log_line import packed_line
 from rqueue.model.progress import packed
 from rqueue.protocol import commands
 from rqueue.protocol.commands import JobReport
@@ -69,6 +70,51 @@ async def test_reports_and_the_end_are_heard(
     await queue._run(commands.report(queue.keys, consumer.name, consumer.term, [], [handle.id]))
     assert await seen(handle, None) == ["done"]
     assert not await queue.redis.exists(queue.keys.progress(handle.id))
+
+
+async def test_lines_are_there_once_and_bounded(queue: AsyncQueue, consumer: AsyncConsumer) -> None:
+    handle = await queue.send("t")
+    (job,) = await apull(consumer, 1)
+
+    async def log(token: str, first: int, *lines: str) -> None:
+        stored = [packed_line(1000, 20, line) for line in lines]
+        said = [JobReport(handle.id, 1, b"", token, first, stored)]
+        await queue._run(commands.report(queue.keys, consumer.name, consumer.term, said))
+
+    await log("a", 1, "one", "two")
+    await log("a", 1, "one", "two", "three")  # the reply was lost: they are sent again
+    await log("a", 4, "four")
+    await log("b", 1, "of another attempt")
+    said = ["one", "two", "three", "four", "of another attempt"]
+    await consumer.ack(job)
+    watched = [update async for update in handle.watch()]
+    lines = [(line.number, line.text) for update in watched for line in update.lines]
+    assert lines == [*enumerate(said, 1)]
+    assert [str(update.state) for update in watched] == ["done"]
+    call = commands.report(queue.keys, consumer.name, consumer.term, [], [handle.id])
+    await queue._run(call)
+    assert 0 < await queue.redis.pttl(queue.keys.log(handle.id)) <= 600_000  # as its record
+
+
+async def test_the_last_lines_are_kept(queue: AsyncQueue, consumer: AsyncConsumer) -> None:
+    """1000 of them, or 100 KB; a watcher gets them by pages, also when the job has ended."""
+    small, large = await queue.send("t"), await queue.send("t")
+    jobs = await apull(consumer, 2)
+    for first in (1, 501, 1001):
+        lines = [packed_line(1000, 20, f"line {first + i}") for i in range(500)]
+        wide = [packed_line(1000, 20, "x" * 1990) for _ in range(30)]
+        said = [
+            JobReport(small.id, 1, b"", "a", first, lines),
+            JobReport(large.id, 1, b"", "a", first, wide),
+        ]
+        await queue._run(commands.report(queue.keys, consumer.name, consumer.term, said))
+    kept = await queue.redis.llen(queue.keys.log(large.id))
+    assert kept == 51  # with the one in which the last 100 KB begin
+    await consumer.settle(ack=[job.id for job in jobs])
+    updates = [update async for update in small.watch()]
+    assert [len(update.lines) for update in updates[:5]] == [200] * 5
+    assert [line.number for update in updates for line in update.lines] == [*range(501, 1501)]
+    assert {str(update.state) for update in updates} == {"done"}
 
 
 Ending = Callable[[AsyncQueue, AsyncConsumer, Delivery], Awaitable[object]]
@@ -132,7 +178,7 @@ def commands_until_ping(monitor: object, id: str) -> int:
         said = str(monitor._monitor.next_command()["command"])  # type: ignore[attr-defined]
         if said.upper() == "PING":
             return count
-        count += said.startswith("EVALSHA") and said.endswith(f"{id} look")
+        count += said.startswith("EVALSHA") and said.endswith(f"{id} look 0")
 
 
 async def test_only_who_holds_a_job_reports_for_it(

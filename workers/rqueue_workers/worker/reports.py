@@ -4,28 +4,40 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
+from secrets import token_hex
+from threading import Lock
+from time import monotonic
 from typing import Any
 
 from rqueue.errors import LifecycleError, RegistrationLost
+from rqueue.model.log_line import packed_line
 from rqueue.model.progress import Report, packed
 from rqueue.protocol import commands
-from rqueue.protocol.commands.reports import OVER_MOST, REPORTS_MOST
+from rqueue.protocol.commands.reports import LINES_MOST, OVER_MOST, REPORTS_MOST, JobReport
 from rqueue.protocol.consumer_state import ConsumerState
 from rqueue_workers.worker.reporter import Reporter
 
 
 class AttemptReport:
-    """Of one attempt: the last that its code said, in place of what it said before."""
+    """Of one attempt: how far it is, the last word in place of the one before, and its lines."""
 
-    __slots__ = ("_of", "delivery", "fresh", "id", "over", "said", "sent")
+    __slots__ = (
+        *("_count", "_guard", "_lines", "_of", "_token"),
+        *("delivery", "fresh", "id", "over", "said", "sent"),
+    )
 
     def __init__(self, of: Reports, id: str, delivery: int) -> None:
         self._of = of
         self.id = id
         self.delivery = delivery
-        self.said: Report = (0, None, "")
+        self.said: Report | None = None
+        self._lines: deque[bytes] = deque()
+        self._count = 0
+        self._guard = Lock()
+        self._token = token_hex(4)
         self.fresh = False
-        """Whether that is not sent yet."""
+        """Whether there is something that is not sent yet."""
         self.sent = False
         """Whether Redis has something of it."""
         self.over = False
@@ -36,6 +48,21 @@ class AttemptReport:
         if self.over:
             return
         self.said = report
+        self._tell()
+
+    def log(self, level: int, text: str) -> None:
+        """A line. From any thread. Raises as `progress`."""
+        if self.over:
+            return
+        line = packed_line(self._of.now_ms(), level, text)
+        with self._guard:
+            self._count += 1
+            self._lines.append(line)
+            if len(self._lines) > LINES_MOST:
+                self._lines.popleft()
+        self._tell()
+
+    def _tell(self) -> None:
         if not self.fresh:
             self.fresh = True  # first: who sends it meanwhile takes it away
             try:
@@ -43,6 +70,28 @@ class AttemptReport:
             except LifecycleError:
                 self.fresh = False
                 raise
+
+    @property
+    def logged(self) -> bool:
+        """Whether there are lines that are not sent."""
+        return bool(self._lines)
+
+    def taken(self, most: int) -> JobReport:
+        """What is to be sent now, with so many lines."""
+        with self._guard:
+            self.fresh = False  # first: what is said from here on is new
+            first = self._count - len(self._lines) + 1
+            lines = tuple(islice(self._lines, most))
+        said = b"" if self.said is None else packed(self.said)
+        return JobReport(self.id, self.delivery, said, self._token, first, lines)
+
+    def arrived(self, report: JobReport) -> None:
+        """That was sent."""
+        self.sent = True
+        last = report.first + len(report.lines) - 1
+        with self._guard:
+            while self._lines and self._count - len(self._lines) < last:
+                self._lines.popleft()
 
 
 class Reports:
@@ -71,6 +120,10 @@ class Reports:
                 report.over = True
         return report
 
+    def now_ms(self) -> int:
+        """By Redis's clock."""
+        return self._consumer.clock.ms(monotonic())
+
     def tell(self) -> None:
         """There is something to be sent."""
         self._reporter.tell(self)
@@ -83,13 +136,15 @@ class Reports:
             self._send(run, [one for one in fresh if not one.over])
 
     def ending(self, ended: Iterable[bytes], failed: Iterable[bytes], run: Any) -> None:
-        """These attempts are about to be settled: nothing more is sent of them, but how far those
-        came that failed. Raises the tree of `rqueue.errors`."""
-        for id_ in ended:
-            if id_ in self._open:
-                self._open[id_].over = True
+        """These attempts are about to be settled: nothing more is sent of them, but their lines,
+        and how far those came that failed. Raises the tree of `rqueue.errors`."""
+        reports = [one for id_ in ended if (one := self._open.get(id_))]
+        for one in reports:
+            one.over = True
+        failures = {self._open.get(id_) for id_ in failed}
         with self._reporter.sending:  # what was being sent has arrived
-            self._send(run, [one for id_ in failed if (one := self._open.get(id_)) and one.fresh])
+            last = [one for one in reports if one.logged or (one.fresh and one in failures)]
+            self._send(run, last)
 
     def settled(self, ids: Iterable[bytes]) -> None:
         """These attempts are settled, or their jobs were cancelled."""
@@ -121,20 +176,26 @@ class Reports:
         consumer = self._consumer
         queue = consumer.keys.queue
         while fresh or self._over:
-            part, fresh = fresh[:REPORTS_MOST], fresh[REPORTS_MOST:]
             over = [self._over.popleft() for _ in range(min(OVER_MOST, len(self._over)))]
-            for report in part:
-                report.fresh = False  # first: what is said from here on is new
-            said = [commands.JobReport(one.id, one.delivery, packed(one.said)) for one in part]
+            said: list[JobReport] = []
+            room = LINES_MOST
+            for one in fresh[:REPORTS_MOST]:
+                if room == 0:
+                    break
+                said.append(one.taken(room))
+                room -= len(said[-1].lines)
+            part, fresh = fresh[: len(said)], fresh[len(said) :]
             call = commands.report(consumer.keys, consumer.name, consumer.term, said, over)
             try:
                 run(call, queue=queue, consumer=consumer.name)
             except RegistrationLost:
                 return  # who settles hears of it too
             except BaseException:
-                for report in part:
-                    report.fresh = True
+                for one in part:
+                    one.fresh = True
                 self._over.extendleft(reversed(over))
                 raise
-            for report in part:
-                report.sent = True
+            for one, report in zip(part, said, strict=True):
+                one.arrived(report)
+            if room == 0 and part[-1].logged:  # it did not fit, whole
+                fresh.insert(0, part[-1])

@@ -26,7 +26,7 @@ def test_queues(run: Run, read: Read, queue: Queue) -> None:
     fill(queue, 3)
     queue.pause()
     lines = run("queues").stdout.splitlines()
-    assert lines[0].split()[:6] == ["queue", "ready", "scheduled", "parked", "held", "dead"]
+    assert lines[0].split()[:6] == ["queue", "ready", "scheduled", "parked", "deferred", "held"]
     (mine,) = [line.split() for line in lines if line.startswith(queue.name)]
     assert mine[1:5] == ["3", "0", "0", "0"] and mine[-2:] == ["paused,", "unserved"]
     (facts,) = [facts for facts in read("queues") if facts["name"] == queue.name]

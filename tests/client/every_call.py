@@ -140,6 +140,7 @@ INSPECTOR: dict[str, Callable[[Inspector], object]] = {
     "consumers": lambda i: i.consumers("q"),
     "group_owners": lambda i: i.group_owners("q"),
     "alerts": lambda i: i.alerts("q"),
+    "log": lambda i: i.log("x", "q"),
     "dead": lambda i: list(i.dead("q")),
     "requeue_dead": lambda i: i.requeue_dead("q"),
     "purge_dead": lambda i: i.purge_dead("q"),

@@ -11,7 +11,7 @@
 --- ORDER: 50
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: selectors, sorted, last_value, lifetime, ring, refusals, limits
+--- EXCLUDES: selectors, sorted, last_value, lifetime, ring, refusals, limits, front
 --- @include "job/value"
 --- @include "order/score"
 --- @include "queue/count"

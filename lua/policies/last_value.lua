@@ -9,7 +9,7 @@
 --- ORDER: 20
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: unique, ttl, groups, selectors, exclusive, ring, lifetime, hold, refusals, flows, limits
+--- EXCLUDES: unique, ttl, groups, selectors, exclusive, ring, lifetime, hold, refusals, flows, limits, front
 --- @include "job/value"
 --- @include "order/standing"
 --- @include "schedule/member"

@@ -12,7 +12,7 @@
 --- ORDER: 45
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: groups, selectors, last_value, lifetime, ring, hold, sorted, refusals, flows
+--- EXCLUDES: groups, selectors, last_value, lifetime, ring, hold, sorted, refusals, flows, front
 --- @include "job/value"
 --- @include "limit/tokens"
 --- @include "order/score"

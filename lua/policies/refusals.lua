@@ -11,7 +11,8 @@
 --- ORDER: 65
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, hold, last_value, ring, exclusive, groups, selectors, lifetime, sorted, schedules, flows, limits
+--- EXCLUDES: ttl, hold, last_value, ring, exclusive, groups, selectors, lifetime, sorted, schedules, flows, limits,
+---   front
 --- @include "order/score"
 --- @include "queue/constants"
 --- @include "schedule/member"

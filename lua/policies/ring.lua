@@ -8,7 +8,8 @@
 --- ORDER: 30
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, last_value, exclusive, groups, selectors, lifetime, bounded, hold, refusals, unique, flows, limits
+--- EXCLUDES: ttl, last_value, exclusive, groups, selectors, lifetime, bounded, hold, refusals, unique, flows, limits,
+---   front
 --- @include "order/unlabelled"
 
 --- How many jobs are ready, and how many may be; nil where there is no limit.

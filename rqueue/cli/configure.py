@@ -49,6 +49,8 @@ def setting_in_words(name: str, value: int) -> str:
         return "held jobs count" if value else "held jobs do not count"
     if name == "dead_letters":
         return "keeps dead letters" if value else "keeps no dead letters"
+    if name == "lifo":
+        return "last in, first out" if value else "first in, first out"
     if name == "hold":
         return "holds jobs until they are due" if value else "holds no jobs"
     if name.endswith("_ms"):
@@ -162,6 +164,11 @@ def setting_in_words(name: str, value: int) -> str:
     help="Whether jobs that keep their places wait for their time, as they do by default.",
 )
 @click.option(
+    "--lifo/--no-lifo",
+    default=None,
+    help="Whether jobs go last in, first out: each comes before all that waits in its level.",
+)
+@click.option(
     "--sort",
     type=click.Choice(SORT),
     help="Jobs stand by their sort keys, the least or the greatest first.",
@@ -207,6 +214,7 @@ def configure(
     delete_after: str | None,
     ring: int | None,
     hold: bool | None,
+    lifo: bool | None,
     sort: SortOrder | None,
     sticky: int | None,
     rebalance: bool | None,
@@ -229,6 +237,7 @@ def configure(
       rqueue configure orders --dead-to orders-dead
       rqueue configure images --max-jobs 10000 --overflow block
       rqueue configure deadlines --sort ascending
+      rqueue configure previews --lifo
       rqueue configure sessions --sticky 1024 --rebalance
     """  # noqa: D301
     given: dict[str, Any] = {
@@ -255,6 +264,7 @@ def configure(
         "delete_after": delete_after,
         "ring": ring,
         "hold": hold,
+        "lifo": lifo,
         "sort": sort,
         "sticky": sticky,
         "rebalance": rebalance,
@@ -309,5 +319,6 @@ def configure(
             "resume": f"{settings['resume']} %" if "resume" in settings else DEFAULT,
             "count held": yes_or_no("count_held"),
             "hold": yes_or_no("hold"),
+            "lifo": yes_or_no("lifo"),
         }
     )

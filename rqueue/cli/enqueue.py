@@ -38,6 +38,7 @@ from rqueue.cli.target import Target, connection_options, pass_target
 @click.option("--at", metavar="TIME", help="Not before: 2030-01-31T08:00:00+00:00.")
 @click.option("--mandatory", is_flag=True, help="Only into a queue that is there already.")
 @click.option("--hold", is_flag=True, help="It keeps the place that it takes now until then.")
+@click.option("--front", is_flag=True, help="It comes before all that waits in its level.")
 @click.option("--max-deliveries", type=int, metavar="N", help="Attempts in all.")
 @click.option(
     "--max-crashes", type=int, metavar="N", help="Attempts that may cost a worker its process."
@@ -85,6 +86,7 @@ def enqueue(
       rqueue enqueue app.tasks.quote 42 --ttl 30s
       rqueue enqueue app.tasks.sync 42 --unique
       rqueue enqueue app.tasks.charge 42 --id order-42 --replicas 1
+      rqueue enqueue app.tasks.reset_password 42 --front
     """  # noqa: D301
     from rqueue.cli.failures import describe, exit_code, say_all
     from rqueue.errors import ResultError
@@ -185,7 +187,7 @@ def _options(given: dict[str, Any], headers: tuple[str, ...], text: bool) -> Any
     if given["in_"] is not None and given["at"] is not None:
         raise click.UsageError("--in and --at exclude each other: a job is due once")
     names = ("id", "priority", "max_deliveries", "max_crashes", "group", "key", "hold", "mandatory")
-    values = {name: given[name] for name in (*names, "replicas")}
+    values = {name: given[name] for name in (*names, "front", "replicas")}
     values["fsync"] = given["fsync"] or None
     if given["confirm"] is not None:
         values["confirm_ms"] = round(parse_duration(given["confirm"], "confirm") * 1000)

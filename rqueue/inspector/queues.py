@@ -36,7 +36,7 @@ SETTINGS = (
     *("ttl_ms", "ttl_min_ms", "ttl_max_ms", "ttl_dead"),
     *("live_consumers", "strict", "max_consumers", "delete_if", "delete_after_ms", "ring_jobs"),
     *("descending", "sticky", "rebalance"),
-    *("max_jobs", "overflow", "resume", "count_held", "hold"),
+    *("max_jobs", "overflow", "resume", "count_held", "hold", "lifo"),
     *("dead_letters", "alert_depth"),
 )
 TARGETS = ("dead_to", "expired_to")

@@ -1,12 +1,12 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
 `<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h]
-[|s<sort key>][|u<unique>][|w<parents>][|p][|l<limit>:<most>...],`, where `when` is nothing (now),
-`+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), group, key and limits are escaped
-(`rqueue.model.names.group_text`), the sort key is as `rqueue.model.sort_keys` writes it, unique is
-a `rqueue.model.unique_key.UniqueKey`, and parents are `rqueue.model.parents.Parents`. The enqueue
-script reads it, and signatures cover it. What stands behind `~` and `|` is a policy's: a queue
-without it takes it on.
+[|s<sort key>][|u<unique>][|w<parents>][|p][|l<limit>:<most>...][|f],`, where `when` is nothing
+(now), `+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), group, key and limits are
+escaped (`rqueue.model.names.group_text`), the sort key is as `rqueue.model.sort_keys` writes it,
+unique is a `rqueue.model.unique_key.UniqueKey`, and parents are `rqueue.model.parents.Parents`. The
+enqueue script reads it, and signatures cover it. What stands behind `~` and `|` is a policy's: a
+queue without it takes it on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Terms(NamedTuple):
     without a due time that says nothing. sort: a sort key, see `sort_key_text`; "" = none.
     unique: a `UniqueKey` as text; "" = none. waits: `Parents` as text, for which the job waits;
     "" = none. counts: the job that its id is derived from waits for it. limits: of each that it
-    names the text, escaped, and how many jobs it allows at a time, "crm=acme:5".
+    names the text, escaped, and how many jobs it allows at a time, "crm=acme:5". front: whether it
+    comes before all that waits in its level.
     """
 
     priority: int = DEFAULT_LEVEL
@@ -46,6 +47,7 @@ class Terms(NamedTuple):
     waits: str = ""
     counts: bool = False
     limits: tuple[str, ...] = ()
+    front: bool = False
 
     @property
     def text(self) -> str:
@@ -71,6 +73,8 @@ class Terms(NamedTuple):
             most += "|p"
         for limit in self.limits:
             most += f"|l{limit}"
+        if self.front:
+            most += "|f"
         if self.at_ms > 0:
             return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
@@ -86,15 +90,16 @@ class Terms(NamedTuple):
         most, *tags = most.split("|")
         most, _, ttl = most.partition("~")
         deliveries, _, crashes = most.partition(":")
-        said = {tag[:1]: group_of(tag[1:]) for tag in tags if tag[:1] not in "hwp"}
+        said = {tag[:1]: group_of(tag[1:]) for tag in tags if tag[:1] not in "hwpf"}
         waits = next((tag[1:] for tag in tags if tag[:1] == "w"), "")
         limits = int(deliveries), int(crashes or 0), int(ttl or 0)
         group, key, sort, unique = (said.get(letter, "") for letter in "gksu")
         named = tuple(tag[1:] for tag in tags if tag[:1] == "l")
-        held, counts = "h" in tags, "p" in tags
+        held, counts, front = "h" in tags, "p" in tags, "f" in tags
         return cls(
             *(int(priority), delay, due, *limits, group, key, held, sort, unique, waits, counts),
             limits=named,
+            front=front,
         )
 
 

@@ -287,6 +287,7 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         unique=options.unique.text if isinstance(options.unique, UniqueKey) else "",
         waits=waits_of(options),
         limits=options.limit_texts,
+        front=options.front,
     )
 
 

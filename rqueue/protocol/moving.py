@@ -22,6 +22,7 @@ from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.policies import (
     ExcludedPolicies,
     Kind,
+    front,
     groups,
     hold,
     last_value,
@@ -120,6 +121,7 @@ class Copier:
             key=header.key if last_value.POLICY.name in policies else "",
             sort=header.sort if sorted_.POLICY.name in policies else "",
             hold=_is_held(listed.job) and _may_have(self._kind, hold.POLICY.name),
+            front=_comes_to_front(listed.job) and _may_have(self._kind, front.POLICY.name),
             unique=self._unique_there(header, outcome),
             limits=header.limits if _may_have(self._kind, limits.POLICY.name) else (),
         ).text
@@ -181,7 +183,16 @@ def slices(jobs: Iterable[Moved]) -> Iterator[list[Moved]]:
 
 def _is_held(job: Delivery) -> bool:
     """Whether the job keeps its place until its time has come."""
-    return b"h" in job.value.partition(b";")[0].split(b"|")[1:]
+    return b"h" in _tags(job)
+
+
+def _comes_to_front(job: Delivery) -> bool:
+    """Whether the job, which is not ready yet, is to stand before the others then."""
+    return any(tag[:1] == b"f" for tag in _tags(job))
+
+
+def _tags(job: Delivery) -> list[bytes]:
+    return job.value.partition(b";")[0].split(b"|")[1:]
 
 
 def _may_have(kind: Kind, policy: str) -> bool:

@@ -75,6 +75,7 @@ def configuration(
     resume: int | None = None,
     count_held: bool | None = None,
     hold: bool | None = None,
+    lifo: bool | None = None,
     sort: SortOrder | None = None,
     sticky: int | None = None,
     rebalance: bool | None = None,
@@ -133,6 +134,7 @@ def configuration(
     for name, flag in (
         ("count_held", count_held),
         ("hold", hold),
+        ("lifo", lifo),
         ("rebalance", rebalance),
         ("dead_letters", dead_letters),
     ):

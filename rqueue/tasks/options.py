@@ -87,6 +87,8 @@ class Options:
     their order, in a queue of the kind `groups` (Q-65). `key`: of the jobs of one key only the
     latest waits, in a queue of the kind `last_value`; an older one ends as displaced (Q-15).
     `hold`: with a due time, the job keeps the place that it takes when it is enqueued (Q-63).
+    `front`: when it becomes ready it comes before all that waits in its level, so that of several
+    the last one goes first (A-17).
     `sort_key`: a number or text by which jobs of a queue of the kind `sorted` stand (Q-14).
     `max_wait`: seconds that the enqueue may wait in all for room in a bounded queue whose producers
     wait (0: not at all; None: the setting; Q-67). `replicas`: the enqueue returns when so many of
@@ -123,6 +125,7 @@ class Options:
     group: str | None = None
     key: str | None = None
     hold: bool = False
+    front: bool = False
     sort_key: SortKey | None = None
     max_wait: float | None = None
     unique: Unique | UniqueKey | bool | None = None
@@ -190,6 +193,7 @@ class Options:
         if self.on_commit is not None:
             expect("on_commit", self.on_commit, (bool, str), "True, False or a database's name")
         expect("hold", self.hold, bool, "True or False")
+        expect("front", self.front, bool, "True or False")
         if self.after is not None:
             object.__setattr__(self, "after", after_of(self.after))
         if self.on_failure is not None and self.on_failure not in get_args(OnFailure):

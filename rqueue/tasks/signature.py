@@ -31,6 +31,7 @@ OPTIONS = frozenset(
             "sort_key",
             "on_commit",
             "hold",
+            "front",
             "unique",
             "after",
             "on_failure",

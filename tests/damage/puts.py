@@ -32,11 +32,13 @@ puts = st.builds(
     st.just(""),
     st.just(False),
     st.just(()),
+    st.just(False),
 )
 grouped = st.builds(
     lambda put, group: put._replace(ttl_ms=0, group=group), puts, st.sampled_from("gh")
 )
 keeping = puts.map(lambda put: put._replace(ttl_ms=0, hold=True))
+fronted = puts.map(lambda put: put._replace(front=True))
 untimed = puts.map(lambda put: put._replace(ttl_ms=0))
 keyed = st.builds(
     lambda put, key: put._replace(ttl_ms=0, key=key), puts, st.sampled_from(["k", "l", "k5"])
@@ -61,7 +63,7 @@ limited = st.builds(
 
 def fitting(world: World, draw: Callable[[Any], Any]) -> st.SearchStrategy[Put]:
     """Jobs that this queue may take: it has keys, or groups, times to live and unique ones."""
-    kinds = [grouped, puts] + [keyed, sorted_] * (world.kind == PLAIN)
+    kinds = [grouped, puts] + [keyed, sorted_, fronted] * (world.kind == PLAIN)
     kinds += [keeping] * ("unique" not in world.kind.policies)
     kinds += [unique] * ("hold" not in world.kind.policies)
     kinds = [sorted_, puts] if "sorted" in world.kind.policies else kinds

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rqueue.errors import ConfigError, Forged, Unsigned
 from rqueue.model.envelope import unpack
 from rqueue.model.job import EPOCH_MS, Header
+from rqueue.model.parents import Parents
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer, key_id_of, split_signature
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.job_packer import JobPacker
@@ -54,6 +55,32 @@ def test_the_mac_is_what_the_format_says() -> None:
         OLD.encode(), b"rqueue\0q\0j\0" + stamp + b"\0" + BODY, hashlib.sha256
     ).digest()
     assert mac == base64.urlsafe_b64encode(digest).rstrip(b"=")
+
+
+TERMS = {
+    "priority": 9,
+    "delay_ms": 3,
+    "at_ms": 5,
+    "max_deliveries": 2,
+    "max_crashes": 1,
+    "ttl_ms": 900,
+    "group": "a.b,c",
+    "key": "k|l",
+    "hold": True,
+    "sort": "t61",
+    "unique": "ex:ab",
+    "waits": Parents(2, "nothing", "stop", ("a/b", "c.d")).text,
+    "counts": True,
+    "limits": ("crm=acme:5", "b:1"),
+    "front": True,
+}
+
+
+@pytest.mark.parametrize("name", Terms._fields)
+def test_all_that_terms_may_say_is_signed_and_read_back(name: str) -> None:
+    terms = Terms(**{"at_ms": 7 if name == "hold" else 0, name: TERMS[name]})
+    signed = SIGNER.sign("q", "j", BODY, terms.text)
+    assert SIGNER.verify("q", "j", signed).terms == terms
 
 
 def test_keys_rotate() -> None:

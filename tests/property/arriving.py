@@ -83,7 +83,8 @@ class Arriving(Driver):
                 which["key" if self.keyed else "group"] = group or ""
             which["unique"] = unique or ""
             held = self.holding and twice % 2 == 1
-            puts.append(Put(id, body, priority, delay, ttl_ms=ttl or 0, hold=held, **most, **which))
+            put = Put(id, body, priority, delay, ttl_ms=ttl or 0, hold=held, **most, **which)
+            puts.append(put._replace(front=self.fronting and twice % 2 == 1))
         call = commands.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
         self.model.now = self.clock()
         now = self.model.now
@@ -121,6 +122,7 @@ class Arriving(Driver):
                 put.hold,
                 put.sort,
                 put.unique,
+                put.front,
             )
             for put in puts
         ]
@@ -182,6 +184,13 @@ class Arriving(Driver):
             self.run(commands.configure(self.keys, {"ring_jobs": ring}))
             self.model.ring = ring
             self.model.trim(0)
+
+    @precondition(lambda self: self.fronting)
+    @rule(lifo=st.booleans())
+    def set_lifo(self, lifo: bool) -> None:
+        """Whether all jobs come to the front."""
+        self.run(commands.configure(self.keys, {"lifo": int(lifo)}))
+        self.model.lifo = lifo
 
     @precondition(lambda self: len(self.model.consumers) < CONSUMERS_MAX)
     @rule(

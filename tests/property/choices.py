@@ -26,5 +26,5 @@ groups = st.sampled_from(["", "a", "a", "b", "b", "c"])
 NO_GROUPS = ("",) * 12
 KINDS = (
     PLAIN,
-    *(Kind.of([policy]) for policy in ("groups", "last_value", "ring", "hold", "sorted")),
+    *(Kind.of([policy]) for policy in ("groups", "last_value", "ring", "hold", "front", "sorted")),
 )

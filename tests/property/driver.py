@@ -70,6 +70,11 @@ class Driver(RuleBasedStateMachine):
         return "hold" in self.kind.policies
 
     @property
+    def fronting(self) -> bool:
+        """Whether they may come to the front."""
+        return "front" in self.kind.policies
+
+    @property
     def sorted(self) -> bool:
         """Whether they may have sort keys."""
         return "sorted" in self.kind.policies

@@ -26,6 +26,8 @@ class Job:
     key: str = ""
     held: str = ""
     """"h": it keeps its place until it is due; "h1": it was due."""
+    front: str = ""
+    """The level that it was enqueued for, where it is to come to the front."""
     sort: str = ""
     """The sort key, as it stands in the value."""
     unique: str = ""
@@ -85,6 +87,7 @@ class Job:
         shown += f"|g{self.group}" if self.group else ""
         shown += f"|k{self.key}" if self.key else ""
         shown += f"|s{self.sort}" if self.sort else ""
+        shown += f"|f{self.front}" if self.front else ""
         shown += f"|u{self.unique}" if self.unique else ""
         return f"{self.position},{self.enqueued - EPOCH_MS}{shown};".encode() + self.body
 

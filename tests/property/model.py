@@ -51,6 +51,7 @@ class Model(Leaving):
         hold: bool = False,
         sort: str = "",
         unique: str = "",
+        front: bool = False,
     ) -> Job:
         due = due if due > self.now else 0
         level = min(9, priority)
@@ -70,6 +71,7 @@ class Model(Leaving):
         job.unique = unique
         job.expires = self.expires(ttl)
         job.held = "h" if hold and due else ""
+        job.front = str(level) if front or self.lifo else ""
         return job
 
     def stand_ins(self, jobs: list[Job], over: Mapping[str, str] = NOBODY) -> dict[str, str]:
@@ -129,6 +131,7 @@ class Model(Leaving):
             return ""
         taker = self.taker(jobs[0], total) if direct else None
         ready = [job for job in jobs if not job.due]
+        later = [job for job in jobs if job.due]
         for job in jobs:
             self.seq += 1
             job.position = self.seq
@@ -139,6 +142,7 @@ class Model(Leaving):
         if taker:
             if jobs[0].group:
                 self.group_turns[jobs[0].group] = jobs[0].id
+            jobs[0].front = ""
             taker.held.append(jobs[0].id)
             self.move(taker, "notified" if taker.free > 0 else "not_interested")
             id, value = jobs[0].id.encode(), jobs[0].value
@@ -148,7 +152,6 @@ class Model(Leaving):
             self.displace(jobs)
         elif ready:
             self.notify_of(self.trim(sum([self.place(job) for job in self.displace(ready)])))
-        later = [job for job in jobs if job.due]
         for job in later:
             self.schedule(job, job.due)
         if later and not self.paused:
@@ -238,14 +241,6 @@ class Model(Leaving):
             job.level, job.position, job.due = level, self.seq, 0
         self.place(job)
         return "changed"
-
-    def front(self, level: int) -> int:
-        """A due time before those of all that stand in a level, or are due."""
-        times = [self.order(id)[0] for id in self.lists.get((-level, 0), ())]
-        others = [self.jobs[id] for id in self.open if not self.jobs[id].sort]
-        times += [job.due for job in others if job.level == level and job.due]
-        times += [due for due, *_ in self.scheduled]
-        return min([self.now, *(time - 1 for time in times)])
 
     def unpark(self) -> int:
         back = [entry for entry in self.scheduled if self.returns_to.get(entry[-1]) == "park"]

@@ -32,6 +32,8 @@ class Waiting(WakeUps):
         if job.held and not job.group:
             self.open.insert(bisect(self.open, self.rank(job.id), key=self.rank), job.id)
             return 1
+        if job.front:
+            job.front, job.due = "", self.front(job.level)
         if job.key:
             self.latest[job.key] = job.id
         if job.key or job.sort:
@@ -48,6 +50,14 @@ class Waiting(WakeUps):
         ids = self.lists.setdefault((-job.level, int(not job.due)), [])
         ids.insert(bisect(ids, job.order, key=self.order), job.id)
         return 1
+
+    def front(self, level: int) -> int:
+        """A due time before those of all that stand in a level, or are due."""
+        times = [self.order(id)[0] for id in self.lists.get((-level, 0), ())]
+        others = [self.jobs[id] for id in self.open if not self.jobs[id].sort]
+        times += [job.due for job in others if job.level == level and job.due]
+        times += [due for due, *_ in self.scheduled]
+        return min([self.now, *(time - 1 for time in times)])
 
     def displace(self, jobs: list[Job], by: Consumer | None = None) -> list[Job]:
         """These become ready in this order, and what waits of their keys ends. Returns those of
@@ -280,8 +290,11 @@ class Waiting(WakeUps):
             else:
                 (back if where else others).append(job)
         ready += sum([self.place(job) for job in back])
-        # of several of a group that are due together the first one by position has the turn
-        for job in sorted(self.displace(others, by), key=lambda job: job.position):
+        # of several of a group that are due together the first one by position has the turn; before
+        # all of them come those that are to come to the front
+        there = self.displace(others, by)
+        behind = sorted([job for job in there if not job.front], key=lambda job: job.position)
+        for job in [*behind, *(job for job in there if job.front)]:
             ready += self.place(job)
         if due:
             self.tell_browsers()

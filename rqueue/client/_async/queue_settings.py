@@ -41,6 +41,7 @@ class AsyncQueueSettings(AsyncQueueAlerts):
         delete_after: float | str | timedelta | None = None,
         ring: int | None = None,
         hold: bool | None = None,
+        lifo: bool | None = None,
         sort: SortOrder | None = None,
         sticky: int | None = None,
         rebalance: bool | None = None,
@@ -71,20 +72,21 @@ class AsyncQueueSettings(AsyncQueueAlerts):
         too. 0 and False are no limit. delete_if: "empty" or "always": the queue goes when its last
         consumer has left, delete_after later (Q-60, A-37), unless a job or a consumer comes;
         "never" takes that back. hold: whether jobs that ask for it (`Options.hold`) are held until
-        they are due; False: they are delivered at once (Q-63). sort: which sort key goes first
-        (Q-14), the least ("ascending", the default) or the greatest ("descending"); it cannot
-        change while the queue has jobs, nor may sticky: groups fall into so many buckets, and are
-        their consumers' until those leave (Q-64, A-26), rebalance: or until one more comes.
-        dead_letters: whether what fails for good, or cannot be read, becomes a dead letter (the
-        default); False: it ends at once (C-07, C-08). alert_depth: an
-        arrival that brings the queue to so many jobs makes an alert, see `alerts`; 0: none (Q-72).
+        they are due; False: they are delivered at once (Q-63). lifo: whether all jobs come to the
+        front: last in, first out (A-17). sort: which sort key goes first (Q-14), the least
+        ("ascending", the default) or the greatest ("descending"); it cannot change while the queue
+        has jobs, nor may sticky: groups fall into so many buckets, and are their consumers' until
+        those leave (Q-64, A-26), rebalance: or until one more comes. dead_letters: whether what
+        fails for good, or cannot be read, becomes a dead letter (the default); False: it ends at
+        once (C-07, C-08). alert_depth: an arrival that brings the queue to so many jobs makes an
+        alert, see `alerts`; 0: none (Q-72).
         """
         options = configuration(
             priorities, max_deliveries, max_crashes, keep, history_rows_max, ttl, ttl_min,
             ttl_max, expired, kind, dead_to, expired_to, live_consumers, strict, max_consumers,
             delete_if, delete_after, ring,
             max_jobs=max_jobs, overflow=overflow, resume=resume, count_held=count_held, hold=hold,
-            sort=sort, sticky=sticky, rebalance=rebalance, dead_letters=dead_letters,
+            lifo=lifo, sort=sort, sticky=sticky, rebalance=rebalance, dead_letters=dead_letters,
             alert_depth=alert_depth,
         )  # fmt: skip
         if options.keys() & {"dead_to", "expired_to"}:

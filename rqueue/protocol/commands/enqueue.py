@@ -14,6 +14,7 @@ from rqueue.protocol.call import Arg, ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import (
     flows,
+    front,
     groups,
     hold,
     last_value,
@@ -41,7 +42,7 @@ class Put(NamedTuple):
     delivered (Q-62); 0 = as long as the queue says. group, key: "" = none. hold: whether it keeps
     its place until it is due (Q-63). unique: a `UniqueKey` as text, "" = none. waits: `Parents` as
     text, "" = none. counts: the job that its id is derived from waits for it. limits: see
-    `rqueue.model.terms`.
+    `rqueue.model.terms`. front: whether it comes before all that waits in its level.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Put(NamedTuple):
     waits: str = ""
     counts: bool = False
     limits: tuple[str, ...] = ()
+    front: bool = False
 
     @property
     def terms(self) -> str:
@@ -136,6 +138,7 @@ _OF_TAGS = {
     "|w": flows.POLICY,
     "|p": flows.POLICY,
     "|l": limits.POLICY,
+    "|f": front.POLICY,
 }
 """What terms begin with that are a policy's."""
 

@@ -4,5 +4,9 @@ from rqueue.protocol.policies.policy import Policy
 
 POLICY = Policy(
     "groups",
-    excludes=(*("selectors", "sorted", "last_value", "lifetime", "ring"), *("refusals", "limits")),
+    excludes=(
+        *("selectors", "sorted", "last_value", "lifetime", "ring"),
+        *("refusals", "limits"),
+        "front",
+    ),
 )

@@ -16,5 +16,6 @@ POLICY = Policy(
         "refusals",
         "flows",
         "limits",
+        "front",
     ),
 )

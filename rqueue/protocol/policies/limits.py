@@ -7,5 +7,6 @@ POLICY = Policy(
     excludes=(
         *("groups", "selectors", "last_value", "lifetime", "ring"),
         *("hold", "sorted", "refusals", "flows"),
+        "front",
     ),
 )

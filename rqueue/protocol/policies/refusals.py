@@ -10,5 +10,6 @@ POLICY = Policy(
     excludes=(
         *("ttl", "hold", "last_value", "ring", "exclusive", "groups", "selectors", "lifetime"),
         *("sorted", "schedules", "flows", "limits"),
+        "front",
     ),
 )

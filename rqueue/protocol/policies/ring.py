@@ -8,6 +8,7 @@ POLICY = Policy(
     excludes=(
         *("ttl", "last_value", "exclusive", "groups", "selectors", "lifetime", "bounded"),
         *("hold", "refusals", "unique", "flows", "limits"),
+        "front",
     ),
 )
 """Its option: 0 is no limit."""

@@ -17,6 +17,7 @@ POLICY = Policy(
     excludes=(
         *("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "hold"),
         *("schedules", "refusals", "flows", "limits"),
+        "front",
     ),
 )
 

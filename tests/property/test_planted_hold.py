@@ -68,7 +68,7 @@ OF_GROUPS = [
     Fault(
         "one of a group that was held keeps the turn for ever",
         "policies/groups.lua",
-        "local group = values[i] and match(values[i], '^[^;]-|g([^|;]*)')",
+        "local group = values[i] and match(values[i], GROUPS.stored)",
         "local group = values[i] and match(values[i], '^[%d,-]*|g([^|;]*)')",
         (begin((1, 0)), of_group(800), pass_time(900), PULL, settle("ack")),
     ),

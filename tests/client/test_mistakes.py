@@ -80,7 +80,7 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     # where to, and what follows
     (lambda: OK.options(queue_name="x"), "queue_name: there is no such option of a call; it is ca"),
     (lambda: OK.options(priority=12), "priority: 12 is no whole number from 0 to 9"),
-    (lambda: Q.enqueue(OK, 1, at_front=True), "a job goes to the front by queue.move_to_front(id)"),
+    (lambda: Q.enqueue(OK, 1, at_front=True), "it is called front"),
     (lambda: OK.options(depends_on="j"), "what follows a job is enqueued by it, with current_job("),
     (lambda: OK.options(on_failure=plain), "is none of 'stop', 'continue', 'wait'"),
     (lambda: OK.signature(1), "no attribute 'signature'; here it is what follows a job is"),

@@ -39,7 +39,8 @@ class AttemptReport:
         self.fresh = False
         """Whether there is something that is not sent yet."""
         self.sent = False
-        """Whether Redis has something of it."""
+        """Whether Redis may have something of it: known before it has, as the job may have ended
+        before the reply is read."""
         self.over = False
 
     def progress(self, report: Report) -> None:
@@ -80,6 +81,7 @@ class AttemptReport:
         """What is to be sent now, with so many lines."""
         with self._guard:
             self.fresh = False  # first: what is said from here on is new
+            self.sent = True
             first = self._count - len(self._lines) + 1
             lines = tuple(islice(self._lines, most))
         said = b"" if self.said is None else packed(self.said)
@@ -87,7 +89,6 @@ class AttemptReport:
 
     def arrived(self, report: JobReport) -> None:
         """That was sent."""
-        self.sent = True
         last = report.first + len(report.lines) - 1
         with self._guard:
             while self._lines and self._count - len(self._lines) < last:

@@ -13,7 +13,11 @@ from hypothesis import HealthCheck, settings
 from rqueue.embedded.server import EmbeddedRedis
 from tests.support import parallel, profiles
 from tests.support import spark as spark_support
-from tests.support.redis_cluster import redis_cluster  # noqa: F401
+from tests.support.redis_cluster import (  # noqa: F401
+    make_cluster,
+    redis_cluster,
+    replicated_cluster,
+)
 from tests.support.redis_server import OLDEST_NAME, MissingServer, Servers, binaries, chosen
 from tests.support.spark import cluster_spark, spark, sparks  # noqa: F401
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -16,60 +15,9 @@ from rqueue.protocol import commands, scripts
 from rqueue.protocol.commands import Put, ScriptCall, Window
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
-from tests.support.redis_cluster import SmallCluster
+from tests.support.redis_cluster import SmallCluster, slot_of
+from tests.support.slot_moves import SlotMove, moving
 from tests.support.snapshot import take_snapshot
-
-
-class Move:
-    """A slot on its way from one node to another, a key at a time."""
-
-    def __init__(self, cluster: SmallCluster, keys: QueueKeys) -> None:
-        self.keys = keys
-        with cluster.client() as client:
-            self.slot = client.keyslot(keys.meta)
-            owner = client.get_node_from_key(keys.meta)
-        assert owner is not None
-        nodes = [redis.Redis.from_url(node.tcp_url) for node in cluster.nodes]
-        port = [int(node.connection_pool.connection_kwargs["port"]) for node in nodes]
-        self.source = nodes.pop(port.index(int(owner.port)))
-        self.target = nodes.pop(0)
-        self.others = nodes
-
-    @staticmethod
-    def _id(node: redis.Redis) -> str:
-        name: bytes = node.execute_command("CLUSTER", "MYID")
-        return name.decode()
-
-    def begin(self) -> None:
-        of = self._id(self.source), self._id(self.target)
-        self.target.execute_command("CLUSTER", "SETSLOT", self.slot, "IMPORTING", of[0])
-        self.source.execute_command("CLUSTER", "SETSLOT", self.slot, "MIGRATING", of[1])
-
-    def there(self) -> list[str]:
-        """The keys of the slot that have not moved yet."""
-        found = self.source.execute_command("CLUSTER", "GETKEYSINSLOT", self.slot, 1000)
-        return [key.decode() for key in found]
-
-    def one(self, key: str) -> None:
-        port = self.target.connection_pool.connection_kwargs["port"]
-        self.source.execute_command("MIGRATE", "127.0.0.1", port, key, 0, 5000)
-
-    def end(self) -> None:
-        for node in (self.target, self.source, *self.others):
-            node.execute_command("CLUSTER", "SETSLOT", self.slot, "NODE", self._id(self.target))
-
-    def close(self) -> None:
-        for node in (self.source, self.target, *self.others):
-            node.close()
-
-
-@contextmanager
-def moving(cluster: SmallCluster, keys: QueueKeys) -> Iterator[Move]:
-    move = Move(cluster, keys)
-    try:
-        yield move
-    finally:
-        move.close()
 
 
 @pytest.fixture
@@ -95,11 +43,11 @@ def ask(
     return ""
 
 
-def contents(move: Move) -> dict[str, Any]:
+def contents(move: SlotMove, keys: QueueKeys) -> dict[str, Any]:
     """The queue's keys on both nodes."""
     found: dict[str, Any] = {}
     for node in (move.source, move.target):
-        for key in node.scan_iter(match=move.keys.base + "*", count=1000):
+        for key in node.scan_iter(match=keys.base + "*", count=1000):
             # DUMP asks who serves the key: where it has moved to, only one that asks may look
             with node.client() as one:
                 one.execute_command("ASKING")
@@ -140,20 +88,20 @@ def step_by_step(
     changed something all the same, or was half done."""
     term = prepared(cluster, keys)
     wrong = []
-    with moving(cluster, keys) as move:
+    with moving(cluster, slot_of(keys.queue)) as move:
         move.begin()
-        left = move.there()
+        left = move.left()
         random.Random(5).shuffle(left)
         for number, key in enumerate(left):
             for call in calls(keys, term):
-                before = contents(move)
+                before = contents(move, keys)
                 for node, asking in ((move.source, False), (move.target, True)):
                     said = ask(node, call, declared(call), asking=asking)
                     if not said:
                         wrong.append(f"{call.script} ran after {number} keys")
-                    elif contents(move) != before:
+                    elif contents(move, keys) != before:
                         wrong.append(f"{call.script} was refused ({said}) after {number} keys")
-                if contents(move) != before:
+                if contents(move, keys) != before:
                     return wrong  # from here on nothing is as it was
             move.one(key)
         move.end()
@@ -173,14 +121,15 @@ def test_without_the_guard_this_would_be_found(
     redis_cluster: SmallCluster, keys: QueueKeys
 ) -> None:
     assert step_by_step(redis_cluster, keys, lambda call: call.keys[:1]) != []
-    with moving(redis_cluster, keys) as move:  # what is half moved is no queue any more
+    with moving(
+        redis_cluster, slot_of(keys.queue)
+    ) as move:  # what is half moved is no queue any more
         for node in (move.source, move.target):
             for key in list(node.scan_iter(match=keys.base + "*")):
                 with node.client() as one:
                     one.execute_command("ASKING")
                     one.delete(key)
-        for node in (move.source, move.target):
-            node.execute_command("CLUSTER", "SETSLOT", move.slot, "STABLE")
+        move.give_up()
 
 
 def test_nothing_is_stranded_by_a_move_under_load(
@@ -191,7 +140,7 @@ def test_nothing_is_stranded_by_a_move_under_load(
     prepared(redis_cluster, keys)
     acknowledged: list[str] = []
     stop = threading.Event()
-    with moving(redis_cluster, keys) as move:
+    with moving(redis_cluster, slot_of(keys.queue)) as move:
 
         def load() -> None:
             number = 0
@@ -209,7 +158,7 @@ def test_nothing_is_stranded_by_a_move_under_load(
             _wait(lambda: len(acknowledged) > 100)
             move.begin()
             refused_at = len(acknowledged)
-            while left := move.there():
+            while left := move.left():
                 for key in random.Random(refused_at).sample(left, len(left)):
                     move.one(key)
             assert len(acknowledged) <= refused_at + 1, "one may have been under way"

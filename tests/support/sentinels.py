@@ -1,17 +1,15 @@
 """A primary, replicas, and three real Sentinels that watch them, on the loopback interface."""
 
-import os
-import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import redis
 
 from rqueue.embedded.server import EmbeddedRedis
-from tests.support.redis_cluster import free_port
+from tests.support.patience import until
+from tests.support.redis_cluster import free_port, port_of
 from tests.support.redis_server import Servers
 
 NAME = "main"
@@ -144,16 +142,3 @@ class BehindSentinels:
             process.wait()
         for server in self.servers:
             server.stop()
-
-
-def port_of(server: EmbeddedRedis) -> int:
-    return int(server.tcp_url.rpartition(":")[2].partition("/")[0])
-
-
-def until(condition: Callable[[], bool], what: str, patience: float = 20) -> None:
-    """Look again and again: servers tell nobody."""
-    end = time.monotonic() + patience
-    pause = select.poll()
-    while not condition():
-        assert time.monotonic() < end, f"{what}: not within {patience} s (load {os.getloadavg()})"
-        pause.poll(20)

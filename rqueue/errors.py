@@ -9,7 +9,8 @@
     │   │   ├── RedisTimeout         no answer in time: whether the command ran is not known
     │   │   ├── RedisLoading         starting, still reading its data
     │   │   ├── RedisReadOnly        a replica, or a failover is under way
-    │   │   ├── RedisBusy            a script keeps it busy, or a cluster rearranges itself
+    │   │   ├── RedisBusy            a script keeps it busy, or a failover is under way
+    │   │   │   └── SlotBusy         a cluster moves the queue, or nobody serves it now
     │   │   └── RedisOutOfMemory     maxmemory is reached and nothing may be evicted
     │   └── UnusableServer           ... until it is changed
     │       ├── AuthenticationFailed wrong password, or a login without the rights
@@ -132,6 +133,7 @@ __all__ = [
     "ScriptError",
     "ScriptSourceError",
     "ServerError",
+    "SlotBusy",
     "SoftTimeLimit",
     "StaleTerm",
     "TaskAlreadyRegistered",
@@ -216,7 +218,12 @@ class RedisReadOnly(RedisUnavailable):
 
 class RedisBusy(RedisUnavailable):
     """The server is there and refuses everything for now: a script runs too long (BUSY), or a
-    cluster rearranges itself (TRYAGAIN, ASK, CLUSTERDOWN). Nothing was done."""
+    failover is under way. Nothing was done."""
+
+
+class SlotBusy(RedisBusy):
+    """A Redis Cluster moves the queue to another node, or has nobody who serves it now (TRYAGAIN,
+    ASK, CLUSTERDOWN). Nothing was done."""
 
 
 class RedisOutOfMemory(RedisUnavailable):

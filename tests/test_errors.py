@@ -14,6 +14,7 @@ EXAMPLES: list[RQueueError] = [
     errors.RedisLoading("loading"),
     errors.RedisReadOnly("replica"),
     errors.RedisBusy("a script"),
+    errors.SlotBusy("a slot of the cluster is being moved"),
     errors.RedisOutOfMemory("maxmemory"),
     errors.UnusableServer("no"),
     errors.AuthenticationFailed("wrong password"),

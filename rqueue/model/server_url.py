@@ -7,6 +7,8 @@
 | `unix://[user:password@]/path[?db=N]` | one server, over a unix socket |
 | `redis+sentinel://[user:password@]host[:port],host.../name[/db]` | the primary that these Sentinels know by this name; user and password are the server's |
 | `rediss+sentinel://...` | the same over TLS, to the Sentinels too |
+| `redis+cluster://[user:password@]host[:port],host...` | the Redis Cluster that these nodes are of; one that answers is enough; `valkey+cluster://` is the same |
+| `rediss+cluster://...` | the same over TLS |
 | `memory://NAME` | a server in this process, for tests: see `rqueue.testing` |
 
 Of a Sentinel URL the options `sentinel_username` and `sentinel_password` are the login at the
@@ -18,22 +20,36 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-__all__ = ["MEMORY", "SentinelUrl", "is_sentinel", "problem_of", "sentinel_url", "spoken"]
+__all__ = [
+    "MEMORY",
+    "ClusterUrl",
+    "SentinelUrl",
+    "cluster_url",
+    "is_cluster_url",
+    "is_sentinel",
+    "problem_of",
+    "sentinel_url",
+    "spoken",
+]
 
 MEMORY = "memory"
 """The scheme of servers that are in this process."""
 
 SENTINEL_PORT = 26379
+PORT = 6379
 
 _ALIASES = {
     "valkey": "redis",
     "valkeys": "rediss",
     "valkey+sentinel": "redis+sentinel",
     "valkeys+sentinel": "rediss+sentinel",
+    "valkey+cluster": "redis+cluster",
+    "valkeys+cluster": "rediss+cluster",
 }
 _PLAIN = ("redis", "rediss", "unix")
 _SENTINEL = ("redis+sentinel", "rediss+sentinel")
-_KNOWN = "redis://, rediss://, unix:// or redis+sentinel://"
+_CLUSTER = ("redis+cluster", "rediss+cluster")
+_KNOWN = "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 _EXAMPLE = "for instance redis://localhost:6379/0"
 
 
@@ -46,6 +62,11 @@ def spoken(url: str) -> str:
 def is_sentinel(url: str) -> bool:
     """Whether Sentinels are to be asked where the server is."""
     return spoken(url).partition("://")[0] in _SENTINEL
+
+
+def is_cluster_url(url: str) -> bool:
+    """Whether the URL is that of a Redis Cluster."""
+    return spoken(url).partition("://")[0] in _CLUSTER
 
 
 class SentinelUrl(NamedTuple):
@@ -81,7 +102,7 @@ def sentinel_url(url: str) -> SentinelUrl:
     tls = parts.scheme.startswith("rediss")
     server = f"{'rediss' if tls else 'redis'}://{login}{at}behind-sentinels/{db or 0}"
     return SentinelUrl(
-        tuple(_address(host) for host in hosts.split(",")),
+        tuple(_address(host, "Sentinel", SENTINEL_PORT) for host in hosts.split(",")),
         unquote(name),
         server + (f"?{rest}" if rest else ""),
         tls,
@@ -90,15 +111,38 @@ def sentinel_url(url: str) -> SentinelUrl:
     )
 
 
-def _address(text: str) -> tuple[str, int]:
+class ClusterUrl(NamedTuple):
+    """The parts of a cluster's URL. `server`: a plain URL with everything that counts for every
+    node (login, TLS), and the first host."""
+
+    nodes: tuple[tuple[str, int], ...]
+    server: str
+
+
+def cluster_url(url: str) -> ClusterUrl:
+    """Take a cluster's URL apart. Raises ValueError, whose text shows no password."""
+    parts = urlsplit(spoken(url))
+    login, at, hosts = parts.netloc.rpartition("@")
+    if parts.path not in ("", "/", "/0") or dict(parse_qsl(parts.query)).get("db", "0") != "0":
+        raise ValueError("names a database: a cluster has number 0 alone")
+    nodes = tuple(_address(host, "node", PORT) for host in hosts.split(","))
+    scheme = parts.scheme.partition("+")[0]
+    host, port = nodes[0]
+    first = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return ClusterUrl(
+        nodes, f"{scheme}://{login}{at}{first}" + (f"?{parts.query}" if parts.query else "")
+    )
+
+
+def _address(text: str, what: str, usual_port: int) -> tuple[str, int]:
     parts = urlsplit(f"//{text.strip()}")
     try:
         port = parts.port
     except ValueError:
-        raise ValueError(f"has a Sentinel with no port number: '{text}'") from None
+        raise ValueError(f"has a {what} with no port number: '{text}'") from None
     if not parts.hostname:
-        raise ValueError("names a Sentinel without a host")
-    return parts.hostname, port or SENTINEL_PORT
+        raise ValueError(f"names a {what} without a host")
+    return parts.hostname, port or usual_port
 
 
 def problem_of(url: str) -> str:
@@ -108,17 +152,20 @@ def problem_of(url: str) -> str:
         if parts.scheme in _SENTINEL:
             sentinel_url(url)
             return ""
+        if parts.scheme in _CLUSTER:
+            cluster_url(url)
+            return ""
         if "," in parts.netloc.rpartition("@")[2]:
-            return "names several hosts: of Sentinels they begin with redis+sentinel://"
+            return (
+                "names several hosts: of Sentinels they begin with redis+sentinel://, of a Redis "
+                "Cluster with redis+cluster://"
+            )
         port = parts.port
     except ValueError as error:
         said = str(error)
         return said if said.startswith(("names ", "has ", "what ")) else f"is no URL ({said})"
     if "cluster" in parts.scheme:
-        return (
-            "is a Redis Cluster's, which rqueue does not speak: use a server that is not in "
-            "cluster mode, alone or behind Sentinels (redis+sentinel://)"
-        )
+        return "must begin with redis+cluster:// or rediss+cluster://"
     if "sentinel" in parts.scheme:
         return "must begin with redis+sentinel:// or rediss+sentinel://"
     if parts.scheme == MEMORY:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from redis import exceptions as rx
 
 from rqueue import errors
+from rqueue.protocol.unreachable import is_no_cluster, never_connected, no_primary, not_connected
 
 __all__ = [
     "REPLIES",
@@ -36,9 +37,11 @@ class Meaning(NamedTuple):
 
 
 CLUSTER = (
-    "this is a node of a Redis Cluster, which rqueue does not speak: use a server that is not in "
-    "cluster mode, alone or with replicas behind Sentinels (redis+sentinel://)"
+    "this is a node of a Redis Cluster: write its address as redis+cluster://HOST:PORT, which "
+    "leads to all nodes"
 )
+
+NO_CLUSTER = "this server is not in cluster mode: write its address as redis://HOST:PORT"
 
 REPLIES: dict[str, Meaning] = {
     # these pass by themselves
@@ -55,9 +58,9 @@ REPLIES: dict[str, Meaning] = {
     "BUSY": Meaning(errors.RedisBusy, "a script has kept Redis busy for too long: {said}"),
     "INPROG": Meaning(errors.RedisBusy, "a failover is under way: {said}"),
     "NOSCRIPT": Meaning(errors.RedisBusy, "Redis forgot a script that it was just taught: {said}"),
-    "TRYAGAIN": Meaning(errors.RedisBusy, "a slot of the cluster is being moved: {said}"),
-    "ASK": Meaning(errors.RedisBusy, "a slot of the cluster is being moved: {said}"),
-    "CLUSTERDOWN": Meaning(errors.RedisBusy, "the cluster is down: {said}"),
+    "TRYAGAIN": Meaning(errors.SlotBusy, "a slot of the cluster is being moved: {said}"),
+    "ASK": Meaning(errors.SlotBusy, "a slot of the cluster is being moved: {said}"),
+    "CLUSTERDOWN": Meaning(errors.SlotBusy, "the cluster is down: {said}"),
     # these stay until an operator changes something
     "NOAUTH": Meaning(errors.AuthenticationFailed, "Redis refuses the login: {said}"),
     "WRONGPASS": Meaning(errors.AuthenticationFailed, "Redis refuses the login: {said}"),
@@ -132,6 +135,13 @@ def translate(
         return error
     if isinstance(error.__context__, rx.ReadOnlyError) and isinstance(error, rx.ConnectionError):
         error = error.__context__  # redis-py hangs up on what is no primary any more
+    cause = error.__cause__
+    if (
+        isinstance(error, rx.RedisClusterException)
+        and isinstance(cause, Exception)
+        and _said(cause)[0]
+    ):
+        error = cause  # what the last node said that redis-py has asked for the map
     found = _translated(error, url, script, queue, consumer, sent)
     earlier = _earlier(error)
     if earlier is not None and isinstance(found, errors.ServerError) and not _said(earlier)[0]:
@@ -177,30 +187,20 @@ def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
         sent = sent and not never_connected(error)
         made = errors.RedisTimeout(f"no answer from Redis in time: {error}{hint}", url=url)
     elif isinstance(error, rx.ConnectionError | OSError):
-        why = _no_primary(str(error), url) or f"cannot reach Redis: {error}"
+        why = no_primary(str(error), url) or f"cannot reach Redis: {error}"
         made = errors.ConnectionLost(why + hint, url=url)
+    elif isinstance(error, rx.ClusterError):  # redis-py was sent to and fro, and gave up
+        made = errors.SlotBusy(f"a slot of the cluster is being moved: {error}", url=url)
+        sent = False
     elif isinstance(error, rx.RedisClusterException):
-        made = errors.ConnectionLost(f"no cluster to be reached: {error}", url=url)
+        if is_no_cluster(error):
+            return errors.WrongServer(NO_CLUSTER, url=url)
+        said = error.__cause__ or error
+        made = errors.ConnectionLost(f"cannot reach any node of the cluster: {said}", url=url)
     else:
         return None
     made.outcome_unknown = sent
     return made
-
-
-def never_connected(error: Exception) -> bool:
-    """Whether a time-out is that of making a connection."""
-    return isinstance(error, rx.TimeoutError) and "connecting" in str(error)
-
-
-def not_connected(error: Exception) -> bool:
-    """Whether an error of redis-py says that no connection could be made: over this one, nothing
-    was sent."""
-    return isinstance(error, rx.ConnectionError | rx.TimeoutError) and bool(
-        _CONNECTING.match(str(error))
-    )
-
-
-_CONNECTING = re.compile(r"(Error (-?\d+ )?|Timeout )connecting to |No master found for ")
 
 
 def _said(error: Exception) -> tuple[str, str]:
@@ -378,18 +378,3 @@ def unsure(lost: errors.ServerError, later: errors.ServerError) -> errors.Server
     made.outcome_unknown = True
     made.__cause__ = later
     return made
-
-
-def _no_primary(said: str, url: str) -> str | None:
-    """In short what redis-py says, with its objects, where no Sentinel named a primary; None for
-    other texts. url: as the transport shows it, with a scheme."""
-    found = re.match(r"No master found for '(.*?)'", said)
-    if found is None:
-        return None
-    hosts = url.partition("://")[2].partition("/")[0]
-    silent = said.count("> - ")  # one for each that gave no answer
-    if silent and re.search(r"Authentication|NOAUTH|WRONGPASS", said):
-        return f"a Sentinel refuses the login: sentinel_password is for those at {hosts}"
-    if silent > hosts.count(","):
-        return f"no Sentinel answers at {hosts}"
-    return f"no primary '{found[1]}' is known to the Sentinels that answer at {hosts}"

@@ -155,6 +155,10 @@ class Exchange(Generic[R]):
             sent=sent,
         )
 
+    def elsewhere(self) -> None:
+        """The call goes to another server from here on, which may have to be taught."""
+        self._forgotten, self._taught, self.teaches = None, "", False
+
     def _unknown(self) -> bool:
         """Whether the script that was sent last has not been taught for this call: another one may
         have been, where another thread learned of the queue's kind meanwhile."""

@@ -1,9 +1,9 @@
 """When a call is sent again after a failure, and what is said when it is not. No I/O.
 
 All that the clients send may be repeated (an enqueue by its id). A connection that broke is tried
-again a few times. A server that takes no writes was perhaps demoted: the same call goes out once
-more over a new connection, which may lead to the new primary. A wait for a result has time: an
-outage is waited for.
+again a few times, and so is a slot of a cluster that moves. A server that takes no writes was
+perhaps demoted: the same call goes out once more over a new connection, which may lead to the new
+primary. A wait for a result has time: an outage is waited for.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rqueue.errors import (
     RedisReadOnly,
     RedisTimeout,
     ServerError,
+    SlotBusy,
 )
 from rqueue.protocol.error_mapping import unsure
 
@@ -58,7 +59,7 @@ class Repeats:
         says that the outcome is not known, because an earlier answer was lost."""
         if error.outcome_unknown and self._lost is None:
             self._lost = error
-        again = isinstance(error, ConnectionLost | RedisTimeout)
+        again = isinstance(error, ConnectionLost | RedisTimeout | SlotBusy)
         if again:
             # a server that gave no connection in all the time there is, is not tried again
             waited = isinstance(error, RedisTimeout) and not error.outcome_unknown

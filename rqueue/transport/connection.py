@@ -15,14 +15,14 @@ from redis import exceptions as rx
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from rqueue.errors import QueueDamaged
+from rqueue.errors import ConfigError, QueueDamaged
 from rqueue.model.confirmation import Confirmation
 from rqueue.protocol import confirming
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
 from rqueue.transport import stand_in
-from rqueue.transport.redis_client import url_of
+from rqueue.transport.redis_client import is_cluster, url_of
 from rqueue.transport.resp import RespSocket
 from rqueue.transport.server_check import check_greeting, check_refusal
 
@@ -45,9 +45,18 @@ class Connection:
         """The connected socket, for select; None when not connected."""
         stand_in.note(self)
 
+    def _origin(self) -> tuple[type[Any], dict[str, Any]]:
+        """The class and the arguments of redis-py's connection."""
+        if is_cluster(client := stand_in.client_for(self._client)):
+            raise ConfigError(
+                "url", "is that of a whole Redis Cluster: what is asked for here needs one server"
+            )
+        pool = client.connection_pool
+        return pool.connection_class, pool.connection_kwargs
+
     def _made(self) -> Any:
-        pool = stand_in.client_for(self._client).connection_pool
-        kwargs = dict(pool.connection_kwargs)
+        kind, origin = self._origin()
+        kwargs = dict(origin)
         kwargs.update(
             socket_timeout=self._timeout,
             retry=Retry(NoBackoff(), 0),
@@ -57,7 +66,7 @@ class Connection:
         )
         kwargs.pop("retry_on_error", None)
         kwargs.pop("retry_on_timeout", None)
-        return pool.connection_class(**kwargs)
+        return kind(**kwargs)
 
     def redirect(self) -> None:
         """Drop the connection; the next one leads where `stand_in` says now."""
@@ -80,7 +89,7 @@ class Connection:
             except rx.ResponseError as error:
                 check_refusal(error, self.url)
             else:
-                check_greeting(greeting, self.url)
+                self._check_greeting(greeting)
         except (rx.RedisError, OSError) as error:
             raise self._broken(error, sent=False) from error
         except BaseException:
@@ -89,6 +98,9 @@ class Connection:
         self.socket = sock = inner._sock
         if type(sock) is socket.socket:  # on TLS redis-py's own framing goes on
             self._resp = RespSocket(sock, self._timeout, inner._parser.parse_error)
+
+    def _check_greeting(self, greeting: Any) -> None:
+        check_greeting(greeting, self.url)
 
     def twin(self) -> Connection:
         """Another one, made like this."""
@@ -188,7 +200,7 @@ class Connection:
         self.send(exchange.command(), command)
         seen, reply = self._both(exchange, command)
         if isinstance(reply, rx.ResponseError):
-            return seen, self.refused(exchange, reply)
+            return seen, self._refused_then(exchange, reply)
         return seen, reply
 
     def _both(self, exchange: Exchange[R], command: tuple[Arg, ...]) -> tuple[R, Any]:
@@ -226,11 +238,19 @@ class Connection:
                 self.read()
                 reply = self.read()
             except rx.ResponseError as error:
-                reply = error
+                reply = self.meant(error)
         if isinstance(reply, Exception):
             self.close()  # a reply may be on its way, and another server be in charge
         found: R = confirming.marked(answer, confirm, reply, self.url)
         return found
+
+    def meant(self, error: rx.ResponseError) -> Exception:
+        """What an error reply means to a command that was sent by itself."""
+        return translate(error, url=self.url)
+
+    def _refused_then(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
+        """What it means to the command behind a call."""
+        return self.refused(exchange, error)
 
     def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
         """As `Exchange.refused`. Where another server may be in charge by now, the connection is

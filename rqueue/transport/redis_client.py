@@ -3,6 +3,7 @@ at the edge."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,21 +14,22 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.retry import Retry
 
 from rqueue import errors
-from rqueue.model.server_url import MEMORY, is_sentinel, spoken
+from rqueue.model.server_url import MEMORY, is_cluster_url, is_sentinel, spoken
 from rqueue.protocol.call import Arg, CommandCall, ScriptCall
 from rqueue.protocol.commands.key_types import types_met_by
 from rqueue.protocol.error_mapping import (
     damaged,
     is_wrong_type,
     moved_on,
-    never_connected,
-    not_connected,
     translate,
 )
 from rqueue.protocol.exchange import Exchange
 from rqueue.protocol.keys import queue_of
+from rqueue.protocol.repeats import Repeats
+from rqueue.protocol.unreachable import never_connected, not_connected
 from rqueue.text.escape import shown
 from rqueue.transport import stand_in
+from rqueue.transport.cluster_client import node_options, open_async_cluster, open_cluster
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
 from rqueue.transport.tls import TlsConnection
 
@@ -71,8 +73,12 @@ class NotingRetry(Retry):
 
 def open_client(url: str, **options: Any) -> redis.Redis:
     """Open a sync client. A command whose connection broke is sent again a few times: all that
-    rqueue's client sends may be repeated (an enqueue by its id). Raises ConfigError."""
-    options.setdefault("retry", NotingRetry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3))
+    rqueue's client sends may be repeated (an enqueue by its id). Of a `redis+cluster://` URL it is
+    redis-py's `RedisCluster`, which asks the nodes at its first use. Raises ConfigError."""
+    if not is_cluster_url(url):  # such a client repeats nothing by itself: see `execute`
+        options.setdefault(
+            "retry", NotingRetry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3)
+        )
     if memory := _in_memory(url):
         from rqueue.transport.memory.clients import open_memory_client
 
@@ -80,7 +86,7 @@ def open_client(url: str, **options: Any) -> redis.Redis:
     _fit(url, options)
     if spoken(url).startswith("rediss:"):
         options["connection_class"] = TlsConnection
-    client: redis.Redis = _opened(redis.Redis.from_url, open_primary, url, options)
+    client: redis.Redis = _opened(redis.Redis.from_url, open_primary, open_cluster, url, options)
     return client
 
 
@@ -97,7 +103,7 @@ def open_async_client(url: str, **options: Any) -> redis.asyncio.Redis:
         return open_async_memory_client(memory)
     _fit(url, options)
     client: redis.asyncio.Redis = _opened(
-        redis.asyncio.Redis.from_url, open_async_primary, url, options
+        redis.asyncio.Redis.from_url, open_async_primary, open_async_cluster, url, options
     )
     return client
 
@@ -111,10 +117,13 @@ def _in_memory(url: str) -> str:
 def _opened(
     plain: Callable[..., Any],
     behind_sentinels: Callable[[str, dict[str, Any]], Any],
+    of_cluster: Callable[[str, dict[str, Any]], Any],
     url: str,
     options: dict[str, Any],
 ) -> Any:
     try:
+        if is_cluster_url(url):
+            return of_cluster(url, options)
         if is_sentinel(url):
             client = behind_sentinels(url, options)
         else:
@@ -149,10 +158,10 @@ def require_bytes(client: Any) -> None:
 
 
 def url_of(client: Any) -> str:
-    """Where a client is connected to, for messages; credentials never show. "" of a cluster's."""
+    """Where a client is connected to, for messages; credentials never show."""
     pool = getattr(client, "connection_pool", None)
     if pool is None:
-        return ""
+        return node_options(client).url
     kwargs = pool.connection_kwargs
     if name := kwargs.get("memory"):
         return f"{MEMORY}://{name}"
@@ -200,6 +209,7 @@ def execute(client: redis.Redis, call: ScriptCall[R] | CommandCall[R], *, queue:
         return found
     exchange, demoted = Exchange(call, queue), False
     client = stand_in.client_for(client)
+    repeats = Repeats() if is_cluster(client) else None
     while True:
         try:
             reply = client.execute_command(*exchange.command())
@@ -207,6 +217,9 @@ def execute(client: redis.Redis, call: ScriptCall[R] | CommandCall[R], *, queue:
             sent = not _never_sent(client, error)
             refusal = exchange.refused(error, url_of(client), sent=sent)
             if refusal is None:
+                continue
+            if repeats is not None and isinstance(refusal, errors.ServerError):
+                _pause(repeats, refusal, error)
                 continue
             _look_up_again(client, refusal)
             if demoted or not isinstance(refusal, errors.RedisReadOnly):
@@ -230,19 +243,46 @@ def execute_all(client: redis.Redis, calls: Sequence[CommandCall[R]]) -> list[R]
         part = calls[start : start + together]
         sent = [call.sent() for call in part]
         flat = [words for commands in sent for words in commands]
-        with translated(client, queue=queue_of(part[0].key)):
-            one_moment = len(part) > 1 or part[0].one_moment
-            try:
-                replies = iter(_replies(client, part[0].key, flat, transaction=one_moment))
-            except rx.ResponseError as error:
-                if not part[0].key or not is_wrong_type(error):
-                    raise
-                raise _damage_met(client, part) from error
+        replies = iter(_answers(client, part, flat))
         found += [
             call.read([next(replies) for _ in commands])
             for call, commands in zip(part, sent, strict=True)
         ]
     return found
+
+
+def _answers(
+    client: redis.Redis, calls: Sequence[CommandCall[Any]], commands: Sequence[tuple[Arg, ...]]
+) -> list[Any]:
+    """What the commands of some calls answer. A client of a cluster is asked again a few times:
+    they are questions."""
+    repeats = Repeats() if is_cluster(client) else None
+    key, one_moment = calls[0].key, len(calls) > 1 or calls[0].one_moment
+    while True:
+        try:
+            with translated(client, queue=queue_of(key)):
+                try:
+                    return _replies(client, key, commands, transaction=one_moment)
+                except rx.ResponseError as error:
+                    if not key or not is_wrong_type(error):
+                        raise
+                    raise _damage_met(client, calls) from error
+        except errors.ServerError as error:
+            if repeats is None:
+                raise
+            _pause(repeats, error, error)
+
+
+def _pause(repeats: Repeats, failed: errors.ServerError, said: Exception) -> None:
+    """Wait until a call may be sent again. Raises what `Repeats.pause` raises."""
+    try:
+        pause = repeats.pause(failed)
+    except errors.ServerError as error:
+        if error is said:
+            raise
+        raise error from said
+    if pause:
+        time.sleep(pause)
 
 
 async def aexecute(client: redis.asyncio.Redis, call: CommandCall[R]) -> R:

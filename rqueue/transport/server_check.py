@@ -13,7 +13,7 @@ from rqueue.logs import logger
 from rqueue.model.confirmation import Confirmation
 from rqueue.model.server_url import MEMORY
 from rqueue.protocol.commands.server import server_info
-from rqueue.protocol.error_mapping import CLUSTER, translate
+from rqueue.protocol.error_mapping import CLUSTER, NO_CLUSTER, translate
 from rqueue.text.numbers import many
 from rqueue.transport import stand_in
 from rqueue.transport.redis_client import aexecute, execute, is_cluster, url_of
@@ -56,13 +56,17 @@ REPLICA = (
 # -- the greeting of each connection ---------------------------------------------------------------
 
 
-def check_greeting(greeting: Any, url: str) -> None:
+def check_greeting(greeting: Any, url: str, *, of_cluster: bool = False) -> None:
     """Look at the answer to HELLO, in the form of either protocol. Raises WrongServer for a
-    Sentinel and for a node of a cluster."""
+    Sentinel, and for a node of a cluster where none is meant; `of_cluster`: for all others."""
     if not isinstance(greeting, Mapping):
         greeting = dict(zip(greeting[::2], greeting[1::2], strict=False))
     said = {_text(name): _text(value) for name, value in greeting.items()}
-    problem = _mode_problem(said.get("mode", ""), url)
+    mode = said.get("mode", "")
+    if of_cluster and mode != "sentinel":
+        problem = errors.WrongServer(NO_CLUSTER, url=url) if mode == "standalone" else None
+    else:
+        problem = _mode_problem(mode, url)
     if problem is not None:
         raise problem
 

@@ -12,7 +12,6 @@ from typing import Any
 from redis import exceptions as rx
 
 from rqueue.errors import ConnectionLost, RedisTimeout, ServerError
-from rqueue.protocol.error_mapping import translate
 from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue.transport.connection import Connection
 
@@ -108,7 +107,7 @@ class WakeListener:
             self._connection.close()
             if unblocked(error):
                 return []
-            raise translate(error, url=self._connection.url) from error
+            raise self._connection.meant(error) from error
         except (ConnectionLost, RedisTimeout):
             self._stale = True
             return []

@@ -145,7 +145,7 @@ def test_a_cluster_is_no_single_server(redis_cluster: SmallCluster) -> None:
         assert found, "some of the queues are on other nodes"
     with (
         redis_cluster.client() as nodes,
-        pytest.raises(errors.ConnectionLost, match="no cluster to be reached"),
+        pytest.raises(errors.ConnectionLost, match="cannot reach any node of the cluster"),
         translated(nodes),
     ):
         raise RedisClusterException("no node answers")

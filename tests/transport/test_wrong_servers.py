@@ -38,7 +38,7 @@ def wrong(
     if request.param == "cluster":
         config = {"cluster-enabled": "yes", "cluster-port": free_port()}
         server = make_server(port=0, config=config)
-        return _url(server), errors.WrongServer, "a node of a Redis Cluster"
+        return _url(server), errors.WrongServer, "redis+cluster://HOST:PORT"
     if request.param == "sentinel":
         stub = request.getfixturevalue("sentinel_stub")
         return stub.url, errors.WrongServer, "redis+sentinel://HOST:PORT/NAME"
@@ -235,7 +235,13 @@ def test_the_address_that_hosts_set_counts_last() -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("redis+cluster://a:1", "cluster mode"),
+        ("cluster://a:1", "must begin with redis+cluster://"),
+        ("redis+cluster://a:1/1", "a cluster has number 0 alone"),
+        ("redis+cluster://a:1?db=1", "a cluster has number 0 alone"),
+        ("redis+cluster://a:x", "has a node with no port number"),
+        ("redis+cluster://", "names a node without a host"),
+        ("redis+cluster://a,,b", "names a node without a host"),
+        ("rediss+cluster://a/0?wrong=1", "option that is not known: 'wrong'"),
         ("sentinel://a:1/m", "must begin with redis+sentinel://"),
         ("redis+sentinel://a:1", "names no primary"),
         ("redis+sentinel://a:x/m", "no port number"),
@@ -291,4 +297,4 @@ def test_a_client_of_a_whole_cluster_is_no_mistake(redis_cluster: SmallCluster) 
     with redis_cluster.client() as client:
         facts = server_check.server_facts(client)
         assert (facts.problem, facts.replica) == (None, None)
-        assert url_of(client) == ""
+        assert url_of(client).startswith("redis+cluster://127.0.0.1:")

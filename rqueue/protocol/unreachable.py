@@ -1,0 +1,45 @@
+"""What redis-py says where it has reached no server: by its texts, where it has no other sign."""
+
+from __future__ import annotations
+
+import re
+
+from redis import exceptions as rx
+
+__all__ = ["is_no_cluster", "never_connected", "no_primary", "not_connected"]
+
+
+def never_connected(error: Exception) -> bool:
+    """Whether a time-out is that of making a connection."""
+    return isinstance(error, rx.TimeoutError) and "connecting" in str(error)
+
+
+def not_connected(error: Exception) -> bool:
+    """Whether an error of redis-py says that no connection could be made: over this one, nothing
+    was sent."""
+    return isinstance(error, rx.ConnectionError | rx.TimeoutError) and bool(
+        _CONNECTING.match(str(error))
+    )
+
+
+_CONNECTING = re.compile(r"(Error (-?\d+ )?|Timeout )connecting to |No master found for ")
+
+
+def is_no_cluster(error: rx.RedisClusterException) -> bool:
+    """Whether a client of a cluster has found a server that is in none."""
+    return "Cluster mode is not enabled" in str(error)
+
+
+def no_primary(said: str, url: str) -> str | None:
+    """In short what redis-py says, with its objects, where no Sentinel named a primary; None for
+    other texts. url: as the transport shows it, with a scheme."""
+    found = re.match(r"No master found for '(.*?)'", said)
+    if found is None:
+        return None
+    hosts = url.partition("://")[2].partition("/")[0]
+    silent = said.count("> - ")  # one for each that gave no answer
+    if silent and re.search(r"Authentication|NOAUTH|WRONGPASS", said):
+        return f"a Sentinel refuses the login: sentinel_password is for those at {hosts}"
+    if silent > hosts.count(","):
+        return f"no Sentinel answers at {hosts}"
+    return f"no primary '{found[1]}' is known to the Sentinels that answer at {hosts}"

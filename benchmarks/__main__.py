@@ -49,6 +49,7 @@ ORDER = (
         "reports",
         "long-among-short",
         "scale",
+        "hosts",
         "start",
     ),
     "floor-history",

@@ -90,7 +90,7 @@ if redis.call('HEXISTS', base .. 'deferred', id) == 1 then
   lists[#lists + 1] = 1
 end
 --- @end
-local names = redis.call('ZRANGE', base .. 'consumers', 0, 4095)
+local names = redis.call('ZRANGE', base .. 'consumers', 0, 9999)
 for i = FIRST, #ARGV do names[#names + 1] = ARGV[i] end
 for _, name in ipairs(names) do
   local count = times(base .. 'held:' .. name)

@@ -53,7 +53,7 @@ for _, level in ipairs(levels_list(queue.levels)) do
   per_level[#per_level + 1] = total
 end
 local held = 0
-for _, consumer in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 4095)) do
+for _, consumer in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 9999)) do
   held = held + redis.call('LLEN', base .. 'held:' .. consumer)
 end
 local outgoing = 0

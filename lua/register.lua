@@ -6,7 +6,7 @@
 ---   limits: what its tasks allow: JSON, {task: [attempts, crashes]}, 0 where a task says nothing, "*" for all; "" =
 ---   none; token: of the process that registers, "" = none
 --- REPLY: {now, term, state}; state notified: work waits, pull
---- ERRORS: BADARGS | DAMAGED | EXISTS | SCHEMA; and one of a policy: the queue takes no further consumer
+--- ERRORS: BADARGS | DAMAGED | EXISTS | SCHEMA | REFUSED: the queue takes no further consumer; and one of a policy
 --- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
@@ -65,8 +65,8 @@ if redis.call('EXISTS', base .. 'consumer:' .. consumer) == 1 then
   end
   return redis.error_reply('EXISTS a consumer of this name is registered')
 end
-if redis.call('ZCARD', base .. 'consumers') >= 4096 then
-  return redis.error_reply('EXISTS this queue has 4096 consumers, the most it takes')
+if redis.call('ZCARD', base .. 'consumers') >= 10000 then
+  return redis.error_reply('REFUSED the queue has 10000 consumers, the most that one takes')
 end
 
 --- @each failure = closed()

@@ -27,7 +27,7 @@ if not lease or lease <= 0 or #ARGV - FIRST + 1 > 1000 then
   return redis.error_reply('BADARGS renew: a lease in ms and at most 1000 names')
 end
 
-failure = sound_fault(base, queue.levels)
+failure = sound_fault(base, queue.levels, false)
 --- @if upkeep
 --- @if meets
 --- @include "queue/sound_swept"
@@ -46,6 +46,11 @@ for i = FIRST, #ARGV do
     failure = sound_type(base, 'lapsed:' .. name, 'list') or sound_type(base, 'consumer:' .. name, 'hash')
     if failure then return failure end
   end
+end
+
+if gone[1] or not maintenance_idle(base, queue) then
+  failure = sound_fault(base, nil)
+  if failure then return failure end
 end
 
 -- first write: frees (README)

@@ -100,7 +100,7 @@ local function out_of_places()
   --- @end
 end
 
-local names, holder = redis.call('ZRANGE', base .. 'consumers', 0, 4095), nil
+local names, holder = redis.call('ZRANGE', base .. 'consumers', 0, 9999), nil
 local registered = #names
 for i = FIRST, #ARGV do names[#names + 1] = ARGV[i] end
 local function off_held(keep)

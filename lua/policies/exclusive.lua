@@ -16,7 +16,7 @@
 --- `live`: set of consumers that take jobs. `standbys`: those that stand by, who takes over first before the others.
 
 --- Consumers that a queue takes at the most.
-local EXCLUSIVE_MOST = 4096
+local EXCLUSIVE_MOST = 10000
 
 --- The limits of a queue as numbers: live consumers, whether it takes one consumer only, consumers; 0: no limit.
 local function exclusive_limits(base)

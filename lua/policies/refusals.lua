@@ -82,7 +82,7 @@ local function refusals_refuse(base, job, consumer, now)
   if #terms >= REFUSALS_MOST then
     -- those that have left cannot come again
     local registered, kept = {}, {}
-    for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', '4095')) do
+    for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', '9999')) do
       registered[tonumber(refusals_term(base, name))] = true
     end
     for _, one in ipairs(terms) do
@@ -217,7 +217,7 @@ end
 --- Ready jobs that all registered consumers have refused: "!" and how many, into `found`.
 local function refusals_unheard(base, found)
   local terms_of, idle, alone = {}, true, 0
-  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', '4095')) do
+  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', '9999')) do
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'mode', 'term')
     if row[1] == 'acquire' then
       terms_of[#terms_of + 1] = row[2] or '0'

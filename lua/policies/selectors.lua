@@ -327,7 +327,7 @@ local function selectors_select(base, selector)
     return nil
   end
   local used = {}
-  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 4095)) do used[selectors_of(base, name)] = true end
+  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 9999)) do used[selectors_of(base, name)] = true end
   SELECTORS.used = used
   for audience = 1, SELECTORS_AUDIENCES do
     if not used[string.format('%d', audience)] then return nil end
@@ -370,7 +370,7 @@ end
 --- noted.
 local function selectors_unheard(base, found)
   local seen, all = {}, {}
-  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 4095)) do
+  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 9999)) do
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'mode', 'audience')
     if row[1] == 'acquire' then seen[row[2] or '0'] = true end
   end

@@ -39,7 +39,7 @@ class SlotMove:
         self.source.execute_command("MIGRATE", "127.0.0.1", self.to.port, key, 0, 5000, *auth)
 
     def end(self) -> None:
-        """Give the slot to the target; the masters that had no part in it are told too."""
+        """Give the slot to the target; the masters that had no part in it learn it too."""
         others = [n for n in self.cluster.masters() if n not in (self.from_, self.to)]
         for node in (self.to, self.from_, *others):
             node.ask("CLUSTER", "SETSLOT", self.slot, "NODE", self.to.id)

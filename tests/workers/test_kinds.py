@@ -58,3 +58,14 @@ def test_dead_letters_of_a_pool_go_to_their_queue(
     eventually(lambda: queue.counts().outgoing == 0, lambda: pool.log)
     assert queue.counts().meta["moved"] == "4" and queue.counts().dead == 0
     assert pool.drained() == Exit.OK
+
+
+def test_a_pool_that_a_queue_takes_no_further_consumer_of_says_so_in_one_line(
+    queue: Queue, make_pool: MakePool
+) -> None:
+    queue.configure(max_consumers=1)
+    with queue.consumer(renew=False):
+        pool = make_pool(app=[APP], processes=1)
+        assert pool.ended() == Exit.REDIS
+    assert "the queue takes 1 consumers (max_consumers), and has them" in pool.log
+    assert "Traceback" not in pool.log

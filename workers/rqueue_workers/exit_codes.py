@@ -17,7 +17,8 @@ class Exit(IntEnum):
     UNFINISHED = 3
     """Drained, but jobs that were running had to be released, to be run again elsewhere."""
     REDIS = 4
-    """Redis cannot be used: not reachable at start, too old, evicts keys, refuses the login."""
+    """Redis cannot be used: not reachable at start, too old, evicts keys, refuses the login; or a
+    queue takes no further consumer."""
     BROKEN = 71
     """Of a worker: a job closed file descriptors that are not its own."""
     INTERNAL = 70

@@ -106,3 +106,31 @@ local function maintenance_run(base, queue)
   --- @end
   return gone, more
 end
+
+--- Whether `maintenance_run` would find nothing to do, nor any consumer to touch: most renewals of a large fleet, which
+--- then look at no consumer but those that they name. No lease has ended, no notification is late, and those that wait
+--- have no work and no schedule to watch. Kinds in which more may be due do not ask.
+local function maintenance_idle(base, queue)
+  --- @if fires
+  do return false end
+  --- @end
+  --- @if upkeep
+  do return false end
+  --- @end
+  --- @if tell
+  do return false end
+  --- @end
+  --- @if timed
+  do return false end
+  --- @end
+  local now = string.format('%d', queue.now)
+  if redis.call('ZRANGEBYSCORE', base .. 'consumers', '-inf', '(' .. now, 'LIMIT', 0, 1)[1]
+    or redis.call('ZRANGEBYSCORE', base .. 'notified', '-inf', now, 'LIMIT', 0, 1)[1] then
+    return false
+  end
+  if queue.paused or redis.call('EXISTS', base .. 'interested') == 0 or redis.call('EXISTS', base .. 'notified') == 1 then
+    return true
+  end
+  return not notify_next_work_waits(base, queue) and (redis.call('EXISTS', base .. 'scheduled') == 0
+    or queue.timer and redis.call('ZSCORE', base .. 'interested', queue.timer) and true or false)
+end

@@ -13,9 +13,9 @@ local function held_scan_bytes(base, consumer)
   return math.floor(total / #ids * redis.call('LLEN', key))
 end
 
---- Which consumer holds a job: a look at each one's list (a queue has at most some thousands of consumers).
+--- Which consumer holds a job: a look at each one's list (a queue has 10,000 consumers at the most).
 local function held_scan_holder(base, id)
-  for _, consumer in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 4095)) do
+  for _, consumer in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 9999)) do
     if redis.call('LPOS', base .. 'held:' .. consumer, id) then return consumer end
   end
   return false

@@ -26,23 +26,27 @@ local function sound_numbers(base, key, fields)
   end
 end
 
---- An error reply where something is not as it must be, else nil. `levels`: those in use. `names`: consumers that the
---- step is about; those that it may have to tell are looked at too.
+--- An error reply where something is not as it must be, else nil. `levels`: those in use; nil: the queue itself was
+--- looked at. `names`: consumers that the step is about, beside those that it may have to tell; false: no consumer is
+--- looked at.
 local function sound_fault(base, levels, names)
   local fault
-  for key, meant in pairs(KEY_TYPES) do
-    fault = sound_type(base, key, meant)
+  if levels then
+    for key, meant in pairs(KEY_TYPES) do
+      fault = sound_type(base, key, meant)
+      if fault then return fault end
+    end
+    fault = sound_numbers(base, 'meta', SOUND_NUMBERS)
     if fault then return fault end
+    local places = {}
+    --- @each places = places(levels, places)
+    --- @each places = keys(base, places)
+    for _, place in ipairs(places) do
+      fault = sound_type(base, place[1], place[2])
+      if fault then return fault end
+    end
   end
-  fault = sound_numbers(base, 'meta', SOUND_NUMBERS)
-  if fault then return fault end
-  local places = {}
-  --- @each places = places(levels, places)
-  --- @each places = keys(base, places)
-  for _, place in ipairs(places) do
-    fault = sound_type(base, place[1], place[2])
-    if fault then return fault end
-  end
+  if names == false then return nil end
   local all = { redis.call('HGET', base .. 'meta', 'timer') or nil }
   local function add(some)
     for _, name in ipairs(some) do all[#all + 1] = name end

@@ -9,7 +9,7 @@ local DECLARED_RETIRE_MS = 600000
 local function declared_by(base, now, name, app)
   local found, over, any = {}, false, false
   for _, consumer in ipairs(redis.call('ZRANGEBYSCORE', base .. 'consumers', string.format('%d', now), '+inf', 'LIMIT', '0',
-    '4096')) do
+    '10000')) do
     local row = redis.call('HMGET', base .. 'consumer:' .. consumer, 'schedule:' .. name, 'app', 'since')
     if row[1] then
       found[row[1]], any = true, true

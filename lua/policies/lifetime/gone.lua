@@ -1,7 +1,7 @@
 --- @include "queue/all_keys"
 
 local function lifetime_consumed(base)
-  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', '4095')) do
+  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', '9999')) do
     if redis.call('HGET', base .. 'consumer:' .. name, 'mode') == 'acquire' then return true end
   end
   return false

@@ -2,7 +2,7 @@
 
 from rqueue.protocol.policies.policy import Policy
 
-MOST = 4096
+MOST = 10000
 """Consumers that a queue takes at the most."""
 
 POLICY = Policy(

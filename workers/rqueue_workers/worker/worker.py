@@ -10,6 +10,7 @@ from __future__ import annotations
 from time import monotonic
 
 from rqueue.errors import (
+    ConsumerRefused,
     UnusableServer,
 )
 from rqueue.logs import logger
@@ -81,7 +82,7 @@ def run(spec: WorkerSpec, page: StatusPage, base: str, parent_pid: int) -> int:
             return Exit.BROKEN
         finally:
             child.forks.unwatch()
-    except UnusableServer as error:
+    except (UnusableServer, ConsumerRefused) as error:
         page.words = str(error)
         return Exit.REDIS
     except Exception:

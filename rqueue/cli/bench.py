@@ -182,10 +182,10 @@ def _singles(queue: Queue, count: int, deadline: float) -> dict[str, float]:
 def _remove(inspector: Inspector, name: str) -> None:
     """All keys of the queue."""
     from rqueue.protocol.commands.queue_keys import remove_keys
-    from rqueue.transport.key_scan import scan
+    from rqueue.transport.key_scan import scan_queue
     from rqueue.transport.redis_client import execute
 
     keys = inspector.keys(name)
-    found = list(scan(inspector.redis, keys.pattern()))
+    found = list(scan_queue(inspector.redis, keys))
     for start in range(0, len(found), 500):
         execute(inspector.redis, remove_keys(keys, found[start : start + 500]))

@@ -35,6 +35,10 @@ def doctor(
     are exact, ended jobs are not alive; and the server's version, memory, eviction and persistence.
     A problem is looked at twice more before it is reported.
 
+    Of a Redis Cluster every master is looked at; its state, slots that nobody serves or whose move
+    was left half done, masters without replicas, and cluster-require-full-coverage. A node that
+    cannot be asked is a problem, and the queues of the others are checked.
+
     A problem is something that must not be. A note is worth knowing: jobs that wait in a queue that
     no worker serves or that is paused, and jobs whose task no worker knows. With --repair what can
     be repaired is, in small steps that each look once more; back up first where you can (BGSAVE).
@@ -52,10 +56,10 @@ def doctor(
     with target.inspector(replica=True) as inspector:
         physician = inspector.doctor()
         found = physician.check_server()
-        names = list(queues) or inspector.queue_names()
-        for name in names:
-            found += physician.check_queue(name)
-            found += physician.check_service(name)
+        places = dict.fromkeys(queues, "") or inspector.find_queues().nodes
+        names = list(places)
+        for name, node in places.items():
+            found += physician.check_queue_at(name, node)
         remedies = [finding for finding in found if finding.action and finding.remedy]
         if repair and remedies:
             if not as_json:

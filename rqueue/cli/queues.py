@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rqueue.cli.configure import setting_in_words
+from rqueue.cli.exit_codes import OK
 from rqueue.cli.output import Column, age, json_option, print_facts, print_json, print_table, span
-from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.cli.target import Target, connection_options, pass_target, say_missing
 from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
-    from rqueue.inspector import QueueInfo
+    from rqueue.inspector import FoundQueues, QueueInfo
     from rqueue.inspector.queues import Bound
 
 
 @click.command()
 @click.argument("name", required=False, metavar="[QUEUE]")
+@click.option("--nodes", is_flag=True, help="Also the node of a Redis Cluster that each is on.")
 @json_option
 @connection_options
 @pass_target
-def queues(target: Target, /, name: str | None, as_json: bool) -> None:
+def queues(target: Target, /, name: str | None, nodes: bool, as_json: bool) -> int:
     """List the queues, or show one in numbers.
 
     'oldest' is the age of the oldest ready job: the number to watch. 'parked' jobs wait for a
@@ -30,52 +33,46 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
     the list they are in: waiting for work, notified of work, busy (no room for more), browsing.
 
     Queues are found by a scan of the server's keys: with millions of other keys it takes a while.
+    Of a Redis Cluster all nodes are asked; one that cannot be is named, and the exit code is 4.
 
     \b
     Examples:
       rqueue queues
+      rqueue queues --nodes
       rqueue queues mail --json
     """  # noqa: D301
     from rqueue.cli.documents import queue_document
+    from rqueue.errors import RedisUnavailable, UnknownQueue
 
     with target.inspector() as inspector:
         if name is None:
-            found = inspector.queues()
+            places = inspector.find_queues()
+            missing = dict(places.missing)
+            found: list[QueueInfo] = []
+            for one, node in places.nodes.items():
+                try:
+                    found.append(inspector.queue(one))
+                except UnknownQueue:
+                    continue  # what is left of a deleted one is none
+                except RedisUnavailable as error:
+                    if not node:
+                        raise
+                    missing[node] = error  # it went away meanwhile
             if as_json:
-                print_json([queue_document(info) for info in found])
-                return
-            heads = ["ready", "scheduled", "parked", "deferred", "held", "dead", "oldest"]
-            heads += ["consumers", "accepted", "done"]
-            print_table(
-                [Column("queue"), *(Column(head, right=True) for head in heads), Column("")],
-                [
-                    (
-                        info.name,
-                        info.ready,
-                        info.scheduled - info.parked,
-                        info.parked or "",
-                        info.deferred or "",
-                        info.held,
-                        info.dead,
-                        span(info.oldest_ms) if info.oldest_enqueued_ms else "",
-                        sum(info.consumers.values()),
-                        info.accepted,
-                        info.counters["acked"],
-                        _remarks(info),
-                    )
-                    for info in found
-                ],
-                empty=f"no queues in namespace '{inspector.settings.namespace}'",
-            )
-            return
+                print_json([_document(info, places, nodes) for info in found])
+            else:
+                _print_table(found, places.nodes if nodes else {}, inspector.settings.namespace)
+            return say_missing(missing)
         info = inspector.queue(name)
+        place = inspector.node_of(name) if nodes else ""
         if as_json:
-            print_json(queue_document(info))
-            return
+            print_json({**queue_document(info), **({"node": place} if nodes else {})})
+            return OK
         where = info.consumers
         print_facts(
             {
                 "queue": info.name,
+                **({"node": place} if place else {}),
                 "paused": "yes: 'rqueue resume' delivers again" if info.paused else "",
                 "ready": info.ready,
                 **({"blocked by their groups": info.blocked} if info.blocked else {}),
@@ -106,6 +103,46 @@ def queues(target: Target, /, name: str | None, as_json: bool) -> None:
                 ),
             }
         )
+        return OK
+
+
+def _document(info: QueueInfo, places: FoundQueues, nodes: bool) -> dict[str, Any]:
+    from rqueue.cli.documents import queue_document
+
+    return {**queue_document(info), **({"node": places.nodes[info.name]} if nodes else {})}
+
+
+def _print_table(found: list[QueueInfo], nodes: Mapping[str, str], namespace: str) -> None:
+    """nodes: of the queues, where these are to be shown."""
+    heads = ["ready", "scheduled", "parked", "deferred", "held", "dead", "oldest"]
+    heads += ["consumers", "accepted", "done"]
+    print_table(
+        [
+            Column("queue"),
+            *([Column("node")] if nodes else []),
+            *(Column(head, right=True) for head in heads),
+            Column(""),
+        ],
+        [
+            (
+                info.name,
+                *([nodes[info.name]] if nodes else []),
+                info.ready,
+                info.scheduled - info.parked,
+                info.parked or "",
+                info.deferred or "",
+                info.held,
+                info.dead,
+                span(info.oldest_ms) if info.oldest_enqueued_ms else "",
+                sum(info.consumers.values()),
+                info.accepted,
+                info.counters["acked"],
+                _remarks(info),
+            )
+            for info in found
+        ],
+        empty=f"no queues in namespace '{namespace}'",
+    )
 
 
 def _levels_in_words(info: QueueInfo) -> str:

@@ -16,7 +16,7 @@ from rqueue.cli.output import (
     rate,
     span,
 )
-from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.cli.target import Target, connection_options, pass_target, say_missing
 from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ COLUMNS = [
 @pass_target
 def stats(
     target: Target, /, queues: tuple[str, ...], watch: bool, interval: str, as_json: bool
-) -> None:
+) -> int:
     """Measure a queue's rates and latencies.
 
     Looks twice and shows what happened in between: jobs per second in, done and failed (retried or
@@ -52,7 +52,8 @@ def stats(
     percentile, from the history), the age of the oldest ready job, and when the queue will be empty
     at this rate. Without a QUEUE: all of them.
 
-    With --watch --json: a line per look and queue.
+    With --watch --json: a line per look and queue. Of a Redis Cluster all nodes are asked; one that
+    cannot be is named, and the exit code is 4.
 
     \b
     Examples:
@@ -61,12 +62,14 @@ def stats(
       rqueue stats default --interval 10s --json | jq .rates
     """  # noqa: D301
     from rqueue.model.times import parse_duration
+    from rqueue.transport.key_scan import FoundQueues
 
     seconds = parse_duration(interval, "interval")
     if seconds <= 0:
         raise click.BadParameter("two looks need some time in between", param_hint="--interval")
     with target.inspector() as inspector:
-        names = list(queues) or inspector.queue_names()
+        places = inspector.find_queues() if not queues else FoundQueues({})
+        names = list(queues) or list(places.nodes)
         looks = _looks(inspector, names, seconds)
         if as_json:
             from rqueue.cli.documents import stats_document
@@ -75,13 +78,14 @@ def stats(
                 documents = [stats_document(report) for report in reports]
                 if not watch:
                     print_json(documents[0] if len(queues) == 1 else documents)
-                    return
+                    break
                 for document in documents:
                     print_line(document)
         elif watch:
             _watch(looks)
         else:
             print_table(COLUMNS, [_row(report) for report in next(looks)], empty="no queues")
+        return say_missing(places.missing)
 
 
 def _looks(inspector: Inspector, names: list[str], seconds: float) -> Iterator[list[Stats]]:

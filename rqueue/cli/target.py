@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rqueue.cli.exit_codes import USAGE, Failure
+from rqueue.cli.exit_codes import OK, SERVER, USAGE, Failure
 
 if TYPE_CHECKING:
     from rqueue.client._sync.queue import Queue
@@ -74,6 +74,16 @@ class Target:
             )
 
 
+def say_missing(missing: Mapping[str, Exception]) -> int:
+    """Name nodes of a cluster that could not be asked, on stderr; the exit code of a command that
+    has shown what the others said."""
+    from rqueue.cli.output import echo
+
+    for address, error in missing.items():
+        echo(f"node {address} is missing, and with it its queues: {error}", err=True)
+    return SERVER if missing else OK
+
+
 def _note(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None and param.name is not None:
         setattr(ctx.ensure_object(Target), param.name, value)
@@ -94,7 +104,8 @@ def connection_options(command: F) -> F:
             metavar="URL",
             expose_value=False,
             callback=_note,
-            help="The Redis server, as redis://host:6379/0; default RQUEUE_URL, or REDIS_URL.",
+            help="The Redis server, as redis://host:6379/0, or a cluster, as redis+cluster://a,b,c;"
+            " default RQUEUE_URL, or REDIS_URL.",
         ),
     ):
         command = decorate(command)

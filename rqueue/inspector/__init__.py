@@ -12,6 +12,7 @@ from rqueue.inspector.inspector import Inspector
 from rqueue.inspector.jobs import BROWSABLE, Look, Page
 from rqueue.inspector.queues import QueueInfo
 from rqueue.inspector.stats import Spread, Stats
+from rqueue.transport.key_scan import FoundQueues
 
 __all__ = [
     "BROWSABLE",
@@ -20,6 +21,7 @@ __all__ = [
     "DeadFilter",
     "Doctor",
     "Finding",
+    "FoundQueues",
     "Inspector",
     "Look",
     "Page",

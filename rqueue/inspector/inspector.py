@@ -10,7 +10,7 @@ from typing import Self
 
 import redis
 
-from rqueue.errors import UnknownQueue
+from rqueue.errors import UnknownJob, UnknownQueue
 from rqueue.inspector import dead_letters as dead_
 from rqueue.inspector import history as history_
 from rqueue.inspector import jobs as jobs_
@@ -28,7 +28,8 @@ from rqueue.protocol.commands.reports import log_lines
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.transport.discovery import with_url
-from rqueue.transport.key_scan import queue_names
+from rqueue.transport.key_scan import FoundQueues, find_queues, queue_names
+from rqueue.transport.nodes import missing_error, node_of
 from rqueue.transport.redis_client import execute, open_client, require_bytes
 
 
@@ -71,8 +72,19 @@ class Inspector:
     # -- queues ------------------------------------------------------------------------------------
 
     def queue_names(self) -> list[str]:
-        """Names of all queues, sorted; found by SCAN, so it costs with the keys on the server."""
+        """Names of all queues, sorted; found by SCAN, so it costs with the keys on the server.
+        Raises ConnectionLost where a node of a cluster cannot be asked: some are not all."""
         return queue_names(self.redis, self.settings.namespace)
+
+    def find_queues(self) -> FoundQueues:
+        """Names of all queues and the nodes of a cluster that they are on, and those nodes that
+        could not be asked for theirs."""
+        return find_queues(self.redis, self.settings.namespace)
+
+    def node_of(self, queue: str) -> str:
+        """The node of a cluster that a queue is on, as host and port; "" where there is one server
+        alone."""
+        return node_of(self.redis, self.keys(queue))
 
     def queues(self) -> list[queues_.QueueInfo]:
         """All queues in numbers, by name."""
@@ -136,7 +148,13 @@ class Inspector:
         UnknownQueue, and ConfigError where several queues have a job of this id."""
         if queue is not None:
             return jobs_.look_at_job(self.redis, self.require_queue(queue), id)
-        return jobs_.find_job(self.redis, [self.keys(name) for name in self.queue_names()], id)
+        found = self.find_queues()
+        try:
+            return jobs_.find_job(self.redis, [self.keys(name) for name in found.nodes], id)
+        except UnknownJob:
+            if found.missing:  # it may be there
+                raise missing_error(self.redis, found.missing) from None
+            raise
 
     def alerts(self, queue: str) -> list[Alert]:
         """The last hundred alerts of a queue, the earliest first (Q-72). Raises UnknownQueue."""

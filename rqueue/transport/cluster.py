@@ -68,6 +68,14 @@ class Cluster(ClusterNodes):
         known = self.trusted(slot)
         return known if known is not None else self.owner_now(slot, self.refresh(self._asked))
 
+    def owners_now(self) -> list[Address]:
+        """All nodes that have slots, asked for anew. Raises the server errors where nobody has the
+        map."""
+        failure = self.refresh(self._asked)
+        if failure is not None:
+            raise failure
+        return self.slots.addresses()
+
     def refresh(self, asked: int) -> ServerError | None:
         """Ask for the map, unless that was done since so many were; the error if nobody has one."""
         if self._pid != os.getpid():  # a fork may have left it locked

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["NodeOptions", "node_options", "open_async_cluster", "open_cluster"]
 
 
+OPENING = 5
+"""Nodes that are asked, after the first, while a client is opened."""
+
+
 class NodeOptions(NamedTuple):
     """What is needed to connect to the nodes of a cluster. seeds: those that are known at first;
     kind, options: class and arguments of redis-py's connection, without the address."""
@@ -58,7 +62,9 @@ class _Late(RedisCluster):
             if self._opened is False:
                 self._opened = None
                 try:
-                    super().__init__(**self._opening)
+                    # redis-py asks one master for COMMAND, which may be one that is away
+                    super().__init__(**{**self._opening, "retry": Retry(NoBackoff(), OPENING)})
+                    self.retry = self._opening["retry"]
                     self._opened = True
                 finally:
                     self._opened = bool(self._opened)

@@ -212,7 +212,10 @@ def execute(client: redis.Redis, call: ScriptCall[R] | CommandCall[R], *, queue:
     repeats = Repeats() if is_cluster(client) else None
     while True:
         try:
-            reply = client.execute_command(*exchange.command())
+            words = exchange.command()
+            # redis-py teaches all nodes of a cluster, also those that are away
+            node = _node_of(client, call.key) if repeats and exchange.teaches else {}
+            reply = client.execute_command(*words, **node)
         except _FAILURES as error:
             sent = not _never_sent(client, error)
             refusal = exchange.refused(error, url_of(client), sent=sent)
@@ -258,11 +261,13 @@ def _answers(
     they are questions."""
     repeats = Repeats() if is_cluster(client) else None
     key, one_moment = calls[0].key, len(calls) > 1 or calls[0].one_moment
+    failures = 0
     while True:
         try:
             with translated(client, queue=queue_of(key)):
                 try:
-                    return _replies(client, key, commands, transaction=one_moment)
+                    node = _node_of(client, key, failures) if repeats else {}
+                    return _replies(client, commands, node, transaction=one_moment)
                 except rx.ResponseError as error:
                     if not key or not is_wrong_type(error):
                         raise
@@ -270,6 +275,7 @@ def _answers(
         except errors.ServerError as error:
             if repeats is None:
                 raise
+            failures += 1
             _pause(repeats, error, error)
 
 
@@ -303,14 +309,17 @@ async def aexecute(client: redis.asyncio.Redis, call: CommandCall[R]) -> R:
 
 
 def _replies(
-    client: Any, key: str, commands: Sequence[tuple[Arg, ...]], *, transaction: bool
+    client: Any,
+    commands: Sequence[tuple[Arg, ...]],
+    node: dict[str, Any],
+    *,
+    transaction: bool,
 ) -> list[Any]:
     """What commands answer, in one round trip; raises the first answer that is an error, as it
-    came."""
+    came. node: of a cluster, where those go that name no key (`_node_of`)."""
     keyless = any(len(words) == 1 for words in commands)
-    if len(commands) < 2 or (keyless and is_cluster(client)):
+    if len(commands) < 2 or (keyless and node):
         # a cluster's transaction takes no command that names no key; its node is named instead
-        node = {"target_nodes": client.get_node_from_key(key)} if key and is_cluster(client) else {}
         return [
             client.execute_command(*words, **(node if len(words) == 1 else {}))
             for words in commands
@@ -323,6 +332,15 @@ def _replies(
         if isinstance(reply, Exception):
             raise reply
     return replies
+
+
+def _node_of(client: Any, key: str, failures: int = 0) -> dict[str, Any]:
+    """The option of redis-py that sends a command to the node of a key; without one, to any, each
+    time it failed to another one: redis-py's own choice is the same, and may be away."""
+    if key:
+        return {"target_nodes": client.get_node_from_key(key)}
+    nodes = client.get_primaries()
+    return {"target_nodes": nodes[failures % len(nodes)]} if nodes else {}
 
 
 def _damage_met(client: redis.Redis, calls: Sequence[CommandCall[Any]]) -> errors.QueueDamaged:

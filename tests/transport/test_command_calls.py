@@ -23,16 +23,19 @@ from rqueue.protocol.commands import (
     server,
 )
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.key_scan import queue_names, scan
+from rqueue.transport.key_scan import queue_names, scan_queue
 from rqueue.transport.redis_client import aexecute, execute, execute_all, open_client, translated
 from tests.support.redis_cluster import SmallCluster
 from tests.transport.command_samples import builders, fill, samples, without_time
 
 pytestmark = pytest.mark.each_server
 
+OF_SERVERS = {"server_info", "cluster_nodes", "cluster_info", "keys_in_slot", "setting"}
+"""Calls about no queue; those of nodes are tried in tests/inspector/test_cluster.py."""
+
 
 def test_every_call_has_a_sample() -> None:
-    assert builders() - {"server_info"} == set(samples(QueueKeys("q")))
+    assert builders() - OF_SERVERS == set(samples(QueueKeys("q")))
 
 
 @pytest.fixture(params=["resp2", "resp3", "cluster"])
@@ -83,7 +86,7 @@ def test_several_go_together(any_client: Any, keys: QueueKeys) -> None:
     assert [name for name in queue_names(any_client, "rqueue") if keys.queue in name] == sorted(
         one.queue for one in queues
     )
-    assert list(scan(any_client, queues[7].pattern("m*"))) == [queues[7].meta]
+    assert list(scan_queue(any_client, queues[7], "m*")) == [queues[7].meta]
 
 
 def test_a_clock_that_goes(client: redis.Redis, keys: QueueKeys) -> None:

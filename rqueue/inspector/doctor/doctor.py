@@ -13,18 +13,18 @@ from typing import Any
 
 import redis
 
-from rqueue.errors import QueueDamaged
+from rqueue.errors import QueueDamaged, RedisUnavailable
 from rqueue.inspector.doctor.checkup import Checkup
+from rqueue.inspector.doctor.cluster_checks import check_nodes, unchecked
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.owner_checks import kind_of_groups
-from rqueue.inspector.doctor.server_checks import check_server
 from rqueue.inspector.doctor.service_checks import check_service
 from rqueue.inspector.queues import require_queue
 from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import SLICE
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.key_scan import queue_names
+from rqueue.transport.key_scan import find_queues
 from rqueue.transport.redis_client import execute
 
 ROUNDS = 20
@@ -47,8 +47,9 @@ class Doctor:
         self.looked_at = 0
 
     def check_server(self) -> list[Finding]:
-        """Findings that an operator should mend on the server."""
-        return check_server(self._client)
+        """Findings that an operator should mend on the server, or on any node of a cluster and
+        between them."""
+        return check_nodes(self._client, self._wait)
 
     def check_queue(self, name: str) -> list[Finding]:
         """The problems of one queue. Raises UnknownQueue."""
@@ -68,12 +69,21 @@ class Doctor:
             return []  # `check_queue` says what is wrong
 
     def check(self) -> list[Finding]:
-        """The server and all its queues."""
+        """The server and all its queues. Nodes of a cluster that cannot be asked are findings."""
         found = self.check_server()
-        for name in queue_names(self._client, self._namespace):
-            found += self.check_queue(name)
-            found += self.check_service(name)
+        for name, node in find_queues(self._client, self._namespace).nodes.items():
+            found += self.check_queue_at(name, node)
         return found
+
+    def check_queue_at(self, name: str, node: str) -> list[Finding]:
+        """Problems and notes of one queue; node: of a cluster, where it is. That this one went away
+        is a finding too. Raises UnknownQueue."""
+        try:
+            return self.check_queue(name) + self.check_service(name)
+        except RedisUnavailable as error:
+            if not node:
+                raise
+            return [unchecked(name, node, error)]
 
     def repair(self, finding: Finding) -> bool:
         """Do the remedy of one finding; False if it has none. The script itself looks

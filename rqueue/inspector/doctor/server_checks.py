@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import redis
 
@@ -16,8 +17,9 @@ MEMORY_SHARE = 0.9
 SLOW_PING_MS = 20.0
 
 
-def check_server(client: redis.Redis) -> list[Finding]:
-    """Findings that an operator should mend on the server. Raises the server errors."""
+def check_server(client: redis.Redis, *, of_cluster: bool = False) -> list[Finding]:
+    """Findings that an operator should mend on one server. of_cluster: it is meant to be a node of
+    one. Raises the server errors."""
     found: list[Finding] = []
 
     def add(kind: str, says: str, severity: Severity = "problem") -> None:
@@ -30,6 +32,8 @@ def check_server(client: redis.Redis) -> list[Finding]:
         execute(client, ping())
         pings.append((time.perf_counter() - began) * 1000)
     facts = read_facts(info)
+    if of_cluster:
+        facts = replace(facts, mode="standalone")
     problem = facts.problem
     if isinstance(problem, EvictionPolicy):
         add("eviction", str(problem))

@@ -11,7 +11,7 @@ import redis
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.key_scan import scan
+from rqueue.transport.key_scan import scan_queue
 from rqueue.transport.redis_client import execute
 
 PAGE = 500
@@ -21,7 +21,7 @@ PAGE = 500
 def diagnose_types(client: redis.Redis, keys: QueueKeys) -> Iterator[Finding]:
     """A finding for each key that is of another type than rqueue keeps there."""
     base = keys.base
-    names = (key[len(base) :] for key in scan(client, keys.pattern()))
+    names = (key[len(base) :] for key in scan_queue(client, keys))
     while page := list(islice(names, PAGE)):
         for key, found, expected in execute(
             client, commands.check_types(keys, page), queue=keys.queue

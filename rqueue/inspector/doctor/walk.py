@@ -15,7 +15,7 @@ from rqueue.protocol.commands.owner_notes import owners_of
 from rqueue.protocol.commands.queue_keys import meta_fields
 from rqueue.protocol.commands.repair import CHECK_PAGE, Checked
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.key_scan import scan
+from rqueue.transport.key_scan import scan_queue
 from rqueue.transport.redis_client import execute
 
 S = TypeVar("S")
@@ -55,7 +55,7 @@ class Walk:
         """Levels and names, from all keys of the queue: those that no other key refers to are there
         too."""
         base = self.keys.base
-        for key in scan(self.client, self.keys.pattern("[rdhcwgo]*")):
+        for key in scan_queue(self.client, self.keys, "[rdhcwgo]*"):
             kind, colon, name = key[len(base) :].partition(":")
             if kind in ("ready", "due") and name.isdigit():
                 self.levels.add(int(name))

@@ -45,6 +45,7 @@ RULES = [
     (r"\bAsync([A-Z]\w*)", r"\1"),
     (r"\b_async\b", "_sync"),
     (r"\basync_(sender|connection|lease_renewer|wake_listener)\b", r"\1"),
+    (r"\basync_(connections?_for|(?:node|routed)_connections?)\b", r"\1"),
     (r"\bopen_async_client\b", "open_client"),
     (
         r"\ba(first_look|check_confirmable|enqueue|pull|pull_one|outside|move_time|end_lease)\b",

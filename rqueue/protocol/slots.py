@@ -10,6 +10,7 @@ CLUSTERDOWN: that is waited out. Nothing follows an ASK.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from redis import exceptions as rx
@@ -30,6 +31,7 @@ class Address(NamedTuple):
         return f"{self.host}:{self.port}"
 
 
+@lru_cache(maxsize=4096)
 def slot_of(key: str) -> int:
     """The slot of a key: of its hash tag, if it has one."""
     return key_slot(key.encode("utf-8", "surrogateescape"))

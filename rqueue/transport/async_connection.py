@@ -13,14 +13,14 @@ from redis import exceptions as rx
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from rqueue.errors import QueueDamaged
+from rqueue.errors import ConfigError, QueueDamaged
 from rqueue.model.confirmation import Confirmation
 from rqueue.protocol import confirming
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
 from rqueue.transport import stand_in
-from rqueue.transport.redis_client import url_of
+from rqueue.transport.redis_client import is_cluster, url_of
 from rqueue.transport.server_check import check_greeting, check_refusal
 
 if TYPE_CHECKING:
@@ -46,14 +46,23 @@ class AsyncConnection:
         self._turn = asyncio.Lock()
         stand_in.note(self)
 
-    def _made(self) -> Any:
+    def _origin(self) -> tuple[type[Any], dict[str, Any]]:
+        """The class and the arguments of redis-py's connection."""
         client: Any = self._client
         if name := stand_in.name_of():
             from rqueue.transport.memory.clients import open_async_memory_client
 
             client = open_async_memory_client(name)
+        if is_cluster(client):
+            raise ConfigError(
+                "url", "is that of a whole Redis Cluster: what is asked for here needs one server"
+            )
         pool = client.connection_pool
-        kwargs = dict(pool.connection_kwargs)
+        return pool.connection_class, pool.connection_kwargs
+
+    def _made(self) -> Any:
+        kind, origin = self._origin()
+        kwargs = dict(origin)
         kwargs.update(
             socket_timeout=None,  # ours: redis-py's may swallow a cancellation before Python 3.12
             retry=Retry(NoBackoff(), 0),
@@ -62,7 +71,7 @@ class AsyncConnection:
         )
         kwargs.pop("retry_on_error", None)
         kwargs.pop("retry_on_timeout", None)
-        return pool.connection_class(**kwargs)
+        return kind(**kwargs)
 
     def redirect(self) -> None:
         """Drop the connection; the next one leads where `stand_in` says now."""
@@ -106,12 +115,15 @@ class AsyncConnection:
                 except rx.ResponseError as error:
                     check_refusal(error, self.url)
                 else:
-                    check_greeting(greeting, self.url)
+                    self._check_greeting(greeting)
         except (rx.RedisError, OSError) as error:
             raise await self._broken(error, sent=False) from error
         except BaseException:
             self.abort()
             raise
+
+    def _check_greeting(self, greeting: Any) -> None:
+        check_greeting(greeting, self.url)
 
     async def send(self, *commands: tuple[Arg, ...]) -> None:
         """Send commands and do not wait. Raises the tree of `rqueue.errors`."""
@@ -182,7 +194,7 @@ class AsyncConnection:
             try:
                 reply = await self.read()
             except rx.ResponseError as error:
-                if (refusal := self.refused(exchange, error)) is not None:
+                if (refusal := await self.refused(exchange, error)) is not None:
                     raise refusal from error
             else:
                 if not exchange.goes_on(reply):
@@ -200,7 +212,7 @@ class AsyncConnection:
             await self.send(exchange.command(), command)
             seen, reply = await self._both(exchange, command)
             if isinstance(reply, rx.ResponseError):
-                return seen, self.refused(exchange, reply)
+                return seen, await self._refused_then(exchange, reply)
             return seen, reply
 
     async def _both(self, exchange: Exchange[R], command: tuple[Arg, ...]) -> tuple[R, Any]:
@@ -212,7 +224,7 @@ class AsyncConnection:
             except rx.ResponseError as error:
                 # nothing was prepared: the second command would block for nothing
                 self.abort()
-                if (refusal := self.refused(exchange, error)) is not None:
+                if (refusal := await self.refused(exchange, error)) is not None:
                     raise refusal from error
             else:
                 if not exchange.goes_on(reply):
@@ -238,13 +250,23 @@ class AsyncConnection:
                 await self.read()
                 reply = await self.read()
             except rx.ResponseError as error:
-                reply = error
+                reply = self.meant(error)
         if isinstance(reply, Exception):
             self.abort()  # a reply may be on its way, and another server be in charge
         found: R = confirming.marked(answer, confirm, reply, self.url)
         return found
 
-    def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
+    def meant(self, error: rx.ResponseError) -> Exception:
+        """What an error reply means to a command that was sent by itself."""
+        return translate(error, url=self.url)
+
+    async def _refused_then(
+        self, exchange: Exchange[Any], error: rx.ResponseError
+    ) -> Exception | None:
+        """What it means to the command behind a call."""
+        return await self.refused(exchange, error)
+
+    async def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
         """As `Exchange.refused`. Where another server may be in charge by now, the connection is
         closed: only a new one looks its address up."""
         refusal = exchange.refused(error, self.url)

@@ -14,7 +14,8 @@ from rqueue.protocol.crash_report import log_died
 from rqueue.protocol.forwarding import aforward_soon
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.scheduling import arefill_soon
-from rqueue.transport.async_connection import AsyncConnection, end
+from rqueue.transport.async_connection import end
+from rqueue.transport.async_routed_connection import async_connection_for
 from rqueue.transport.lease_renewer import RenewalPace
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class AsyncLeaseRenewer:
         states: ConnectionStates,
     ) -> None:
         self._pace = RenewalPace(lease_ms)
-        self._connection = AsyncConnection(client, self._pace.answer_within)
+        self._connection = async_connection_for(client, keys, self._pace.answer_within)
         self._keys = keys
         self._consumers = list(consumers)
         self._lease_ms = lease_ms

@@ -7,7 +7,6 @@ import asyncio
 from redis import exceptions as rx
 
 from rqueue.errors import ConnectionLost, RedisTimeout, ServerError
-from rqueue.protocol.error_mapping import translate
 from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue.transport.async_connection import AsyncConnection, end
 from rqueue.transport.async_lease_renewer import AsyncLeaseRenewer
@@ -101,7 +100,7 @@ class AsyncWakeListener:
             self._connection.abort()
             if unblocked(error):
                 return []
-            raise translate(error, url=self._connection.url) from error
+            raise self._connection.meant(error) from error
         except (ConnectionLost, RedisTimeout):
             self._stale = True  # look again, over a new connection
             return []

@@ -14,6 +14,7 @@ from redis import exceptions as rx
 
 from rqueue.errors import ServerError
 from rqueue.protocol.slots import Address
+from rqueue.transport import stand_in
 from rqueue.transport.cluster_nodes import ASK_S, ClusterNodes
 from rqueue.transport.connection import Connection
 from rqueue.transport.server_check import check_greeting
@@ -37,6 +38,8 @@ class NodeConnection(Connection):
         super().__init__(cluster.client, timeout)
 
     def _origin(self) -> tuple[type[Any], dict[str, Any]]:
+        if stand_in.name_of():
+            return super()._origin()
         kind, options = self.cluster.origin(self.address)
         if self._brief:
             options["socket_connect_timeout"] = min(
@@ -45,7 +48,7 @@ class NodeConnection(Connection):
         return kind, options
 
     def _check_greeting(self, greeting: Any) -> None:
-        check_greeting(greeting, self.url, of_cluster=True)
+        check_greeting(greeting, self.url, of_cluster=not stand_in.name_of())
 
     @property
     def url(self) -> str:

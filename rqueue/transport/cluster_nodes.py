@@ -59,6 +59,10 @@ class ClusterNodes:
             self._doubtful.discard(owner)
             self.slots.learn(found.slot, owner)
 
+    def place(self, slot: int) -> Address:
+        """Where the calls of a slot are to go first: its owner, as far as that is known."""
+        return self.slots.owner(slot) or self.seed
+
     def trusted(self, slot: int) -> Address | None:
         """Who has a slot, if that is known and not in doubt."""
         owner = self.slots.owner(slot)

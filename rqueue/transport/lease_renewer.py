@@ -18,7 +18,7 @@ from rqueue.protocol.crash_report import log_died
 from rqueue.protocol.forwarding import forward_soon
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.scheduling import refill_soon
-from rqueue.transport.connection import Connection
+from rqueue.transport.routed_connection import connection_for
 
 log = logger("rqueue")
 
@@ -85,7 +85,7 @@ class LeaseRenewer:
         states: ConnectionStates,
     ) -> None:
         self._pace = RenewalPace(lease_ms)
-        self._connection = Connection(client, self._pace.answer_within)
+        self._connection = connection_for(client, keys, self._pace.answer_within)
         self._keys = keys
         self._consumers = list(consumers)
         self._lease_ms = lease_ms

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from rqueue.errors import BufferClosed, BufferFull, QueueFull
 from rqueue.logs import logger
 from rqueue.protocol.commands.enqueue import Accepted, Put
+from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import Item, PutBuffer, PutListeners, backoff
 from rqueue.transport.async_connection import AsyncConnection, end
+from rqueue.transport.async_routed_connection import async_connection_for
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -24,7 +26,7 @@ log = logger("rqueue")
 class PutTask:
     """Stores what is put into `buffer`, in batches, over one connection like those of `client`.
 
-    queue: for messages. linger: seconds that the first job of a batch waits for more. patience:
+    keys: of the queue. linger: seconds that the first job of a batch waits for more. patience:
     seconds that a reply may take. While nothing is to be stored there is no task.
     """
 
@@ -34,14 +36,15 @@ class PutTask:
         buffer: PutBuffer,
         listeners: PutListeners,
         *,
-        queue: str,
+        keys: QueueKeys,
         linger: float,
         patience: float | None,
     ) -> None:
         self._client = client
         self._buffer = buffer
         self._listeners = listeners
-        self._queue = queue
+        self._keys = keys
+        self._queue = keys.queue
         self._linger_s = linger
         self._patience = patience
         self._connection: AsyncConnection | None = None
@@ -165,7 +168,7 @@ class PutTask:
         """Store the batch, however long that takes; refuse what cannot be stored."""
         buffer, attempt = self._buffer, 0
         if self._connection is None:
-            self._connection = AsyncConnection(self._client, self._patience)
+            self._connection = async_connection_for(self._client, self._keys, self._patience)
         call = buffer.call()
         while True:
             try:

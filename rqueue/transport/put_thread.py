@@ -18,8 +18,10 @@ import redis
 from rqueue.errors import BufferClosed, BufferFull, LifecycleError, QueueFull
 from rqueue.logs import logger
 from rqueue.protocol.commands.enqueue import Accepted, Put
+from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import CLOSE_S, Item, PutBuffer, PutListeners, backoff
 from rqueue.transport.connection import Connection
+from rqueue.transport.routed_connection import connection_for
 
 IDLE_S = 30.0
 """Seconds without work after which the thread ends; the next put starts another one."""
@@ -30,7 +32,7 @@ log = logger("rqueue")
 class PutThread:
     """Stores what is put into `buffer`, in batches, over one connection like those of `client`.
 
-    queue: for messages. linger: seconds that the first job of a batch waits for more. patience:
+    keys: of the queue. linger: seconds that the first job of a batch waits for more. patience:
     seconds that a reply may take. Thread-safe; a forked child begins with an empty buffer. It is
     closed at the end of the interpreter.
     """
@@ -41,14 +43,15 @@ class PutThread:
         buffer: PutBuffer,
         listeners: PutListeners,
         *,
-        queue: str,
+        keys: QueueKeys,
         linger: float,
         patience: float | None,
     ) -> None:
         self._client = client
         self._buffer = buffer
         self._listeners = listeners
-        self._queue = queue
+        self._keys = keys
+        self._queue = keys.queue
         self._linger_s = linger
         self._patience = patience
         self.last_error: Exception | None = None
@@ -214,7 +217,7 @@ class PutThread:
             if self._gone or not buffer.sending:
                 return True
             if self._connection is None:
-                self._connection = Connection(self._client, self._patience)
+                self._connection = connection_for(self._client, self._keys, self._patience)
             connection, call = self._connection, buffer.call()
         while True:
             try:

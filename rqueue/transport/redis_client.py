@@ -151,10 +151,21 @@ def _fit(url: str, options: dict[str, Any]) -> None:
 
 def require_bytes(client: Any) -> None:
     """Refuse what is no client of redis-py, or one that decodes replies: envelopes are bytes."""
-    if not hasattr(client, "connection_pool"):
+    # by name: redis-py has one for sync and one for asyncio
+    if hasattr(client, "connection_pool") or any(
+        kind.__name__ == "RedisCluster" for kind in type(client).__mro__
+    ):
+        if _options_of(client).get("decode_responses"):
+            raise errors.ConfigError("redis", "pass a client without decode_responses=True")
+    else:
         raise errors.ConfigError("redis", f"{shown(client)} is not a client of redis-py")
-    if client.connection_pool.connection_kwargs.get("decode_responses"):
-        raise errors.ConfigError("redis", "pass a client without decode_responses=True")
+
+
+def _options_of(client: Any) -> dict[str, Any]:
+    """What the connections of a client are made with."""
+    pool = getattr(client, "connection_pool", None)
+    found: dict[str, Any] = node_options(client).options if pool is None else pool.connection_kwargs
+    return found
 
 
 def url_of(client: Any) -> str:
@@ -192,7 +203,7 @@ def translated(client: Any, *, queue: str = "") -> Iterator[None]:
 
 def patience_of(client: Any) -> float | None:
     """Seconds that a reply may take on this client; None: for ever."""
-    limit: float | None = client.connection_pool.connection_kwargs.get("socket_timeout")
+    limit: float | None = _options_of(client).get("socket_timeout")
     return limit
 
 

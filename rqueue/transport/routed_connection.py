@@ -13,6 +13,7 @@ up. For a client of a whole Redis Cluster it is a `RoutedConnection`, which does
 - A call that is refused while the slot moves, or nobody serves it (ASK, TRYAGAIN, CLUSTERDOWN), is
   sent again for 0.2 s (`SlotWait`), and raises `SlotBusy` then: nothing was done, and `Repeats` and
   an outage of a worker try it again.
+- A call of another queue (what goes from this one's outbox) goes over a second connection.
 - Who sends commands by themselves (`send` and `read`, as `WakeListener` does) asks `meant` what an
   error reply means: MOVED is learned there, and is a `SlotBusy` too. The connection is closed, and
   the next one leads to the new node.
@@ -25,12 +26,13 @@ takes one connection for each, even where one node has them.
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, TypeVar
 
 import redis
 from redis import exceptions as rx
 
 from rqueue.errors import SlotBusy
+from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.exchange import Exchange
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.slots import Redirection, SlotWait, redirection, slot_of
@@ -40,6 +42,8 @@ from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import is_cluster
 
 __all__ = ["RoutedConnection", "connection_for"]
+
+R = TypeVar("R")
 
 
 def connection_for(
@@ -57,7 +61,8 @@ class RoutedConnection(NodeConnection):
     def __init__(self, cluster: Cluster, slot: int, timeout: float | None = 15.0) -> None:
         self.slot = slot
         self._waits: tuple[Exchange[Any], SlotWait] | None = None
-        super().__init__(cluster, cluster.slots.owner(slot) or cluster.seed, timeout)
+        self._away: RoutedConnection | None = None  # for calls of other slots
+        super().__init__(cluster, cluster.place(slot), timeout)
 
     def twin(self) -> Connection:
         """Another one, made like this."""
@@ -65,12 +70,33 @@ class RoutedConnection(NodeConnection):
 
     def connect(self) -> None:
         """As `Connection.connect`, to the node that has the slot now."""
-        if not self.connected:
+        if not self.connected and not stand_in.name_of():
             address = self.cluster.owner(self.slot)
             if address != self.address:
                 self.address = address
                 self._inner = self._made()
         super().connect()
+
+    def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
+        """As `Connection.run`. A call of another queue goes over a connection of its own: what a
+        queue sends to others goes the same way as what is its own."""
+        slot = slot_of(call.key)
+        if slot == self.slot:
+            return super().run(call, queue=queue, consumer=consumer)
+        if self._away is None:
+            self._away = RoutedConnection(self.cluster, slot, self._timeout)
+        away = self._away
+        if slot != away.slot:
+            away.slot = slot
+            if away.address != self.cluster.place(slot):
+                away.close()
+        return away.run(call, queue=queue, consumer=consumer)
+
+    def close(self) -> None:
+        """As `Connection.close`."""
+        super().close()
+        if self._away is not None:
+            self._away.close()
 
     def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
         """As `Connection.refused`: a call that a node refused because of its slot is sent again."""
@@ -106,7 +132,7 @@ class RoutedConnection(NodeConnection):
     def _learn(self, found: Redirection) -> None:
         if found.moved_to is not None:
             self.cluster.learn(found, self.address)
-            self.close()
+            super().close()
 
     def _busy(self, error: rx.ResponseError, found: Redirection) -> Exception:
         if found.moved_to is not None:

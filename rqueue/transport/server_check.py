@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -198,16 +198,17 @@ def read_facts(info: Mapping[str, Any], url: str = "") -> ServerFacts:
 def server_facts(client: redis.Redis) -> ServerFacts:
     """Ask the server for its version, mode, role and eviction policy. Raises the tree of
     `rqueue.errors`."""
-    facts = read_facts(execute(client, server_info()), url_of(client))
-    if is_cluster(client):
-        # a client of a whole cluster: that one node is one of many is how it should be
-        return replace(facts, mode="standalone", role="master")
-    return facts
+    return _meant(client, read_facts(execute(client, server_info()), url_of(client)))
 
 
 async def aserver_facts(client: redis.asyncio.Redis) -> ServerFacts:
     """Do as `server_facts` does, on an asyncio client."""
-    return read_facts(await aexecute(client, server_info()), url_of(client))
+    return _meant(client, read_facts(await aexecute(client, server_info()), url_of(client)))
+
+
+def _meant(client: Any, facts: ServerFacts) -> ServerFacts:
+    """To a client of a whole cluster, that one node is one of many is how it should be."""
+    return replace(facts, mode="standalone", role="master") if is_cluster(client) else facts
 
 
 # -- a client's first look -------------------------------------------------------------------------
@@ -215,23 +216,23 @@ async def aserver_facts(client: redis.asyncio.Redis) -> ServerFacts:
 _seen: set[str] = set()
 
 
-def first_look(client: redis.Redis) -> None:
+def first_look(url: str, facts: Callable[[], ServerFacts]) -> None:
     """Warn in the log, once per server and process, of what a worker would refuse to start on, and
     of what may be dropped. Never raises: the client's own work went well."""
-    if (url := url_of(client)) not in _seen:
+    if url not in _seen:
         _seen.add(url)
         try:
-            _warn(server_facts(client), url)
+            _warn(facts(), url)
         except errors.RQueueError as error:
             log.info("cannot look at the settings of %s: %s", url, error)
 
 
-async def afirst_look(client: redis.asyncio.Redis) -> None:
-    """Do as `first_look` does, on an asyncio client."""
-    if (url := url_of(client)) not in _seen:
+async def afirst_look(url: str, facts: Callable[[], Awaitable[ServerFacts]]) -> None:
+    """Do as `first_look` does, for an asyncio client."""
+    if url not in _seen:
         _seen.add(url)
         try:
-            _warn(await aserver_facts(client), url)
+            _warn(await facts(), url)
         except errors.RQueueError as error:
             log.info("cannot look at the settings of %s: %s", url, error)
 
@@ -246,29 +247,31 @@ def _warn(facts: ServerFacts, url: str) -> None:
 # -- what an enqueue can be confirmed by -----------------------------------------------------------
 
 
-def check_confirmable(client: redis.Redis, confirm: Confirmation) -> None:
+def check_confirmable(url: str, facts: Callable[[], ServerFacts], confirm: Confirmation) -> None:
     """Raise ConfigError or RedisReadOnly where the server cannot confirm an enqueue so: nothing is
     stored then. What is in memory confirms everything."""
-    if not _in_memory(client):
+    if not _in_memory(url):
         try:
-            facts = server_facts(client)
+            found = facts()
         except errors.RQueueError:
             return  # the enqueue itself says what is wrong
-        _refuse(facts, confirm)
+        _refuse(found, confirm)
 
 
-async def acheck_confirmable(client: redis.asyncio.Redis, confirm: Confirmation) -> None:
-    """Do as `check_confirmable` does, on an asyncio client."""
-    if not _in_memory(client):
+async def acheck_confirmable(
+    url: str, facts: Callable[[], Awaitable[ServerFacts]], confirm: Confirmation
+) -> None:
+    """Do as `check_confirmable` does, for an asyncio client."""
+    if not _in_memory(url):
         try:
-            facts = await aserver_facts(client)
+            found = await facts()
         except errors.RQueueError:
             return
-        _refuse(facts, confirm)
+        _refuse(found, confirm)
 
 
-def _in_memory(client: object) -> bool:
-    return bool(stand_in.name_of()) or url_of(client).startswith(MEMORY)
+def _in_memory(url: str) -> bool:
+    return bool(stand_in.name_of()) or url.startswith(MEMORY)
 
 
 def _refuse(facts: ServerFacts, confirm: Confirmation) -> None:

@@ -22,6 +22,7 @@ from rqueue.protocol.commands.commit import after_repeat
 from rqueue.protocol.repeats import Repeats
 from rqueue.transport import stand_in
 from rqueue.transport.async_connection import AsyncConnection
+from rqueue.transport.server_check import ServerFacts, aserver_facts
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -60,8 +61,7 @@ class TaskConnections:
         self._client = client
         self.patience = timeout
         """Seconds that a reply may take; None: for ever."""
-        self.confirmable: set[Confirmation] = set()
-        """What the server can confirm, as far as that was asked."""
+        self._confirmable: set[Confirmation] = set()
         self._free: list[AsyncConnection] = []
         self._turns = asyncio.Semaphore(CALLS_MAX)
 
@@ -69,6 +69,7 @@ class TaskConnections:
         """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
         return await self._tried(
             lambda connection: connection.run(call, queue=queue, consumer=consumer),
+            call.key,
             turn=call.confirm is None,
         )
 
@@ -78,7 +79,7 @@ class TaskConnections:
         """Send a call and, in the same packet, a command that blocks until what the call prepared
         happens. Returns both replies. The command must block for less than `patience`. Nothing is
         repeated: after a failure the time left is another. Raises the tree of `rqueue.errors`."""
-        connection = self._take()
+        connection = self._take(call.key)
         try:
             return await connection.run_then(call, command, queue=queue)
         finally:
@@ -87,7 +88,7 @@ class TaskConnections:
     async def begin(self, call: ScriptCall[R]) -> AsyncFlight[R]:
         """Send a call and do not wait: `finish` has the reply. Where that fails, `finish` repeats
         the call."""
-        connection = self._take()
+        connection = self._take(call.key)
         try:
             await connection.begin(call)
         except ServerError as error:
@@ -111,19 +112,22 @@ class TaskConnections:
             finally:
                 self._return(connection)
         turn = call.confirm is None
-        return await self._tried(lambda connection: connection.run(call, queue=queue), lost, turn)
+        return await self._tried(
+            lambda connection: connection.run(call, queue=queue), call.key, lost, turn
+        )
 
     async def _tried(
         self,
         action: Callable[[AsyncConnection], Awaitable[T]],
+        key: str,
         lost: ServerError | None = None,
         turn: bool = True,
     ) -> T:
         repeats = None
         while True:
             try:
-                async with self._turn() if turn else nullcontext():
-                    answer = await self._alone(action)
+                async with self._turn(self._turns_of(key)) if turn else nullcontext():
+                    answer = await self._alone(action, key)
             except ServerError as error:
                 self.states.fails(error)
                 repeats = repeats or Repeats(lost)
@@ -136,31 +140,45 @@ class TaskConnections:
             if pause:
                 await asyncio.sleep(pause)
 
-    async def _alone(self, action: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        connection = self._take()
+    async def _alone(self, action: Callable[[AsyncConnection], Awaitable[T]], key: str) -> T:
+        connection = self._take(key)
         try:
             return await action(connection)
         finally:
             self._return(connection)
 
+    @staticmethod
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _turn(turns: asyncio.Semaphore) -> AsyncIterator[None]:
         """Wait for a turn, `TURN_S` at the most."""
-        if not self._turns.locked():
-            await self._turns.acquire()
+        if not turns.locked():
+            await turns.acquire()
         else:
             try:
                 async with asyncio.timeout(TURN_S):
-                    await self._turns.acquire()
+                    await turns.acquire()
             except TimeoutError:
                 yield
                 return
         try:
             yield
         finally:
-            self._turns.release()
+            turns.release()
 
-    def _take(self) -> AsyncConnection:
+    def confirmable(self, _key: str) -> set[Confirmation]:
+        """What the server of a queue can confirm, as far as that was asked. key: the queue's meta
+        key."""
+        return self._confirmable
+
+    async def facts(self, _key: str) -> ServerFacts:
+        """What the server of a queue says of itself. Raises the tree of `rqueue.errors`."""
+        return await aserver_facts(self._client)
+
+    def _turns_of(self, _key: str) -> asyncio.Semaphore:
+        """Whose turn it is at the server of a queue."""
+        return self._turns
+
+    def _take(self, _key: str) -> AsyncConnection:
         return self._free.pop() if self._free else AsyncConnection(self._client, self.patience)
 
     def _return(self, connection: AsyncConnection) -> None:

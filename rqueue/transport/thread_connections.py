@@ -23,6 +23,7 @@ from rqueue.protocol.commands.commit import after_repeat
 from rqueue.protocol.repeats import Repeats
 from rqueue.transport import stand_in
 from rqueue.transport.connection import Connection
+from rqueue.transport.server_check import ServerFacts, server_facts
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -48,8 +49,7 @@ class ThreadConnections:
         self.states = ConnectionStates()
         self.patience = timeout
         """Seconds that a reply may take; None: for ever."""
-        self.confirmable: set[Confirmation] = set()
-        """What the server can confirm, as far as that was asked."""
+        self._confirmable: set[Confirmation] = set()
         self._mine = threading.local()
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
 
@@ -65,7 +65,7 @@ class ThreadConnections:
         `rqueue.errors`."""
         repeats = None
         while True:
-            connection = self._connection()
+            connection = self._connection(call.key)
             try:
                 answer = connection.run(call, queue=queue, consumer=consumer)
             except ServerError as error:
@@ -91,7 +91,7 @@ class ThreadConnections:
         """Send a call and, in the same packet, a command that blocks until what the call prepared
         happens. Returns both replies. The command must block for less than `patience`. Nothing is
         repeated: after a failure the time left is another. Raises the tree of `rqueue.errors`."""
-        connection = self._connection()
+        connection = self._connection(call.key)
         try:
             return connection.run_then(call, command, queue=queue)
         except RQueueError:
@@ -104,9 +104,7 @@ class ThreadConnections:
     def begin(self, call: ScriptCall[R]) -> Flight[R]:
         """Send a call and do not wait: `finish` has the reply. Where that fails, `finish` repeats
         the call."""
-        connection = self._connection()
-        # until then another call of this thread must not read the reply: it gets another one
-        self._mine.pid = None
+        connection = self._lent(call.key)
         try:
             connection.begin(call)
         except ServerError as error:
@@ -140,12 +138,29 @@ class ThreadConnections:
         for connection in list(self._all):
             connection.close()
 
-    def _connection(self) -> Connection:
+    def confirmable(self, _key: str) -> set[Confirmation]:
+        """What the server of a queue can confirm, as far as that was asked. key: the queue's meta
+        key."""
+        return self._confirmable
+
+    def facts(self, _key: str) -> ServerFacts:
+        """What the server of a queue says of itself. Raises the tree of `rqueue.errors`."""
+        return server_facts(self._client)
+
+    def _connection(self, _key: str) -> Connection:
+        """This thread's connection for the calls of a queue."""
         mine = self._mine
         if getattr(mine, "pid", None) != os.getpid():
             # a forked child must not write into its parent's connection
             self._keep(Connection(self._client, self.patience))
         connection: Connection = mine.connection
+        return connection
+
+    def _lent(self, key: str) -> Connection:
+        """The same one, which is nobody's until it is kept again: another call of this thread must
+        not read the reply, and gets another one."""
+        connection = self._connection(key)
+        self._mine.pid = None
         return connection
 
     def _keep(self, connection: Connection) -> None:

@@ -13,24 +13,58 @@ from tests.support import drivers
 from tests.support.queue_fixture import QueueFixture
 from tests.support.runners import KINDS, Runner, make_runner
 
+ON_A_CLUSTER = {
+    "tests/conformance/test_alternate.py",  # queues in two slots
+    "tests/conformance/test_coming_back.py",
+    "tests/conformance/test_leases.py",
+    "tests/conformance/test_moving.py",  # in two slots
+    "tests/conformance/test_order.py",
+    "tests/conformance/test_pause.py",
+    "tests/conformance/test_settling.py",
+    "tests/conformance/test_wake_ups.py",
+}
+"""What is played on a cluster each time; all the rest in the long run."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        on_a_cluster = parameters.get("q") == drivers.CLUSTER
+        if on_a_cluster and item.nodeid.partition("::")[0] not in ON_A_CLUSTER:
+            item.add_marker(pytest.mark.long)
+
 
 @pytest.fixture(params=drivers.KINDS)
 def q(
     request: pytest.FixtureRequest, server: EmbeddedRedis, queue_name: str
 ) -> Iterator[QueueFixture]:
     """A queue whose consumers are, one kind after the other, those that there are: one of its own,
-    an asyncio one, a worker's subscription; and on a server in memory one of these, each in its
-    third of the tests."""
-    kind, in_memory = request.param, request.param == drivers.MEMORY
-    if in_memory:
+    an asyncio one, a worker's subscription; and on a server in memory, and on a cluster, one of
+    these, each in its third of the tests."""
+    kind = place = request.param
+    if place in (drivers.MEMORY, drivers.CLUSTER):
         kind = drivers.REAL[crc32(request.node.nodeid.encode()) % len(drivers.REAL)]
-    url = f"memory://{queue_name}" if in_memory else server.url
+    if place == drivers.MEMORY:
+        url = f"memory://{queue_name}"
+    elif place == drivers.CLUSTER:
+        url = request.getfixturevalue("redis_cluster").cluster_url
+    else:
+        url = server.url
     with Queue(queue_name, url) as queue:
         q = QueueFixture(queue, kind, url)
         yield q
         q.close()
-    if in_memory:
+        if place == drivers.CLUSTER:
+            forget_in_cluster(queue)
+    if place == drivers.MEMORY:
         forget(queue_name)
+
+
+def forget_in_cluster(queue: Queue) -> None:
+    """Leave nothing of a test's queues on the cluster that all tests share."""
+    for key in queue.redis.scan_iter(match=f"*{queue.name}*", count=10_000):
+        queue.redis.unlink(key)
 
 
 @pytest.fixture(params=("consumer", "asyncio"))

@@ -26,7 +26,7 @@ from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, consumer_name
 from rqueue.protocol.policies.refusals import ELSEWHERE
 from rqueue.protocol.settling import id_of, retried, text_of
 from rqueue.protocol.wake import Wake
-from rqueue.transport.connection import Connection
+from rqueue.transport.routed_connection import connection_for
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.dispatcher import Dispatcher
@@ -36,8 +36,10 @@ from rqueue_workers.worker.subscription import Subscription
 MEMORY = "memory"
 REAL = ("consumer", "asyncio", "worker")
 """The clients of the protocol, each on a real server."""
-KINDS = (*REAL, MEMORY)
-"""And one on a server in memory."""
+CLUSTER = "cluster"
+"""One of them, on a cluster."""
+KINDS = (*REAL, MEMORY, CLUSTER)
+"""And one on a server in memory, and one on a cluster of three masters."""
 
 
 class LoopDriver:
@@ -131,7 +133,7 @@ class WorkerDriver:
         self._join = {"priority": priority, "slots": slots, "lease_ms": round(lease * 1000)}
         self._join["select"] = select
         self._jobs = jobs
-        self._calls = Connection(queue.redis)
+        self._calls = connection_for(queue.redis, queue.keys)
         self._wakes = Wakes(queue)
         self._subscription = Subscription(
             0, queue.keys, self._calls, self._called, StatusPage(1), bytes_window=bytes

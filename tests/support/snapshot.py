@@ -200,7 +200,7 @@ def _body(kind: bytes, body: Any) -> Any:
 def take_snapshot(client: redis.Redis, keys: QueueKeys) -> Snapshot:
     """Read all keys of a queue in one step. For tests: it looks through the whole keyspace."""
     pattern = re.sub(r"([\[\]?*\\])", r"\\\1", keys.base) + "*"
-    seconds, micros, found = client.execute_command("EVAL", _READ, 0, pattern)
+    seconds, micros, found = client.execute_command("EVAL", _READ, 1, keys.meta, pattern)
     cut = len(keys.base.encode())
     content = {key[cut:].decode(): _body(kind, body) for key, kind, body in found}
     return Snapshot(keys.queue, int(seconds) * 1000 + int(micros) // 1000, content)

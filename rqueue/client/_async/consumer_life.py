@@ -19,6 +19,7 @@ from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.async_connection import AsyncConnection
 from rqueue.transport.async_lease_renewer import AsyncLeaseRenewer
+from rqueue.transport.async_routed_connection import async_connection_for
 from rqueue.transport.async_wake_listener import AsyncWakeListener
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class AsyncConsumerLife(ConsumerCalls):
         self._renews = renew
         self._renewer: AsyncLeaseRenewer | None = None
         self._own_connection = connection is None
-        self._connection = connection if connection is not None else AsyncConnection(client)
+        self._connection = async_connection_for(client, keys) if connection is None else connection
         self._own_listener = listener is None
         self._data_lost = False
         self._listener = listener
@@ -87,7 +88,9 @@ class AsyncConsumerLife(ConsumerCalls):
         self._data_lost = not self._state.registered(reply)
         self._lost = False
         if self._listener is None:
-            self._listener = AsyncWakeListener(AsyncConnection(self._client, timeout=None))
+            self._listener = AsyncWakeListener(
+                async_connection_for(self._client, self._state.keys, timeout=None)
+            )
         self._listener.add(self._state.name, self._state.keys.wake(self._state.name))
         if self._renews:
             self._renewer = AsyncLeaseRenewer(

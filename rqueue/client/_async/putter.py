@@ -93,7 +93,7 @@ class AsyncBackgroundPuts:
             queue.redis,
             self._buffer,
             self._listeners,
-            queue=queue.name,
+            keys=queue.keys,
             linger=linger,
             patience=queue.settings.command_timeout,
         )

@@ -18,10 +18,15 @@ from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.stop_wait import StopWait
 from rqueue.settings import Settings, redact
+from rqueue.transport.async_node_connections import async_connections_for
 from rqueue.transport.discovery import with_url
-from rqueue.transport.redis_client import open_async_client, patience_of, require_bytes
-from rqueue.transport.server_check import acheck_confirmable, afirst_look
-from rqueue.transport.task_connections import TaskConnections
+from rqueue.transport.redis_client import (
+    open_async_client,
+    patience_of,
+    require_bytes,
+    url_of,
+)
+from rqueue.transport.server_check import ServerFacts, acheck_confirmable, afirst_look
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -65,7 +70,7 @@ class AsyncQueueCalls:
                 socket_timeout=given.command_timeout + 20,
             )
             patience = given.command_timeout
-        self._transport = TaskConnections(self.redis, patience)
+        self._transport = async_connections_for(self.redis, patience)
 
     @property
     def connection(self) -> ConnectionStates:
@@ -83,11 +88,15 @@ class AsyncQueueCalls:
 
     async def _look_once(self) -> None:
         self._looked = True
-        await afirst_look(self.redis)
+        await afirst_look(url_of(self.redis), self._facts)
+
+    async def _facts(self) -> ServerFacts:
+        return await self._transport.facts(self.keys.meta)
 
     async def _check_confirmable(self, confirm: Confirmation) -> None:
         """See to it that the server can confirm an enqueue so, before anything is stored."""
-        if confirm in self._transport.confirmable:
+        confirmable = self._transport.confirmable(self.keys.meta)
+        if confirm in confirmable:
             return
         patience = self._transport.patience
         if patience is not None and confirm.within_ms >= patience * 1000:
@@ -96,14 +105,14 @@ class AsyncQueueCalls:
                 f"{confirm.within_ms} ms is not below the time that an answer may take, "
                 f"{patience:g} s (RQUEUE_COMMAND_TIMEOUT)",
             )
-        await acheck_confirmable(self.redis, confirm)
-        self._transport.confirmable.add(confirm)
+        await acheck_confirmable(url_of(self.redis), self._facts, confirm)
+        confirmable.add(confirm)
 
     def _require_confirmed(self, unconfirmed: Unconfirmed | None, ids: Iterable[str]) -> None:
         """Raise NotConfirmed of these jobs, unless nothing is missing. The server is looked at anew
         then, before the next one is stored."""
         if unconfirmed is not None:
-            self._transport.confirmable.clear()
+            self._transport.confirmable(self.keys.meta).clear()
             raise unconfirmed.error(self.name, tuple(ids))
 
     async def cancel(

@@ -20,6 +20,7 @@ from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.connection import Connection
 from rqueue.transport.lease_renewer import LeaseRenewer
+from rqueue.transport.routed_connection import connection_for
 from rqueue.transport.wake_listener import WakeListener
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class ConsumerLife(ConsumerCalls):
         self._renews = renew
         self._renewer: LeaseRenewer | None = None
         self._own_connection = connection is None
-        self._connection = connection if connection is not None else Connection(client)
+        self._connection = connection_for(client, keys) if connection is None else connection
         self._own_listener = listener is None
         self._data_lost = False
         self._listener = listener
@@ -88,7 +89,9 @@ class ConsumerLife(ConsumerCalls):
         self._data_lost = not self._state.registered(reply)
         self._lost = False
         if self._listener is None:
-            self._listener = WakeListener(Connection(self._client, timeout=None))
+            self._listener = WakeListener(
+                connection_for(self._client, self._state.keys, timeout=None)
+            )
         self._listener.add(self._state.name, self._state.keys.wake(self._state.name))
         if self._renews:
             self._renewer = LeaseRenewer(

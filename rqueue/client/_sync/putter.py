@@ -94,7 +94,7 @@ class BackgroundPuts:
             queue.redis,
             self._buffer,
             self._listeners,
-            queue=queue.name,
+            keys=queue.keys,
             linger=linger,
             patience=queue.settings.command_timeout,
         )

@@ -20,9 +20,14 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.stop_wait import StopWait
 from rqueue.settings import Settings, redact
 from rqueue.transport.discovery import with_url
-from rqueue.transport.redis_client import open_client, patience_of, require_bytes
-from rqueue.transport.server_check import check_confirmable, first_look
-from rqueue.transport.thread_connections import ThreadConnections
+from rqueue.transport.node_connections import connections_for
+from rqueue.transport.redis_client import (
+    open_client,
+    patience_of,
+    require_bytes,
+    url_of,
+)
+from rqueue.transport.server_check import ServerFacts, check_confirmable, first_look
 
 if TYPE_CHECKING:
     import redis
@@ -66,7 +71,7 @@ class QueueCalls:
                 socket_timeout=given.command_timeout + 20,
             )
             patience = given.command_timeout
-        self._transport = ThreadConnections(self.redis, patience)
+        self._transport = connections_for(self.redis, patience)
 
     @property
     def connection(self) -> ConnectionStates:
@@ -84,11 +89,15 @@ class QueueCalls:
 
     def _look_once(self) -> None:
         self._looked = True
-        first_look(self.redis)
+        first_look(url_of(self.redis), self._facts)
+
+    def _facts(self) -> ServerFacts:
+        return self._transport.facts(self.keys.meta)
 
     def _check_confirmable(self, confirm: Confirmation) -> None:
         """See to it that the server can confirm an enqueue so, before anything is stored."""
-        if confirm in self._transport.confirmable:
+        confirmable = self._transport.confirmable(self.keys.meta)
+        if confirm in confirmable:
             return
         patience = self._transport.patience
         if patience is not None and confirm.within_ms >= patience * 1000:
@@ -97,14 +106,14 @@ class QueueCalls:
                 f"{confirm.within_ms} ms is not below the time that an answer may take, "
                 f"{patience:g} s (RQUEUE_COMMAND_TIMEOUT)",
             )
-        check_confirmable(self.redis, confirm)
-        self._transport.confirmable.add(confirm)
+        check_confirmable(url_of(self.redis), self._facts, confirm)
+        confirmable.add(confirm)
 
     def _require_confirmed(self, unconfirmed: Unconfirmed | None, ids: Iterable[str]) -> None:
         """Raise NotConfirmed of these jobs, unless nothing is missing. The server is looked at anew
         then, before the next one is stored."""
         if unconfirmed is not None:
-            self._transport.confirmable.clear()
+            self._transport.confirmable(self.keys.meta).clear()
             raise unconfirmed.error(self.name, tuple(ids))
 
     def cancel(

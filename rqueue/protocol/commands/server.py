@@ -10,7 +10,10 @@ from rqueue.protocol.call import CommandCall
 
 def _read_info(replies: Sequence[Any]) -> dict[str, Any]:
     (info,) = replies
-    return dict(info)
+    if not isinstance(info, bytes):
+        return dict(info)
+    rows = (line.split(":", 1) for line in info.decode().splitlines() if ":" in line)
+    return {name: int(said) if said.isdecimal() else said for name, said in rows}
 
 
 def _read_nothing(replies: Sequence[Any]) -> None:

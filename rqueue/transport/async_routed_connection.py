@@ -1,0 +1,137 @@
+"""The connection for the calls of one queue, wherever that is, for asyncio.
+
+`rqueue.transport.routed_connection` is the same for threads, and says what it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from redis import exceptions as rx
+
+from rqueue.errors import SlotBusy
+from rqueue.protocol.call import ScriptCall
+from rqueue.protocol.exchange import Exchange
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.slots import Redirection, SlotWait, redirection, slot_of
+from rqueue.transport import stand_in
+from rqueue.transport.async_cluster import AsyncCluster, AsyncNodeConnection, async_cluster_of
+from rqueue.transport.async_connection import AsyncConnection
+from rqueue.transport.redis_client import is_cluster
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+__all__ = ["AsyncRoutedConnection", "async_connection_for"]
+
+R = TypeVar("R")
+
+
+def async_connection_for(
+    client: redis.asyncio.Redis, keys: QueueKeys, timeout: float | None = 15.0
+) -> AsyncConnection:
+    """The connection for the calls of a queue. timeout: as of `AsyncConnection`."""
+    if stand_in.name_of() or not is_cluster(client):
+        return AsyncConnection(client, timeout)
+    return AsyncRoutedConnection(async_cluster_of(client), slot_of(keys.meta), timeout)
+
+
+class AsyncRoutedConnection(AsyncNodeConnection):
+    """A connection to the node that has `slot`."""
+
+    def __init__(self, cluster: AsyncCluster, slot: int, timeout: float | None = 15.0) -> None:
+        self.slot = slot
+        self._waits: tuple[Exchange[Any], SlotWait] | None = None
+        self._away: AsyncRoutedConnection | None = None  # for calls of other slots
+        self._away_turn = asyncio.Lock()
+        super().__init__(cluster, cluster.place(slot), timeout)
+
+    async def connect(self) -> None:
+        """As `AsyncConnection.connect`, to the node that has the slot now."""
+        if not self.connected and not stand_in.name_of():
+            address = await self.cluster.owner(self.slot)
+            if address != self.address:
+                self.address = address
+                self._inner = self._made()
+        await super().connect()
+
+    async def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
+        """As `AsyncConnection.run`. A call of another queue goes over a connection of its own."""
+        slot = slot_of(call.key)
+        if slot == self.slot:
+            return await super().run(call, queue=queue, consumer=consumer)
+        async with self._away_turn:
+            if self._away is None:
+                self._away = AsyncRoutedConnection(self.cluster, slot, self._timeout)
+            away = self._away
+            if slot != away.slot:
+                away.slot = slot
+                if away.address != self.cluster.place(slot):
+                    await away.close()
+            return await away.run(call, queue=queue, consumer=consumer)
+
+    async def close(self) -> None:
+        """As `AsyncConnection.close`."""
+        await super().close()
+        if self._away is not None:
+            await self._away.close()
+
+    def abort(self) -> None:
+        """As `AsyncConnection.abort`."""
+        super().abort()
+        if self._away is not None:
+            self._away.abort()
+
+    async def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
+        """As `AsyncConnection.refused`: a call that a node refused because of its slot is sent
+        again."""
+        found = redirection(error)
+        if found is None:
+            refusal = await super().refused(exchange, error)
+            if not self.connected:
+                self.cluster.lost(self.address)  # another one may be in charge
+            return refusal
+        if self._waits is None or self._waits[0] is not exchange:
+            self._waits = exchange, SlotWait()
+        self._learn(found)
+        pause = self._waits[1].pause(found)
+        if pause is None:
+            return self._busy(error, found)
+        exchange.elsewhere()
+        if pause:
+            await asyncio.sleep(pause)
+        return None
+
+    def meant(self, error: rx.ResponseError) -> Exception:
+        """As `AsyncConnection.meant`: who has the slot now is learned."""
+        found = redirection(error)
+        if found is None:
+            return super().meant(error)
+        self._learn(found)
+        return self._busy(error, found)
+
+    async def _refused_then(
+        self, exchange: Exchange[Any], error: rx.ResponseError
+    ) -> Exception | None:
+        if redirection(error) is None:
+            return await super()._refused_then(exchange, error)
+        return self.meant(error)
+
+    def _learn(self, found: Redirection) -> None:
+        if found.moved_to is not None:
+            self.cluster.learn(found, self.address)
+            super().abort()
+
+    def _busy(self, error: rx.ResponseError, found: Redirection) -> Exception:
+        if found.moved_to is not None:
+            said = f"slot {found.slot} of the cluster has moved to {found.moved_to}"
+            return SlotBusy(said, url=self.url)
+        if isinstance(error, rx.ClusterDownError):
+            self.cluster.lost(self.address)  # it may be it that has lost the others
+            super().abort()
+        return super().meant(error)
+
+    async def _broken(self, error: Exception, *, sent: bool = True) -> Exception:
+        self.cluster.lost(self.address)
+        return await super()._broken(error, sent=sent)

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 import redis
 
@@ -16,12 +17,19 @@ _running: dict[str, int] = {}
 """What runs in this process: id -> crashes of its job before this attempt."""
 _changed = threading.Condition()
 
+WAIT_S = 15
+"""Seconds that a job waits for the others at most."""
+
+ALONE_S = 0.2
+"""Seconds for one that crashed: it runs alone, so where it comes before the poison, which of two
+processes may let happen, the poison waits for its end."""
+
 
 @contextmanager
 def _seen(key: str) -> Iterator[redis.Redis]:
     """Say what runs beside this job when it begins."""
     job = current_job()
-    with redis.Redis.from_url(os.environ["TEST_URL"]) as client:
+    with redis.Redis.from_url(os.environ["TEST_URL"], socket_timeout=None) as client:
         with _changed:
             beside = list(_running.items())
             _running[job.id] = job.crashes
@@ -42,7 +50,7 @@ def _die(key: str, beside: int) -> None:
             client.rpush(f"{key}:go", "go")
         else:
             with _changed:
-                _changed.wait_for(lambda: len(_running) > beside, 15)
+                _changed.wait_for(lambda: len(_running) > beside, WAIT_S)
         os._exit(3)
 
 
@@ -60,18 +68,24 @@ async def die_beside_on_loop(key: str, beside: int) -> None:
     _die(key, 0)
 
 
+def _patience() -> float:
+    """How long the job that runs waits for the poison's end."""
+    return ALONE_S if current_job().crashes else WAIT_S
+
+
 @task(name="beside")
 def beside(key: str) -> None:
     """End when the poison has been alone."""
     with _seen(key) as client:
-        client.blmove(f"{key}:go", f"{key}:go", 15)
+        client.blmove(f"{key}:go", f"{key}:go", _patience())
 
 
 @task(name="beside_on_loop")
 async def beside_on_loop(key: str) -> None:
     """The same."""
+    until = monotonic() + _patience()
     with _seen(key) as client:
-        while not client.exists(f"{key}:go"):
+        while not client.exists(f"{key}:go") and monotonic() < until:
             await asyncio.sleep(0.01)
 
 

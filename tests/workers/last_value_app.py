@@ -11,7 +11,8 @@ _client: dict[int, redis.Redis] = {}
 
 def _server() -> redis.Redis:
     if os.getpid() not in _client:
-        _client[os.getpid()] = redis.Redis.from_url(os.environ["TEST_URL"])
+        url = os.environ["TEST_URL"]
+        _client[os.getpid()] = redis.Redis.from_url(url, socket_timeout=None)
     return _client[os.getpid()]
 
 

@@ -13,7 +13,8 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import JobDisplaced
 from rqueue.tasks.options import Options
 from rqueue_workers.exit_codes import Exit
-from tests.workers.pools import Pool
+from tests.support.patience import PATIENCE
+from tests.workers.pools import Pool, pop
 
 MakePool = Callable[..., Pool]
 APP = "tests.workers.last_value_app"
@@ -26,7 +27,7 @@ def test_only_the_latest_value_of_each_key_runs(
     """Q-15: while one runs the others displace each other; waits for their results end."""
     pool = make_pool(app=[APP], processes=1)
     running = queue.send("refresh", [queue_name, -1], None, Options(key="a"))
-    assert client.blmove(f"{queue_name}:seen", f"{queue_name}:kept", 30)
+    assert pop(client, f"{queue_name}:seen") == "-1"
     handles = [
         queue.send("refresh", [queue_name, n], None, Options(key=f"k{n % 2}")) for n in range(6)
     ]
@@ -34,13 +35,14 @@ def test_only_the_latest_value_of_each_key_runs(
     async def awaited() -> None:
         async with AsyncQueue(queue.name, server.url) as other:
             with pytest.raises(JobDisplaced):
-                await other.job(handles[1].id).result(10)
+                await other.job(handles[1].id).result(PATIENCE)
 
     asyncio.run(awaited())
     with pytest.raises(JobDisplaced):
-        handles[0].result(10)
+        handles[0].result(PATIENCE)
     client.rpush(f"{queue_name}:go", "1")
-    assert (running.result(30), handles[4].result(30), handles[5].result(30)) == (-1, 4, 5)
+    ran = (running, handles[4], handles[5])
+    assert [job.result(PATIENCE) for job in ran] == [-1, 4, 5]
     seen: Any = client.lrange(f"{queue_name}:seen", 0, -1)
     assert seen == [b"4", b"5"]
     assert pool.drained() == Exit.OK

@@ -30,7 +30,7 @@ def version() -> str:
 
 @task(name="long")
 def long(url: str, key: str) -> str:
-    redis.Redis.from_url(url).blpop([key + ":go"], 60)
+    redis.Redis.from_url(url, socket_timeout=None).blpop([key + ":go"], 60)
     return "{version}"
 """
 

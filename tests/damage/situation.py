@@ -68,5 +68,18 @@ def settle(
     )
 
 
+def settle_each_way(world: World, **more: Any) -> Callable[[], ScriptCall[Any]]:
+    """One consumer takes all that is ready, and settles r0 to r4 with an outcome each."""
+    world.join("c2", 9)
+    world.pull("c2", 9)
+    retry = [
+        Retried("r1", 0, "old", True, ERROR),
+        Retried("r2", 0, "tail", True, ERROR),
+        Retried("r3", 1000, "head", True, ERROR),
+    ]
+    reject = [("r4", ERROR)]
+    return settle(world, "c2", Window(9), 4, ack=["r0"], retry=retry, reject=reject, **more)
+
+
 def pull(world: World, name: str, window: Window, recall: int | None = None) -> Any:
     return lambda: commands.pull(KEYS, name, world.terms[name], window, recall=recall)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Put, Retried, Window
-from tests.damage.situation import pull, put, settle, situation, worked
-from tests.damage.world import BODY, ERROR, KEYS, World
+from rqueue.protocol.commands import Put, Window
+from tests.damage.situation import pull, put, settle, settle_each_way, situation, worked
+from tests.damage.world import BODY, KEYS, World
 
 
 @situation
@@ -102,21 +102,7 @@ def settle_of_several_of_groups(world: World) -> Any:
 def settle_of_outcomes_of_groups(world: World) -> Any:
     for number in range(5):
         world.put(f"r{number}", f"w{number}", group=f"g{number}")
-    world.join("c2", 9)
-    world.pull("c2", 9)
-    return settle(
-        world,
-        "c2",
-        Window(9),
-        4,
-        ack=["r0"],
-        retry=[
-            Retried("r1", 0, "old", True, ERROR),
-            Retried("r2", 0, "tail", True, ERROR),
-            Retried("r3", 1000, "head", True, ERROR),
-        ],
-        reject=[("r4", ERROR)],
-    )
+    return settle_each_way(world)
 
 
 @situation

@@ -6,7 +6,7 @@ from typing import Any
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, Window
-from tests.damage.situation import pull, put, settle, situation, worked
+from tests.damage.situation import pull, put, settle, settle_each_way, situation, worked
 from tests.damage.world import BODY, ERROR, KEYS, World
 
 
@@ -67,22 +67,7 @@ def settle_of_one_last_value(world: World) -> Any:
 def settle_of_outcomes_of_last_values(world: World) -> Any:
     for number in range(6):
         world.put(f"r{number}", key=f"k{number}")
-    world.join("c2", 9)
-    world.pull("c2", 9)
-    return settle(
-        world,
-        "c2",
-        Window(9),
-        4,
-        ack=["r0"],
-        retry=[
-            Retried("r1", 0, "old", True, ERROR),
-            Retried("r2", 0, "tail", True, ERROR),
-            Retried("r3", 1000, "head", True, ERROR),
-        ],
-        reject=[("r4", ERROR)],
-        release=["r5"],
-    )
+    return settle_each_way(world, release=["r5"])
 
 
 @situation

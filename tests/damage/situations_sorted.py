@@ -6,9 +6,9 @@ from typing import Any
 
 from rqueue.model.sort_keys import sort_key_text
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Put, Retried, Window
-from tests.damage.situation import pull, put, settle, situation, worked
-from tests.damage.world import BODY, ERROR, KEYS, World
+from rqueue.protocol.commands import Put, Window
+from tests.damage.situation import pull, put, settle_each_way, situation, worked
+from tests.damage.world import BODY, KEYS, World
 
 A, B = sort_key_text("a"), sort_key_text("b")
 
@@ -54,22 +54,7 @@ def pull_of_sorted_jobs_that_are_due(world: World) -> Any:
 def settle_of_outcomes_of_sorted_jobs(world: World) -> Any:
     for number in range(6):
         world.put(f"r{number}", sort=sort_key_text(number))
-    world.join("c2", 9)
-    world.pull("c2", 9)
-    return settle(
-        world,
-        "c2",
-        Window(9),
-        4,
-        ack=["r0"],
-        retry=[
-            Retried("r1", 0, "old", True, ERROR),
-            Retried("r2", 0, "tail", True, ERROR),
-            Retried("r3", 1000, "head", True, ERROR),
-        ],
-        reject=[("r4", ERROR)],
-        release=["r5"],
-    )
+    return settle_each_way(world, release=["r5"])
 
 
 @situation

@@ -6,16 +6,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import redis
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
+from rqueue.protocol.scripts import SCRIPTS, Script, Scripts, find_lua
 from tests.damage.damages import KINDS, mistaken
 from tests.damage.situation import SITUATIONS, make
 from tests.damage.test_damage import missing
@@ -103,6 +103,19 @@ def whole(client: redis.Redis) -> tuple[Snapshot, set[bytes]]:
     return take_snapshot(client, KEYS), set(client.execute_command("EVAL", _LIFETIMES, 0))
 
 
+def met(client: redis.Redis, script: Script, keys: Sequence[str], args: Any) -> list[str]:
+    """The keys that a call looks at or writes. Until it meets a key it does as if that key were as
+    it should be: so no other key can make a difference, whatever its type."""
+    sent = ""
+    with client.monitor() as monitor:
+        run(client, script, keys, args)
+        client.echo("done")
+        while "ECHO" not in (seen := monitor.next_command())["command"].upper():
+            if seen["client_type"] == "lua":
+                sent += seen["command"] + "\n"
+    return [key for key in TYPES if KEYS.base + key in sent]
+
+
 def faults(server: Damaged, name: str, lua: Scripts = SCRIPTS) -> Iterator[str]:
     """What a call in this situation does that it must not do."""
     client = server.client
@@ -110,10 +123,9 @@ def faults(server: Damaged, name: str, lua: Scripts = SCRIPTS) -> Iterator[str]:
     made = call()
     sent = lua.script(made.script, world.kind.having(made.needs))
     args = made.args_for(world.kind.policies)
-    run(client, sent, made.keys, args)  # as it is, it works
     world.restore()
     before = take_snapshot(client, KEYS)
-    for key in TYPES:
+    for key in met(client, sent, made.keys, args):  # as it is, it works
         for kind in wrong_kinds(key, server.name):
             world.restore()
             damage = mistaken(key, kind)

@@ -4,10 +4,12 @@ import signal
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
 import redis
+import redis.utils
 from hypothesis import HealthCheck, settings
 
 from rqueue.embedded.server import EmbeddedRedis
@@ -25,6 +27,10 @@ from tests.support.spark import cluster_spark, spark, sparks  # noqa: F401
 # two thirds of a second for a pool, hundreds of times.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# redis-py reads its own version from its package's files for each connection that is made: more
+# than all else that a connection takes, tens of thousands of times.
+redis.utils.get_lib_version = cache(redis.utils.get_lib_version)
 
 # What passes once passes again, however busy the machine is: the same examples each time, and no
 # example fails because it took long. `RQUEUE_TEST_PROFILE=thorough` searches elsewhere each time.
@@ -150,16 +156,15 @@ def client(server: EmbeddedRedis) -> Iterator[redis.Redis]:
 def queue_name(request: pytest.FixtureRequest) -> Iterator[str]:
     """A queue of this test alone, on a shared server too: nothing of it is left for a test that
     reads all queues there are."""
-    shared: EmbeddedRedis | None = None
+    shared: redis.Redis | None = None
     if "server" in request.fixturenames:
-        shared = request.getfixturevalue("server")
+        servers: Servers = request.getfixturevalue("servers")
+        shared = servers.client(request.getfixturevalue("server"))
     test = re.sub(r"\W+", "-", request.node.name).strip("-")[:40]
     name = f"{test}-{uuid.uuid4().hex[:8]}"
     yield name
-    if shared is not None:
-        with redis.Redis.from_url(shared.url) as client:
-            if left := list(client.scan_iter(f"*{name}*", count=10_000)):
-                client.unlink(*left)
+    if shared is not None and (left := list(shared.scan_iter(f"*{name}*", count=10_000))):
+        shared.unlink(*left)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,8 @@ def rank(module: str) -> int:
     return ROOMS.get(owner(module) or "", len(LAYERS))
 
 
-def imports(module: str) -> Iterator[Import]:
+@cache
+def imports(module: str) -> tuple[Import, ...]:
     """What a module imports of ours, also late or for type checkers alone."""
     path = MODULES[module]
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
@@ -118,7 +120,7 @@ def imports(module: str) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
             yield from visit(child, lazy or inside, typing)
 
-    yield from visit(ast.parse(path.read_text(encoding="utf-8")), False, False)
+    return tuple(visit(ast.parse(path.read_text(encoding="utf-8")), False, False))
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))

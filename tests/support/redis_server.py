@@ -9,6 +9,8 @@ import os
 import sys
 from pathlib import Path
 
+import redis
+
 from rqueue.embedded.binaries import ServerBinary, inspect, server_binaries
 from rqueue.embedded.server import EmbeddedRedis
 
@@ -46,6 +48,7 @@ class Servers:
     def __init__(self) -> None:
         self._binaries = binaries()
         self._running: dict[str, EmbeddedRedis] = {}
+        self._clients: dict[str, redis.Redis] = {}
 
     def binary(self, name: str) -> ServerBinary:
         if name not in self._binaries:
@@ -69,6 +72,14 @@ class Servers:
             self._running[name] = self.make(name, config=config).start()
         return self._running[name]
 
+    def client(self, server: EmbeddedRedis) -> redis.Redis:
+        """A client of a shared server, for what is done around many tests."""
+        if server.url not in self._clients:
+            self._clients[server.url] = redis.Redis.from_url(server.url)
+        return self._clients[server.url]
+
     def stop(self) -> None:
+        while self._clients:
+            self._clients.popitem()[1].close()
         while self._running:
             self._running.popitem()[1].stop()

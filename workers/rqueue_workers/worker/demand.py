@@ -73,9 +73,10 @@ class Demand(Dealing):
         ):
             for kind, executor in self.executors.items():
                 if subscription.runs_in(kind):
-                    room += executor.room
-                    places += executor.places
-                    share += self.polling.share(subscription, kind, executor.places)
+                    its = executor.places
+                    room += max(0, its - executor.jobs)
+                    places += its
+                    share += self.polling.share(subscription, kind, its)
         if share < places:
             room = max(0, min(room, share - staying + len(subscription.todo)))
         return room
@@ -93,10 +94,12 @@ class Demand(Dealing):
         state = subscription.state
         if state == "notified" or 0.0 < subscription.timer_at <= now:
             return True
-        window = self.window(subscription, blocked)
-        if window <= len(subscription.unsettled):
-            apart = self.isolation.active or self.isolation.aloof
-            return (blocked or apart) and state == "interested"
+        # who waits for work wants nothing more, unless there is no room any more
+        kept_off = blocked or self.isolation.active or self.isolation.aloof
+        if state == "interested" and not kept_off:
+            return False
+        if self.window(subscription, blocked) <= len(subscription.unsettled):
+            return kept_off and state == "interested"
         return state == "not_interested" and not subscription.tight
 
     def _lingers(self, subscription: Subscription, now: float) -> bool:
@@ -128,7 +131,7 @@ class Demand(Dealing):
                 continue
             if subscription.hold_until > now and self.executors:
                 times.append(subscription.hold_until - now)
-            if subscription.pending and subscription.acks:
+            if subscription.acks:
                 times.append(subscription.acks[0][6] + LINGER_S - now)
         isolation = self.isolation
         if isolation.watching and not self.closing and (until := isolation.until):

@@ -181,7 +181,7 @@ class SettleCalls(ConsumerState):
         acks = self._take_ended(self.acks, CHUNK) if self.acks else []
         dones = self._take_ended(self.dones, CHUNK - len(acks)) if self.dones else []
         others = _take(self.others, CHUNK - len(acks) - len(dones)) if self.others else []
-        for row in others if self.follow_ups else ():
+        for row in others:
             self.follow_ups.take(row[0])  # it failed: nothing follows it
         room = CHUNK - len(acks) - len(dones) - len(others)
         back = _take(self.back, room) if self.back else []

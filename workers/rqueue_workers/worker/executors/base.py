@@ -168,9 +168,9 @@ class Executor:
         return self.slots + (0 if self.stalled and self.blocked else self.credit.window)
 
     @property
-    def room(self) -> int:
-        """How many more jobs it may be given."""
-        return max(0, self.places - len(self.running) - len(self.todo))
+    def jobs(self) -> int:
+        """Jobs that are here: those that run, and those ahead."""
+        return len(self.running) + len(self.todo)
 
     @property
     def blocked(self) -> bool:

@@ -1,7 +1,7 @@
 --- @hooks audience
 --- @include "consumer/ahead"
 --- @include "refusal/ranks"
---- @include "consumer/wake"
+--- @include "consumer/wake_takers"
 --- @include "order/lists_count"
 --- @include "queue/constants"
 
@@ -37,7 +37,10 @@ local function refusals_tell(base, now, jobs, timer, ranked, how)
   local except, notified = how and how.except, ahead_notified(base, 'term', how and how.except)
   local asked, open = {}, refusals_open(base)
   for _, terms in ipairs(REFUSALS.mine or open) do asked[terms] = true end
-  local woken, room = {}, {}
+  local function best(terms)
+    return refusals_tell_best(base, terms, ranked and notified or nil, except)
+  end
+  local woken = {}
   for _, terms in ipairs(open) do
     local need, idle = fresh[terms] or 0, not refusal_ranks_highest(notified, terms)
     if asked[terms] and (terms == '' and (REFUSALS.mine or not any) or terms ~= '' and idle) then
@@ -45,24 +48,7 @@ local function refusals_tell(base, now, jobs, timer, ranked, how)
     end
     if how and how.idle and not idle then need = 0 end
     if need > 0 then need = math.min(need, refusals_tell_ready(base, terms)) end
-    for _, name in ipairs(woken) do
-      local one = room[name]
-      if need > 0 and one.free > 0 and refusals_takes(one.term, terms) then
-        local part = math.min(need, one.free)
-        need, one.free = need - part, one.free - part
-      end
-    end
-    while need > 0 and #woken < WAKE_MAX do
-      local name, term = refusals_tell_best(base, terms, ranked and notified or nil, except)
-      if not name then break end
-      local row = redis.call('HGET', base .. 'consumer:' .. name, 'jobs')
-      local free = math.max(1, (tonumber(row) or 0) - redis.call('LLEN', base .. 'held:' .. name))
-      consumer_wake(base, now, name)
-      if name == timer then consumer_wake_timer(base, now) end
-      woken[#woken + 1] = name
-      room[name] = { term = term, free = math.max(0, free - need) }
-      need = need - free
-    end
+    wake_takers(base, now, timer, woken, terms, need, refusals_takes, best)
   end
   return #woken
 end

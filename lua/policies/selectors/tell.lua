@@ -1,5 +1,5 @@
 --- @include "consumer/ahead"
---- @include "consumer/wake"
+--- @include "consumer/wake_takers"
 --- @include "order/unlabelled"
 --- @include "queue/constants"
 --- @hooks audience
@@ -47,28 +47,13 @@ local function selectors_tell(base, now, jobs, timer, ranked, how)
   table.sort(order, function(one, other) return tonumber(one) < tonumber(other) end)
   local except = how and how.except
   local notified = (ranked or how and how.idle) and ahead_notified(base, 'audience', except) or nil
-  local woken, room = {}, {}
+  local function takes(audience, class) return selectors_hear(base, audience, class) end
+  local function best(class) return selectors_tell_best(base, class, ranked and notified or nil, except) end
+  local woken = {}
   for _, class in ipairs(order) do
     local need = math.min(needs[class], selectors_tell_ready(base, class))
     if how and how.idle and ranks_highest(base, notified, class) then need = 0 end
-    for _, name in ipairs(woken) do
-      local one = room[name]
-      if need > 0 and one.free > 0 and selectors_hear(base, one.audience, class) then
-        local part = math.min(need, one.free)
-        need, one.free = need - part, one.free - part
-      end
-    end
-    while need > 0 and #woken < WAKE_MAX do
-      local name, audience = selectors_tell_best(base, class, ranked and notified or nil, except)
-      if not name then break end
-      local row = redis.call('HGET', base .. 'consumer:' .. name, 'jobs')
-      local free = math.max(1, (tonumber(row) or 0) - redis.call('LLEN', base .. 'held:' .. name))
-      consumer_wake(base, now, name)
-      if name == timer then consumer_wake_timer(base, now) end
-      woken[#woken + 1] = name
-      room[name] = { audience = audience, free = math.max(0, free - need) }
-      need = need - free
-    end
+    wake_takers(base, now, timer, woken, class, need, takes, best)
   end
   return #woken
 end

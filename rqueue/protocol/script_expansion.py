@@ -13,19 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from rqueue.protocol.script_header import DIRECTIVE, HOOKS, PolicyHeader, fault
-from rqueue.protocol.script_parts import FUNCTION, Scope, gathered
-
-_INCLUDE = re.compile(r'(\s*)--- @include "([a-z][a-z0-9_]*(?:/[a-z][a-z0-9_]*)*)"\s*')
-_EACH = re.compile(r"(\s*)--- @each (?:([a-z_][\w.]*) = )?([a-z]+)\((.*)\)\s*")
-_ONE = re.compile(r"(\s*)--- @one ([a-z]+)\s*")
-_HOOKS = re.compile(r"(\s*)--- @hooks ([a-z]+)\s*")
-_IF = re.compile(r"\s*--- @if ([a-z]+)\s*")
-_FAST = re.compile(r"\s*--- @fast\s*")
-_END = re.compile(r"\s*--- @end\s*")
-_STAMP = re.compile(r"\s*--- @stamp\s*")
-_STEP = re.compile(r'--- @step "([a-z][a-z0-9_]*)"\s*')
-_JOINS = re.compile(r"(\s*)--- @joins\s*")
+from rqueue.protocol.script_header import HOOKS, PolicyHeader, fault
+from rqueue.protocol.script_lines import Line, lines_of
+from rqueue.protocol.script_parts import Scope, gathered
 
 _FORMS = {
     "include": '--- @include "noun/name"',
@@ -39,6 +29,9 @@ _FORMS = {
     "step": '--- @step "script"',
     "joins": "--- @joins",
 }
+
+_ASKING = {"each": 2, "one": 1, "hooks": 1}
+"""Directives that ask a hook, and where in what they say its name stands."""
 
 Stack = tuple[tuple[str, int], ...]
 
@@ -121,85 +114,81 @@ class Expansion:
         kept: list[bool] = []  # of the conditions that this line stands in
         opened: list[int] = []
         shared = "/" in file.removeprefix("lua/")
-        for number, line in enumerate(text.splitlines(), 1):
-            directive = DIRECTIVE.match(line) is not None
-            if _END.fullmatch(line):
+        for line in lines_of(text):
+            number, written, within, word, said, code, function = line
+            if word == "end":
                 if not kept:
                     raise fault(file, number, "@end of nothing", stack)
                 kept.pop()
                 opened.pop()
                 continue
-            condition = _IF.fullmatch(line) or _FAST.fullmatch(line)
-            if condition is not None:
-                if _IF.fullmatch(line):
-                    kept.append(bool(self._answering(condition[1], file, number, stack)))
-                else:
-                    self.composed = True
-                    kept.append(self._fast)
+            if word == "if":
+                kept.append(bool(self._answering(said[0], file, number, stack)))
+                opened.append(number)
+                continue
+            if word == "fast":
+                self.composed = True
+                kept.append(self._fast)
                 opened.append(number)
                 continue
             if not all(kept):
                 # the hook is asked here, also where no policy of this kind answers
-                for asking in (_EACH, _ONE, _HOOKS):
-                    if found := asking.fullmatch(line):
-                        self.asked.add(found[3] if asking is _EACH else found[2])
+                if word in _ASKING:
+                    self.asked.add(said[_ASKING[word]])
                 continue
-            if line.strip():
-                within = len(line) - len(line.lstrip())
-                while blocks and blocks[-1].within > within:
-                    self._close(blocks.pop().scope)
-            if not directive:
+            while blocks and blocks[-1].within > within:
+                self._close(blocks.pop().scope)
+            if not word:
                 # Redis need not keep what only people read; a script's own header stays
-                if not stack or (line.strip() and not line.lstrip().startswith("--")):
-                    if shared and (function := FUNCTION.match(line)):
-                        scope.functions[len(self.lines)] = function[1]
-                    self._put(line, file, number)
+                if code or not stack:
+                    if shared and function:
+                        scope.functions[len(self.lines)] = function
+                    self._put(written, file, number)
                 continue
-            if _STAMP.fullmatch(line):
+            if word == "stamp":
                 self._stamps.append(len(self.lines))
-                self._put(line, file, number)
+                self._put(written, file, number)
                 continue
-            if step := _STEP.fullmatch(line):
-                self._put_step(step[1], file, number, stack, done)
+            if word == "step":
+                self._put_step(said[0], file, number, stack, done)
                 continue
-            targets, written = self._replacement(line, file, number, stack)
+            targets, made = self._replacement(line, file, stack)
             if within and (not blocks or blocks[-1].within < within):
                 known = blocks[-1].known if blocks else done
                 blocks.append(_Block(within, {*known}, self._open(scope.script)))
             known, its = blocks[-1][1:] if within else (done, scope)
             for target in targets:
                 self._insert(target, file, number, stack, known, its)
-            for made in written:
-                self._put(made, file, number)
+            for one in made:
+                self._put(one, file, number)
         for block in blocks:
             self._close(block.scope)
         if kept:
             raise fault(file, opened[-1], "this has no @end", stack)
 
-    def _replacement(
-        self, line: str, file: str, number: int, stack: Stack
-    ) -> tuple[list[str], list[str]]:
+    def _replacement(self, line: Line, file: str, stack: Stack) -> tuple[list[str], list[str]]:
         """The files to be included for a directive, and its own lines."""
-        if found := _INCLUDE.fullmatch(line):
-            return [f"include/{found[2]}.lua"], []
-        if found := _JOINS.fullmatch(line):
+        number, word, said = line.number, line.word, line.said
+        if word == "include":
+            return [f"include/{said[1]}.lua"], []
+        if word == "joins":
             self.composed = True
             words = [its.name for its in self._policies if its.structure == "none"]
-            table = ", ".join(f"['{word}'] = true" for word in words)
-            return [], [f"{found[1]}local JOINS = {{ {table} }}"]
-        if found := _HOOKS.fullmatch(line):
-            answering = self._answering(found[2], file, number, stack)
-            return [self._home(policy, found[2]) for policy in answering], []
-        if found := _ONE.fullmatch(line):
-            within, hook = found.groups()
+            table = ", ".join(f"['{its}'] = true" for its in words)
+            return [], [f"{said[0]}local JOINS = {{ {table} }}"]
+        if word == "hooks":
+            answering = self._answering(said[1], file, number, stack)
+            return [self._home(policy, said[1]) for policy in answering], []
+        if word == "one":
+            within, hook = said
             answering = self._answering(hook, file, number, stack)
             if len(answering) != 1:
                 names = ", ".join(policy.name for policy in answering) or "none"
                 raise fault(file, number, f"one policy of a kind answers {hook}: {names}", stack)
             name = f"{answering[0].name}_{hook}"
             return [self._home(answering[0], hook)], [f"{within}local {hook} = {name}"]
-        if found := _EACH.fullmatch(line):
-            within, answer, hook, arguments = found.groups()
+        if word == "each":
+            within, answer, hook, arguments = said
             answering = self._answering(hook, file, number, stack)
             # an answer that is among the arguments goes through all of them; else the first counts
             chain = answer and answer in [part.strip() for part in arguments.split(",")]
@@ -212,8 +201,8 @@ class Expansion:
                     call = f"{answer} = {answer} or {call}"
                 made.append(within + call)
             return [self._home(policy, hook) for policy in answering], made
-        word = re.sub(r"\s*--+\s*@(\w+).*", r"\1", line)
-        raise fault(file, number, f"malformed {word}; write: {_FORMS[word]}", stack)
+        wrong = re.sub(r"\s*--+\s*@(\w+).*", r"\1", line.text)
+        raise fault(file, number, f"malformed {wrong}; write: {_FORMS[wrong]}", stack)
 
     def _put_step(self, name: str, file: str, number: int, stack: Stack, done: set[str]) -> None:
         """A whole script as a function of its keys and arguments."""

@@ -57,7 +57,7 @@ def gathered(
     A name that a variable has somewhere stays that of a local function: which of the two is meant
     depends on where it stands.
     """
-    variables = _variables("\n".join(lines))
+    variables = {name for line in lines for name in _variables(line)}
     made: list[str] = []
     sources: list[Origin] = []
     many = [scope for scope in scopes if len(scope.functions) >= MANY]
@@ -85,10 +85,11 @@ def gathered(
     return made, sources
 
 
-def _variables(text: str) -> set[str]:
+@cache
+def _variables(line: str) -> tuple[str, ...]:
     """Names of local variables and parameters."""
-    found = (names for declared in _DECLARED for names in declared.findall(text))
-    return {name.strip() for names in found for name in names.split(",")}
+    found = (names for declared in _DECLARED for names in declared.findall(line))
+    return tuple(name.strip() for names in found for name in names.split(","))
 
 
 @cache

@@ -82,6 +82,8 @@ class Scripts:
     def __init__(self, root: Traversable | None = None) -> None:
         self._root = root
         self._loaded: dict[tuple[str, Kind], Script] = {}
+        self._policies: dict[str, PolicyHeader] = {}
+        self._texts: dict[str, str | None] = {}
         self._lock = threading.Lock()
 
     @property
@@ -109,12 +111,15 @@ class Scripts:
 
     def policy(self, name: str) -> PolicyHeader:
         """What a policy says about itself; `ScriptSourceError` if it is unknown or broken."""
+        if name in self._policies:
+            return self._policies[name]
         path = f"policies/{name}.lua"
         text = self._read(path) if SLOT.fullmatch(name) else None
         if text is None:
             known = ", ".join(self.policies()) or "none"
             raise ScriptSourceError(f"no policy {name!r} in {self.root}; there are: {known}")
-        return parse_policy(text, f"lua/{path}", name)
+        header = self._policies[name] = parse_policy(text, f"lua/{path}", name)
+        return header
 
     def script(self, name: str, kind: Kind = PLAIN) -> Script:
         """Return the script called `name` for queues of this kind; `ScriptSourceError` if it is
@@ -155,8 +160,10 @@ class Scripts:
         )
 
     def _read(self, path: str) -> str | None:
-        file = self.root.joinpath(*path.split("/"))
-        return file.read_text(encoding="utf-8") if file.is_file() else None
+        if path not in self._texts:
+            file = self.root.joinpath(*path.split("/"))
+            self._texts[path] = file.read_text(encoding="utf-8") if file.is_file() else None
+        return self._texts[path]
 
 
 SCRIPTS = Scripts()

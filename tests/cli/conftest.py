@@ -28,8 +28,8 @@ def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def queue(client: redis.Redis, server: EmbeddedRedis, queue_name: str) -> Iterator[Queue]:
-    queue = Queue(queue_name, redis=client, settings=Settings(url=server.url))
-    yield queue
+    with Queue(queue_name, redis=client, settings=Settings(url=server.url)) as queue:
+        yield queue
     keys = list(client.scan_iter(match=queue.keys.base + "*", count=1000))
     if keys:
         client.unlink(*keys)

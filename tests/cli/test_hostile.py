@@ -75,6 +75,8 @@ def keys(client: redis.Redis) -> Iterator[QueueKeys]:
     client.hset(keys.meta, HOSTILE, HOSTILE)
     yield keys
     client.unlink(*client.scan_iter(match=f"{NAMESPACE}:*"))
+    consumer.close()
+    queue.close()
 
 
 LOOK: list[list[str]] = [

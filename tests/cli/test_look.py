@@ -56,8 +56,8 @@ def test_no_queues(run: Run, read: Read) -> None:
 
 @pytest.mark.parametrize("name", ["a*b", "[x]", "back\\slash", "wei}rd{%", "two words", "ünï"])
 def test_a_queue_of_any_name(run: Run, read: Read, client: redis.Redis, name: str) -> None:
-    queue = Queue(name, redis=client, namespace="odd")
-    fill(queue, 1)
+    with Queue(name, redis=client, namespace="odd") as queue:
+        fill(queue, 1)
     try:
         assert [facts["name"] for facts in read("queues", "--namespace", "odd")] == [name]
         assert read("jobs", name, "--namespace", "odd")["jobs"][0]["id"] == "j000"

@@ -49,8 +49,8 @@ class Stamp(Middleware):
 
 @pytest.fixture
 def queue(client: redis.Redis, queue_name: str) -> Iterator[Queue]:
-    queue = Queue(queue_name, redis=client)
-    yield queue
+    with Queue(queue_name, redis=client) as queue:
+        yield queue
     queue.redis.unlink(*list(client.scan_iter(match=queue.keys.base + "*", count=1000)))
 
 

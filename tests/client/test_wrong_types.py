@@ -156,8 +156,8 @@ def test_a_wrong_type_is_refused_by_name(
 def test_the_mistakes_of_newcomers(
     call: Callable[[Any], Any], said: str, client: redis.Redis
 ) -> None:
-    with pytest.raises(RQueueError) as caught:
-        call(Queue("mistakes", redis=client))
+    with Queue("mistakes", redis=client) as queue, pytest.raises(RQueueError) as caught:
+        call(queue)
     assert said in str(caught.value)
     assert not client.exists("rqueue:{mistakes}:meta")
 

@@ -16,8 +16,8 @@ def settings() -> Settings:
 
 @pytest.fixture
 def queue(client: redis.Redis, queue_name: str, settings: Settings) -> Iterator[Queue]:
-    queue = Queue(queue_name, redis=client, settings=settings)
-    yield queue
+    with Queue(queue_name, redis=client, settings=settings) as queue:
+        yield queue
     keys = list(client.scan_iter(match=queue.keys.base.replace("[", "\\[") + "*", count=1000))
     if keys:
         client.unlink(*keys)

@@ -1,6 +1,6 @@
 """Queues with selectors: the doctor finds jobs that stand elsewhere, and mends that."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import redis
@@ -56,11 +56,11 @@ def kinds(doctor: Doctor, queue: Queue) -> set[str]:
 
 
 @pytest.fixture
-def queue(client: redis.Redis, queue_name: str) -> Queue:
-    queue = Queue(queue_name, redis=client)
-    queue.configure(kind="selectors")
-    put(queue, "a0", "b0", "a1", "c0")
-    return queue
+def queue(client: redis.Redis, queue_name: str) -> Iterator[Queue]:
+    with Queue(queue_name, redis=client) as queue:
+        queue.configure(kind="selectors")
+        put(queue, "a0", "b0", "a1", "c0")
+        yield queue
 
 
 def test_a_healthy_queue_has_no_findings(client: redis.Redis, doctor: Doctor, queue: Queue) -> None:

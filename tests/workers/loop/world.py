@@ -119,6 +119,7 @@ class World:
             found = list(self.client.scan_iter(queue.keys.base + "*", count=10_000))
             if found:
                 self.client.delete(*found)
+            queue.close()
 
     def mourn(self, worker: Worker) -> None:
         """What the kernel does when a process dies: everything that it had open is closed."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
@@ -17,7 +19,9 @@ from rqueue import Call, Options, errors
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
 from rqueue.transport.node_connections import NodeConnections
-from tests.support.redis_cluster import SmallCluster
+from tests.support.patience import PATIENCE, until
+from tests.support.redis_cluster import SmallCluster, slot_of
+from tests.support.slot_moves import move_slot
 
 NAMESPACE = "client-cluster"
 
@@ -236,6 +240,97 @@ def test_many_tasks_at_once_have_their_turns_at_each_node(
         async with AsyncQueue(names[0], redis_cluster.cluster_url, namespace=NAMESPACE) as root:
             sent = [root.at(name).send("t") for _ in range(20) for name in names]
             assert all(handle.created for handle in await asyncio.gather(*sent))
+
+    asyncio.run(main())
+
+
+# -- while it changes ------------------------------------------------------------------------------
+
+
+def test_who_waits_sends_one_command(queue: Queue, redis_cluster: SmallCluster) -> None:
+    """Not one for each moment that it waits, and nothing to the other nodes."""
+    with queue.consumer(jobs=1, renew=False) as consumer:
+        assert consumer.pull() == []
+        before = _calls(redis_cluster)
+        assert not consumer.wait(1.5)
+        after = _calls(redis_cluster)
+    asked = {name for name, count in after.items() if count > before.get(name, 0)}
+    # what a connection that is opened asks, what this test does, and what nodes ask each other
+    assert asked - {"blpop", "info", "hello", "client|setinfo", "ping"} == set()
+    assert after.get("blpop", 0) - before.get("blpop", 0) <= 1
+
+
+def _calls(cluster: SmallCluster) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for node in cluster.members:
+        with node.client() as client:
+            for name, row in client.info("commandstats").items():
+                found[name.removeprefix("cmdstat_")] += row["calls"]
+    return found
+
+
+def test_an_old_master_that_stays_up_is_left(replicated_cluster: SmallCluster) -> None:
+    """The connections to it stay open: it says who has taken its place."""
+    cluster = replicated_cluster
+    name = cluster.queues_everywhere()[0]
+    old = cluster.home(name)
+    (heir,) = cluster.replicas(old)
+    hosts = cluster.cluster_url.replace("127.0.0.1", "localhost")  # by name: nodes say addresses
+    with Queue(name, hosts) as queue:
+        handle = queue.send("t")
+        with ThreadPoolExecutor(1) as pool, queue.consumer(jobs=5) as consumer:
+            (job,) = consumer.pull()
+            result = pool.submit(handle.result, PATIENCE)
+            heir.ask("CLUSTER", "FAILOVER")
+            until(lambda: cluster.home(name) is heir, "a failover", PATIENCE)
+            until(lambda: queue.send("t").created, "an enqueue", PATIENCE)
+            consumer.ack(job, "done")
+            assert result.result(PATIENCE) == "done", "its wait has found the new one too"
+            assert len(consumer.pull(recall=True)) == 1
+        assert queue.counts().ready == 1
+
+
+def test_asyncio_follows_slots_and_promotions(replicated_cluster: SmallCluster) -> None:
+    cluster = replicated_cluster
+    names = cluster.queues_everywhere()
+    victim = cluster.home(names[0])
+
+    async def produce(queue: AsyncQueue, stop: asyncio.Event) -> list[str]:
+        accepted: list[str] = []
+        while not stop.is_set():
+            id_ = f"job-{len(accepted)}"
+            try:
+                await queue.send("t", options=Options(id=id_, replicas=1))
+            except (errors.RedisUnavailable, errors.NotConfirmed):
+                await asyncio.sleep(0.05)
+            else:
+                accepted.append(id_)
+        return accepted
+
+    async def main() -> None:
+        async with AsyncQueue(names[0], cluster.cluster_url) as root:
+            stop = asyncio.Event()
+            queues = [root.at(name) for name in names]
+            producers = [asyncio.create_task(produce(queue, stop)) for queue in queues]
+            await asyncio.to_thread(move_slot, cluster, slot_of(names[1]), seed=1)
+            await asyncio.to_thread(cluster.kill_master, victim)
+            handle = await root.send("t", options=Options(id="last"))
+            async with root.consumer(jobs=10_000) as consumer:
+                waiting = asyncio.create_task(handle.result(PATIENCE))
+                stop.set()
+                accepted = [await producer for producer in producers]
+                seen = []
+                while jobs := await consumer.pull():
+                    seen += [job.id for job in jobs]
+                    await consumer.settle(done=[(job, job.id) for job in jobs])
+                assert await waiting == "last"
+            # one more may be stored: nobody is left to confirm it
+            found = [id_ for id_ in seen if id_ != "last"]
+            assert found[: len(accepted[0])] == accepted[0], "all, in order"
+            assert len(found) - len(accepted[0]) <= 1
+            assert all(accepted)
+            for queue, ids in zip(queues[1:], accepted[1:], strict=True):
+                assert (await queue.counts()).ready - len(ids) in (0, 1)
 
     asyncio.run(main())
 

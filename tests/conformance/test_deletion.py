@@ -16,7 +16,7 @@ from tests.support.two_queues import second
 def keys_of(q: QueueFixture) -> list[str]:
     """All but messages to those that were consumers, which have a lifetime."""
     base = q.queue.keys.base
-    found = [key.decode()[len(base) :] for key in q.queue.redis.keys(base + "*")]
+    found = [key.decode()[len(base) :] for key in q.queue.redis.scan_iter(base + "*", count=10_000)]
     return sorted(key for key in found if not key.startswith(("wake:", "result:")))
 
 

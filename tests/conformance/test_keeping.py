@@ -91,6 +91,6 @@ def test_all_that_is_left_of_a_queue_that_rests(q: QueueFixture) -> None:
     """What has no lifetime: options and counters, and history, which its number of rows bounds."""
     end(q, "A", "B")
     assert q.put("later", delay_ms=60_000).cancel()
-    keys = {key.decode() for key in q.queue.redis.keys(q.queue.keys.base + "*")}
+    keys = {key.decode() for key in q.queue.redis.scan_iter(q.queue.keys.base + "*")}
     lasting = {key for key in keys if q.queue.redis.pttl(key) < 0}
     assert lasting == {q.queue.keys.meta, q.queue.keys.history}

@@ -17,7 +17,7 @@ HOUR = 3_600_000
 def ends(q: QueueFixture) -> bool:
     """Whether all that is there of the queue ends, but what ends anyway: at the same time."""
     redis, base = q.queue.redis, q.queue.keys.base
-    keys = [key for key in redis.keys(base + "*") if b":ended" not in key]
+    keys = [key for key in redis.scan_iter(base + "*", count=10_000) if b":ended" not in key]
     lasting = [redis.execute_command("PTTL", key) for key in keys]
     assert all(ms > 0 for ms in lasting) or all(ms < 0 for ms in lasting)
     return lasting != [] and lasting[0] > 0

@@ -71,7 +71,7 @@ def test_QOV_09_a_producer_that_waits_for_a_queue_that_is_deleted(
     q.put("1")
     blocked = producers.enqueue("2")
     producers.wait_blocked()
-    q.queue.redis.delete(*q.queue.redis.keys(q.queue.keys.base + "*"))
+    q.queue.redis.delete(*q.queue.redis.scan_iter(q.queue.keys.base + "*", count=10_000))
     assert blocked.result(PATIENCE) == "2"
     q.put("3", "4")
     assert q.listed() == ["2", "3", "4"]

@@ -70,7 +70,7 @@ if special then
 end
 
 --- @if fit
-local request, full, fitted = { jobs = total, gone = 0, runs = runs, now = now }, nil, false
+local request, full, fitted = { jobs = total, gone = 0, runs = runs, now = now, bytes = 0 }, nil, false
 --- @end
 --- @if grown
 local depth
@@ -206,7 +206,13 @@ end
 --- @end
 --- @if displace
 --- @include "enqueue/arrivals"
+--- @if weight
+request.bytes, request.largest = arrivals_bytes(ids, ARGV, FIRST)
+--- @end
 local displaced = { victims = {}, gone = {}, ready = plan and arrivals_count(plan, ids) or accepted }
+--- @if weight
+displaced.bytes = request.bytes
+--- @end
 --- @each displace(base, plan and arrivals_of(plan, ids) or {}, displaced)
 if displaced.victims[1] or displaced.trims then
   --- @include "queue/sound"
@@ -219,8 +225,13 @@ end
 --- @if fit
 if not fitted then
   request.jobs = accepted
+  --- @if weight
+  --- @include "enqueue/arrivals"
+  request.bytes, request.largest = arrivals_bytes(ids, ARGV, FIRST)
+  --- @end
   --- @if displace
-  request.gone = displaced and #displaced.victims or 0
+  request.victims = displaced and displaced.victims or {}
+  request.gone = #request.victims
   --- @end
   --- @each full = fit(base, request)
   if full then return full end
@@ -294,6 +305,10 @@ if fault then
 end
 
 redis.call('HSET', base .. 'jobs', unpack(stored))
+--- @if weigh
+local where = taker and 'held' or nil
+--- @each weigh(base, now, stored, where)
+--- @end
 --- @if owned
 if plan then
   --- @each owned(base, now, uniques.index, taker)

@@ -9,6 +9,7 @@
 --- REPLY: {now, where it is: dead, held, ready, blocked, scheduled, deferred, gone, taken}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @hooks audience
+--- @hooks weigh
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "job/value"
@@ -156,6 +157,7 @@ if holder then
   out_of_places()
   out_of_schedule(nil)
   off_held(holder)
+  --- @each weigh(base, queue.now, { id, value }, 'held')
   --- @each claim(base, job, holder, nil, queue.now)
   return { queue.now, 'held' }
 end
@@ -167,6 +169,7 @@ if parents then
   out_of_lists(nil)
   out_of_places()
   out_of_schedule(nil)
+  --- @each weigh(base, queue.now, { id, value }, 'scheduled')
   return { queue.now, 'deferred' }
 end
 redis.call('HDEL', base .. 'deferred', id)
@@ -175,6 +178,7 @@ redis.call('HDEL', base .. 'deferred', id)
 if not lists[1] and not placed and (due or job.due > queue.now) then
   out_of_schedule(own)
   redis.call('ZADD', base .. 'scheduled', due or job.due, own)
+  --- @each weigh(base, queue.now, { id, value }, 'scheduled')
   if not queue.paused and not queue.timer then consumer_wake_timer(base, queue.now) end
   return { queue.now, 'scheduled' }
 end
@@ -191,6 +195,7 @@ if over then
 end
 --- @end
 levels_use(meta, queue.levels, { [job.level] = true })
+--- @each weigh(base, queue.now, { id, value }, 'ready')
 if job.due > 0 then redis.call('HSET', meta, 'promoted', '1') end
 --- @if shelf
 local others = { job }

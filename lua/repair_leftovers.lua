@@ -17,6 +17,10 @@
 --- @one rank
 --- @hooks left
 --- @hooks entered
+--- @hooks weigh
+--- @if weigh
+--- @include "held/scan"
+--- @end
 
 local meta = KEYS[1]
 local which = ARGV[1]
@@ -65,6 +69,12 @@ for i = FIRST, #ARGV do
     if there then
       --- @each entered(base, queue.now, { id, value })
     end
+    --- @if weigh
+    local where = there and 'ready' or job and held_scan_holder(base, id) and 'held' or 'scheduled'
+    if job then
+      --- @each weigh(base, queue.now, { id, value }, where)
+    end
+    --- @end
     count = count + 1
   elseif which == 'causes' then
     if not dead then count = count + redis.call('HDEL', base .. 'causes', id) end

@@ -17,6 +17,7 @@
 --- @hooks revived
 --- @hooks shelf
 --- @hooks entered
+--- @hooks weigh
 --- @hooks rival
 
 local meta = KEYS[1]
@@ -68,6 +69,7 @@ for i = FIRST, #ARGV do
     --- @each others = shelf(base, queue, others)
     if others[1] then redis.call('RPUSH', base .. 'ready:' .. job.level, id) end
     --- @each entered(base, queue.now, { id, value })
+    --- @each weigh(base, queue.now, { id, value }, 'ready')
     used[job.level] = true
     count = count + 1
   end

@@ -23,5 +23,7 @@ local job = value_parse(value)
 if job.damaged or job.envelope ~= envelope or not redis.call('ZSCORE', base .. 'scheduled', schedule_member(job, id)) then
   return { queue.now, 0 }
 end
-redis.call('HSET', base .. 'jobs', id, value_header(job) .. fresh)
+local signed = value_header(job) .. fresh
+redis.call('HSET', base .. 'jobs', id, signed)
+--- @each weigh(base, queue.now, { id, signed }, 'scheduled')
 return { queue.now, 1 }

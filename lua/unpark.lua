@@ -49,6 +49,7 @@ if #ids > 0 then
   end
   --- @each dropped(base, queue, dropped, {})
   --- @each entered(base, queue.now, stored)
+  --- @each weigh(base, queue.now, stored, 'ready')
 end
 --- @if pass
 --- @include "consumer/notify_opened"

@@ -529,9 +529,10 @@ class QueueEmpty(QueueError, LookupError):
 class QueueFull(QueueError):
     """A bounded queue has no room for the jobs of a call: none of them was stored (Q-67).
 
-    limit: jobs that may wait there. waiting: that do, and `granted`: for how many more room is kept
-    for producers that waited. jobs: of the call. waits: whether producers wait for room in this
-    queue; `waited`: for how many seconds this one did.
+    limit: jobs that may wait there, 0 = any number. waiting: that do, and `granted`: for how many
+    more room is kept for producers that waited. jobs: of the call. limit_bytes, waiting_bytes,
+    granted_bytes, `size`: the same in bytes of envelopes. waits: whether producers wait for room in
+    this queue; `waited`: for how many seconds this one did.
     """
 
     def __init__(
@@ -544,32 +545,59 @@ class QueueFull(QueueError):
         jobs: int = 1,
         waits: bool = False,
         waited: float = 0.0,
+        limit_bytes: int = 0,
+        waiting_bytes: int = 0,
+        granted_bytes: int = 0,
+        size: int = 0,
     ) -> None:
-        name, size = f"queue '{queue}'", many(jobs, "job")
-        if jobs > limit:
-            said = f"{size} at once never fit into {name}, which takes {limit:,}"
-        else:
-            kept = f", and room for {granted:,} more is kept for others" if granted else ""
-            after = f" after {waited:.3g} s" if waited else ""
-            said = f"{name} is full{after}: {waiting:,} of at most {limit:,} jobs{kept}; "
-            said += f"{size} did not fit"
-        super().__init__(f"{said}; nothing was stored", queue=queue)
         self.limit = limit
         self.waiting = waiting
         self.granted = granted
         self.jobs = jobs
         self.waits = waits
         self.waited = waited
+        self.limit_bytes = limit_bytes
+        self.waiting_bytes = waiting_bytes
+        self.granted_bytes = granted_bytes
+        self.size = size
+        super().__init__(f"{self._says(queue)}; nothing was stored", queue=queue)
+
+    def _says(self, queue: str) -> str:
+        name, call = f"queue '{queue}'", many(self.jobs, "job")
+        if self.limit_bytes:
+            call += f" of {self.size:,} bytes"
+        if self.never:
+            most = (
+                f"{self.limit:,}" if 0 < self.limit < self.jobs else f"{self.limit_bytes:,} bytes"
+            )
+            once = " at once never fit" if self.jobs > 1 else " never fits"
+            return f"{call}{once} into {name}, which takes {most}"
+        full = f"{self.waiting:,} of at most {self.limit:,} jobs" if self.limit else ""
+        if self.limit_bytes:
+            full += " and " * bool(full)
+            full += f"{self.waiting_bytes:,} of at most {self.limit_bytes:,} bytes"
+        kept = f"{self.granted:,} more" if self.granted else ""
+        if self.limit_bytes and self.granted_bytes:
+            kept = f"{self.granted_bytes:,} bytes more"
+        kept = f", and room for {kept} is kept for others" if kept else ""
+        after = f" after {self.waited:.3g} s" if self.waited else ""
+        return f"{name} is full{after}: {full}{kept}; {call} did not fit"
 
     @property
     def never(self) -> bool:
-        """Whether the call has more jobs than the queue ever takes."""
-        return self.jobs > self.limit
+        """Whether the call has more jobs, or bytes, than the queue ever takes."""
+        return 0 < self.limit < self.jobs or 0 < self.limit_bytes < self.size
 
     @property
     def room(self) -> int:
-        """How many jobs fit now."""
-        return max(0, self.limit - self.waiting - self.granted)
+        """How many jobs of the call fit now, the first ones; where bytes count that is an estimate,
+        at least 1 of several."""
+        free = max(0, self.limit - self.waiting - self.granted) if self.limit else self.jobs
+        if self.limit_bytes and self.size:
+            bytes_free = max(0, self.limit_bytes - self.waiting_bytes - self.granted_bytes)
+            fit = self.jobs * bytes_free // self.size
+            free = min(free, max(fit, int(self.jobs > 1)))
+        return free
 
     def after(self, waited: float) -> QueueFull:
         """The same error for a producer that waited for so many seconds."""
@@ -581,6 +609,10 @@ class QueueFull(QueueError):
             jobs=self.jobs,
             waits=self.waits,
             waited=waited,
+            limit_bytes=self.limit_bytes,
+            waiting_bytes=self.waiting_bytes,
+            granted_bytes=self.granted_bytes,
+            size=self.size,
         )
 
 

@@ -22,6 +22,7 @@ from rqueue.transport.connection import Connection
 
 SIZES = (1, 100)
 HOUR_MS = 3_600_000
+BODY = "x" * 130
 
 Terms = Callable[[int], Mapping[str, Any]]
 
@@ -52,6 +53,7 @@ def _ways(jobs: int) -> dict[str, Way]:
     """Each with as many jobs as are measured."""
     ring, last_value = Kind.of(["ring"]), Kind.of(["last_value"])
     refusals = Kind.of(["refusals"])
+    size = len(envelope("hit", BODY))
     return {
         "plain": Way(PLAIN),
         "last value, a key for each": Way(last_value, terms=lambda n: {"key": str(n)}),
@@ -60,6 +62,11 @@ def _ways(jobs: int) -> dict[str, Way]:
         ),
         "ring, not full": Way(ring, {"ring_jobs": 2 * jobs}),
         "ring, each second displaces": Way(ring, {"ring_jobs": jobs // 2}, halved=True),
+        "ring in bytes, each second displaces": Way(
+            Kind.of(["ring_bytes"]), {"ring_bytes": jobs // 2 * size}, halved=True
+        ),
+        "bounded": Way(Kind.of(["bounded"]), {"max_jobs": 2 * jobs}),
+        "bounded in bytes": Way(Kind.of(["max_bytes"]), {"max_bytes": 2 * jobs * size}),
         "hold": Way(
             Kind.of(["hold"]),
             terms=lambda n: {"delay_ms": HOUR_MS, "hold": True},
@@ -87,7 +94,7 @@ def _microseconds(bench: Bench, way: Way, size: int, jobs: int) -> dict[str, flo
     bench.empty()
     connection = Connection(bench.redis, timeout=120)
     run = connection.run
-    body = envelope("hit", "x" * 130)
+    body = envelope("hit", BODY)
     found = {}
     with bench.queue() as queue:
         keys = queue.keys

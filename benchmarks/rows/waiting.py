@@ -26,6 +26,7 @@ from rqueue.transport.connection import Connection
 
 HOUR_MS = 3_600_000
 GROUPS = 10_000
+MOST_BYTES = 10**15
 STEPS = ("enqueue", "pull", "settle")
 
 
@@ -63,8 +64,10 @@ def _ways(jobs: int, producers: int) -> dict[str, Way]:
         "last value, a key for each": Way("last_value", lambda n: {"key": str(n)}),
         "unique": Way("unique", lambda n: {"unique": UniqueKey(str(n)).text}),
         "ring, not full": Way("ring", options={"ring_jobs": 2 * jobs + 10_000}),
+        "ring in bytes, not full": Way("ring_bytes", options={"ring_bytes": MOST_BYTES}),
         "one live consumer": Way("exclusive", options={"live_consumers": 1}),
         "bounded": Way("bounded", options={"max_jobs": 2 * jobs + 10_000}),
+        "bounded in bytes": Way("max_bytes", options={"max_bytes": MOST_BYTES}),
         f"bounded and full, {producers:,} producers wait": Way("bounded", full=producers),
     }
 

@@ -1,9 +1,9 @@
---- A queue with a greatest number of jobs that wait. What does not fit is refused, whole, or its producer waits for room:
+--- A queue with a greatest number of jobs, or bytes, that wait. What does not fit is refused, whole, or its producer waits:
 --- in the order of their coming, until the queue has fallen to its mark; then so many of them as fit each get a grant.
 --- A grant is a reservation, so that nobody is woken in vain and nobody overtakes those who wait; it ends at its
 --- deadline. What comes back from a consumer may exceed the limit: it is never refused (Q-67, X-16).
 --- HOOKS: fit, crowded, vacated, upkeep, room, counted, recount, options, places
---- META: max_jobs, overflow, resume, count_held, granted, asked
+--- META: max_jobs, overflow, resume, count_held, granted, granted_bytes, asked
 --- JOB: none
 --- KEYS: producers, grants, wishes, room:<producer>
 --- STORE: list

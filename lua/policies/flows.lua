@@ -184,6 +184,7 @@ function FLOWS.release(base, queue, full)
   redis.call('UNLINK', unpack(keys))
   --- @each left(base, ids)
   schedule_add(base, scheduled)
+  --- @each weigh(base, queue.now, stored, 'scheduled')
   queue.quiet = false
   -- who pulls in the same step promotes what is due
   if not queue.paused and not queue.pulls then

@@ -8,22 +8,28 @@
 --- ORDER: 30
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, last_value, exclusive, groups, selectors, lifetime, bounded, hold, refusals, unique, flows, limits,
----   front
+--- EXCLUDES: ttl, last_value, exclusive, groups, selectors, lifetime, bounded, max_bytes, hold, refusals, unique,
+---   flows, limits, front
 --- @include "order/unlabelled"
 
---- How many jobs are ready, and how many may be; nil where there is no limit.
-local function ring_count(base)
+--- What is ready and what may be, {ready=, most=, bytes=, most_bytes=}: endless where that has no limit; nil where
+--- neither has one.
+local function ring_look(base)
   local row = redis.call('HMGET', base .. 'meta', 'ring_jobs', 'marked')
   local most = tonumber(row[1]) or 0
-  if most < 1 then return nil end
-  return unlabelled_count(base) - (tonumber(row[2]) or 0), most
+  local look = { most = most > 0 and most or math.huge, most_bytes = math.huge, bytes = 0 }
+  --- @each weight(base, look)
+  if look.most == math.huge and look.most_bytes == math.huge then return nil end
+  look.ready = unlabelled_count(base) - (tonumber(row[2]) or 0)
+  return look
 end
 
---- `plan.trims`: whether `plan.ready` more jobs displace others.
+--- `plan.trims`: whether `plan.ready` more jobs, of `plan.bytes`, may displace others.
 local function ring_displace(base, _, plan)
-  local ready, most = ring_count(base)
-  if ready and ready + plan.ready > most then plan.trims = true end
+  local look = ring_look(base)
+  if look and (look.ready + plan.ready > look.most or look.bytes + (plan.bytes or 0) > look.most_bytes) then
+    plan.trims = true
+  end
 end
 
 --- What may be configured, into `limits`.

@@ -35,6 +35,8 @@ def setting_in_words(name: str, value: int) -> str:
         return f"delete if {DELETE_IF[value]}"
     if name == "ring_jobs":
         return f"ring {value}"
+    if name in ("max_bytes", "ring_bytes"):
+        return f"{name.replace('_', ' ')} {value:,}"
     if name == "descending":
         return f"sort {SORT[value]}"
     if name == "sticky":
@@ -105,6 +107,12 @@ def setting_in_words(name: str, value: int) -> str:
     "--max-jobs", type=int, metavar="N", help="How many jobs may wait at the most; 0: no limit."
 )
 @click.option(
+    "--max-bytes",
+    type=int,
+    metavar="N",
+    help="How many bytes of envelopes may wait at the most; 0: no limit.",
+)
+@click.option(
     "--overflow",
     type=click.Choice(OVERFLOW),
     help="Whether jobs above that are refused (the default), or their producers wait for room.",
@@ -159,6 +167,12 @@ def setting_in_words(name: str, value: int) -> str:
     help="Ready jobs that the queue keeps: one more displaces the oldest. 0: all.",
 )
 @click.option(
+    "--ring-bytes",
+    type=int,
+    metavar="N",
+    help="Bytes of ready jobs that the queue keeps: more displace the oldest. 0: all.",
+)
+@click.option(
     "--hold/--no-hold",
     default=None,
     help="Whether jobs that keep their places wait for their time, as they do by default.",
@@ -201,6 +215,7 @@ def configure(
     ttl_max: str | None,
     expired: Expired | None,
     max_jobs: int | None,
+    max_bytes: int | None,
     overflow: Overflow | None,
     resume: int | None,
     count_held: bool | None,
@@ -213,6 +228,7 @@ def configure(
     delete_if: DeleteIf | None,
     delete_after: str | None,
     ring: int | None,
+    ring_bytes: int | None,
     hold: bool | None,
     lifo: bool | None,
     sort: SortOrder | None,
@@ -251,6 +267,7 @@ def configure(
         "ttl_max": ttl_max,
         "expired": expired,
         "max_jobs": max_jobs,
+        "max_bytes": max_bytes,
         "overflow": overflow,
         "resume": resume,
         "count_held": count_held,
@@ -263,6 +280,7 @@ def configure(
         "delete_if": delete_if,
         "delete_after": delete_after,
         "ring": ring,
+        "ring_bytes": ring_bytes,
         "hold": hold,
         "lifo": lifo,
         "sort": sort,
@@ -307,6 +325,7 @@ def configure(
             "delete after": lasts("delete_after_ms"),
             "max consumers": settings.get("max_consumers", DEFAULT),
             "ring": settings.get("ring_jobs", DEFAULT),
+            "ring bytes": settings.get("ring_bytes", DEFAULT),
             "sort": SORT[settings["descending"]] if "descending" in settings else DEFAULT,
             "sticky": settings.get("sticky", DEFAULT),
             "rebalance": yes_or_no("rebalance"),
@@ -315,6 +334,7 @@ def configure(
             "dead to": targets.get("dead_to", DEFAULT),
             "expired to": targets.get("expired_to", DEFAULT),
             "max jobs": settings.get("max_jobs", DEFAULT),
+            "max bytes": settings.get("max_bytes", DEFAULT),
             "overflow": OVERFLOW[settings["overflow"]] if "overflow" in settings else DEFAULT,
             "resume": f"{settings['resume']} %" if "resume" in settings else DEFAULT,
             "count held": yes_or_no("count_held"),

@@ -78,6 +78,11 @@ def queues(target: Target, /, name: str | None, nodes: bool, as_json: bool) -> i
                 **({"blocked by their groups": info.blocked} if info.blocked else {}),
                 **({"on their way to other queues": info.outgoing} if info.outgoing else {}),
                 **({"limit": _bound_in_words(info.bounded)} if info.bounded else {}),
+                **(
+                    {"ring": f"{info.ring_bytes:,} of {info.settings['ring_bytes']:,} bytes"}
+                    if info.settings.get("ring_bytes")
+                    else {}
+                ),
                 "oldest": span(info.oldest_ms) if info.oldest_enqueued_ms else "",
                 "by level": _levels_in_words(info),
                 "scheduled": info.scheduled - info.parked,
@@ -156,9 +161,12 @@ def _levels_in_words(info: QueueInfo) -> str:
 
 
 def _bound_in_words(bound: Bound) -> str:
-    said = [f"{bound.jobs:,} of {bound.limit:,} jobs"]
+    said = [f"{bound.jobs:,} of {bound.limit:,} jobs"] if bound.limit else []
+    if bound.limit_bytes:
+        said.append(f"{bound.bytes:,} of {bound.limit_bytes:,} bytes")
     if bound.granted:
-        said.append(f"room for {bound.granted:,} kept for producers that waited")
+        of_bytes = f" ({bound.granted_bytes:,} bytes)" if bound.limit_bytes else ""
+        said.append(f"room for {bound.granted:,}{of_bytes} kept for producers that waited")
     if bound.producers:
         said.append(f"{many(bound.producers, 'producer')} waiting for room")
     return ", ".join(said)

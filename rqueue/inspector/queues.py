@@ -36,7 +36,8 @@ SETTINGS = (
     *("ttl_ms", "ttl_min_ms", "ttl_max_ms", "ttl_dead"),
     *("live_consumers", "strict", "max_consumers", "delete_if", "delete_after_ms", "ring_jobs"),
     *("descending", "sticky", "rebalance"),
-    *("max_jobs", "overflow", "resume", "count_held", "hold", "lifo"),
+    *("max_jobs", "max_bytes", "overflow", "resume", "count_held", "hold", "lifo"),
+    "ring_bytes",
     *("dead_letters", "alert_depth"),
 )
 TARGETS = ("dead_to", "expired_to")
@@ -44,18 +45,25 @@ TARGETS = ("dead_to", "expired_to")
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bounded queue: of at most `limit` jobs there are `jobs`; `producers` wait for room, and for
-    `granted` jobs of others it is kept."""
+    """A bounded queue: of at most `limit` jobs (0: any number) there are `jobs`, of at most
+    `limit_bytes` bytes of envelopes (0: any number) `bytes`; `producers` wait for room, and for
+    `granted` jobs of others, `granted_bytes` in all, it is kept."""
 
     limit: int
     jobs: int
     producers: int
     granted: int
+    limit_bytes: int = 0
+    bytes: int = 0
+    granted_bytes: int = 0
 
     @property
     def full(self) -> bool:
         """Whether no job fits."""
-        return self.jobs + self.granted >= self.limit
+        return (
+            0 < self.limit <= self.jobs + self.granted
+            or 0 < self.limit_bytes <= self.bytes + self.granted_bytes
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +75,8 @@ class QueueInfo:
     level in use, also those that have ended and leave at their turn. `accepted` and `counters`
     only grow. `settings` are the options that were set; what is not there has its default. Times
     are ms, 0 = none. `bounded`: of a queue with a limit, None elsewhere. `outgoing`: jobs on their
-    way to other queues; `unheard`: labels of ready jobs that no registered consumer selects, and
+    way to other queues; `ring_bytes`: of the jobs in a ring with a
+    limit in bytes; `unheard`: labels of ready jobs that no registered consumer selects, and
     how many those are; `targets`: where its dead letters and its expired jobs go; `schedules`: how
     many it has, and `next_tick_ms`: the first tick of them, also where that is past. `deferred`:
     jobs that wait for others.
@@ -97,6 +106,7 @@ class QueueInfo:
     schedules: int = 0
     next_tick_ms: int = 0
     deferred: int = 0
+    ring_bytes: int = 0
 
     @property
     def waiting(self) -> int:
@@ -174,9 +184,13 @@ def info_of(name: str, counts: commands.Counts) -> QueueInfo:
             counts.more.get("bounded", 0),
             counts.more.get("producers", 0),
             number("granted"),
+            number("max_bytes"),
+            number("waiting_bytes"),
+            number("granted_bytes"),
         )
-        if number("max_jobs")
+        if number("max_jobs") or number("max_bytes")
         else None,
+        ring_bytes=number("waiting_bytes") if number("ring_bytes") else 0,
         schedules=counts.more.get("schedules", 0),
         next_tick_ms=counts.more.get("next_tick", 0),
         deferred=counts.more.get("deferred", 0),

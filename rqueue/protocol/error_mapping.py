@@ -307,10 +307,14 @@ def _refusal(
     return made
 
 
+_IN_BYTES = ("limit_bytes", "waiting_bytes", "granted_bytes", "size")
+
+
 def _full(queue: str, said: str) -> errors.QueueFull:
     """What a bounded queue says of itself when it refuses: see `lua/policies/bounded/fit.lua`."""
-    waits, limit, waiting, granted, jobs = (int(number) for number in said.split())
-    return errors.QueueFull(queue, limit, waiting, granted=granted, jobs=jobs, waits=waits == 1)
+    waits, limit, waiting, granted, jobs, *sizes = (int(number) for number in said.split())
+    more = {"granted": granted, "jobs": jobs, **dict(zip(_IN_BYTES, sizes, strict=False))}
+    return errors.QueueFull(queue, limit, waiting, waits=waits == 1, **more)
 
 
 def is_wrong_type(error: Exception) -> bool:

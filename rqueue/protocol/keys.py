@@ -195,9 +195,14 @@ class QueueKeys:
 
     @property
     def wishes(self) -> str:
-        """hash: of both, producer -> "jobs,until": for how many, and when it has to have said again
-        that it waits (ms)."""
+        """hash: of both, producer -> "jobs,until,bytes": for how much, and when it has to have said
+        again that it waits (ms)."""
         return self.base + "wishes"
+
+    @property
+    def sizes(self) -> str:
+        """hash: where a limit counts bytes, of each job that it counts, id -> its bytes."""
+        return self.base + "sizes"
 
     def room(self, producer: str) -> str:
         """list: a word for a producer, once there may be room; it lasts as long as its grant."""

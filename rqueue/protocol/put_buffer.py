@@ -191,7 +191,9 @@ class PutBuffer:
     def shrink(self, full: QueueFull) -> bool:
         """Where only a part of the batch fits into a bounded queue, make that part the batch; the
         rest comes after it. Whether it is another batch now."""
-        fits = piece_of(full) if full.waits and full.never else 0 if full.waits else full.room
+        fits = 0 if full.waits else full.room
+        if full.waits and full.never:
+            fits = piece_of(full, [len(item.body) for item in self.sending])
         if not 0 < fits < len(self.sending):
             return False
         self.waiting.extendleft(reversed(self.sending[fits:]))
@@ -224,9 +226,9 @@ class PutBuffer:
             self._told_full = True
             log.warning(
                 "puts into queue %s are in the background, and wait here for room in it: it is "
-                "bounded to %d jobs, and its producers wait",
+                "bounded to %s, and its producers wait",
                 self._keys.queue,
-                full.limit,
+                f"{full.limit:,} jobs" if full.limit else f"{full.limit_bytes:,} bytes",
             )
         return wait
 

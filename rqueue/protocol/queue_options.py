@@ -32,8 +32,10 @@ LIMITS = {
 }
 """What a queue's own options may be; the script knows the same."""
 
-_SAID = "max_deliveries max_crashes max_jobs live_consumers max_consumers ring_jobs alert_depth"
-NO_LIMIT = tuple(_SAID.split())
+NO_LIMIT = (
+    *("max_deliveries", "max_crashes", "max_jobs", "max_bytes", "ring_jobs", "ring_bytes"),
+    *("live_consumers", "max_consumers", "alert_depth"),
+)
 """Those of them in which 0 is no limit."""
 
 DeleteIf = Literal["never", "empty", "always"]
@@ -81,6 +83,8 @@ def configuration(
     rebalance: bool | None = None,
     dead_letters: bool | None = None,
     alert_depth: int | None = None,
+    max_bytes: int | None = None,
+    ring_bytes: int | None = None,
 ) -> Mapping[str, int | str]:
     """The queue's own options as the store takes them; see `Queue.configure`.
 
@@ -120,11 +124,12 @@ def configuration(
         ("ring_jobs", ring),
         ("sticky", sticky),
         ("alert_depth", alert_depth),
+        ("max_jobs", max_jobs),
+        ("max_bytes", max_bytes),
+        ("ring_bytes", ring_bytes),
     ):
         if limit is not None:
             options[name] = limit
-    if max_jobs is not None:
-        options["max_jobs"] = max_jobs
     if overflow is not None:
         if overflow not in ("reject", "block"):
             raise ConfigError("overflow", f"{shown(overflow)} is neither 'reject' nor 'block'")

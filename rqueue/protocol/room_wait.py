@@ -9,6 +9,7 @@ says again, each slice of time, that it still waits: the turn of one that died i
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from secrets import token_hex
 from time import monotonic
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from rqueue.errors import QueueFull, RedisReadOnly, ServerError
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.enqueue import Accepted
-from rqueue.protocol.commands.room import await_room, jobs_of, with_grant
+from rqueue.protocol.commands.room import await_room, bytes_of, jobs_of, with_grant
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience
 from rqueue.protocol.result_wait import SHORTEST_WAIT_S
@@ -30,10 +31,17 @@ LATE_MS = 5_000
 """How late a producer may be to say again that it waits."""
 
 
-def piece_of(full: QueueFull) -> int:
-    """How many jobs at once fit into a queue with this limit that has fallen to its mark, as it is
-    mostly configured."""
-    return max(1, full.limit // 5)
+def piece_of(full: QueueFull, sizes: Sequence[int]) -> int:
+    """How many of the first jobs, of these bytes each, fit at once into a queue with this limit
+    that has fallen to its mark, as it is mostly configured; at least one."""
+    count = max(1, full.limit // 5) if full.limit else len(sizes)
+    if full.limit_bytes:
+        left = full.limit_bytes // 5
+        for index, size in enumerate(sizes[:count]):
+            left -= size
+            if left < 0:
+                return max(1, index)
+    return count
 
 
 class RoomWait:
@@ -43,6 +51,7 @@ class RoomWait:
     __slots__ = (
         "_asked",
         "_began",
+        "_bytes",
         "_call",
         "_jobs",
         "_keys",
@@ -70,6 +79,7 @@ class RoomWait:
         self._keys = keys
         self._call = call
         self._jobs = jobs_of(call)
+        self._bytes = bytes_of(call)
         self._asked = False
         self._began = monotonic()
         self._slice = SLICE_S if patience is None else min(SLICE_S, patience * 0.6)
@@ -92,7 +102,7 @@ class RoomWait:
         """The call that says that it waits."""
         self._asked = True
         lasts = round(self._pause() * 1000) + LATE_MS
-        return await_room(self._keys, self.producer, self._jobs, lasts)
+        return await_room(self._keys, self.producer, self._jobs, lasts, self._bytes)
 
     def block(self) -> tuple[str | float, ...]:
         """The command that blocks until it may have room."""

@@ -106,6 +106,10 @@ class Arriving(Driver):
             if not self.model.taker(first, 1):
                 self.refuse(call, "NOCONSUMER")
                 return
+        sizes = [len(put.envelope) for put in puts if not self.model.knows(put.id)]
+        if 0 < self.model.ring_bytes < max(sizes, default=0):
+            self.refuse(call, "FULL")
+            return
         reply = self.answer(call)
         known = len(self.model.accepted)
         new = [
@@ -165,7 +169,7 @@ class Arriving(Driver):
         self.run(commands.configure(self.keys, {"keep_ms": KEEP_MS, "v": kind.stamp}))
         self.kind = kind
         self.model.grouped = self.grouped
-        self.set_ring(2)
+        self.set_ring(2, 25)
         jobs = [(4, 0, 0, 1 + i % 2, 1) for i in range(ready)] + [(4, 800, 0, 0, 1)] * later
         self.before = take_snapshot(self.client, self.keys)
         if first and jobs:
@@ -177,11 +181,14 @@ class Arriving(Driver):
         self.before, self.arrivals = take_snapshot(self.client, self.keys), 0
 
     @precondition(lambda self: "ring" in self.kind.policies)
-    @rule(ring=st.sampled_from([0, 1, 2, 2, 4]))
-    def set_ring(self, ring: int) -> None:
-        """How many jobs are kept."""
+    @rule(ring=st.sampled_from([0, 1, 2, 2, 4]), size=st.sampled_from([0, 20, 100, 300]))
+    def set_ring(self, ring: int, size: int = 0) -> None:
+        """How many jobs, and bytes, are kept."""
         if "ring" in self.kind.policies:
-            self.run(commands.configure(self.keys, {"ring_jobs": ring}))
+            options = {"ring_jobs": ring}
+            if "ring_bytes" in self.kind.policies:
+                options["ring_bytes"] = self.model.ring_bytes = size
+            self.run(commands.configure(self.keys, options))
             self.model.ring = ring
             self.model.trim(0)
 

@@ -27,4 +27,5 @@ NO_GROUPS = ("",) * 12
 KINDS = (
     PLAIN,
     *(Kind.of([policy]) for policy in ("groups", "last_value", "ring", "hold", "front", "sorted")),
+    Kind.of(["ring_bytes"]),
 )

@@ -66,6 +66,8 @@ class State:
     """Default, least and greatest time to live, ms; 0: none."""
     ring: int = 0
     """Ready jobs that it keeps; 0: all."""
+    ring_bytes: int = 0
+    """Their bytes; 0: any number."""
     lifo: bool = False
     """Whether all jobs come to the front."""
     kept_dead: bool = False

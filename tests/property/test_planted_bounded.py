@@ -13,19 +13,25 @@ GRANTS = "include/room/grants.lua"
 
 
 def begin(
-    limit: int, *, ready: int, resume: int = 80, held: bool = False, blocks: bool = True
+    limit: int,
+    *,
+    ready: int,
+    resume: int = 80,
+    held: bool = False,
+    blocks: bool = True,
+    size: int = 0,
 ) -> Step:
     """A queue with this limit and so many jobs, and one consumer with room for one."""
     said = {"consumers": [(0, (1, 0))], "ready": ready, "later": False, "first": True}
-    return "begin", {**said, "bound": (limit, blocks, resume, held)}
+    return "begin", {**said, "bound": (limit, blocks, resume, held, size)}
 
 
 def enqueue(jobs: int = 1, delay: int = 0) -> Step:
     return "enqueue", {"jobs": [(4, delay, 0, 0, 1)] * jobs, "immediate": False}
 
 
-def ask(producer: int = 0, jobs: int = 1) -> Step:
-    return "ask", {"pick": producer, "jobs": jobs}
+def ask(producer: int = 0, jobs: int = 1, more: int = 0) -> Step:
+    return "ask", {"pick": producer, "jobs": jobs, "more": more}
 
 
 CANCEL = ("cancel", {"pick": 0, "held": False})
@@ -101,9 +107,14 @@ FAULTS = [
         "configure.lua",
         "--- @each vacated(base, { now = queue.now })",
         "",
-        (begin(1, ready=1), ask(), ("set_bound", {"bound": (5, True, 100, False)})),
+        (begin(1, ready=1), ask(), ("set_bound", {"bound": (5, True, 100, False, 0)})),
     ),
-    Fault("room of a grant that is over stays counted", GRANTS, "-room_wish(base, producer)", "0"),
+    Fault(
+        "room of a grant that is over stays counted",
+        GRANTS,
+        "'granted', -jobs)",
+        "'granted', '0')",
+    ),
     Fault(
         "the newest producer goes first",
         GRANTS,

@@ -32,8 +32,8 @@ FAULTS = [
     Fault(
         "one more is let in",
         POLICY,
-        "ready + plan.ready > most then",
-        "ready + plan.ready > most + 1 then",
+        "look.ready + plan.ready > look.most or",
+        "look.ready + plan.ready > look.most + 1 or",
         (begin((0, 0)), put(4), put(4), put(4)),
     ),
     Fault(
@@ -53,8 +53,8 @@ FAULTS = [
     Fault(
         "what was cancelled takes room",
         POLICY,
-        "unlabelled_count(base) - (tonumber(row[2]) or 0), most",
-        "unlabelled_count(base), most",
+        "unlabelled_count(base) - (tonumber(row[2]) or 0)",
+        "unlabelled_count(base)",
         (begin((0, 0)), put(4), put(4), ("cancel", {"pick": 0, "held": False}), put(4)),
     ),
     Fault(

@@ -81,24 +81,32 @@ class Waiting(WakeUps):
         return [job for job in jobs if job.id not in victims]
 
     def trim(self, ready: int, by: Consumer | None = None) -> int:
-        """The oldest of the lowest level end where more jobs are ready than the ring holds. Returns
-        of how many of the `ready` ones consumers are still to be notified."""
+        """The oldest of the lowest level end where more jobs, or bytes, are ready than the ring
+        holds. Returns of how many of the `ready` ones consumers are still to be notified."""
         left = self.elements() - len(self.marks)
-        if not self.ring:
+        if not self.ring and not self.ring_bytes:
             return ready
+        there = [id for its in self.lists.values() for id in its if id in self.jobs]
+        size = sum(len(self.jobs[id].body) for id in (*there, *self.open))
+
+        def full() -> bool:
+            return 0 < self.ring < left or 0 < self.ring_bytes < size
+
         ids: list[str] = []
         levels = {level for level, _ in self.lists} | {-self.jobs[id].level for id in self.open}
         for level in sorted(levels, reverse=True):
             # of those with sort keys the last ones, before the others
             mine = [id for id in self.open if -self.jobs[id].level == level]
-            while left > self.ring and mine:
+            while full() and mine:
                 ids.append(mine.pop())
                 self.open.remove(ids[-1])
                 left -= 1
+                size -= len(self.jobs[ids[-1]].body)
             for key in ((level, 0), (level, 1)):
-                while left > self.ring and (there := self.lists.get(key)):
+                while full() and (there := self.lists.get(key, [])):
                     ids.append(there.pop(0))
                     left -= ids[-1] in self.jobs
+                    size -= len(self.jobs[ids[-1]].body) if ids[-1] in self.jobs else 0
         self.counts["displaced"] += sum(id in self.jobs for id in ids)
         self.end(ids, "R", "displaced", by)
         return min(ready, left)

@@ -257,7 +257,9 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "repair_type": [Sample(commands.repair_type(K, "key"), {"key": b"key"})],
     "requeue": [Sample(commands.requeue(K, ["i1"]), rest=["i1"])],
-    "await_room": [Sample(commands.await_room(K, "producer", 2, 3000), {"jobs": 2, "wait": 3000})],
+    "await_room": [
+        Sample(commands.await_room(K, "producer", 2, 9, 5), {"jobs": 2, "wait": 9, "bytes": 5})
+    ],
     "group_owner": [
         Sample(
             commands.group_owner(K, "a b"),

@@ -51,6 +51,7 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *ring(snapshot),
         *schedules.of_schedules(snapshot),
         *room_invariants.room(snapshot, bounded_count(snapshot)),
+        *room_invariants.sizes(snapshot, places(snapshot)),
     ]
 
 
@@ -347,9 +348,13 @@ def turns(snapshot: Snapshot) -> list[str]:
 
 
 def ring(snapshot: Snapshot) -> list[str]:
-    """No more jobs are ready than the ring holds."""
+    """No more jobs, or bytes, are ready than the ring holds."""
     most, ready = int(snapshot.meta.get("ring_jobs", "0")), waiting(snapshot)
-    return [f"{ready} are ready in a ring of {most}"] if 0 < most < len(ready) else []
+    wrong = [f"{ready} are ready in a ring of {most}"] if 0 < most < len(ready) else []
+    most_bytes = int(snapshot.meta.get("ring_bytes", "0"))
+    if 0 < most_bytes < (there := int(snapshot.meta.get("waiting_bytes", "0"))):
+        wrong.append(f"{there} bytes are ready in a ring of {most_bytes}")
+    return wrong
 
 
 def latest_values(snapshot: Snapshot) -> list[str]:

@@ -1,4 +1,16 @@
---- What of an enqueue is to be ready now.
+--- What of an enqueue is new, and what of that is to be ready now.
+
+--- How many bytes their envelopes have, and the largest one. `arguments` is {..., id, envelope, ...} from `first` on.
+local function arrivals_bytes(ids, arguments, first)
+  local bytes, largest = 0, 0
+  for i = 1, (#arguments - first + 1) / 2 do
+    if ids[i] then
+      local size = #arguments[first + 2 * i - 1]
+      bytes, largest = bytes + size, math.max(largest, size)
+    end
+  end
+  return bytes, largest
+end
 
 --- How many. `ids` holds false for those that are refused.
 local function arrivals_count(plan, ids)

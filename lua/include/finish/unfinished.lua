@@ -35,6 +35,9 @@ local function unfinished_open(base, queue, consumer, worker)
   --- @if entered
   batch.waits = {}
   --- @end
+  --- @if weigh
+  batch.weighed = { ready = {}, scheduled = {} }
+  --- @end
   --- @if dropped
   batch.dropped = {}
   --- @end
@@ -94,6 +97,11 @@ local function unfinished_live(batch, job, place, delay, keeps)
   --- @each kept(base, job)
   batch.stored[#batch.stored + 1] = id
   batch.stored[#batch.stored + 1] = value_header(job) .. job.envelope
+  --- @if weigh
+  local weighed = batch.weighed[waits and 'ready' or 'scheduled']
+  weighed[#weighed + 1] = id
+  weighed[#weighed + 1] = batch.stored[#batch.stored]
+  --- @end
   --- @if entered
   if waits then
     batch.waits[#batch.waits + 1] = id
@@ -187,6 +195,11 @@ local function unfinished_close(batch)
   end
   if #batch.returned > 0 then reinsert_jobs(base, queue, batch.returned) end
   --- @each entered(base, queue.now, batch.waits)
+  --- @if weigh
+  for where, stored in pairs(batch.weighed) do
+    --- @each weigh(base, queue.now, stored, where)
+  end
+  --- @end
   if batch.soonest then
     schedule_add(base, batch.scheduled)
     queue.quiet = false
@@ -212,6 +225,7 @@ local function unfinished_close(batch)
   --- @end
   --- @if returned
   if #batch.displaced > 0 then
+    --- @each left(base, batch.displaced)
     redis.call('HDEL', base .. 'jobs', unpack(batch.displaced))
     redis.call('HDEL', base .. 'errors', unpack(batch.displaced))
     count_up(base .. 'meta', 'displaced', #batch.displaced)

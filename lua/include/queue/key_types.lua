@@ -14,7 +14,7 @@ local KEY_TYPES_OF_POLICIES = { expiring = 'zset', groups = 'hash', heads = 'zse
   schedules = 'hash', ticks = 'zset', owed = 'hash', refills = 'set', refusals = 'set',
   unique = 'hash', periods = 'zset', deferred = 'hash', edges = 'hash', stops = 'hash', owners = 'hash',
   limits = 'hash', permits = 'hash', claims = 'hash', reopened = 'set', rates = 'zset', tokens_due = 'zset',
-  alerts = 'stream' }
+  alerts = 'stream', sizes = 'hash' }
 
 --- Of keys that are followed by a name.
 local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list', stop = 'list', watch = 'stream',

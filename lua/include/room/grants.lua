@@ -10,7 +10,9 @@ local GRANTS_MOST, GRANTS_LAST, GRANTS_MS = 32, '31', 5000
 --- Its grant is over, used or not.
 local function grants_over(base, producer)
   if redis.call('ZREM', base .. 'grants', producer) == 0 then return end
-  count_up(base .. 'meta', 'granted', -room_wish(base, producer))
+  local jobs, bytes = room_wish(base, producer)
+  count_up(base .. 'meta', 'granted', -jobs)
+  if bytes > 0 then count_up(base .. 'meta', 'granted_bytes', string.format('%d', -bytes)) end
   redis.call('HDEL', base .. 'wishes', producer)
   redis.call('DEL', base .. 'room:' .. producer)
 end
@@ -35,21 +37,22 @@ local function grants_give(base, queue)
   local first = redis.call('ZRANGE', base .. 'producers', '0', GRANTS_LAST)
   if #first == 0 then return end
   local look, wishes = room_look(base), redis.call('HMGET', base .. 'wishes', unpack(first))
-  local open = look.blocks and look.count <= look.mark
+  local open = look.blocks and look.count <= look.mark and look.bytes <= look.mark_bytes
   local free, deadline = look.most - look.count - look.granted, string.format('%d', queue.now + GRANTS_MS)
-  local away, over, grants, jobs = {}, {}, {}, 0
+  local free_bytes = look.most_bytes - look.bytes - look.granted_bytes
+  local away, over, grants, jobs, bytes = {}, {}, {}, 0, 0
   for i, producer in ipairs(first) do
-    local wish, until_ = string.match(wishes[i] or '', '^(%d+),(%d+)$')
-    wish = tonumber(wish)
+    local wish, until_, size = string.match(wishes[i] or '', '^(%d+),(%d+),?(%d*)$')
+    wish, size = tonumber(wish), tonumber(size) or 0
     if not wish or tonumber(until_) < queue.now then
       -- it died, or is gone without a word
       over[#over + 1] = producer
-    elseif not look.blocks or wish > look.most then
+    elseif not look.blocks or not look.bounded or wish > look.most or size > look.most_bytes then
       -- it would wait for ever: what it enqueues next says so
       over[#over + 1] = producer
       grants_tell(base, producer)
-    elseif open and wish <= free then
-      free, jobs = free - wish, jobs + wish
+    elseif open and wish <= free and size <= free_bytes then
+      free, jobs, free_bytes, bytes = free - wish, jobs + wish, free_bytes - size, bytes + size
       grants[#grants + 1] = deadline
       grants[#grants + 1] = producer
       grants_tell(base, producer)
@@ -64,5 +67,6 @@ local function grants_give(base, queue)
   if #grants > 0 then
     redis.call('ZADD', base .. 'grants', unpack(grants))
     count_up(base .. 'meta', 'granted', jobs)
+    if bytes > 0 then count_up(base .. 'meta', 'granted_bytes', string.format('%d', bytes)) end
   end
 end

@@ -1,5 +1,5 @@
---- For how many jobs this producer waits, or has a grant.
+--- For how many jobs, and bytes, this producer waits, or has a grant.
 local function room_wish(base, producer)
-  local wish = redis.call('HGET', base .. 'wishes', producer)
-  return tonumber(string.match(wish or '', '^(%d+),')) or 0
+  local jobs, _, bytes = string.match(redis.call('HGET', base .. 'wishes', producer) or '', '^(%d+),(%d*),?(%d*)')
+  return tonumber(jobs) or 0, tonumber(bytes) or 0
 end

@@ -36,6 +36,7 @@ local function promote_due(base, queue, members, taker)
   gone, count = count - #members, #members
   if count == 0 then return 0, gone end
   --- @end
+  --- @each ripe(base, members)
   if redis.call('EXISTS', base .. 'returns_to') == 1 then
     --- @include "schedule/promote_special"
     members = promote_special(base, queue, members)

@@ -48,6 +48,7 @@ local function put_tick(base, queue, name, record, tick, at_once, signed)
   -- it counts as enqueued at its tick, also where that is noticed late
   local _, scheduled = batch_terms_lay_out(plan, { id }, position, tick, stored, { '', signed .. record.job }, 1)
   redis.call('HSET', base .. 'jobs', unpack(stored))
+  --- @each weigh(base, queue.now, stored, 'scheduled')
   --- @if owned
   --- @each owned(base, queue.now, uniques.index, false)
   --- @end

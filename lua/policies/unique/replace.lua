@@ -1,6 +1,7 @@
 --- @include "job/value"
 --- @include "schedule/add"
 --- @include "consumer/wait_for_bytes"
+--- @hooks weigh
 
 --- What `instead` found: jobs that wait get the envelopes, and some the due times, of those that are not stored. All
 --- keys that this meets were looked at. `how` also has `timer` and `paused` of the queue.
@@ -19,6 +20,7 @@ local function unique_replace(base, how, arguments, first)
         if sooner and not how.paused then schedule_add_watch(base, how.now, job.due, how.timer) end
       end
       redis.call('HSET', base .. 'jobs', one.id, header .. envelope)
+      --- @each weigh(base, how.now, { one.id, header .. envelope }, 'scheduled')
       ids[#ids + 1] = one.id
     end
   end

@@ -94,8 +94,13 @@ class AsyncEnqueuing(AsyncQueueCalls):
         """The answer about jobs that a full queue has refused together."""
         if not (full.never and full.waits):
             return await self._when_room(batch.call(self.keys), full, max_wait)
-        whole, size = Accepted(0, 0, (), ""), piece_of(full)
-        for start in range(0, len(batch.jobs), size):
+        whole, sizes, start = (
+            Accepted(0, 0, (), ""),
+            [len(put.envelope) for put, _ in batch.jobs],
+            0,
+        )
+        while start < len(batch.jobs):
+            size = piece_of(full, sizes[start:])
             piece = batch._replace(jobs=batch.jobs[start : start + size])
             answer = await self._enqueued(piece.call(self.keys), max_wait)
             known = tuple(start + index for index in answer.known)
@@ -109,6 +114,7 @@ class AsyncEnqueuing(AsyncQueueCalls):
                 + tuple(one._replace(place=start + one.place) for one in answer.answered),
                 whole.unconfirmed or answer.unconfirmed,
             )
+            start += size
         return whole
 
     async def enqueue_puts(self, puts: Sequence[Put]) -> Accepted:

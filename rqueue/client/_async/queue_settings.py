@@ -28,6 +28,7 @@ class AsyncQueueSettings(AsyncQueueAlerts):
         ttl_max: float | str | timedelta | None = None,
         expired: Expired | None = None,
         max_jobs: int | None = None,
+        max_bytes: int | None = None,
         overflow: Overflow | None = None,
         resume: int | None = None,
         count_held: bool | None = None,
@@ -40,6 +41,7 @@ class AsyncQueueSettings(AsyncQueueAlerts):
         delete_if: DeleteIf | None = None,
         delete_after: float | str | timedelta | None = None,
         ring: int | None = None,
+        ring_bytes: int | None = None,
         hold: bool | None = None,
         lifo: bool | None = None,
         sort: SortOrder | None = None,
@@ -65,8 +67,9 @@ class AsyncQueueSettings(AsyncQueueAlerts):
         that back. live_consumers: so many take jobs, the others stand by and take over in the order
         of their priorities and registrations (Q-68, A-28). strict: one consumer, a second one is
         refused (Q-18). max_consumers: how many the queue takes (A-36). ring: so many jobs are ready
-        at the most; one more displaces the oldest of the lowest level (Q-67). max_jobs: how many
-        may wait, ready or scheduled; what does not fit is refused with QueueFull (Q-67). overflow:
+        at the most; one more displaces the oldest of the lowest level (Q-67); ring_bytes: that many
+        bytes of envelopes. max_jobs, max_bytes: how many jobs, and bytes of envelopes, may wait,
+        ready or scheduled; what does not fit is refused with QueueFull (Q-67). overflow:
         at once ("reject", the default), or after its producer waited for room ("block"), where the
         queue has to fall to `resume` percent of the limit (default 80). count_held: held jobs count
         too. 0 and False are no limit. delete_if: "empty" or "always": the queue goes when its last
@@ -87,7 +90,7 @@ class AsyncQueueSettings(AsyncQueueAlerts):
             delete_if, delete_after, ring,
             max_jobs=max_jobs, overflow=overflow, resume=resume, count_held=count_held, hold=hold,
             lifo=lifo, sort=sort, sticky=sticky, rebalance=rebalance, dead_letters=dead_letters,
-            alert_depth=alert_depth,
+            alert_depth=alert_depth, max_bytes=max_bytes, ring_bytes=ring_bytes,
         )  # fmt: skip
         if options.keys() & {"dead_to", "expired_to"}:
             await configure_with_targets(self, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.doctor.size_checks import diagnose_size, diagnose_sum, suspect_sizes
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.room_notes import RoomState, room_state
@@ -11,12 +12,21 @@ from rqueue.text.numbers import many
 LATE_MS = 15_000
 """A grant that is over for so long was met by no step: nothing goes on in the queue."""
 
-ROOM = ("granted", "wishes", "grants")
-"""What is looked at."""
+ROOM, BYTES, SIZE_OF = ("granted", "wishes", "grants"), "bytes", "size of "
+"""What is looked at: what is kept of producers, the sum of bytes, the bytes of a job."""
+
+
+def suspect_room(walk: Walk) -> list[str]:
+    """What is to be looked at closely in this queue."""
+    return [*ROOM, BYTES, *(SIZE_OF + id_ for id_ in suspect_sizes(walk))]
 
 
 def diagnose_room(walk: Walk, subject: str) -> list[Finding]:
-    """Whether one part of what is kept of producers agrees with the rest."""
+    """Whether one part of what is kept of producers, or of bytes, agrees with the rest."""
+    if subject == BYTES:
+        return diagnose_sum(walk, subject)
+    if subject.startswith(SIZE_OF):
+        return diagnose_size(walk, subject.removeprefix(SIZE_OF))
     state = walk.execute(room_state(walk.keys))
     says = _says(walk, state, subject)
     if not says:

@@ -11,7 +11,7 @@ from zlib import crc32
 import redis
 
 from rqueue.errors import WrongServer
-from rqueue.inspector.doctor.bounded_checks import ROOM, diagnose_room
+from rqueue.inspector.doctor.bounded_checks import diagnose_room, suspect_room
 from rqueue.inspector.doctor.class_checks import class_of, fits_class
 from rqueue.inspector.doctor.consumer_checks import (
     diagnose_bytes,
@@ -164,7 +164,7 @@ class Checkup:
         yield from self._thrice(suspect_deferred(self.walk), partial(diagnose_deferred, self.walk))
         for diagnose in (diagnose_succession, diagnose_outbox):
             yield from self._thrice([""], partial(diagnose, self.walk))
-        yield from self._thrice(ROOM, partial(diagnose_room, self.walk))
+        yield from self._thrice(suspect_room(self.walk), partial(diagnose_room, self.walk))
         yield from self._thrice(["guard"], partial(diagnose_guard, self.walk))
         yield from sample_records(self.walk)
 

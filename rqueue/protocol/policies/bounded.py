@@ -1,4 +1,5 @@
-"""Bounded: a queue with a greatest number of jobs that wait (Q-67, X-16)."""
+"""Bounded: a queue with a greatest number of jobs that wait (Q-67, X-16); that of bytes is a policy
+of its own."""
 
 from rqueue.protocol.policies.policy import Policy
 

@@ -7,6 +7,7 @@ POLICY = Policy(
     options=(("ring_jobs", 0, 1_000_000_000),),
     excludes=(
         *("ttl", "last_value", "exclusive", "groups", "selectors", "lifetime", "bounded"),
+        "max_bytes",
         *("hold", "refusals", "unique", "flows", "limits"),
         "front",
     ),

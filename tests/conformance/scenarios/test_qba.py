@@ -3,7 +3,8 @@
 import pytest
 
 from rqueue.client._sync.queue import Queue
-from rqueue.errors import InvalidName
+from rqueue.errors import InvalidName, QueueFull
+from rqueue.model.job import JobState
 from rqueue.protocol.commands import Put
 from rqueue.testing import housekeeping, move_time
 from tests.support.alerting import alerts
@@ -169,6 +170,19 @@ def test_QBA_20_a_ring_keeps_the_newest(q: QueueFixture) -> None:
     jobs = q.join().pull()
     assert (counts.ready, ids(jobs)) == (4, list("2345"))
     assert counts.oldest_enqueued_ms == jobs[0].enqueued_ms
+
+
+def test_QBA_22_a_ring_refuses_what_can_never_fit(q: QueueFixture) -> None:
+    """Q-67: nothing is stored, and nothing makes room for it. A ring without any room is none: 0 is
+    no limit."""
+    q.queue.configure(ring=10, ring_bytes=20)
+    q.put("A", "B")
+    with pytest.raises(QueueFull, match=r"1 job of 40 bytes never fits into .* takes 20 bytes"):
+        q.put("C", padding=30)
+    assert q.listed() == ["A", "B"]
+    assert q.queue.job("C").state() is JobState.UNKNOWN
+    q.put("D")
+    assert q.listed() == ["B", "D"]
 
 
 def test_QBA_28_expired_jobs_go_to_the_alternate_queue(q: QueueFixture) -> None:

@@ -58,14 +58,20 @@ def forwarding(keys: QueueKeys) -> Steps:
 
 def _send(keys: QueueKeys, target: str, jobs: list[Outgoing]) -> Steps:
     """Send jobs to one target. Where it refuses them together each is sent alone, so that one that
-    it never takes does not keep the others."""
+    it never takes does not keep the others; where it is bounded, as many as it has room for."""
     try:
         yield from _enqueued(QueueKeys(target, keys.namespace), keys.queue, jobs)
     except ServerError:
         raise
     except RQueueError as error:
-        if len(jobs) > 1 and not isinstance(error, QueueFull):
-            sent = 0
+        sent = 0
+        if isinstance(error, QueueFull):
+            if some := _fitting(error, keys.queue, jobs):
+                sent = yield from _send(keys, target, some)
+                if error.limit_bytes and sent == len(some):
+                    sent += yield from _send(keys, target, [job for job in jobs if job not in some])
+                return sent
+        elif len(jobs) > 1:
             for job in jobs:
                 sent += yield from _send(keys, target, [job])
             return sent
@@ -79,6 +85,16 @@ def _send(keys: QueueKeys, target: str, jobs: list[Outgoing]) -> Steps:
         return 0
     left: int = yield outgoing_done(keys, [job.member for job in jobs])
     return left
+
+
+def _fitting(full: QueueFull, source: str, jobs: list[Outgoing]) -> list[Outgoing]:
+    """Those of them that may fit together where all did not: without what never fits, else as many
+    of the first ones as there is room for."""
+    if full.limit_bytes:
+        some = [job for job in jobs if len(envelope_of(job, source)) <= full.limit_bytes]
+        if len(some) < len(jobs):
+            return some
+    return jobs[: min(full.room, len(jobs) - 1)]
 
 
 def _enqueued(

@@ -370,3 +370,30 @@ def _die_at(call: Any, run: Callable[[Any], Any]) -> Any:
     if call.script == "outgoing_take":
         raise Death
     return run(call)
+
+
+@one_kind
+def test_a_bounded_target_takes_as_many_as_it_has_room_for(q: QueueFixture) -> None:
+    """Q-69, Q-67: the first ones; the others wait in the outbox, and come when there is room."""
+    q.put("1", "2", "3")
+    with second(q) as target:
+        target.queue.configure(max_jobs=1)
+        assert q.queue.move_all(target.queue.name) == 3
+        assert (target.listed(), q.queue.counts().outgoing) == (["1"], 2)
+        for id in ("2", "3"):
+            assert target.purge() == 1
+            move_time(q.queue, 6000)
+            assert q.queue.forward() == 1
+            assert target.listed() == [id]
+
+
+@one_kind
+def test_what_a_target_in_bytes_never_takes_keeps_no_other(q: QueueFixture) -> None:
+    """Q-69, Q-67: it waits in the outbox."""
+    q.put("1")
+    q.put("large", padding=5000)
+    q.put("2", "3")
+    with second(q) as target:
+        target.queue.configure(max_bytes=2000)
+        assert q.queue.move_all(target.queue.name) == 4
+        assert (target.listed(), q.queue.counts().outgoing) == (["1", "2", "3"], 1)

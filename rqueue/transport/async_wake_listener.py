@@ -98,9 +98,10 @@ class AsyncWakeListener:
         except rx.ResponseError as error:
             self._stale = True
             self._connection.abort()
-            if unblocked(error):
+            meant = self._connection.meant(error)
+            if unblocked(error, meant):
                 return []
-            raise self._connection.meant(error) from error
+            raise meant from error
         except (ConnectionLost, RedisTimeout):
             self._stale = True  # look again, over a new connection
             return []

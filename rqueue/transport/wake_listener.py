@@ -11,7 +11,7 @@ from typing import Any
 
 from redis import exceptions as rx
 
-from rqueue.errors import ConnectionLost, RedisTimeout, ServerError
+from rqueue.errors import ConnectionLost, RedisTimeout, ServerError, SlotBusy
 from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue.transport.connection import Connection
 
@@ -23,10 +23,12 @@ SLACK_S = 10.0
 """Seconds that its answer may be late before the connection counts as dead."""
 
 
-def unblocked(error: Exception) -> bool:
-    """Whether an error reply only says that the wait is over: the server became a replica. The
-    next wait, over a new connection, learns where to go."""
-    return str(error).startswith("UNBLOCKED")
+def unblocked(error: rx.ResponseError, meant: Exception) -> bool:
+    """Whether an error reply only says that the wait is over: the server became a replica, or the
+    slot of a cluster is at another node. The next wait, over a new connection, learns where to go.
+    meant: what the reply means to the connection."""
+    moved = isinstance(error, rx.MovedError) and isinstance(meant, SlotBusy)
+    return moved or str(error).startswith("UNBLOCKED")
 
 
 class WakeListener:
@@ -105,9 +107,10 @@ class WakeListener:
         except rx.ResponseError as error:
             self._stale = True
             self._connection.close()
-            if unblocked(error):
+            meant = self._connection.meant(error)
+            if unblocked(error, meant):
                 return []
-            raise self._connection.meant(error) from error
+            raise meant from error
         except (ConnectionLost, RedisTimeout):
             self._stale = True
             return []

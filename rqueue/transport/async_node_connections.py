@@ -85,6 +85,7 @@ class AsyncNodeConnections(TaskConnections):
         return self._turns_at[self._place(key)]
 
     def _take(self, key: str) -> AsyncRoutedConnection:
+        self._closed = False
         free, slot = self._free_at[self._place(key)], slot_of(key)
         connection = (
             free.pop() if free else AsyncRoutedConnection(self._cluster, slot, self.patience)
@@ -95,13 +96,14 @@ class AsyncNodeConnections(TaskConnections):
     def _return(self, connection: Any) -> None:
         # one that has followed its queue to another node is that node's from now on
         free = self._free_at[connection.address]
-        if len(free) < FREE_MAX:
+        if len(free) < FREE_MAX and not self._closed:
             free.append(connection)
         else:
             connection.abort()
 
     async def close(self) -> None:
         """As `TaskConnections.close`."""
+        self._closed = True
         free: list[AsyncConnection] = [one for some in self._free_at.values() for one in some]
         self._free_at.clear()
         for connection in free:

@@ -63,6 +63,7 @@ class TaskConnections:
         """Seconds that a reply may take; None: for ever."""
         self._confirmable: set[Confirmation] = set()
         self._free: list[AsyncConnection] = []
+        self._closed = False  # what a call still uses then is closed when it comes back
         self._turns = asyncio.Semaphore(CALLS_MAX)
 
     async def run(self, call: ScriptCall[R], *, queue: str, consumer: str = "") -> R:
@@ -179,16 +180,19 @@ class TaskConnections:
         return self._turns
 
     def _take(self, _key: str) -> AsyncConnection:
+        self._closed = False
         return self._free.pop() if self._free else AsyncConnection(self._client, self.patience)
 
     def _return(self, connection: AsyncConnection) -> None:
-        if len(self._free) < FREE_MAX:
+        if len(self._free) < FREE_MAX and not self._closed:
             self._free.append(connection)
         else:
             connection.abort()
 
     async def close(self) -> None:
-        """Close the connections that no call uses; the next call opens a new one."""
+        """Close the connections that no call uses, and later those that one does; the next call
+        opens a new one."""
+        self._closed = True
         free, self._free = self._free, []
         for connection in free:
             await connection.close()

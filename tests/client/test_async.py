@@ -107,6 +107,25 @@ def test_a_wait_may_be_cancelled(arun: Runs, server: EmbeddedRedis) -> None:
     arun(body)
 
 
+def test_what_a_call_uses_when_the_queue_is_closed_is_closed_behind_it(
+    server: EmbeddedRedis, queue_name: str
+) -> None:
+    async def main() -> None:
+        queue = AsyncQueue(queue_name, server.url)
+        handle = await queue.send("t")
+        async with queue.consumer() as consumer:
+            (job,) = await consumer.pull()
+            waiting = asyncio.create_task(handle.result(PATIENCE))
+            while not (await queue.redis.info("clients"))["blocked_clients"]:
+                await asyncio.sleep(0.01)
+            await queue.close()
+            await consumer.ack(job, 1)
+            assert await waiting == 1
+        assert queue._transport._free == []
+
+    asyncio.run(main())
+
+
 def test_a_batch_may_be_cancelled(far_run: Runs, near: Queue, proxy: Proxy) -> None:
     async def body(queue: AsyncQueue) -> None:
         await queue.send("t")

@@ -13,6 +13,7 @@ import redis.utils
 from hypothesis import HealthCheck, settings
 
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue.transport.redis_client import is_cluster
 from tests.support import parallel, profiles
 from tests.support import spark as spark_support
 from tests.support.redis_cluster import (  # noqa: F401
@@ -164,7 +165,11 @@ def queue_name(request: pytest.FixtureRequest) -> Iterator[str]:
     name = f"{test}-{uuid.uuid4().hex[:8]}"
     yield name
     if shared is not None and (left := list(shared.scan_iter(f"*{name}*", count=10_000))):
-        shared.unlink(*left)
+        if is_cluster(shared):  # they may be in several slots
+            for key in left:
+                shared.unlink(key)
+        else:
+            shared.unlink(*left)
 
 
 @pytest.fixture

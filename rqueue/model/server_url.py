@@ -24,6 +24,7 @@ __all__ = [
     "MEMORY",
     "ClusterUrl",
     "SentinelUrl",
+    "as_cluster_url",
     "cluster_url",
     "is_cluster_url",
     "is_sentinel",
@@ -134,6 +135,21 @@ def cluster_url(url: str) -> ClusterUrl:
     )
 
 
+def as_cluster_url(url: str) -> str:
+    """The URL of the cluster that a plain URL names a node of; a cluster's own as it is. Raises
+    ValueError for what is no node's address."""
+    if is_cluster_url(url):
+        return url
+    parts = urlsplit(spoken(url))
+    if parts.scheme not in ("redis", "rediss"):
+        raise ValueError(f"{url} is not the address of a cluster's node")
+    query = f"?{parts.query}" if parts.query else ""
+    path = "" if parts.path in ("/", "/0") else parts.path
+    found = f"{parts.scheme}+cluster://{parts.netloc}{path}{query}"
+    cluster_url(found)  # says what is wrong with it
+    return found
+
+
 def _address(text: str, what: str, usual_port: int) -> tuple[str, int]:
     parts = urlsplit(f"//{text.strip()}")
     try:
@@ -172,6 +188,8 @@ def problem_of(url: str) -> str:
         return "" if parts.netloc and not parts.path else "has no name, as in memory://tests"
     if parts.scheme not in _PLAIN:
         return f"must begin with {_KNOWN}, {_EXAMPLE}"
+    if "cluster" in dict(parse_qsl(parts.query)):
+        return "has an option for a cluster: write redis+cluster://HOST:PORT instead"
     if parts.scheme == "unix" and not parts.path:
         return "has no path, as in unix:///run/redis.sock"
     if parts.scheme != "unix" and not parts.hostname and port is None:

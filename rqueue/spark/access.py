@@ -12,17 +12,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import redis
 from redis import exceptions as rx
-from redis.backoff import ExponentialWithJitterBackoff
-from redis.cluster import RedisCluster
-from redis.retry import Retry
 
 from rqueue.errors import ConfigError, WrongServer
-from rqueue.model.server_url import spoken
+from rqueue.model.server_url import as_cluster_url, is_cluster_url
 from rqueue.model.signing import Signer
 from rqueue.protocol.error_mapping import translate
 from rqueue.protocol.keys import QueueKeys
@@ -45,7 +42,8 @@ _INSTEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The address of Redis, the namespace, and the credentials. Timeouts are seconds."""
+    """The address of Redis, the namespace, and the credentials. Timeouts are seconds. `cluster`: it
+    is a Redis Cluster, and the address that of one."""
 
     url: str
     namespace: str = "rqueue"
@@ -91,12 +89,16 @@ class Access:
             url=checked,
             namespace=place.namespace,
         )
-        if place.cluster and not spoken(checked).startswith(("redis:", "rediss:")):
-            raise ConfigError("cluster", f"{checked} is not the address of a cluster's node")
+        cluster = place.cluster or is_cluster_url(checked)
+        if cluster:
+            try:
+                checked = as_cluster_url(checked)
+            except ValueError as error:
+                raise ConfigError("cluster", str(error)) from None
         return cls(
             checked,
             settings.namespace,
-            place.cluster,
+            cluster,
             place.connect_timeout,
             place.command_timeout,
             user,
@@ -143,15 +145,8 @@ class Access:
             "socket_connect_timeout": self.connect_timeout,
         }
         options = {name: value for name, value in options.items() if value is not None}
-        with self.translated():
-            if self.cluster:
-                retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3)
-                nodes = RedisCluster.from_url(spoken(self.url), retry=retry, **options)
-                client = cast("redis.Redis", nodes)
-            else:
-                client = open_client(self._reached, **options)
-            with client:
-                yield client
+        with self.translated(), open_client(self._reached, **options) as client:
+            yield client
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -160,7 +155,11 @@ class Access:
             yield
         except WrongServer as error:
             if isinstance(moved := error.__cause__, rx.MovedError):
-                said = f"{self.url} is a node of a cluster ({moved}); set cluster=true"
+                instead = as_cluster_url(self.url)
+                said = (
+                    f"{self.url} is a node of a cluster ({moved}); set cluster=true, or write "
+                    f"{instead}"
+                )
                 raise ConfigError("cluster", said) from None
             raise
         except (rx.RedisError, rx.RedisClusterException, OSError) as error:

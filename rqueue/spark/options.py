@@ -65,15 +65,16 @@ _HISTORY = (HistoryRead, HistoryStream)
 OPTIONS = (
     Option(
         "url", "text", "", values.text, _ALL,
-        "address of Redis, without user and password: `redis://`, `rediss://`, `unix://` or "
-        "`redis+sentinel://`; "
+        "address of Redis, without user and password: `redis://`, `rediss://`, `unix://`, "
+        "`redis+sentinel://` or `redis+cluster://`; "
         "without it the driver's `RQUEUE_URL` counts",
     ),
     Option(
         "namespace", "text", "", values.namespace, _ALL,
         "what every key begins with; without it the driver's `RQUEUE_NAMESPACE`, or `rqueue`",
     ),
-    Option("cluster", "true or false", "false", values.flag, _ALL, "Redis is a Redis Cluster"),
+    Option("cluster", "true or false", "false", values.flag, _ALL,
+        "Redis is a Redis Cluster, of which `url` names a node, as `redis+cluster://` says too"),
     Option(
         "credentialsFile", "path", "", values.text, _ALL,
         "file on the driver's host with lines `RQUEUE_USERNAME=...` and `RQUEUE_PASSWORD=...`; "

@@ -234,3 +234,28 @@ def test_settings_of_every_master_count(redis_cluster: SmallCluster, inspector: 
         last.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
     assert problems(found) == ["eviction"]
     assert [place(last) in one.says for one in found if one.kind == "eviction"] == [True]
+
+
+# -- a login with few rights -----------------------------------------------------------------------
+
+INSPECTOR = (
+    "on >few ~rqueue:* +@read +@write +@scripting +@connection +@transaction -@dangerous +info"
+    " +time +command +cluster|slots +cluster|nodes +cluster|info +cluster|countkeysinslot"
+)
+
+
+@pytest.mark.each_server
+def test_a_login_with_few_rights_sees_all(make_cluster: MakeCluster) -> None:
+    """As docs/servers.md says: what concerns settings is left out where CONFIG is refused."""
+    cluster = make_cluster()
+    queues = cluster.queues_everywhere()
+    fill(cluster, "rqueue", queues)
+    for node in cluster.members:
+        node.ask("ACL", "SETUSER", "inspector", *INSPECTOR.split())
+    url = cluster.cluster_url.replace("redis+cluster://", "redis+cluster://inspector:few@")
+    with Inspector(url) as inspector:
+        assert inspector.queue_names() == sorted(queues)
+        found = inspector.doctor(wait=lambda _seconds: None).check()
+    assert problems(found) == []
+    assert "no-replica" in {one.kind for one in found}
+    assert "full-coverage" not in {one.kind for one in found}

@@ -40,11 +40,13 @@ def namespace(queue_name: str) -> str:
 def run(
     redis_cluster: SmallCluster, spark: SparkSession, namespace: str, away: Path
 ) -> Callable[..., Result]:
-    """Runs `rqueue pipeline ... --cluster` in this process, on the shared session."""
+    """Runs `rqueue pipeline ...` in this process, on the shared session: with `alias` --cluster and
+    the URL of one node."""
 
-    def call(*args: str, code: int = 0) -> Result:
-        where = ("--url", redis_cluster.url, "--namespace", namespace)
-        return invoke(*where, "pipeline", *args, "--cluster", code=code)
+    def call(*args: str, code: int = 0, alias: bool = True) -> Result:
+        url = redis_cluster.url if alias else redis_cluster.cluster_url
+        where = ("--url", url, "--namespace", namespace)
+        return invoke(*where, "pipeline", *args, *(["--cluster"] if alias else []), code=code)
 
     return call
 
@@ -126,8 +128,12 @@ def test_plan(run: Callable[..., Result], redis_cluster: SmallCluster, namespace
     columns |= {"started": (at + 20).tolist(), "finished": (at + 1020).tolist()}
     record(redis_cluster, QueueKeys("q", namespace), columns)
     quick = ("--repetitions", "5", "--jobs", "1000", "--target", "2s")
-    said = run("plan", "-q", "q", *quick, "--keda").stdout
-    assert "- type: redis-cluster" in said
-    host = redis_cluster.url.removeprefix("redis://").partition("/")[0]
-    assert f'addresses: "{host}"' in said
-    assert "databaseIndex" not in said
+    hosts = {
+        True: redis_cluster.url.removeprefix("redis://").partition("/")[0],
+        False: redis_cluster.cluster_url.removeprefix("redis+cluster://"),
+    }
+    for alias, host in hosts.items():
+        said = run("plan", "-q", "q", *quick, "--keda", alias=alias).stdout
+        assert "- type: redis-cluster" in said
+        assert f'addresses: "{host}"' in said
+        assert "databaseIndex" not in said

@@ -139,6 +139,19 @@ def test_nobody_there() -> None:
         access(url="unix:///run/r.sock", cluster="true")
 
 
+def test_a_cluster_is_named_by_its_url_or_by_an_option() -> None:
+    nodes = "redis+cluster://a:7000,b:7001"
+    found = access({"RQUEUE_URL": "redis+cluster://me:pw@a:7000,b:7001"}, url=nodes)
+    assert found.cluster and found.url == nodes and found.password == "pw"
+    assert found.whole_url() == "redis+cluster://me:pw@a:7000,b:7001"
+    assert access(url="valkeys+cluster://a").cluster
+    alias = access(url="rediss://a:7000/0?ssl_cert_reqs=none", cluster="true")
+    assert alias.cluster and alias.url == "rediss+cluster://a:7000?ssl_cert_reqs=none"
+    assert not access(url="redis://a").cluster
+    with pytest.raises(ConfigError, match="number 0 alone"):
+        access(url="redis://a/3", cluster="true")
+
+
 def test_the_login_at_sentinels_is_a_secret_too() -> None:
     bare = "redis+sentinel://a:1,b:2/main/3"
     whole = "redis+sentinel://me:pw@a:1,b:2/main/3?sentinel_password=other"

@@ -43,12 +43,16 @@ def namespace(queue_name: str) -> str:
     return queue_name.replace("[", "-").replace("]", "")
 
 
+@pytest.mark.parametrize("named", ["by its URL", "by an option"])
 def test_all_queues_of_all_nodes(
-    spark: SparkSession, redis_cluster: SmallCluster, namespace: str
+    spark: SparkSession, redis_cluster: SmallCluster, namespace: str, named: str
 ) -> None:
     assert len(fill(redis_cluster, namespace)) == 3
+    where = {"url": redis_cluster.cluster_url}
+    if named == "by an option":
+        where = {"url": redis_cluster.url, "cluster": "true"}
     reader = spark.read.format("rqueue-history").options(
-        url=redis_cluster.url, cluster="true", namespace=namespace, partitionRows=50
+        **where, namespace=namespace, partitionRows=50
     )
     frame = reader.load()
     assert frame.groupBy("queue").count().filter("count = 40").count() == len(QUEUES)
@@ -95,7 +99,7 @@ def test_losses_are_found_there_too(redis_cluster: SmallCluster, namespace: str)
 
 @pytest.mark.parametrize(
     ("cluster", "said"),
-    [("false", "set cluster=true"), ("true", "no cluster to be reached")],
+    [("false", "set cluster=true"), ("true", "this server is not in cluster mode")],
 )
 def test_a_wrong_guess_is_reported(
     spark: SparkSession, redis_cluster: SmallCluster, private_server: Any, cluster: str, said: str

@@ -13,6 +13,7 @@ import redis
 
 from rqueue.embedded.binaries import ServerBinary, inspect, server_binaries
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue.transport.redis_client import open_client
 
 OLDEST_NAME = "redis62"
 
@@ -75,7 +76,7 @@ class Servers:
     def client(self, server: EmbeddedRedis) -> redis.Redis:
         """A client of a shared server, for what is done around many tests."""
         if server.url not in self._clients:
-            self._clients[server.url] = redis.Redis.from_url(server.url)
+            self._clients[server.url] = open_client(server.url)
         return self._clients[server.url]
 
     def stop(self) -> None:

@@ -236,6 +236,7 @@ def test_the_address_that_hosts_set_counts_last() -> None:
     ("url", "words"),
     [
         ("cluster://a:1", "must begin with redis+cluster://"),
+        ("redis://a:1?cluster=true", "write redis+cluster://HOST:PORT instead"),
         ("redis+cluster://a:1/1", "a cluster has number 0 alone"),
         ("redis+cluster://a:1?db=1", "a cluster has number 0 alone"),
         ("redis+cluster://a:x", "has a node with no port number"),
@@ -249,7 +250,6 @@ def test_the_address_that_hosts_set_counts_last() -> None:
         ("redis+sentinel://a/m/x", "number of a database"),
         ("redis+sentinel://a/m?sentinel_pasword=x", "sentinel_pasword"),
         ("redis://a:1,b:2/0", "several hosts"),
-        ("redis://a/0?cluster=true", "option that is not known: 'cluster'"),
     ],
 )
 def test_an_address_that_is_none(url: str, words: str) -> None:

@@ -79,7 +79,8 @@ def cluster_option(command: F) -> F:
     decorate: Callable[[F], F] = click.option(
         "--cluster",
         is_flag=True,
-        help="Redis is a Redis Cluster, of which --url names any node.",
+        help="Redis is a Redis Cluster, of which --url names any node; redis+cluster:// says so"
+        " too.",
     )
     return decorate(command)
 

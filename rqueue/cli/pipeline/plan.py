@@ -200,13 +200,17 @@ def rules(target: Target, cluster: bool, plans: list[Plan], numbers: list[Scalin
     """A KEDA rule for each plan, for the server of the command line where there is one."""
     from urllib.parse import urlsplit
 
+    from rqueue.model.server_url import cluster_url, is_cluster_url
     from rqueue.pipeline.plan.keda import keda_yaml, kubernetes_name
     from rqueue.settings import Settings
 
     settings = Settings.load(url=target.url, namespace=target.namespace)
-    where: dict[str, Any] = {"namespace": settings.namespace, "cluster": cluster}
+    of_cluster = is_cluster_url(settings.url or "")
+    where: dict[str, Any] = {"namespace": settings.namespace, "cluster": cluster or of_cluster}
     parts = urlsplit(settings.url or "")
-    if parts.hostname:
+    if of_cluster:
+        where["address"] = ",".join(f"{h}:{p}" for h, p in cluster_url(settings.url or "").nodes)
+    elif parts.hostname:
         where["address"] = f"{parts.hostname}:{parts.port or 6379}"
         where["database"] = int(parts.path.strip("/") or 0)
     found = []

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import redis
 
-from rqueue.errors import CommandRefused, ServerError
+from rqueue.errors import AuthenticationFailed, CommandRefused, ServerError
 from rqueue.inspector.doctor.findings import Finding, Severity
 from rqueue.inspector.doctor.server_checks import check_server
 from rqueue.protocol.cluster_view import ClusterView, OpenSlot
@@ -70,8 +70,8 @@ def _check_node(node: Node) -> Iterator[Finding]:
         )
     try:
         coverage = execute(node.client, setting("cluster-require-full-coverage"))
-    except CommandRefused:
-        return  # a hosted one: its settings are the provider's
+    except (CommandRefused, AuthenticationFailed):
+        return  # a hosted one, whose settings are the provider's, or a login without the right
     if coverage == "yes":
         yield _at(
             node,

@@ -19,6 +19,7 @@ from rqueue.protocol.commands import Put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
 from tests.support.command_line import invoke
+from tests.support.deployments import one_server
 from tests.support.redis_cluster import ClusterNode, SmallCluster, queue_in, slot_of
 from tests.support.slot_moves import move_slot, moving
 
@@ -75,6 +76,7 @@ def test_all_queues_of_all_nodes(
         inspector.queue("no such queue")
 
 
+@one_server
 def test_one_server_is_one_node(client: redis.Redis, namespace: str) -> None:
     inspector = Inspector(redis=client, namespace=namespace)
     execute(client, commands.enqueue(QueueKeys("q", namespace), [Put("j", b'["t"]')]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
 from itertools import groupby
+from logging import DEBUG, WARNING
 from typing import Any
 
 from orjson import JSONDecodeError, dumps, loads
@@ -23,12 +24,13 @@ from rqueue.protocol.commands.enqueue import enqueue_flat
 from rqueue.protocol.commands.outgoing import Outgoing, outgoing_done, outgoing_take
 from rqueue.protocol.departures import departure, departures
 from rqueue.protocol.exchange import KNOWN
-from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.keys import QueueKeys, queue_of
 from rqueue.protocol.policies import PLAIN, outbox
 
 __all__ = [
     "PendingForward",
     "Steps",
+    "TargetAway",
     "aforward",
     "aforward_soon",
     "envelope_of",
@@ -42,6 +44,11 @@ Steps = Generator[ScriptCall[Any], Any, int]
 """Gives calls, is sent their replies or thrown their errors, and returns how many jobs went."""
 
 log = logger("rqueue")
+
+
+class TargetAway(RQueueError):
+    """A target is on another node of a cluster than the queue that jobs leave, and cannot be
+    reached: its jobs stay in the outbox, those for other targets go."""
 
 
 def forwarding(keys: QueueKeys) -> Steps:
@@ -71,11 +78,12 @@ def _send(keys: QueueKeys, target: str, jobs: list[Outgoing]) -> Steps:
                 if error.limit_bytes and sent == len(some):
                     sent += yield from _send(keys, target, [job for job in jobs if job not in some])
                 return sent
-        elif len(jobs) > 1:
+        elif len(jobs) > 1 and not isinstance(error, TargetAway):
             for job in jobs:
                 sent += yield from _send(keys, target, [job])
             return sent
-        log.warning(
+        log.log(
+            DEBUG if isinstance(error, TargetAway) else WARNING,
             "queue %s: %d jobs for queue %s wait in the outbox: %s",
             keys.queue,
             len(jobs),
@@ -178,9 +186,15 @@ class PendingForward:
     more."""
 
     def __init__(self, keys: QueueKeys, again: Callable[[Any], None]) -> None:
-        self.queue = keys.queue
+        self.source = keys.queue
         self._course = _Course(keys)
         self._again = again
+
+    @property
+    def queue(self) -> str:
+        """Where the next call goes: the queue that jobs leave, or one of their targets."""
+        call = self._course.call
+        return self.source if call is None else queue_of(call.key)
 
     def call(self) -> ScriptCall[Any] | None:
         """What to send now."""

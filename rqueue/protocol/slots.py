@@ -103,14 +103,16 @@ def _address(node: Sequence[Any], asked: Address) -> Address:
 
 
 class SlotWait:
-    """How long one call waits for a slot that is being moved, or that nobody serves."""
+    """How long one call waits for a slot that is being moved, or that nobody serves. most: seconds,
+    all in all."""
 
     FIRST_S, LONGEST_S, ALL_S = 0.005, 0.05, 0.2
     """Seconds: the first pause, which doubles up to the longest; and all of them together."""
 
-    __slots__ = ("_moved", "_next", "_waited")
+    __slots__ = ("_most", "_moved", "_next", "_waited")
 
-    def __init__(self) -> None:
+    def __init__(self, most: float = ALL_S) -> None:
+        self._most = most
         self._next = self.FIRST_S
         self._waited = 0.0
         self._moved = False
@@ -122,9 +124,9 @@ class SlotWait:
         if found.moved_to is not None and not self._moved:
             self._moved = True
             return 0.0
-        if self._waited >= self.ALL_S:
+        if self._waited >= self._most:
             return None
-        pause = min(self._next, self.LONGEST_S, self.ALL_S - self._waited)
+        pause = min(self._next, self.LONGEST_S, self._most - self._waited)
         self._next *= 2
         self._waited += pause
         return pause

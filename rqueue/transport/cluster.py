@@ -96,6 +96,7 @@ class Cluster(ClusterNodes):
                 except rx.ResponseError as error:
                     failure = failure or self.refused_map(error)
                 except ServerError as error:
+                    self.asked_in_vain(address)
                     failure = failure or error
                 finally:
                     connection.close()

@@ -32,6 +32,7 @@ class ClusterNodes:
         if not hasattr(client, "nodes_of_url") and client.nodes_manager.address_remap:
             self._remap = client.nodes_manager.remap_host_port
         self._doubtful: set[Address] = set()
+        self._silent: set[Address] = set()  # asked in vain, and not heard of since
         self._asked = 0  # how often the map was asked for
         self.slots = SlotMap()
         self.url = made.url
@@ -71,13 +72,19 @@ class ClusterNodes:
     def candidates(self) -> list[Address]:
         """Whom to ask for the map, one after the other: those that were lost at last."""
         known = {*self._made.seeds, *self.slots.addresses()}
-        well, ill = list(known - self._doubtful), list(known & self._doubtful)
+        bad = self._doubtful | self._silent
+        well, ill = list(known - bad), list(known & bad)
         random.shuffle(well)  # clients do not all ask the same one
         random.shuffle(ill)
         return (well + ill)[:ASK_MOST]
 
+    def asked_in_vain(self, address: Address) -> None:
+        """A node has not answered: it is asked again when no other one is left."""
+        self._silent.add(address)
+
     def took(self, rows: Sequence[Any], asked: Address) -> None:
         """A node has answered CLUSTER SLOTS."""
+        self._silent.discard(asked)
         if self._remap is not None:
             rows = [[first, last, self._remap_node(node, asked)] for first, last, node, *_ in rows]
         self.slots.replace(rows, asked)

@@ -22,11 +22,16 @@ from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
 from rqueue.transport import stand_in
+from rqueue.transport.knock import Knock
 from rqueue.transport.redis_client import is_cluster, url_of
 from rqueue.transport.resp import RespSocket
 from rqueue.transport.server_check import check_greeting, check_refusal
 
 R = TypeVar("R")
+
+
+LOGIN_S = 5.0
+"""Seconds that a login may take where replies may take for ever."""
 
 
 class Connection:
@@ -81,6 +86,8 @@ class Connection:
         inner = self._inner
         if self.connected:
             return
+        if self._timeout is None:  # what waits for ever waits for its replies, not for a login
+            inner.socket_timeout = LOGIN_S
         try:
             inner.connect()
             inner.send_command("HELLO")
@@ -96,6 +103,10 @@ class Connection:
             self.close()
             raise
         self.socket = sock = inner._sock
+        if self._timeout is None:
+            inner.socket_timeout = None
+            if isinstance(sock, socket.socket):
+                sock.settimeout(None)
         if type(sock) is socket.socket:  # on TLS redis-py's own framing goes on
             self._resp = RespSocket(sock, self._timeout, inner._parser.parse_error)
 
@@ -105,6 +116,16 @@ class Connection:
     def twin(self) -> Connection:
         """Another one, made like this."""
         return Connection(self._client, self._timeout)
+
+    def suspect(self) -> None:
+        """The server may be gone without a word: drop the connection. The next one looks its
+        address up."""
+        self.close()
+
+    def knock(self) -> Knock | None:
+        """Begin to find out whether a new connection would lead to a server that answers; None
+        where there is nothing to be gained by it, since no other server is waited for."""
+        return None
 
     @property
     def url(self) -> str:

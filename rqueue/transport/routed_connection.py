@@ -39,6 +39,7 @@ from rqueue.protocol.slots import Redirection, SlotWait, redirection, slot_of
 from rqueue.transport import stand_in
 from rqueue.transport.cluster import Cluster, NodeConnection, cluster_of
 from rqueue.transport.connection import Connection
+from rqueue.transport.knock import Knock
 from rqueue.transport.redis_client import is_cluster
 
 __all__ = ["RoutedConnection", "connection_for"]
@@ -47,25 +48,37 @@ R = TypeVar("R")
 
 
 def connection_for(
-    client: redis.Redis, keys: QueueKeys, timeout: float | None = 15.0
+    client: redis.Redis,
+    keys: QueueKeys,
+    timeout: float | None = 15.0,
+    *,
+    slot_wait: float = SlotWait.ALL_S,
 ) -> Connection:
-    """The connection for the calls of a queue. timeout: as of `Connection`."""
+    """The connection for the calls of a queue. timeout: as of `Connection`. slot_wait: seconds that
+    a call waits for a slot which moves; 0.0 where the caller has other queues to see to."""
     if stand_in.name_of() or not is_cluster(client):
         return Connection(client, timeout)
-    return RoutedConnection(cluster_of(client), slot_of(keys.meta), timeout)
+    return RoutedConnection(cluster_of(client), slot_of(keys.meta), timeout, slot_wait)
 
 
 class RoutedConnection(NodeConnection):
     """A connection to the node that has `slot`; see the module."""
 
-    def __init__(self, cluster: Cluster, slot: int, timeout: float | None = 15.0) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        slot: int,
+        timeout: float | None = 15.0,
+        slot_wait: float = SlotWait.ALL_S,
+    ) -> None:
         self.slot = slot
+        self._slot_wait = slot_wait
         self._waits: tuple[Exchange[Any], SlotWait] | None = None
         self._away: RoutedConnection | None = None  # for calls of other slots
         super().__init__(cluster, cluster.place(slot), timeout)
 
     def twin(self) -> Connection:
-        """Another one, made like this."""
+        """Another one, made like this; it waits for a slot which moves."""
         return RoutedConnection(self.cluster, self.slot, self._timeout)
 
     def connect(self) -> None:
@@ -98,6 +111,16 @@ class RoutedConnection(NodeConnection):
         if self._away is not None:
             self._away.close()
 
+    def suspect(self) -> None:
+        """As `Connection.suspect`."""
+        if self.connected:
+            self.cluster.lost(self.address)
+        super().suspect()
+
+    def knock(self) -> Knock | None:
+        """As `Connection.knock`, at the node that has the slot now. Raises the server errors."""
+        return Knock(self.cluster.owner(self.slot), self.cluster.lost)
+
     def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
         """As `Connection.refused`: a call that a node refused because of its slot is sent again."""
         found = redirection(error)
@@ -107,7 +130,7 @@ class RoutedConnection(NodeConnection):
                 self.cluster.lost(self.address)  # another one may be in charge
             return refusal
         if self._waits is None or self._waits[0] is not exchange:
-            self._waits = exchange, SlotWait()
+            self._waits = exchange, SlotWait(self._slot_wait)
         self._learn(found)
         pause = self._waits[1].pause(found)
         if pause is None:

@@ -7,6 +7,8 @@ with an event `reconnected`, after which its consumer pulls.
 from __future__ import annotations
 
 import select
+from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 from redis import exceptions as rx
@@ -38,6 +40,7 @@ class WakeListener:
         self._connection = connection
         self._keys: dict[bytes, str] = {}
         self._armed = False
+        self._armed_at = 0.0
         self._stale = False
 
     def add(self, consumer: str, wake_key: str) -> None:
@@ -49,6 +52,11 @@ class WakeListener:
         """Do not listen for it any more."""
         if self._keys.pop(wake_key.encode(), None) is not None:
             self._disarm()
+
+    def suspect(self) -> None:
+        """The server may be gone without a word: listen over a new connection."""
+        self._connection.suspect()
+        self._armed, self._stale = False, True
 
     def close(self) -> None:
         """Close the connection; a wait after that opens it again."""
@@ -72,16 +80,27 @@ class WakeListener:
         if not self._armed:
             try:
                 self._connection.send(("BLPOP", *self._keys, LISTEN_S))
-                self._armed = True
+                self._armed, self._armed_at = True, monotonic()
             except ServerError:
                 self._stale = True
                 raise
         if self._stale:
             self._stale = False
             return [Wake(consumer, RECONNECTED) for consumer in self._keys.values()]
-        if not self._readable(timeout, interrupt):
-            return []
-        return self._read()
+        if self._readable(timeout, interrupt):
+            return self._read()
+        if monotonic() - self._armed_at > LISTEN_S + SLACK_S:
+            # the blocked command has had no answer, not even that its time is over
+            self._disarm()
+            self._stale = True
+        return []
+
+    @property
+    def socket(self) -> Any:
+        """What becomes readable when there is something to hear; None where `wait` has something
+        to do at once."""
+        sock = self._connection.socket if self._armed and not self._stale else None
+        return None if sock is None or _pending(sock) else sock
 
     def _disarm(self) -> None:
         if self._armed:
@@ -91,9 +110,7 @@ class WakeListener:
 
     def _readable(self, timeout: float | None, interrupt: Any = None) -> bool:
         sock = self._connection.socket
-        if sock is None:
-            return True
-        if getattr(sock, "pending", None) is not None and sock.pending():
+        if sock is None or _pending(sock):
             return True
         wanted = LISTEN_S + SLACK_S if timeout is None else min(timeout, LISTEN_S + SLACK_S)
         watched = [sock] if interrupt is None else [sock, interrupt]
@@ -121,3 +138,23 @@ class WakeListener:
             return []
         key, element = reply
         return [Wake(self._keys[key], element)]
+
+
+def first_readable(
+    listeners: Sequence[WakeListener], timeout: float | None, interrupt: Any
+) -> list[WakeListener]:
+    """Of several listeners, each with its connection (on a cluster no command waits for keys of two
+    slots): those whose `wait` has something to do. Waits for the first one, as `wait` does."""
+    sockets = [listener.socket for listener in listeners]
+    if None in sockets:
+        return [one for one, sock in zip(listeners, sockets, strict=True) if sock is None]
+    wanted = LISTEN_S + SLACK_S if timeout is None else min(timeout, LISTEN_S + SLACK_S)
+    ready, _, _ = select.select([*sockets, interrupt], (), (), max(0.0, wanted))
+    if not ready:
+        return list(listeners)  # one of them may have been silent for too long
+    return [one for one, sock in zip(listeners, sockets, strict=True) if sock in ready]
+
+
+def _pending(sock: Any) -> bool:
+    """Whether TLS has read something already that it has not returned yet."""
+    return getattr(sock, "pending", None) is not None and bool(sock.pending())

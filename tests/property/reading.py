@@ -27,9 +27,10 @@ from rqueue.protocol.credit import WindowCredit
 from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue_workers.status_page import StatusPage
-from rqueue_workers.worker import attempt, demand, dispatcher, outage
+from rqueue_workers.worker import attempt, demand, dispatcher, outage, subscription
 from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.dispatcher import Dispatcher
+from rqueue_workers.worker.route import Route
 from rqueue_workers.worker.subscription import Subscription
 from tests.support.run_script import run
 
@@ -137,6 +138,7 @@ class Reading(RuleBasedStateMachine):
             demand,
             dispatcher,
             outage,
+            subscription,
             server_clock,
         ):
             self._patches.enter_context(patch.object(module, "monotonic", clock.monotonic))
@@ -245,12 +247,14 @@ class WorkerReading(Reading):
         self.subscription = Subscription(0, self.queue.keys, connection, "w", StatusPage(1), window)
         parts: Any = SimpleNamespace(strict=False, weights={}, prefetch=0, plans={})
         listener: Any = self.listener
+        self.subscription.route = Route(connection, connection)
+        self.subscription.route.listener = listener
         self.dispatcher = Dispatcher(
             parts,
             [self.subscription],
             {},
             parts,
-            listener,
+            [self.subscription.route],
             CurrentJob("w"),
             StatusPage(1),
         )
@@ -277,9 +281,10 @@ class WorkerReading(Reading):
     @rule()
     def attend(self) -> None:
         """A job runs long: the stand-by thread releases what waits behind it."""
-        self.dispatcher.guarded(self.dispatcher.clear, self.subscription)
+        way = self.subscription.route
+        self.dispatcher.guarded(way, self.dispatcher.clear, self.subscription)
         if self.subscription.pending:
-            self.dispatcher.guarded(self.dispatcher._step, self.subscription, True)
+            self.dispatcher.guarded(way, self.dispatcher._step, self.subscription, True)
 
     @rule(timeout=st.sampled_from([0, 0.01]))
     def hear(self, timeout: float) -> None:

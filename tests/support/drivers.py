@@ -31,6 +31,7 @@ from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.outcome import Ack, Done, Unfinished
+from rqueue_workers.worker.route import Route
 from rqueue_workers.worker.subscription import Subscription
 
 MEMORY = "memory"
@@ -140,9 +141,11 @@ class WorkerDriver:
         )
         parts: Any = SimpleNamespace(strict=False, weights={}, prefetch=0, plans={})
         wakes: Any = self._wakes
+        self._subscription.route = Route(self._calls, self._calls)
+        self._subscription.route.listener = wakes
         self._dispatcher = Dispatcher(
-            parts, [self._subscription], {}, parts, wakes, CurrentJob(self._called),
-            StatusPage(1),
+            parts, [self._subscription], {}, parts, [self._subscription.route],
+            CurrentJob(self._called), StatusPage(1),
         )  # fmt: skip
         self._dispatcher.window = lambda *_: self._jobs  # type: ignore[method-assign]
         self._given: dict[str, tuple[bytes, int]] = {}

@@ -29,9 +29,10 @@ APP = "tests.workers.supervisor_app"
 
 
 class Pool:
-    """A pool that was started as a program of its own; its log goes to a file."""
+    """A pool that was started as a program of its own; its log goes to a file. tell: the server
+    over which its jobs speak to the test."""
 
-    def __init__(self, url: str, log: Path, **options: Any) -> None:
+    def __init__(self, url: str, log: Path, *, tell: str = "", **options: Any) -> None:
         options = {"url": url, "app": [APP], "processes": 1, "lease": "30s", **options}
         self._log = log
         with log.open("ab") as output:
@@ -41,7 +42,12 @@ class Pool:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, "TEST_URL": url, "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}"},
+                env={
+                    **os.environ,
+                    "TEST_URL": tell or url,
+                    "CHILD_TEST_URL": tell or url,
+                    "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}",
+                },
             )
 
     @property

@@ -90,6 +90,10 @@ class _Subscription:
         self.damage = Damage()
         self.diverted = 0
 
+    @property
+    def away(self) -> bool:
+        return bool(self.damage.since)
+
     def runs_in(self, kind: int) -> bool:
         return kind == ASYNC or self.queue != "c"
 

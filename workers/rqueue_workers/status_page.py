@@ -5,10 +5,12 @@ charge the jobs that were running and no others, and in between to enforce hard 
 side writes its own fields only, one writer per field, so there is no lock. A row begins and ends
 with the same number: where the two differ it is being written.
 
-The other way round there is one field: what the supervisor asks of the worker. SIGTERM is only a
-knock that says "look at the page": however often it comes, and from wherever (a terminal, an
+The other way round there are two fields. One is what the supervisor asks of the worker. SIGTERM is
+only a knock that says "look at the page": however often it comes, and from wherever (a terminal, an
 init system that signals the whole group), it means what stands there; with nothing there it means
-DRAIN.
+DRAIN. The other one counts, for each queue, how often its Redis was silent and then answered:
+a worker that is blocked on a connection to a host which has vanished hears nothing of that. SIGURG,
+which nothing else uses and which is ignored where nobody handles it, says that there is news.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ _ROW = struct.Struct(f"<q{ID_BYTES}sddqHHq")
 _SIZE_AT = _ROW.size - 10
 _CONDEMNED = struct.Struct(f"<{ID_BYTES}sH")  # id, its length
 _SIZE = struct.Struct("<H")
+_COUNTS = 64
+"""Bytes that count for queues; more queues than that share them."""
 _pack = _ROW.pack_into
 
 STARTING, READY, DRAINING, LEAVING, WAITING = range(5)
@@ -55,7 +59,8 @@ class StatusPage:
     def __init__(self, slots: int) -> None:
         self.slots = slots
         self._condemned_at = _HEAD.size + WORDS_BYTES
-        rows = self._condemned_at + _CONDEMNED.size
+        self._counts_at = self._condemned_at + _CONDEMNED.size
+        rows = self._counts_at + _COUNTS
         self._map = mmap.mmap(-1, rows + slots * _ROW.size)
         self._number = 0
         self._rows = [rows + i * _ROW.size for i in range(slots)]
@@ -109,12 +114,23 @@ class StatusPage:
         """What the supervisor asks: CONTINUE, DRAIN or STOP."""
         return int(struct.unpack_from("<q", self._map, 32)[0])
 
+    @property
+    def silences(self) -> bytes:
+        """How often the Redis of each queue was silent, as a pattern to be compared."""
+        return self._map[self._counts_at : self._counts_at + _COUNTS]
+
     # -- the supervisor writes ---------------------------------------------------------------------
 
     def ask(self, what: int) -> None:
         """Ask the worker to DRAIN or STOP; then knock with SIGTERM. Never back again."""
         if what > self.asked:
             struct.pack_into("<q", self._map, 32, what)
+
+    def silent(self, queue: int) -> None:
+        """Say that the Redis of a queue, by its index, was silent and answers now; then knock with
+        SIGURG."""
+        at = self._counts_at + queue % _COUNTS
+        self._map[at] = (self._map[at] + 1) % 256
 
     # -- the supervisor reads ----------------------------------------------------------------------
 

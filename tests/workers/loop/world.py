@@ -9,7 +9,6 @@ import traceback
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -35,8 +34,10 @@ from rqueue_workers.worker import (
     news,
     outage,
     recycling,
+    route,
     shutdown,
     standby_thread,
+    subscription,
 )
 from rqueue_workers.worker import worker as worker_module
 from rqueue_workers.worker.executors import base, event_loop, main_thread, threads
@@ -80,7 +81,7 @@ class World:
         put = self._patches.enter_context
         for module in (
             attempt, base, demand, departure, dispatcher, isolation, main_thread, outage, recycling,
-            shutdown, standby_thread, server_clock, worker_module,
+            shutdown, standby_thread, subscription, server_clock, worker_module,
         ):  # fmt: skip
             put(patch.object(module, "monotonic", stage.monotonic))
         put(patch("rqueue.protocol.scripts.SCRIPTS", self.scripts))
@@ -96,7 +97,7 @@ class World:
         for module in (threads, event_loop, standby_thread):
             put(patch.object(module, "fail_hard", self._fail_hard))
         put(patch.object(departure, "os", SimpleNamespace(_exit=self._exit, getpid=os.getpid)))
-        put(patch.object(worker_module, "Connection", partial(StageConnection, self)))
+        put(patch.object(route, "connection_for", self._connection))
         put(patch.object(worker_module, "load_plans", self._plans))
         put(patch.object(worker_module, "Stop", self._remember("stop", worker_module.Stop)))
         put(patch.object(worker_module, "Worker", self._remember("child", worker_module.Worker)))
@@ -137,6 +138,11 @@ class World:
                     with suppress(BaseException):  # not later, in another thread
                         left.get_coro().close()  # type: ignore[union-attr]
                 loop.close()
+
+    def _connection(
+        self, client: redis.Redis, _keys: object, timeout: float | None, **_of_clusters: object
+    ) -> StageConnection:
+        return StageConnection(self, client, timeout)
 
     def _loop(self) -> asyncio.AbstractEventLoop:
         loop = self.stage.event_loop()

@@ -1,4 +1,4 @@
-"""What the supervisor has Redis do, one call after another, without ever waiting for an answer.
+"""What the supervisor has one Redis do, one call after another, without ever waiting for an answer.
 
 While Redis hangs or is gone the supervisor still hears signals, reaps its children and enforces
 time limits; what it had to say is said when Redis is back.
@@ -6,7 +6,9 @@ time limits; what it had to say is said when Redis is back.
 
 from __future__ import annotations
 
+import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from redis import exceptions as rx
@@ -15,16 +17,21 @@ from rqueue.errors import QueueDamaged, RedisTimeout, RQueueError, ServerError
 from rqueue.logs import logger
 from rqueue.protocol.commands import ScriptCall
 from rqueue.protocol.exchange import Exchange
+from rqueue.protocol.forwarding import PendingForward, TargetAway
+from rqueue.protocol.server_clock import ServerClock
 from rqueue.transport.connection import Connection
+from rqueue.transport.knock import LOOK_S, Knock
 from rqueue.transport.lease_renewer import RenewalPace
 
 log = logger("rqueue.pool")
 
 
 class PendingCommand(Protocol):
-    """One thing to be done in one queue."""
+    """One thing to be done."""
 
-    queue: str
+    @property
+    def queue(self) -> str:
+        """The queue that `call` is for now."""
 
     def call(self) -> ScriptCall[Any] | None:
         """What to send now; None when it has become needless."""
@@ -40,11 +47,14 @@ class PendingCommands:
     """The list of what is to be done, and the one connection that it goes through.
 
     pace: how soon a server that is gone is tried again. answer_within: seconds until a call without
-    an answer counts as lost; no longer than the pace of renewals allows. The supervisor calls
-    `step` whenever `socket` is readable or `wake_at` has come.
+    an answer counts as lost; no longer than the pace of renewals allows. of: the queue that they
+    are for, where others are elsewhere. The supervisor calls `step` whenever `socket` is readable
+    or `wake_at` has come.
     """
 
-    def __init__(self, connection: Connection, pace: RenewalPace, answer_within: float) -> None:
+    def __init__(
+        self, connection: Connection, pace: RenewalPace, answer_within: float, of: str = ""
+    ) -> None:
         self._connection = connection
         self._pace = pace
         self._answer_within = min(answer_within, pace.answer_within)
@@ -52,11 +62,23 @@ class PendingCommands:
         self._sent: tuple[PendingCommand, Exchange[Any]] | None = None
         self._sent_at = 0.0
         self._retry_at = 0.0
+        self._knock: Knock | None = None
+        self._look_at = 0.0
+        """When it is to be seen whether the knock was answered; 0.0 = there is none."""
         self._gone_at: float | None = None
+        self.clock = ServerClock(round((time.time() - time.monotonic()) * 1000))
+        """Of this Redis."""
+        self._alone = not of
+        self._name = f"Redis of queue {of}" if of else "Redis"
+        self.again: Callable[[PendingCommand], None] = self.add
+        """Puts on a list what is not done with one answer: it may go on in another queue."""
+        self._silent = False
+        self.found_again: Callable[[], None] = lambda: None
+        """Called where Redis was silent, and it, or another one in its place, answers now."""
 
     def add(self, pending: PendingCommand, *, first: bool = False) -> None:
         """Put it on the list; one that is there already is not put there twice."""
-        if pending in self._todo:
+        if pending in self._todo or (self.gone and self._goes_without(pending)):
             return
         if first:
             self._todo.appendleft(pending)
@@ -88,11 +110,14 @@ class PendingCommands:
         """When `step` has something to do at the latest, by `time.monotonic()`."""
         if self._sent is not None:
             return self._sent_at + self._answer_within
-        return self._retry_at if self._todo else None
+        return self._look_at or self._retry_at if self._todo else None
 
     def close(self) -> None:
         """Drop the connection. In a forked child too: the supervisor's own stays as it is."""
         self._connection.close()
+        if self._knock is not None:
+            self._knock.close()
+            self._knock = None
 
     def step(self, now: float, readable: bool) -> None:
         """Read the answer if there is one, and send the next call."""
@@ -102,11 +127,28 @@ class PendingCommands:
             elif now >= self._sent_at + self._answer_within:
                 self._connection.close()
                 self._lost(RedisTimeout(f"no answer in {self._answer_within:g} s"), now)
+        if self._todo and self.gone and not self._answers(now):
+            return
         while self._sent is None and self._todo and now >= self._retry_at:
             pending = self._todo.popleft()
             call = pending.call()
             if call is not None:
                 self._send(pending, Exchange(call, pending.queue), now)
+
+    def _answers(self, now: float) -> bool:
+        """Whether a server that was gone is to be tried now. Of several each has to answer a knock
+        first, which is not waited for."""
+        if now < self._retry_at or self._sent is not None:
+            return True
+        try:
+            self._knock = self._knock or self._connection.knock()
+        except ServerError:
+            return True  # of that the connection will tell
+        answered = self._knock is None or self._knock.answered()
+        self._look_at = now + LOOK_S if answered is None else 0.0
+        if answered is not None:
+            self._knock = None
+        return bool(answered)
 
     def _send(self, pending: PendingCommand, exchange: Exchange[Any], now: float) -> None:
         self._sent, self._sent_at = (pending, exchange), now
@@ -147,20 +189,34 @@ class PendingCommands:
             pending.refused(error)
             return
         if pending.answered(answer):
-            self._todo.append(pending)
+            self.again(pending)
 
     def _lost(self, error: Exception, now: float) -> None:
         assert self._sent is not None
         pending, self._sent = self._sent[0], None
-        if pending not in self._todo:
+        if pending not in self._todo and not self._goes_without(pending):
             self._todo.appendleft(pending)
+        self._silent |= isinstance(error, RedisTimeout)
         if self._gone_at is None:
             self._gone_at = now
-            log.warning("supervisor: Redis is gone: %s; waiting", error)
+            log.warning("supervisor: %s is gone: %s; waiting", self._name, error)
         self._retry_at = now + self._pace.failed()
+
+    def _goes_without(self, pending: PendingCommand) -> bool:
+        """Whether it does not wait until this Redis is back: jobs are sent here from a queue that
+        is elsewhere, and others of them go to other targets."""
+        if self._alone or not isinstance(pending, PendingForward):
+            return False
+        if pending.source == pending.queue:
+            return False
+        pending.refused(TargetAway(f"queue '{pending.queue}' cannot be reached"))
+        return True
 
     def _found(self, now: float) -> None:
         self._pace.succeeded()
         if self._gone_at is not None:
-            log.warning("supervisor: Redis is back after %.1f s", now - self._gone_at)
+            log.warning("supervisor: %s is back after %.1f s", self._name, now - self._gone_at)
             self._gone_at = None
+            if self._silent:
+                self._silent = False
+                self.found_again()

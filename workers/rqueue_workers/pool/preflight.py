@@ -1,4 +1,7 @@
-"""Before the first worker: is there a Redis that may be trusted with jobs?"""
+"""Before the first worker: is there a Redis that may be trusted with jobs?
+
+Of a cluster every master is looked at: a queue may move to any of them.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import select
 import signal
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import redis
 from redis import exceptions as rx
+from redis._parsers.helpers import parse_info
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -21,13 +26,15 @@ from rqueue.errors import (
 )
 from rqueue.logs import logger
 from rqueue.protocol import commands
-from rqueue.protocol.error_mapping import translate
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.result_wait import SHORTEST_WAIT_S
+from rqueue.protocol.slots import slot_of
 from rqueue.settings import Settings
-from rqueue.transport.connection import Connection
-from rqueue.transport.redis_client import open_client
-from rqueue.transport.server_check import server_facts
+from rqueue.transport.cluster import NodeConnection, cluster_of
+from rqueue.transport.cluster_client import node_options
+from rqueue.transport.redis_client import is_cluster, open_client
+from rqueue.transport.routed_connection import connection_for
+from rqueue.transport.server_check import ServerFacts, read_facts, server_facts
 from rqueue_workers.pool.signals import Inbox
 
 log = logger("rqueue.pool")
@@ -41,7 +48,8 @@ def pass_through(settings: Settings, queues: Sequence[str], patience: float, inb
     as long as it takes for one that loads its data. False when a signal said to end.
 
     Raises UnusableServer (too old, may evict jobs, refuses the login, or what workers of these
-    queues need), or RedisUnavailable.
+    queues need), or RedisUnavailable. Of a cluster some nodes may be away: what is on the others is
+    served.
     """
     assert settings.url is not None
     client = open_client(
@@ -52,20 +60,16 @@ def pass_through(settings: Settings, queues: Sequence[str], patience: float, inb
     )
     until = time.monotonic() + patience
     said = ""
+    look = _of_cluster if is_cluster(client) else _of_server
     try:
         while True:
+            patient = time.monotonic() < until
             try:
-                facts = server_facts(client)
-                if facts.loading:
-                    raise RedisLoading("Redis is starting and still loads its data")
-                if facts.replica is not None:
-                    raise facts.replica
-                if facts.problem is None:
-                    check_rights(client, settings, queues)
+                found = look(client, settings, queues, patient)
                 break
             except RedisUnavailable as error:
                 loading = isinstance(error, RedisLoading)
-                if not loading and time.monotonic() >= until:
+                if not loading and not patient:
                     raise
                 if str(error) != said:
                     said = str(error)
@@ -76,25 +80,83 @@ def pass_through(settings: Settings, queues: Sequence[str], patience: float, inb
                 return False
     finally:
         client.close()
-    problem = facts.problem
-    if problem is not None:
-        raise problem
-    if facts.warning:
-        log.warning("%s", facts.warning)
-    if not facts.persistent:
-        log.warning("%s keeps no append-only file: jobs are lost when it restarts", facts.name)
+    for facts in found:
+        if facts.problem is not None:
+            raise facts.problem
+        if facts.warning:
+            log.warning("%s", facts.warning)
+        if not facts.persistent:
+            log.warning(
+                "%s%s keeps no append-only file: jobs are lost when it restarts",
+                facts.name,
+                f" at {facts.url}" if len(found) > 1 else "",
+            )
     return True
 
 
-def check_rights(client: redis.Redis, settings: Settings, queues: Sequence[str]) -> None:
-    """Try what workers do. Raises AuthenticationFailed, which names the rights that are missing:
-    one that is noticed later would leave a script half done."""
-    connection = Connection(client, settings.connect_timeout)
+def _of_server(
+    client: redis.Redis, settings: Settings, queues: Sequence[str], _patient: bool
+) -> list[ServerFacts]:
+    """What one server says of itself, and whether the login suffices. Raises as `pass_through`."""
+    facts = server_facts(client)
+    _check_ready(facts)
+    if facts.problem is None:
+        places = [QueueKeys(queue, settings.namespace) for queue in queues]
+        check_rights(client, settings.connect_timeout, places)
+    return [facts]
+
+
+def _of_cluster(
+    client: redis.Redis, settings: Settings, queues: Sequence[str], patient: bool
+) -> list[ServerFacts]:
+    """What the masters of a cluster say. patient: all of them are waited for. Raises as
+    `pass_through`."""
+    cluster = cluster_of(client)
     places = [QueueKeys(queue, settings.namespace) for queue in queues]
+    cluster.owner(slot_of(places[0].meta))  # asks the nodes
+    found = []
+    failures: list[RedisUnavailable] = []
+    for address in cluster.slots.addresses():
+        connection = NodeConnection(cluster, address, settings.connect_timeout)
+        try:
+            info = parse_info(connection.command("INFO"))
+            facts = replace(read_facts(info, connection.url), mode="standalone")
+            _check_ready(facts)
+            found.append(facts)
+        except RedisUnavailable as error:
+            cluster.lost(address)
+            failures.append(error)
+        finally:
+            connection.close()
+    if not any(facts.problem for facts in found):
+        for keys in places:
+            try:
+                check_rights(client, settings.connect_timeout, [keys])
+            except RedisUnavailable as error:
+                failures.append(error)
+    if failures and (patient or not found):
+        raise failures[0]
+    for failure in failures:
+        log.warning("%s; the queues there are served when it is back", failure)
+    return found
+
+
+def _check_ready(facts: ServerFacts) -> None:
+    """Raise what passes with time."""
+    if facts.loading:
+        raise RedisLoading("Redis is starting and still loads its data")
+    if facts.replica is not None:
+        raise facts.replica
+
+
+def check_rights(client: redis.Redis, timeout: float, places: Sequence[QueueKeys]) -> None:
+    """Try what workers do in these queues of one server. Raises AuthenticationFailed, which names
+    the rights that are missing: one that is noticed later would leave a script half done."""
+    connection = connection_for(client, places[0], timeout)
     try:
         for keys in places:
             if refused := connection.run(commands.check_rights(keys), queue=keys.queue):
-                user = client.connection_pool.connection_kwargs.get("username") or "default"
+                user = _user(client)
                 rights = " ".join(f"+{command}" for command in refused)
                 raise AuthenticationFailed(
                     f"the login '{user}' lacks rights in queue '{keys.queue}': ACL SETUSER {user} "
@@ -104,8 +166,16 @@ def check_rights(client: redis.Redis, settings: Settings, queues: Sequence[str])
         try:
             connection.command("BLPOP", *(keys.wake("nobody") for keys in places), SHORTEST_WAIT_S)
         except rx.ResponseError as error:
-            raise translate(error, url=connection.url) from error
+            raise connection.meant(error) from error
     except (RedisOutOfMemory, ScriptError) as error:
         log.info("cannot try the rights of the login: %s", error)
     finally:
         connection.close()
+
+
+def _user(client: redis.Redis) -> str:
+    if is_cluster(client):
+        options = node_options(client).options
+    else:
+        options = client.connection_pool.connection_kwargs
+    return options.get("username") or "default"

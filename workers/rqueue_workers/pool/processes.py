@@ -87,6 +87,11 @@ class WorkerProcess:
         if self.stopped:
             self.wake()
 
+    def doubt(self, queue: int) -> None:
+        """Tell it that the Redis of a queue, by its index, was silent and answers now."""
+        self.page.silent(queue)
+        self._send(signal.SIGURG)
+
     def wake(self) -> None:
         """Let it go on: stopped, it would not hear that it is to leave."""
         self._send(signal.SIGCONT)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rqueue.logs import logger
 from rqueue.text.numbers import many
 from rqueue_workers.pool.processes import WorkerProcess, WorkerProcesses
@@ -11,10 +13,15 @@ from rqueue_workers.status_page import READY, STARTING
 log = logger("rqueue.pool")
 
 
-def report(processes: WorkerProcesses, spec: WorkerSpec, now: float, gone: bool) -> None:
-    """Log one line for each worker, and one for each job that it runs. now: `time.monotonic()`."""
+def report(processes: WorkerProcesses, spec: WorkerSpec, now: float, gone: Sequence[str]) -> None:
+    """Log one line for each worker, and one for each job that it runs. now: `time.monotonic()`.
+    gone: queues whose Redis cannot be used."""
+    away = f" for {', '.join(gone)}" if set(gone) < set(spec.queues) else ""
     log.info(
-        "pool %s: %s%s", processes.name, workers(len(processes)), ", Redis is gone" if gone else ""
+        "pool %s: %s%s",
+        processes.name,
+        workers(len(processes)),
+        f", Redis is gone{away}" if gone else "",
     )
     for process in processes:
         running = process.page.running()

@@ -18,18 +18,15 @@ import rqueue
 from rqueue.errors import ConfigError, ServerError
 from rqueue.logs import logger
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.server_clock import ServerClock
 from rqueue.settings import redact
-from rqueue.transport.connection import Connection
-from rqueue.transport.lease_renewer import RenewalPace
-from rqueue.transport.redis_client import open_client
+from rqueue.transport.lease_renewer import renewal_interval
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.pool import log_setup, preflight
 from rqueue_workers.pool.crash_log import CrashLog
 from rqueue_workers.pool.exit_cause import ExitCause, OomKills
 from rqueue_workers.pool.host import Pidfile, tell_systemd
 from rqueue_workers.pool.lease_keeper import Reclaim, Renewal, RunningNotes, Stopped, ran
-from rqueue_workers.pool.pending_commands import PendingCommands
+from rqueue_workers.pool.pending_lists import PendingLists, open_lists
 from rqueue_workers.pool.processes import Body, WorkerProcess, WorkerProcesses
 from rqueue_workers.pool.restart_policy import RestartPolicy
 from rqueue_workers.pool.rolling_restart import RollingRestart
@@ -72,16 +69,14 @@ class Supervisor:
         self._end_by = 0.0
         self._renew_at = 0.0
         self._crash_log = CrashLog(spec.worker.queues)
-        self._clock = ServerClock(round((time.time() - time.monotonic()) * 1000))
         self._respawn = RestartPolicy(spec.respawn_delays)
         self._oom_kills = OomKills()
         self._own_faults = OwnFaults()
         settings = spec.worker.settings
         self._keys = [QueueKeys(queue, settings.namespace) for queue in spec.worker.queues]
-        self._pace = RenewalPace(settings.lease_ms)
         self._inbox: Inbox
         self._processes: WorkerProcesses
-        self._pending: PendingCommands
+        self._pending: PendingLists
 
     def run(self) -> int:
         """Run until a signal, or a fault, ends the pool; returns its exit code."""
@@ -117,11 +112,7 @@ class Supervisor:
             from rqueue_workers.worker.worker import run
 
             self._body = run
-        # answers are never waited for, but a login is: keep that short
-        brief = min(2.0, settings.connect_timeout)
-        client = open_client(settings.url, socket_connect_timeout=brief)
-        connection = Connection(client, timeout=brief)
-        self._pending = PendingCommands(connection, self._pace, settings.command_timeout)
+        self._pending = open_lists(worker, self._found_again)
         lifeline = Lifeline()
         self._processes = WorkerProcesses(worker, self._body, self._inbox, lifeline)
         self._renewals = [
@@ -130,14 +121,14 @@ class Supervisor:
                 settings.lease_ms,
                 self._processes.consumers,
                 self._lease_ended,
-                self._clock,
+                self._pending.clock(keys.queue),
                 self._pending.add,
                 settings.signer,
             )
             for keys in self._keys
         ]
         self._notes = [
-            RunningNotes(index, keys, self._processes.running, self._clock)
+            RunningNotes(index, keys, self._processes.running, self._pending.clock(keys.queue))
             for index, keys in enumerate(self._keys)
         ]
         log.info(
@@ -148,6 +139,7 @@ class Supervisor:
             ", ".join(worker.queues),
             redact(settings.url),
         )
+        interval = renewal_interval(settings.lease_ms)
         readable: list[Any] = []
         while True:
             now = time.monotonic()
@@ -162,10 +154,10 @@ class Supervisor:
             self._note_running(now)
             self._fill(now)
             if now >= self._renew_at:
-                self._renew_at = now + self._pace.interval
+                self._renew_at = now + interval
                 for renewal in self._renewals:
                     self._pending.add(renewal, first=True)
-            self._pending.step(now, self._pending.socket in readable)
+            self._pending.step(now, readable)
             if self._over(now):
                 break
             readable = self._sleep()
@@ -175,9 +167,7 @@ class Supervisor:
         return self._code
 
     def _sleep(self) -> list[Any]:
-        watched = [self._inbox]
-        if (socket := self._pending.socket) is not None:
-            watched.append(socket)
+        watched = [self._inbox, *self._pending.sockets]
         now = time.monotonic()
         busy = any(process.page.busy for process in self._processes)
         moments = [self._renew_at, now + (CLOSE_LOOK if busy else LOOK)]
@@ -260,7 +250,7 @@ class Supervisor:
         if self._stage != WORKING:
             return
         # a successor takes nothing before what a dead worker held is back in its place
-        waits = not self._pending.gone and self._pending.holds(Reclaim)
+        waits = self._pending.holds(Reclaim)
         for index in () if waits else self._processes.free_indexes(self._wanted):
             if now >= self._respawn.at(index):
                 self._start(index)
@@ -327,9 +317,10 @@ class Supervisor:
             self._could_not_start(process, exit_cause)
         for index, keys in enumerate(self._keys):
             charged = [job for job in verdict.charged if job.queue == index]
-            cause = verdict.cause(charged, self._clock.ms(time.monotonic()))
-            reports = [ran(job, self._clock) for job in charged]
-            self._pending.add(Reclaim(keys, process.consumer, cause, reports, self._clock))
+            clock = self._pending.clock(keys.queue)
+            cause = verdict.cause(charged, clock.ms(time.monotonic()))
+            reports = [ran(job, clock) for job in charged]
+            self._pending.add(Reclaim(keys, process.consumer, cause, reports, clock))
             self._pending.add(Stopped(index, keys, process))
         if self._stage != WORKING and verdict.unfinished and self._code == Exit.OK:
             self._code = Exit.UNFINISHED
@@ -377,6 +368,11 @@ class Supervisor:
             self._drain("the workers cannot start")
         elif self._stage == WORKING:
             self._crash_log.say(logging.ERROR, said)
+
+    def _found_again(self, queue: str) -> None:
+        """Workers that wait on a connection to a host that has vanished hear nothing of that."""
+        for process in self._processes:
+            process.doubt(self._spec.worker.queues.index(queue))
 
     def _lease_ended(self, queue: str, consumers: Sequence[str]) -> None:
         """Another pool took us for dead: Redis was gone, or the host asleep, for longer than a

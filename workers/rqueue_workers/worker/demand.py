@@ -85,6 +85,8 @@ class Demand(Dealing):
         """Whether there is something to tell or to ask for."""
         if subscription.damage.since:
             return now >= subscription.damage.retry_at
+        if not subscription.term:
+            return not self.closing
         if subscription.doubtful or subscription.flight is not None:
             return True
         if subscription.stops or (subscription.pending and not self._lingers(subscription, now)):
@@ -123,9 +125,12 @@ class Demand(Dealing):
         times = [
             subscription.timer_at - now
             for subscription in self.subscriptions
-            if subscription.timer_at and not subscription.damage.since
+            if subscription.timer_at and not subscription.away
         ]
         for subscription in self.subscriptions:
+            if subscription.route.away:
+                times.append(subscription.route.waiting)
+                continue
             if subscription.damage.since:
                 times.append(subscription.damage.retry_at - now)
                 continue
@@ -144,6 +149,6 @@ class Demand(Dealing):
                 subscription.hold(now)
             if isinstance(executor, ThreadExecutor) and (again := executor.limits(now)):
                 times.append(again)
-        if any(one.back and not one.damage.since for one in self.subscriptions):
+        if any(one.back and not one.away for one in self.subscriptions):
             return 0.0
         return max(0.0, min(times)) if times else None

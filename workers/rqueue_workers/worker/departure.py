@@ -13,6 +13,7 @@ from rqueue_workers.status_page import DRAIN, DRAINING, LEAVING, STOP, WAITING, 
 from rqueue_workers.worker.current_job import CurrentJob, Now
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.news import News
+from rqueue_workers.worker.route import Route
 from rqueue_workers.worker.shutdown import Stop
 
 log = logger("rqueue.worker")
@@ -44,11 +45,12 @@ class Departure:
         self._announce()
         while True:
             self._news.rung = False
+            dispatcher.look_out()
             for subscription in self._dispatcher.subscriptions:
                 if (
                     subscription.term
                     and (subscription.pending or subscription.flight)
-                    and not dispatcher.outage.waiting
+                    and not subscription.route.waiting
                     and not subscription.damage.waiting
                 ):
                     dispatcher.step(subscription)
@@ -60,8 +62,8 @@ class Departure:
             left = self._time_left()
             if left <= 0 or stop.level == STOP:
                 break
-            if dispatcher.outage.waiting:
-                left = min(left, dispatcher.outage.waiting)
+            if dispatcher.waiting:
+                left = min(left, dispatcher.waiting)
             rest = dispatcher.rest(monotonic())
             stop.pause(min(left, 0.2 if rest is None else max(0.005, min(rest, 0.2))))
             stop.look()
@@ -74,7 +76,7 @@ class Departure:
         would have to run again."""
         now = monotonic()
         left = self._stop.deadline - now
-        gone = self._dispatcher.outage.since
+        gone = max((route.outage.since for route in self._dispatcher.away), default=0.0)
         unreported = self._unreported()
         if not gone or not unreported or self._dispatcher.running:
             return left
@@ -109,11 +111,10 @@ class Departure:
     def _release_unstarted(self, job: Now | None = None) -> None:
         """Everything unstarted goes back."""
         # asked to leave before it had joined, it has nothing to listen to
-        if not self._dispatcher.outage.since and any(
-            subscription.term for subscription in self._dispatcher.subscriptions
-        ):
-            self._dispatcher.guarded(self._dispatcher.land, job=job)
-            self._dispatcher.guarded(self._dispatcher.poll, job=job)
+        for route in self._dispatcher.routes:
+            if not route.away and any(one.term for one in self._dispatcher.on(route)):
+                self._dispatcher.guarded(route, self._dispatcher.land, route, job=job)
+                self._dispatcher.guarded(route, self._dispatcher.poll, job=job)
         with self._dispatcher.lock:
             if job is not None and self._slot.job is not job:
                 return
@@ -122,7 +123,7 @@ class Departure:
             if (
                 subscription.term
                 and subscription.pending
-                and not self._dispatcher.outage.waiting
+                and not subscription.route.waiting
                 and not subscription.damage.waiting
             ):
                 self._dispatcher.step(subscription, job)
@@ -131,31 +132,36 @@ class Departure:
         """Leave the queues: what still runs goes back uncounted, its outcome changes nothing."""
         unfinished = self._dispatcher.running + (1 if self._slot.job is not None else 0)
         lost = self._unreported()
-        try:
+        for route in self._dispatcher.routes:
             try:
-                self._dispatcher.land()
-            except QueueDamaged as error:
-                self._dispatcher.leave_alone(error)
-            for subscription in self._dispatcher.subscriptions:
-                try:
-                    subscription.unregister()
-                except QueueDamaged as error:
-                    self._dispatcher.leave_alone(error)
-        except RegistrationLost as error:
-            log.warning("%s", error)
-        except ServerError as error:
-            log.warning("could not leave in order, the lease will end: %s", error)
+                self._leave(route)
+            except RegistrationLost as error:
+                log.warning("%s", error)
+            except ServerError as error:
+                log.warning("could not leave in order, the lease will end: %s", error)
         if unfinished:
             log.warning("released %s that still ran", many(unfinished, "job"))
         if lost:
             log.warning(
                 "%s could not be reported: %s; where the lease ends first, %s again",
                 many(lost, "outcome"),
-                "Redis is gone" if self._dispatcher.outage.since else "their queue is damaged",
+                "Redis is gone" if self._dispatcher.away else "their queue is damaged",
                 "that job runs" if lost == 1 else "those jobs run",
             )
         self.unfinished = unfinished
         return Exit.UNFINISHED if unfinished or lost else Exit.OK
+
+    def _leave(self, route: Route) -> None:
+        """Leave the queues of a route. Raises the server errors and RegistrationLost."""
+        try:
+            self._dispatcher.land(route)
+        except QueueDamaged as error:
+            self._dispatcher.leave_alone(error)
+        for subscription in self._dispatcher.on(route):
+            try:
+                subscription.unregister()
+            except QueueDamaged as error:
+                self._dispatcher.leave_alone(error)
 
     def overdue(self, job: Now) -> None:
         """By the stand-by thread, while the main thread is in a long job: drain, and at the

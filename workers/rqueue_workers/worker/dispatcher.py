@@ -24,7 +24,7 @@ from rqueue.logs import logger
 from rqueue.model.job import Delivery
 from rqueue.model.job_order import came_back
 from rqueue.protocol.wake import Wake, delivered_job
-from rqueue.transport.wake_listener import WakeListener
+from rqueue.transport.wake_listener import first_readable
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.attempt import Attempts
@@ -32,6 +32,7 @@ from rqueue_workers.worker.current_job import CurrentJob, Now
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.membership import Membership
 from rqueue_workers.worker.outcome import Ack
+from rqueue_workers.worker.route import Route
 from rqueue_workers.worker.settle_calls import CHUNK
 from rqueue_workers.worker.subscription import Subscription, Unstarted
 
@@ -50,22 +51,24 @@ class Dispatcher(Membership):
         subscriptions: Sequence[Subscription],
         executors: dict[int, Executor],
         attempts: Attempts,
-        listener: WakeListener,
+        routes: Sequence[Route],
         slot: CurrentJob,
         page: StatusPage,
     ) -> None:
-        super().__init__(spec, subscriptions, executors, attempts, listener, slot, page)
+        super().__init__(spec, subscriptions, executors, attempts, routes, slot, page)
         self.lock = Lock()
-        self._flying: Subscription | None = None
+        self._flying: dict[Route, Subscription] = {}
+        """By route, whose settle call is under way: its reply is read before any other call."""
         self._poll_at = 0.0
+        self._silences = page.silences
 
     # -- one step ----------------------------------------------------------------------------------
 
     def guarded(
-        self, action: Callable[..., None], *arguments: object, job: Now | None = None
+        self, route: Route, action: Callable[..., None], *arguments: object, job: Now | None = None
     ) -> bool:
-        """Do something under the lock; an outage is noted, a lost registration made good. Whether
-        Redis could be used.
+        """Do something on a route, under the lock; an outage is noted, a lost registration made
+        good. Whether Redis could be used.
 
         job: said by the stand-by thread, the one that runs in the main thread. If that has ended,
         nothing is done: the main thread takes the lock once after each batch, before it waits for
@@ -83,20 +86,53 @@ class Dispatcher(Membership):
             except QueueDamaged as error:
                 self.leave_alone(error)
             except ServerError as error:
-                self.outage.note(error)
+                self.gone(route, error)
                 return False
             return True
+
+    def look_out(self) -> None:
+        """See which routes that are away answer again: before they are tried."""
+        with self.lock:
+            for route in self.away:
+                route.look()
+
+    def look_at_page(self) -> None:
+        """The supervisor may have found that a Redis was silent for long, and that it, or another
+        one in its place, answers now."""
+        if (silences := self._page.silences) == self._silences:
+            return
+        before, self._silences = self._silences, silences
+        with self.lock:
+            for subscription in self.subscriptions:
+                at = subscription.index % len(before)
+                if silences[at] != before[at] and subscription.route not in self._flying:
+                    subscription.route.connection.suspect()
+                    subscription.route.listener.suspect()
+
+    def join(self) -> bool:
+        """Register in all queues that can be reached; whether there are any."""
+        self.look_out()
+        for route in self.routes:
+            if not route.waiting:
+                self.guarded(route, self.enter, route)
+        return len(self.away) < len(self.routes)
 
     def step(self, subscription: Subscription, job: Now | None = None) -> None:
         """Settle what ended in a subscription and pull. job: see `guarded`; the main thread is in
         it."""
-        self.guarded(self._step, subscription, job is not None, job=job)
+        self.guarded(subscription.route, self._step, subscription, job is not None, job=job)
 
     def _step(self, subscription: Subscription, blocked: bool) -> None:
-        if self._flying is not None:
-            self.land()
+        route = subscription.route
+        if self._flying:
+            self.land(route)
         if subscription.damage.since:
             self._return_to(subscription)
+        elif not subscription.term:
+            self.enter(route)
+            self._ask_anew(subscription)
+            if not subscription.term:
+                return  # it is damaged
         if subscription.doubtful:
             self._recover(subscription, blocked)
         elif subscription.passing and self._passed_on(subscription):
@@ -105,8 +141,8 @@ class Dispatcher(Membership):
             self._take_in(
                 subscription, subscription.settle(self.window(subscription, blocked)), blocked
             )
-        if self.outage.since:
-            self.outage.over()
+        if route.outage.since:
+            self.back(route)
         if subscription.damage.since:
             subscription.damage.over(subscription.queue)
         self.poll()  # last: a client may wait for an outcome that was settled
@@ -123,7 +159,7 @@ class Dispatcher(Membership):
 
     def _ask_anew(self, but: Subscription) -> None:
         """What is listened to has changed: a wake-up of another one may be lost just then."""
-        for subscription in self.subscriptions:
+        for subscription in self.on(but.route):
             if subscription is not but and subscription.term:
                 subscription.doubtful = True
 
@@ -131,22 +167,23 @@ class Dispatcher(Membership):
         """Ack the main thread's next job before it begins (Q-24); False where it must not begin."""
         answers: list[bool] = []
         subscription.ack_early(row, answers.append)
-        self.guarded(self._report, subscription)
+        self.guarded(subscription.route, self._report, subscription)
         with self.lock:
             subscription.withdraw(row)
         return answers == [True]
 
     def _report(self, subscription: Subscription) -> None:
-        self.land()
+        self.land(subscription.route)
         subscription.settle(None)
 
     def post(self, subscription: Subscription) -> None:
         """`step` for a subscription that has more to run: its jobs run meanwhile, and the reply is
         read at the dispatcher's next step."""
-        self.guarded(self._post, subscription)
+        self.guarded(subscription.route, self._post, subscription)
 
     def _post(self, subscription: Subscription) -> None:
-        self.land()
+        route = subscription.route
+        self.land(route)
         if (
             subscription.doubtful
             or subscription.passing
@@ -159,23 +196,22 @@ class Dispatcher(Membership):
             self._step(subscription, False)
             return
         subscription.send(self.window(subscription, False))
-        self._flying = subscription
+        self._flying[route] = subscription
         self.poll()
 
     def clear(self, subscription: Subscription) -> None:
         """The main thread is in a long job: its other jobs are to go back. Raises the server
         errors."""
         # what is under way comes behind what is here: apart from each other they would overtake
-        self.land()
+        self.land(subscription.route)
         if subscription.release_unstarted():
             # other executors may still have room, but not for these: look again later
             subscription.hold(monotonic())
 
-    def land(self) -> None:
-        """Read the reply that is under way, if one is. Raises the server errors."""
-        subscription = self._flying
+    def land(self, route: Route) -> None:
+        """Read the reply that is under way there, if one is. Raises the server errors."""
+        subscription = self._flying.pop(route, None)
         if subscription is not None:
-            self._flying = None
             self._take_in(subscription, subscription.receive(), False)
             while subscription.stops.late:
                 self._revoke(subscription, *subscription.stops.late.pop())
@@ -198,29 +234,46 @@ class Dispatcher(Membership):
     # -- wake-ups ----------------------------------------------------------------------------------
 
     def poll(self) -> None:
-        """Hear what came meanwhile, if it was not looked for just now. Raises the server errors."""
+        """Hear what came meanwhile, if it was not looked for just now."""
         now = monotonic()
         if now < self._poll_at or not self._by_name:
             return
         self._poll_at = now + POLL_S
-        for wake in self._listen(0):
-            self.hear(wake)
+        for route in self.routes:
+            if route.heard and not route.waiting:
+                for wake in self._heard(route):
+                    self.hear(wake)
 
-    def _listen(self, timeout: float | None, interrupt: int | None = None) -> list[Wake]:
+    def _heard(
+        self, route: Route, timeout: float | None = 0, interrupt: int | None = None
+    ) -> list[Wake]:
+        """What is heard on a route; nothing where Redis is gone, or a queue damaged, which is
+        noted."""
         try:
-            return self._listener.wait(timeout, interrupt)
+            return self._listen(route, timeout, interrupt)
+        except QueueDamaged as error:
+            self.leave_alone(error)
+        except ServerError as error:
+            self.gone(route, error)
+        return []
+
+    def _listen(
+        self, route: Route, timeout: float | None = 0, interrupt: int | None = None
+    ) -> list[Wake]:
+        try:
+            return route.listener.wait(timeout, interrupt)
         except (ConnectionLost, RedisTimeout):
             # a connection that died unnoticed says so when it is used: only a fresh one can tell
             # whether Redis is gone
-            return self._listener.wait(0)
+            return route.listener.wait(0)
         except CommandRefused:
-            self._find_damaged_wake()
+            self._find_damaged_wake(route)
             raise
 
-    def _find_damaged_wake(self) -> None:
-        """One command waits for the wake-ups of all queues: where the list of one is of another
-        type, it is left out. Raises QueueDamaged then."""
-        for subscription in list(self._by_name.values()):
+    def _find_damaged_wake(self, route: Route) -> None:
+        """One command waits for the wake-ups of all queues of a route: where the list of one is of
+        another type, it is left out. Raises QueueDamaged then."""
+        for subscription in [one for one in self._by_name.values() if one.route is route]:
             try:
                 subscription.check_wake()
             except QueueDamaged:
@@ -261,7 +314,7 @@ class Dispatcher(Membership):
         if jobs and subscription.overtakes:
             subscription.held_up = True
             try:
-                for wake in self._listen(0):
+                for wake in self._listen(subscription.route):
                     self.hear(wake)
                 if subscription.overtakes:
                     subscription.ask()
@@ -316,19 +369,28 @@ class Dispatcher(Membership):
 
     def wait(self, timeout: float | None, interrupt: int) -> bool:
         """Wait for a wake-up, or for `interrupt` to become readable; True if there was the one."""
-        if not self._by_name:  # all queues are damaged
+        routes = [route for route in self.routes if route.heard and not route.away]
+        if not routes:  # all queues are damaged, or those that are not cannot be reached
             select.select([interrupt], (), (), timeout)
             return False
-        try:
-            wakes = self._listen(timeout, interrupt)
-        except QueueDamaged as error:
-            self.leave_alone(error)
-            return True
-        except ServerError as error:
-            self.outage.note(error)
-            return False
+        if len(routes) == 1:
+            wakes = self._heard(routes[0], timeout, interrupt)
+        else:
+            wakes = self._heard_first(routes, timeout, interrupt)
         if wakes:
             with self.lock:
                 for wake in wakes:
                     self.hear(wake)
         return bool(wakes)
+
+    def _heard_first(
+        self, routes: Sequence[Route], timeout: float | None, interrupt: int
+    ) -> list[Wake]:
+        """What is heard first on one of several routes, as `_heard`."""
+        found = [wake for route in routes for wake in self._heard(route)]
+        if not found and not any(route.away for route in routes):
+            ready = first_readable([route.listener for route in routes], timeout, interrupt)
+            for route in routes:
+                if route.listener in ready:
+                    found += self._heard(route)
+        return found

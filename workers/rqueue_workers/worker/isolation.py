@@ -154,9 +154,6 @@ class Isolation:
         if self._slot.busy or not all(executor.idle for executor in self._executors.values()):
             return False
         return not any(
-            subscription.todo
-            or subscription.pending
-            or subscription.flight is not None
-            or subscription.doubtful
+            subscription.todo or (not subscription.route.away and subscription.owes)
             for subscription in self._subscriptions
         )

@@ -1,20 +1,21 @@
-"""A worker's registrations: one name in all its queues, joined, and joined anew, together."""
+"""A worker's registrations: one name in all its queues, joined, and joined anew, together; and by
+which ways Redis cannot be reached.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rqueue.errors import QueueDamaged, RegistrationLost, ScriptError
+from rqueue.errors import QueueDamaged, RegistrationLost, ScriptError, ServerError
 from rqueue.logs import logger
 from rqueue.tasks.worker_connection import worker_connection
-from rqueue.transport.wake_listener import WakeListener
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage, consumer_of
 from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.demand import Demand
 from rqueue_workers.worker.executors.base import Executor
-from rqueue_workers.worker.outage import Outage
+from rqueue_workers.worker.route import Route
 from rqueue_workers.worker.settle_calls import warn_late
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import ASYNC, task_limits
@@ -25,7 +26,8 @@ log = logger("rqueue.worker")
 class Membership(Demand):
     """Where a worker is registered, and whose wake-ups it hears. Used under the dispatcher's lock.
 
-    page: says how often it has joined anew, by which its consumers are named; and who it is.
+    routes: to all the subscriptions' queues. page: says how often it has joined anew, by which its
+    consumers are named; and who it is.
     """
 
     def __init__(
@@ -34,26 +36,56 @@ class Membership(Demand):
         subscriptions: Sequence[Subscription],
         executors: dict[int, Executor],
         attempts: Attempts,
-        listener: WakeListener,
+        routes: Sequence[Route],
         slot: CurrentJob,
         page: StatusPage,
     ) -> None:
         super().__init__(spec, subscriptions, executors, attempts, slot)
-        self.outage = Outage()
-        self._listener = listener
+        self.routes = list(routes)
+        self.away: list[Route] = []
+        """Those on which Redis is gone."""
         self._by_name: dict[str, Subscription] = {}
         self._page = page
 
-    def enter(self) -> None:
-        """Register in all queues. Raises the server errors."""
-        self._register()
-        for subscription in self.subscriptions:
+    # -- Redis goes and comes back -----------------------------------------------------------------
+
+    def gone(self, route: Route, error: ServerError) -> None:
+        """A call on a route failed. Raises what waiting does not mend."""
+        route.gone(error)
+        if route not in self.away:
+            self.away.append(route)
+        worker_connection.fails(error)
+
+    def back(self, route: Route) -> None:
+        """A call on a route succeeded."""
+        route.outage.over()
+        if route in self.away:
+            self.away.remove(route)
+        if not self.away:
+            worker_connection.works()
+
+    @property
+    def waiting(self) -> float:
+        """Seconds until the next try on one of the routes; 0.0 = now, or none is away."""
+        return min((route.waiting for route in self.away), default=0.0)
+
+    def on(self, route: Route) -> list[Subscription]:
+        """The subscriptions of a route."""
+        return [one for one in self.subscriptions if one.route is route]
+
+    # -- joining -----------------------------------------------------------------------------------
+
+    def enter(self, route: Route) -> None:
+        """Register in the queues of a route, where that is not done. Raises the server errors."""
+        new = [subscription for subscription in self.on(route) if not subscription.term]
+        self._register(route)
+        for subscription in new:
             try:
                 if subscription.term:
                     subscription.prepare(list(self._attempts.plans))
             except QueueDamaged as error:
                 self.leave_alone(error)
-        self.outage.over()
+        self.back(route)
 
     def enter_late(self, subscription: Subscription) -> None:
         """Register in a queue that was damaged when the others were joined."""
@@ -62,24 +94,29 @@ class Membership(Demand):
 
     def rejoin(self) -> None:
         """A registration was lost, because the lease ended. All queues are joined anew: the
-        supervisor knows one name for all of them. Where that was under way when a reply was lost,
-        it goes on under the same name: a consumer that is registered already learns so."""
-        if all(subscription.term for subscription in self.subscriptions):
-            worker_connection.loses()
-            self._drop_all()
-            self._page.rejoined()
-        self._register()
-        worker_connection.works()
+        supervisor knows one name for all of them. What cannot be reached meanwhile is joined by its
+        next step, under the same name: a consumer that is registered already learns so."""
+        worker_connection.loses()
+        self._drop_all()
+        self._page.rejoined()
+        for route in self.routes:
+            if self._reachable(route):
+                try:
+                    self._register(route)
+                except ServerError as error:
+                    self.gone(route, error)
+        if not self.away:
+            worker_connection.works()
 
     @property
     def _consumer(self) -> str:
         return consumer_of(self._attempts.worker, self._page.rejoins)
 
-    def _register(self) -> None:
+    def _register(self, route: Route) -> None:
         for tries in range(5):
             name = self._consumer
             try:
-                for subscription in self.subscriptions:
+                for subscription in self.on(route):
                     if not subscription.term:
                         try:
                             self._register_in(subscription, name)
@@ -89,7 +126,8 @@ class Membership(Demand):
             except ScriptError as error:
                 if "EXISTS" not in error.reply or tries == 4:
                     raise
-                # of an earlier try whose reply was lost, and whose lease has ended meanwhile
+                # of an earlier try whose reply was lost, and whose lease has ended meanwhile; the
+                # queues of other routes are joined again by their next step
                 self._drop_all()
                 self._page.rejoined()
 
@@ -111,6 +149,10 @@ class Membership(Demand):
         declared = [plan.declares for plan in plans if plan.declares is not None]
         subscription.declare(declared, ",".join(spec.app), spec.settings.signer)
 
+    def _reachable(self, route: Route) -> bool:
+        """Whether to try a route beside others: one that is away costs them time."""
+        return len(self.routes) == 1 or not route.waiting
+
     def _drop_all(self) -> None:
         stale = 0
         # before the call to Redis, which may be gone: others begin them then
@@ -118,12 +160,17 @@ class Membership(Demand):
         for subscription in self.subscriptions:
             if subscription.term:
                 try:
-                    subscription.settle(None)
-                    subscription.unregister()
+                    if self._reachable(subscription.route):  # else its lease ends by itself
+                        subscription.settle(None)
+                        subscription.unregister()
                 except RegistrationLost:
                     log.debug("queue %s: this registration is lost too", subscription.queue)
                 except QueueDamaged as error:
                     self.leave_alone(error)
+                except ServerError as error:
+                    if len(self.routes) == 1:
+                        raise
+                    self.gone(subscription.route, error)
                 self.unlisten(subscription)
             subscription.doomed |= self.running_in(subscription)
             stale += subscription.give_up()
@@ -141,12 +188,15 @@ class Membership(Demand):
         """Listen for a subscription that was registered."""
         label = self._label(subscription)
         self._by_name[label] = subscription
-        self._listener.add(label, subscription.keys.wake(subscription.name))
+        subscription.route.heard.add(label)
+        subscription.route.listener.add(label, subscription.keys.wake(subscription.name))
 
     def unlisten(self, subscription: Subscription) -> None:
         """Hear no more of it."""
-        self._by_name.pop(self._label(subscription), None)
-        self._listener.remove(subscription.keys.wake(subscription.name))
+        label = self._label(subscription)
+        self._by_name.pop(label, None)
+        subscription.route.heard.discard(label)
+        subscription.route.listener.remove(subscription.keys.wake(subscription.name))
 
     @staticmethod
     def _label(subscription: Subscription) -> str:

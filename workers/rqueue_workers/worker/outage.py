@@ -9,7 +9,6 @@ from time import monotonic
 
 from rqueue.errors import AuthenticationFailed, ServerError, UnusableServer
 from rqueue.logs import logger
-from rqueue.tasks.worker_connection import worker_connection
 
 log = logger("rqueue.worker")
 
@@ -26,10 +25,12 @@ class DescriptorsClosed(Exception):
 
 
 class Outage:
-    """Whether Redis can be used, and when to try again."""
+    """Whether Redis can be used, and when to try again. of: the queue that it is needed for, where
+    others may be on other servers."""
 
-    def __init__(self) -> None:
+    def __init__(self, of: str = "") -> None:
         self._proven = False
+        self._name = f"Redis of queue {of}" if of else "Redis"
         self.since = 0.0
         """When it began, by monotonic time; 0.0 = Redis is there."""
         self.retry_at = 0.0
@@ -44,7 +45,6 @@ class Outage:
         patient = self._proven and isinstance(error, AuthenticationFailed)
         if isinstance(error, UnusableServer) and not patient:
             raise error
-        worker_connection.fails(error)
         now = monotonic()
         if not self.since:
             self.since = now
@@ -53,7 +53,9 @@ class Outage:
             self._said = str(error)
             if not self._quiet:
                 self._tries = 0
-                log.warning("worker process %d: Redis is gone: %s; waiting", getpid(), error)
+                log.warning(
+                    "worker process %d: %s is gone: %s; waiting", getpid(), self._name, error
+                )
         delay = min(LONGEST_S, FIRST_S * 2 ** min(self._tries, 10)) * (0.5 + 0.5 * random())
         self._tries += 1
         self.retry_at = now + delay
@@ -61,12 +63,13 @@ class Outage:
     def over(self) -> None:
         """A call succeeded."""
         self._proven = True
-        worker_connection.works()
         if self.since:
             self._over_at = monotonic()
             if not self._quiet:
                 lasted = self._over_at - self.since
-                log.warning("worker process %d: Redis is back after %.1f s", getpid(), lasted)
+                log.warning(
+                    "worker process %d: %s is back after %.1f s", getpid(), self._name, lasted
+                )
             self.since = self.retry_at = 0.0
 
     @property

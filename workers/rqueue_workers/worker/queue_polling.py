@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from rqueue_workers.worker.subscription import Subscription
 
@@ -29,23 +29,29 @@ class QueuePolling:
         self._waived = [0.0] * len(self._weights)
         """Jobs in executors that each did without while it had none, by its weight."""
 
-    def next(self) -> Subscription | None:
+    def next(self, barred: Container[Subscription] = ()) -> Subscription | None:
         """The subscription whose jobs run now in the main thread, that which had the least of its
-        time; None when none has any."""
+        time; None when none has any. barred: those of which no job may begin."""
         subscriptions = self._subscriptions
         if self._strict or len(subscriptions) == 1:
             for subscription in subscriptions:
-                if subscription.todo and not subscription.damage.since:
+                if (
+                    subscription.todo
+                    and not subscription.damage.since
+                    and subscription not in barred
+                ):
                     return subscription
             return None
         used = self._used
-        ready = [one for one in subscriptions if one.todo and not one.damage.since]
+        ready = [
+            one for one in subscriptions if one.todo and not one.damage.since and one not in barred
+        ]
         if not ready:
             return None
         chosen = min(ready, key=lambda one: used[one.index])
         least = used[chosen.index]
         for one in subscriptions:
-            if used[one.index] < least and (one.state == "interested" or one.damage.since):
+            if used[one.index] < least and (one.state == "interested" or one.away):
                 used[one.index] = least  # a queue that is empty saves up no time
         return chosen
 
@@ -62,7 +68,7 @@ class QueuePolling:
         for other in self._subscriptions:
             if other is subscription:
                 return True
-            if other.damage.since:
+            if other.away:
                 continue
             if other.todo or other.state == "notified":
                 return False
@@ -77,7 +83,7 @@ class QueuePolling:
         for other, weight in zip(self._subscriptions, self._weights, strict=True):
             if other is subscription:
                 mine = weight
-            elif other.state == "interested" or other.damage.since or not other.runs_in(kind):
+            elif other.state == "interested" or other.away or not other.runs_in(kind):
                 continue  # what comes to it finds places that are not taken, or the next ones
             all_ += weight
         return -(-places * mine // all_)

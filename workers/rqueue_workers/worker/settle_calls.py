@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rqueue.errors import ConfigError, QueueDamaged, RegistrationLost, RQueueError, ServerError
 from rqueue.logs import logger
 from rqueue.model.labels import ALL
 from rqueue.protocol import commands
+from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.settle import Pulled, Window
 from rqueue.protocol.consumer_state import ConsumerState
 from rqueue.protocol.forwarding import forward_soon, sends_on
@@ -97,6 +98,8 @@ class SettleCalls(ConsumerState):
         """A settle that was sent and whose reply is not read yet."""
         self.doomed: set[bytes] = set()
         """Jobs that ran when the registration was lost: others have them now."""
+        self.run_anywhere: Callable[[ScriptCall[Any]], Any] = connection.run
+        """Runs a call to this queue, or to one that its jobs are sent on to."""
         self._bytes_window = bytes_window
         self._connection = connection
         self._page = page
@@ -264,7 +267,7 @@ class SettleCalls(ConsumerState):
                 if answered := self.early.pop(row[0], None):
                     answered(row[0] not in pulled.refused)
         if others and sends_on(self.keys):
-            forward_soon(self._connection.run, self.keys)
+            forward_soon(self.run_anywhere, self.keys)
         if back:
             self.released = True
         if ended := len(acks) + len(dones) + len(others):
@@ -337,7 +340,7 @@ class SettleCalls(ConsumerState):
         self._page.add_done(1)
         self.reports.settled([id_])
         if others:
-            forward_soon(self._connection.run, self.keys)
+            forward_soon(self.run_anywhere, self.keys)
         self.took(
             Pulled(committed.now, committed.state or self.state, -1, [], b"", []), asked=False
         )

@@ -22,6 +22,10 @@ SURE = 0.6
 takes to release what still runs: the last renewal was 0.3 of it ago at most."""
 
 
+def _nothing(_signal: int, _frame: FrameType | None) -> None:
+    """There is news on the page."""
+
+
 class Stop:
     """What the process is asked. `level`: CONTINUE, DRAIN, STOP; `deadline`: monotonic time by
     which jobs that run are to be done. `fd` becomes readable when something happens.
@@ -48,6 +52,7 @@ class Stop:
             return
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's goes to the supervisor as well
         signal.signal(signal.SIGTERM, self._knock)
+        signal.signal(signal.SIGURG, _nothing)  # its byte ends the wait
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         if self._parent and sys.platform == "linux":
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
@@ -58,6 +63,7 @@ class Stop:
         if threading.current_thread() is threading.main_thread():
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.signal(signal.SIGURG, signal.SIG_DFL)
         fds = self.fd, self._write
         self.fd = self._write = -1
         for fd in fds:

@@ -95,21 +95,24 @@ class StandbyThread(threading.Thread):
         self._looks += 1
         self._news.rung = False
         self._slot.strike()
-        if not dispatcher.outage.waiting:
-            for subscription in dispatcher.subscriptions:
-                if subscription.damage.waiting:
-                    continue
-                dispatcher.guarded(dispatcher.clear, subscription, job=job)
-                if self._slot.job is not job:
-                    return TICK_S
-                if (
-                    subscription.pending
-                    or subscription.doubtful
-                    or subscription.flight is not None
-                    or dispatcher.wants(subscription, monotonic(), blocked=True)
-                ):
-                    dispatcher.step(subscription, job)
-            dispatcher.guarded(dispatcher.poll, job=job)
+        dispatcher.look_at_page()
+        if dispatcher.away:
+            dispatcher.look_out()
+        for subscription in dispatcher.subscriptions:
+            route = subscription.route
+            if route.waiting or subscription.damage.waiting:
+                continue
+            dispatcher.guarded(route, dispatcher.clear, subscription, job=job)
+            if self._slot.job is not job:
+                return TICK_S
+            if (
+                subscription.pending
+                or subscription.doubtful
+                or subscription.flight is not None
+                or dispatcher.wants(subscription, monotonic(), blocked=True)
+            ):
+                dispatcher.step(subscription, job)
+        dispatcher.guarded(dispatcher.routes[0], dispatcher.poll, job=job)
         if dispatcher.isolation.watching:
             dispatcher.isolate(job)
         dispatcher.rest(monotonic())

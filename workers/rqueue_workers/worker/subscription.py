@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
+from time import monotonic
 
 from rqueue.errors import RegistrationLost
 from rqueue.logs import logger
@@ -25,6 +26,7 @@ from rqueue_workers.worker.declaring import Declaration, declare
 from rqueue_workers.worker.outcome import Unfinished
 from rqueue_workers.worker.prefetch import PrefetchWindow
 from rqueue_workers.worker.reporter import Reporter
+from rqueue_workers.worker.route import Route
 from rqueue_workers.worker.settle_calls import BYTES_WINDOW, SettleCalls
 from rqueue_workers.worker.task_plans import THREAD
 
@@ -73,6 +75,25 @@ class Subscription(SettleCalls):
         """Attempts that the queue allows a job that says nothing else; 0 = any number."""
         self.damage = Damage()
         """Of the queue: while something has overwritten a key of it, it is left alone."""
+        self.route: Route
+        """The way to its queue: it may be that of others too. Set by who makes both."""
+
+    @property
+    def away(self) -> bool:
+        """Whether the queue cannot be used: it is damaged, or Redis is gone."""
+        return bool(self.damage.since or self.route.outage.since)
+
+    def barred(self, sure: float) -> bool:
+        """Whether nothing here may begin: Redis is gone, and has been for more seconds than the
+        lease is sure to last, or what ended last has to be settled first."""
+        since = self.route.outage.since
+        return bool(since) and (self.settle_first or monotonic() - since >= sure)
+
+    @property
+    def owes(self) -> bool:
+        """Whether there is something to be reported, or to be asked for, before what is held here
+        is known."""
+        return bool(self.pending or self.flight is not None or self.doubtful)
 
     # -- life --------------------------------------------------------------------------------------
 

@@ -14,13 +14,12 @@ from rqueue.errors import (
     UnusableServer,
 )
 from rqueue.logs import logger
+from rqueue.model.server_url import is_cluster_url
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks import app
 from rqueue.tasks.middleware import WorkerInfo
 from rqueue.tasks.registry import registry
-from rqueue.transport.connection import Connection
-from rqueue.transport.redis_client import open_client
-from rqueue.transport.wake_listener import WakeListener
+from rqueue.transport.redis_client import is_cluster, open_client
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import (
@@ -42,11 +41,12 @@ from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.news import News
 from rqueue_workers.worker.outage import DescriptorsClosed, is_closed
 from rqueue_workers.worker.recycling import Recycling
-from rqueue_workers.worker.reporter import Reporter
+from rqueue_workers.worker.route import ANSWER_S, open_routes
 from rqueue_workers.worker.services import Services
 from rqueue_workers.worker.shutdown import Stop
 from rqueue_workers.worker.standby_thread import StandbyThread
 from rqueue_workers.worker.subscription import Subscription
+from rqueue_workers.worker.target_calls import TargetCalls
 from rqueue_workers.worker.task_plans import ASYNC, THREAD, Plan, load_plans
 
 log = logger("rqueue.worker")
@@ -111,28 +111,33 @@ class Worker:
         self.plans = plans
         self.stop = stop
         settings = spec.settings
-        self.client = open_client(
-            settings.url or "",
-            socket_connect_timeout=settings.connect_timeout,
-        )
-        self.connection = Connection(self.client, timeout=settings.command_timeout)
-        self.reporter = Reporter(self.connection)
+        url, limit = settings.url or "", settings.connect_timeout
+        if is_cluster_url(url):
+            limit = min(limit, ANSWER_S)
+        self.client = open_client(url, socket_connect_timeout=limit)
+        queues = [QueueKeys(queue, settings.namespace) for queue in spec.queues]
+        routes = open_routes(self.client, settings, queues)
+        self.routes = list(dict.fromkeys(routes))
         self.subscriptions = [
             Subscription(
                 i,
-                QueueKeys(queue, settings.namespace),
-                self.connection,
+                keys,
+                route.connection,
                 base,
                 page,
                 spec.prefetch,
                 spec.history_bodies,
                 spec.history_labels,
                 settings=settings,
-                reporter=self.reporter,
+                reporter=route.reporter,
             )
-            for i, queue in enumerate(spec.queues)
+            for i, (keys, route) in enumerate(zip(queues, routes, strict=True))
         ]
-        for subscription in self.subscriptions:
+        for subscription, route in zip(self.subscriptions, routes, strict=True):
+            subscription.route = route
+            if is_cluster(self.client):
+                targets = TargetCalls(self.client, route.connection, subscription.keys)
+                subscription.run_anywhere = targets.run
             subscription.executors = {
                 plan.executor for plan in plans.values() if plan.queue == subscription.queue
             }
@@ -152,15 +157,12 @@ class Worker:
         waits = any(plan.executor == ASYNC for plan in plans.values()) or self.services.waits
         if spec.async_slots and waits:
             self.executors[ASYNC] = EventLoopExecutor(spec.async_slots, first, *parts)
-        listening = Connection(self.client, timeout=None)
-        self.connections = (self.connection, listening)
-        self.listener = WakeListener(listening)
         self.dispatcher = Dispatcher(
             spec,
             self.subscriptions,
             self.executors,
             self.attempts,
-            self.listener,
+            self.routes,
             self.slot,
             page,
         )
@@ -180,8 +182,8 @@ class Worker:
         self.services.open(loop if isinstance(loop, EventLoopExecutor) else None)
         self.forks.watch()
         self.standby.start()
-        while not self.stop.level and not self.dispatcher.guarded(self.dispatcher.enter):
-            self.stop.pause(self.dispatcher.outage.waiting)
+        while not self.stop.level and not self.dispatcher.join():
+            self.stop.pause(self.dispatcher.waiting)
         if not self.stop.level:
             self.page.set_phase(READY)
         log.debug("worker %s serves %s", self.base, ", ".join(self.spec.queues))
@@ -197,22 +199,33 @@ class Worker:
             for executor in self.executors.values():
                 executor.close()
             self.standby.close()
-            self.reporter.close()
-            self.listener.close()
-            self.connection.close()
+            for route in self.routes:
+                route.close()
         log.debug("worker %s left", self.base)
         return code
 
     def _turn(self) -> None:
         """Run a batch of one queue, or else wait for something to do."""
         dispatcher = self.dispatcher
-        if dispatcher.outage.since:
+        if dispatcher.away:
+            dispatcher.look_out()
+        if not dispatcher.away:
+            subscription = dispatcher.polling.next()
+        elif len(dispatcher.away) == len(dispatcher.routes):
             self._wait_out()
             return
-        subscription = dispatcher.polling.next()
+        else:
+            self._try_again()
+            resting = self._barred()
+            for subscription in resting:
+                # others need not wait until it is known whether they may begin
+                subscription.release_unstarted()
+            subscription = dispatcher.polling.next(resting)
         if subscription is not None:
             self._run(subscription)
-            if subscription.todo:
+            if subscription.route.away:
+                pass  # what ended is reported when Redis is back
+            elif subscription.todo:
                 dispatcher.post(subscription)
             else:
                 dispatcher.step(subscription)
@@ -227,6 +240,7 @@ class Worker:
         if not dispatcher.wait(dispatcher.rest(monotonic()), self.stop.fd):
             self.stop.clear()
             self.stop.look()
+            dispatcher.look_at_page()
 
     def _run(self, subscription: Subscription) -> None:
         """A turn of one queue in the main thread."""
@@ -244,7 +258,7 @@ class Worker:
         for subscription in self.dispatcher.polling.in_turn():
             if (
                 subscription is not but
-                and not self.dispatcher.outage.since
+                and not subscription.route.away
                 and self.dispatcher.wants(subscription, now)
             ):
                 self.dispatcher.step(subscription)
@@ -254,20 +268,30 @@ class Worker:
     def _wait_out(self) -> None:
         """Redis is gone. The jobs that are held may run while the lease is sure to last."""
         dispatcher = self.dispatcher
-        subscription = dispatcher.polling.next()
-        sure = self.spec.settings.lease_ms / 3000
+        subscription = dispatcher.polling.next(self._barred())
         if any(one.settle_first for one in self.subscriptions):
             subscription = None
-        if subscription is not None and monotonic() - dispatcher.outage.since < sure:
+        if subscription is not None:
             self._run(subscription)
-        elif dispatcher.outage.waiting:
-            self.stop.pause(dispatcher.outage.waiting)
-        if not dispatcher.outage.waiting:
-            for subscription in self.subscriptions:
+        elif dispatcher.waiting:
+            self.stop.pause(dispatcher.waiting)
+        self._try_again()
+
+    def _barred(self) -> list[Subscription]:
+        """The subscriptions of which nothing may begin while Redis is gone."""
+        sure = self.spec.settings.lease_ms / 3000
+        return [one for one in self.subscriptions if one.barred(sure)]
+
+    def _try_again(self) -> None:
+        """Use the routes on which Redis was gone, where it is time to."""
+        for route in list(self.dispatcher.away):
+            if route.waiting:
+                continue
+            for subscription in self.dispatcher.on(route):
                 subscription.doubtful = True
-            for subscription in self.subscriptions:
-                dispatcher.step(subscription)
-                if dispatcher.outage.waiting:
+            for subscription in self.dispatcher.on(route):
+                self.dispatcher.step(subscription)
+                if route.waiting:
                     break
 
     def accuse(self) -> None:
@@ -294,6 +318,7 @@ class Worker:
             subscription.todo.clear()
         for executor in self.executors.values():
             executor.strip()
-        for connection in self.connections:
-            if connection.socket is not None:
-                connection.socket.close()
+        for route in self.routes:
+            for connection in (route.connection, route.listening):
+                if connection.socket is not None:
+                    connection.socket.close()

@@ -1,0 +1,88 @@
+"""The supervisor's calls to several servers: what one of them does not answer delays no other."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable
+
+import redis
+
+from rqueue.embedded.server import EmbeddedRedis
+from rqueue.errors import RQueueError
+from rqueue.protocol import commands
+from rqueue.protocol.call import ScriptCall
+from rqueue.protocol.commands.read import Counts
+from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.connection import Connection
+from rqueue.transport.lease_renewer import RenewalPace
+from rqueue.transport.redis_client import open_client
+from rqueue_workers.pool.pending_commands import PendingCommands
+from rqueue_workers.pool.pending_lists import PendingLists
+from tests.support.patience import PATIENCE
+from tests.support.proxy import Proxy
+
+
+class Question:
+    """Asks for a queue's counts, again and again."""
+
+    def __init__(self, queue: str, times: int) -> None:
+        self.queue = queue
+        self.left = times
+
+    def call(self) -> ScriptCall[Counts]:
+        return commands.counts(QueueKeys(self.queue))
+
+    def answered(self, _reply: Counts) -> bool:
+        self.left -= 1
+        return self.left > 0
+
+    def refused(self, error: RQueueError) -> None:
+        raise AssertionError(error)
+
+
+def _until(lists: PendingLists, over: Callable[[], bool]) -> None:
+    """What a supervisor's loop does."""
+    end = time.monotonic() + PATIENCE
+    readable: list[object] = []
+    while True:
+        now = time.monotonic()
+        lists.step(now, readable)
+        if over():
+            return
+        assert now < end
+        wake_at = lists.wake_at
+        pause = 0.1 if wake_at is None else max(0.0, min(0.1, wake_at - now))
+        readable, _, _ = select.select(lists.sockets, (), (), pause)
+
+
+def test_a_server_that_is_silent_delays_no_other(
+    server: EmbeddedRedis, client: redis.Redis, queue_name: str
+) -> None:
+    near, far = f"{queue_name}-near", f"{queue_name}-far"
+    found: list[str] = []
+    with Proxy(server.url.removeprefix("unix://")) as proxy, open_client(proxy.url) as other:
+        lists = PendingLists(
+            {
+                near: PendingCommands(Connection(client), RenewalPace(3000), 15, near),
+                far: PendingCommands(Connection(other, 0.3), RenewalPace(3000), 15, far),
+            },
+            lambda queue: (_ for _ in ()).throw(AssertionError(queue)),
+            found.append,
+        )
+        first = Question(far, 1)
+        lists.add(first)
+        _until(lists, lambda: not first.left)
+        proxy.hold()
+        silent, busy = Question(far, 1), Question(near, 100)
+        lists.add(silent)
+        lists.add(busy)
+        _until(lists, lambda: not busy.left)
+        assert lists.gone == [], "it has not been waited for"
+        _until(lists, lambda: lists.gone == [far])
+        assert not lists.holds(Question), "it is to be done where Redis cannot be used"
+        assert silent.left and not lists.idle
+        proxy.release()
+        _until(lists, lambda: not silent.left)
+        assert lists.idle and lists.gone == [] and found == [far]
+        lists.close()

@@ -1,0 +1,117 @@
+"""What the supervisor has Redis do, in all of its pool's queues: a list for each way to Redis.
+
+One server is one way, and one list. On a cluster each queue has its own, with a connection of its
+own: where a node does not answer, its calls alone are late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.server_clock import ServerClock
+from rqueue.transport.lease_renewer import RenewalPace
+from rqueue.transport.redis_client import is_cluster, open_client
+from rqueue.transport.routed_connection import connection_for
+from rqueue_workers.pool.pending_commands import PendingCommand, PendingCommands
+from rqueue_workers.spec import WorkerSpec
+
+__all__ = ["PendingLists", "open_lists"]
+
+LOGIN_S = 2.0
+"""Seconds that connecting may take: answers are never waited for, but a login is."""
+
+
+class PendingLists:
+    """lists: by queue; several queues may have the same. other: makes the one of a queue that the
+    pool does not serve, to which a job is to be sent. found_again: called with each queue whose
+    Redis was silent, and answers now."""
+
+    def __init__(
+        self,
+        lists: Mapping[str, PendingCommands],
+        other: Callable[[str], PendingCommands],
+        found_again: Callable[[str], None],
+    ) -> None:
+        self._by_queue = dict(lists)
+        self._other = other
+        self._lists = list(dict.fromkeys(lists.values()))
+        for one in self._lists:
+            one.again = self.add
+            mine = [queue for queue, its in lists.items() if its is one]
+            one.found_again = partial(_each, found_again, mine)
+
+    def add(self, pending: PendingCommand, *, first: bool = False) -> None:
+        """Put it on the list of its queue; one that is there already is not put there twice."""
+        chosen = self._by_queue.get(pending.queue)
+        if chosen is None:
+            chosen = self._by_queue[pending.queue] = self._other(pending.queue)
+            if chosen not in self._lists:
+                self._lists.append(chosen)
+                chosen.again = self.add
+        chosen.add(pending, first=first)
+
+    def clock(self, queue: str) -> ServerClock:
+        """That of the Redis which has a queue of the pool."""
+        return self._by_queue[queue].clock
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything is done."""
+        return all(one.idle for one in self._lists)
+
+    def holds(self, kind: type[PendingCommand]) -> bool:
+        """Whether one of this kind is still to be done, where Redis can be used."""
+        return any(one.holds(kind) for one in self._lists if not one.gone)
+
+    @property
+    def gone(self) -> list[str]:
+        """The queues whose Redis cannot be used at the moment, of which it is known."""
+        return [queue for queue, one in self._by_queue.items() if one.gone]
+
+    @property
+    def sockets(self) -> list[Any]:
+        """What to watch for answers."""
+        return [sock for one in self._lists if (sock := one.socket) is not None]
+
+    @property
+    def wake_at(self) -> float | None:
+        """When `step` has something to do at the latest, by `time.monotonic()`."""
+        return min((at for one in self._lists if (at := one.wake_at) is not None), default=None)
+
+    def step(self, now: float, readable: list[Any]) -> None:
+        """Read the answers that are there, and send the next calls."""
+        for one in list(self._lists):
+            one.step(now, one.socket in readable)
+
+    def close(self) -> None:
+        """Drop the connections. In a forked child too: the supervisor's own stay as they are."""
+        for one in self._lists:
+            one.close()
+
+
+def _each(found_again: Callable[[str], None], queues: Sequence[str]) -> None:
+    for queue in queues:
+        found_again(queue)
+
+
+def open_lists(spec: WorkerSpec, found_again: Callable[[str], None]) -> PendingLists:
+    """The lists of a pool with such workers; nothing is connected yet. found_again: see
+    `PendingLists`. Raises ConfigError."""
+    settings = spec.settings
+    brief = min(LOGIN_S, settings.connect_timeout)
+    client = open_client(settings.url or "", socket_connect_timeout=brief)
+
+    def opened(queue: str, of: str) -> PendingCommands:
+        keys = QueueKeys(queue, settings.namespace)
+        connection = connection_for(client, keys, timeout=brief, slot_wait=0.0)
+        pace = RenewalPace(settings.lease_ms)
+        return PendingCommands(connection, pace, settings.command_timeout, of)
+
+    if is_cluster(client):
+        lists = {queue: opened(queue, queue) for queue in spec.queues}
+        return PendingLists(lists, lambda queue: opened(queue, queue), found_again)
+    one = opened(spec.queues[0], "")
+    return PendingLists(dict.fromkeys(spec.queues, one), lambda _queue: one, found_again)

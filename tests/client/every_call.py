@@ -25,9 +25,9 @@ REPLIES: dict[str, type[errors.RQueueError]] = {
     "LOADING Redis is loading the dataset in memory": errors.RedisLoading,
     "BUSY Redis is busy running a script. You can only call SCRIPT KILL.": errors.RedisBusy,
     "INPROG Failover in progress": errors.RedisBusy,
-    "TRYAGAIN Multiple keys request during rehashing of slot": errors.RedisBusy,
-    "ASK 5718 127.0.0.1:7001": errors.RedisBusy,
-    "CLUSTERDOWN Hash slot not served": errors.RedisBusy,
+    "TRYAGAIN Multiple keys request during rehashing of slot": errors.SlotBusy,
+    "ASK 5718 127.0.0.1:7001": errors.SlotBusy,
+    "CLUSTERDOWN Hash slot not served": errors.SlotBusy,
     "NOSCRIPT No matching script. Please use EVAL.": errors.RedisBusy,
     "READONLY You can't write against a read only replica.": errors.RedisReadOnly,
     "MASTERDOWN Link with MASTER is down": errors.RedisReadOnly,
@@ -130,6 +130,7 @@ CONSUMER: dict[str, Callable[[Any], object]] = {
 
 INSPECTOR: dict[str, Callable[[Inspector], object]] = {
     "queue_names": lambda i: i.queue_names(),
+    "find_queues": lambda i: i.find_queues(),
     "queues": lambda i: i.queues(),
     "queue": lambda i: i.queue("q"),
     "require_queue": lambda i: i.require_queue("q"),
@@ -155,6 +156,7 @@ DOCTOR: dict[str, Callable[[Doctor], object]] = {
     "check": lambda d: d.check(),
     "check_server": lambda d: d.check_server(),
     "check_queue": lambda d: d.check_queue("q"),
+    "check_queue_at": lambda d: d.check_queue_at("q", ""),
     "check_service": lambda d: d.check_service("q"),
     "heal": lambda d: d.heal("q"),
 }
@@ -173,7 +175,7 @@ QUIET = {
     | {"put", "put_call"},
     AsyncBackgroundPuts: {"add_error_listener", "add_listener", "close", "enqueue_request", "flush"}
     | {"put", "put_call"},
-    Inspector: {"close", "doctor", "keys"},
+    Inspector: {"close", "doctor", "keys", "node_of"},
     Doctor: {"repair"},
 }
 """What sends nothing, or is tried by a test of its own below."""

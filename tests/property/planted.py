@@ -19,7 +19,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import Scripts
 from tests.property.machine import Machine
-from tests.property.sources import changed, frozen
+from tests.property.sources import changed, frozen, sound
 
 SEARCH = settings(
     max_examples=300,
@@ -64,9 +64,10 @@ def is_found(
     """Plant a fault and see that it is found; its steps alone are to be fine without it. kinds:
     what the machine's queue may be, where that is not what it says itself."""
     machine = type("Machine", (machine,), {"client": client, "kinds": kinds or machine.kinds})
-    machine.lua = frozen(folder)
     if fault.steps:
+        machine.lua = sound()
         play(machine(), fault)
+    frozen(folder)
     changed(folder, fault.file, fault.right, fault.wrong)
     machine.lua = Scripts(folder / "lua")
     if fault.steps:

@@ -12,7 +12,7 @@ from rqueue.model.parents import Parents
 from rqueue.protocol.scripts import SCRIPTS, Scripts
 from tests.property.flows import Job, Player, play
 from tests.property.planted import Fault, each
-from tests.property.sources import changed, frozen
+from tests.property.sources import changed, frozen, sound
 from tests.support.profiles import examples
 
 SEEDS = examples(6, 40)
@@ -131,10 +131,11 @@ def live(
 def test_a_fault_is_found(
     fault: Fault, client: redis.Redis, queue_name: str, tmp_path: Path
 ) -> None:
-    right, played = frozen(tmp_path), PLAYED.get(fault.name)
+    played = PLAYED.get(fault.name)
     if played is not None:
-        live(client, queue_name, right, played)
+        live(client, queue_name, sound(), played)
     searches = [partial(play, seed=seed, steps=STEPS) for seed in range(40)]
+    frozen(tmp_path)
     changed(tmp_path, fault.file, fault.right, fault.wrong)
     lua = Scripts(tmp_path / "lua")
     with pytest.raises((AssertionError, redis.ResponseError)) as found:

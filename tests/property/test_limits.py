@@ -20,7 +20,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.settling import retried
-from tests.property.sources import START_MS, changed, frozen
+from tests.property.sources import START_MS, changed, frozen, sound
 from tests.support import invariants
 from tests.support.profiles import examples
 from tests.support.run_script import run
@@ -332,8 +332,8 @@ RATE_FAULTS = {
 }
 
 
-def test_known_steps_with_a_rate(client: redis.Redis, tmp_path: Path) -> None:
-    assert played(client, frozen(tmp_path)) == []
+def test_known_steps_with_a_rate(client: redis.Redis) -> None:
+    assert played(client, sound()) == []
 
 
 @pytest.mark.parametrize("fault", RATE_FAULTS, ids=lambda name: name.replace(" ", "_"))

@@ -3,8 +3,6 @@
 How many there are: `tests.support.profiles`.
 """
 
-from pathlib import Path
-
 import pytest
 import redis
 from hypothesis import HealthCheck, Phase, settings
@@ -13,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.property.bounded import BoundedMachine
 from tests.property.machine import Machine
 from tests.property.selecting import SelectingMachine
-from tests.property.sources import frozen
+from tests.property.sources import sound
 from tests.property.timed import TimedMachine
 from tests.property.unique import UniqueMachine
 from tests.support.profiles import THOROUGH, examples
@@ -42,8 +40,6 @@ SEARCHES: dict[type[Machine], settings] = {
 @pytest.mark.each_server
 @pytest.mark.timeout(3600 if THOROUGH else 240)
 @pytest.mark.parametrize("kind", SEARCHES)
-def test_the_queue_does_what_the_model_says(
-    kind: type[Machine], client: redis.Redis, tmp_path: Path
-) -> None:
-    machine = type("Machine", (kind,), {"client": client, "lua": frozen(tmp_path)})
+def test_the_queue_does_what_the_model_says(kind: type[Machine], client: redis.Redis) -> None:
+    machine = type("Machine", (kind,), {"client": client, "lua": sound()})
     run_state_machine_as_test(machine, settings=SEARCHES[kind])

@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from rqueue.protocol.scripts import Scripts
 from tests.property.planted import SEARCH, Fault, Step, each
 from tests.property.refusing import RefusingMachine
-from tests.property.sources import changed, frozen
+from tests.property.sources import changed, frozen, sound
 from tests.property.test_machine import search as searching
 
 POLICY = "policies/refusals.lua"
@@ -77,8 +77,8 @@ def search(client: redis.Redis, lua: Scripts, how: settings) -> None:
 
 
 @pytest.mark.timeout(3600)
-def test_no_consumer_gets_what_it_refused(client: redis.Redis, tmp_path: Path) -> None:
-    search(client, frozen(tmp_path), searching(40, 40))
+def test_no_consumer_gets_what_it_refused(client: redis.Redis) -> None:
+    search(client, sound(), searching(40, 40))
 
 
 def play(client: redis.Redis, lua: Scripts, steps: Sequence[Step]) -> None:
@@ -93,7 +93,8 @@ def play(client: redis.Redis, lua: Scripts, steps: Sequence[Step]) -> None:
 
 @each(FAULTS)
 def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    play(client, frozen(tmp_path), fault.steps)
+    play(client, sound(), fault.steps)
+    frozen(tmp_path)
     changed(tmp_path, fault.file, fault.right, fault.wrong)
     with pytest.raises(AssertionError):
         if fault.steps:

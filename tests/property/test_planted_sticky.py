@@ -9,7 +9,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.protocol.scripts import Scripts
 from tests.property.planted import Fault, Step, each
-from tests.property.sources import changed, frozen
+from tests.property.sources import changed, frozen, sound
 from tests.property.sticking import StickingMachine
 from tests.property.test_machine import search as searching
 
@@ -137,8 +137,8 @@ def machine_of(client: redis.Redis, lua: Scripts) -> type[StickingMachine]:
 
 
 @pytest.mark.timeout(3600)
-def test_groups_stay_with_their_owners(client: redis.Redis, tmp_path: Path) -> None:
-    run_state_machine_as_test(machine_of(client, frozen(tmp_path)), settings=searching(30, 40))
+def test_groups_stay_with_their_owners(client: redis.Redis) -> None:
+    run_state_machine_as_test(machine_of(client, sound()), settings=searching(30, 40))
 
 
 def play(client: redis.Redis, lua: Scripts, steps: Sequence[Step]) -> None:
@@ -154,7 +154,8 @@ def play(client: redis.Redis, lua: Scripts, steps: Sequence[Step]) -> None:
 
 @each(FAULTS)
 def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    play(client, frozen(tmp_path), fault.steps)
+    play(client, sound(), fault.steps)
+    frozen(tmp_path)
     changed(tmp_path, fault.file, fault.right, fault.wrong)
     with pytest.raises(AssertionError):
         play(client, Scripts(tmp_path / "lua"), fault.steps)

@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from rqueue.protocol.consumer_state import ConsumerState
 from rqueue_workers.worker.settle_calls import CHUNK
 from tests.property.reading import LoneReading, Reading, WorkerReading
-from tests.property.sources import changed, frozen
+from tests.property.sources import changed, frozen, sound
 from tests.support.profiles import examples
 
 SEARCH = settings(
@@ -38,11 +38,9 @@ def machine(kind: type[Reading], client: redis.Redis, lua: Any) -> Any:
 
 
 @BOTH
-def test_what_comes_is_begun_in_order(
-    kind: type[Reading], client: redis.Redis, tmp_path: Path
-) -> None:
+def test_what_comes_is_begun_in_order(kind: type[Reading], client: redis.Redis) -> None:
     how = settings(SEARCH, max_examples=examples(100, SEARCH.max_examples))
-    run_state_machine_as_test(machine(kind, client, frozen(tmp_path)), settings=how)
+    run_state_machine_as_test(machine(kind, client, sound()), settings=how)
 
 
 @BOTH
@@ -92,9 +90,9 @@ FAULTS = [
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found(
-    fault: Fault, client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: Fault, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kind = machine(fault.kind, client, frozen(tmp_path))
+    kind = machine(fault.kind, client, sound())
     if fault.course:
         play(kind, fault.course)
     monkeypatch.setattr(fault.owner, fault.method, fault.wrong)
@@ -115,11 +113,9 @@ def play(kind: Any, course: tuple[tuple[str, dict[str, Any]], ...]) -> None:
         played.teardown()
 
 
-def test_what_is_to_be_passed_on_does_not_hold_up_what_ended(
-    client: redis.Redis, tmp_path: Path
-) -> None:
+def test_what_is_to_be_passed_on_does_not_hold_up_what_ended(client: redis.Redis) -> None:
     """More of it than one call names, where what is held has to be asked for."""
-    played = machine(WorkerReading, client, frozen(tmp_path))()
+    played = machine(WorkerReading, client, sound())()
     try:
         played.join(window=1000)
         played.enqueue(count=CHUNK + 1)
@@ -149,7 +145,7 @@ def test_what_is_to_be_passed_on_does_not_hold_up_what_ended(
 
 
 def test_what_receive_keeps_is_not_lost_where_a_settle_asks_what_is_held(
-    client: redis.Redis, tmp_path: Path
+    client: redis.Redis,
 ) -> None:
     once: dict[str, Any] = {"timeout": 0.01}
     course: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -157,7 +153,7 @@ def test_what_receive_keeps_is_not_lost_where_a_settle_asks_what_is_held(
         *(("enqueue", {"count": 1}), ("arrive", {}), ("enqueue", {"count": 1})),
         ("settle", {"count": 3, "pull": True}),
     )
-    played = machine(LoneReading, client, frozen(tmp_path))()
+    played = machine(LoneReading, client, sound())()
     try:
         played.join(window=100, managed=False)
         for name, arguments in course:

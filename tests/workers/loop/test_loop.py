@@ -6,7 +6,6 @@
 import os
 import re
 from itertools import zip_longest
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -19,7 +18,7 @@ from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.status_page import DRAIN
-from tests.property.sources import frozen
+from tests.property.sources import sound
 from tests.support import profiles
 from tests.support.profiles import examples
 from tests.support.snapshot import take_snapshot
@@ -44,8 +43,8 @@ PROFILE = THOROUGH if profiles.THOROUGH else QUICK
 
 
 @pytest.fixture
-def machine(client: redis.Redis, server: EmbeddedRedis, tmp_path: Path) -> type[Machine]:
-    parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
+def machine(client: redis.Redis, server: EmbeddedRedis) -> type[Machine]:
+    parts = {"client": client, "url": server.url, "scripts": sound()}
     return type("Machine", (Machine,), parts)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ from rqueue_workers.worker.executors import main_thread
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.isolation import FIRST_S, Isolation
 from rqueue_workers.worker.subscription import Subscription
-from tests.property.sources import frozen
+from tests.property.sources import sound
 from tests.workers.loop.beside_long import share_of_standstill
 from tests.workers.loop.machine import Machine, specs
 
@@ -112,18 +111,17 @@ def test_the_search_finds(
     name: str,
     client: redis.Redis,
     server: EmbeddedRedis,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     FAULTS[name](monkeypatch)
-    parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
+    parts = {"client": client, "url": server.url, "scripts": sound()}
     with pytest.raises((AssertionError, ExceptionGroup)):
         kind = AfterACrash if name in OF_CRASHED_JOBS else Machine
         run_state_machine_as_test(type("Machine", (kind,), parts), settings=SEARCH)
 
 
 def test_the_check_of_order_finds_that_the_last_is_begun_first(
-    client: redis.Redis, server: EmbeddedRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deal = Dispatcher.deal
 
@@ -131,7 +129,7 @@ def test_the_check_of_order_finds_that_the_last_is_begun_first(
         deal(self, subscription, [*jobs[-2:], *jobs[:-2]], acquired)
 
     monkeypatch.setattr(Dispatcher, "deal", dealt)
-    parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
+    parts = {"client": client, "url": server.url, "scripts": sound()}
     played = type("Machine", (Machine,), parts)()
     try:
         played.begin(queues=1, spec={}, rare=False)
@@ -149,13 +147,12 @@ def test_outcomes_whose_call_is_lost_are_settled_by_the_next(
     planted: bool,
     client: redis.Redis,
     server: EmbeddedRedis,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Played: the search finds by luck only that they are forgotten."""
     if planted:
         monkeypatch.setattr(Subscription, "_restore", lambda self, flight: None)
-    parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
+    parts = {"client": client, "url": server.url, "scripts": sound()}
     played = type("Machine", (Machine,), parts)()
     found = pytest.raises((AssertionError, ExceptionGroup)) if planted else nullcontext()
     with found:
@@ -176,13 +173,12 @@ def test_nothing_begins_while_redis_is_gone_before_a_crashed_job_is_settled(
     planted: bool,
     client: redis.Redis,
     server: EmbeddedRedis,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Jobs that the main thread has may run during an outage, but not behind such a job."""
     if planted:
         monkeypatch.setattr(main_thread, "has_crashed", lambda value: False)
-    parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
+    parts = {"client": client, "url": server.url, "scripts": sound()}
     played = type("Machine", (Machine,), parts)()
     try:
         played.begin(queues=1, spec={"async_slots": 0}, rare=False)
@@ -208,7 +204,7 @@ def test_nothing_begins_while_redis_is_gone_before_a_crashed_job_is_settled(
 
 
 def test_the_check_of_standstill_finds_that_crashed_jobs_are_waited_for_by_turns(
-    client: redis.Redis, server: EmbeddedRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn_away = Isolation._turn_away
 
@@ -217,7 +213,7 @@ def test_the_check_of_standstill_finds_that_crashed_jobs_are_waited_for_by_turns
         self._rest_until, self._patience = 0.0, FIRST_S
 
     monkeypatch.setattr(Isolation, "_turn_away", restless)
-    parts = {"client": client, "url": server.url, "scripts": frozen(tmp_path)}
+    parts = {"client": client, "url": server.url, "scripts": sound()}
     played = type("Machine", (Machine,), parts)()
     try:
         assert share_of_standstill(played, 2) > 0.5

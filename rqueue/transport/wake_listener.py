@@ -42,6 +42,8 @@ class WakeListener:
         self._armed = False
         self._armed_at = 0.0
         self._stale = False
+        self._redirected = False
+        """The last wait ended with a word that the queue is elsewhere."""
 
     def add(self, consumer: str, wake_key: str) -> None:
         """Listen for this consumer too."""
@@ -125,7 +127,9 @@ class WakeListener:
             self._stale = True
             self._connection.close()
             meant = self._connection.meant(error)
-            if unblocked(error, meant):
+            # two nodes may disagree about a slot: then it is for the caller to pause
+            again, self._redirected = self._redirected, True
+            if unblocked(error, meant) and not again:
                 return []
             raise meant from error
         except (ConnectionLost, RedisTimeout):
@@ -134,6 +138,7 @@ class WakeListener:
         except ServerError:
             self._stale = True
             raise
+        self._redirected = False
         if reply is None:
             return []
         key, element = reply

@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue.errors import RedisReadOnly
 from rqueue.transport import wake_listener
 from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import open_client
@@ -67,3 +68,25 @@ def test_of_several_listeners_the_one_that_hears_is_named(
     assert first_readable(listeners, PATIENCE, pipe[0]) == []
     for listener in listeners:
         listener.close()
+
+
+def test_a_wait_that_is_ended_again_and_again_is_no_loop_without_a_pause(
+    client: redis.Redis, queue_name: str
+) -> None:
+    """The first time that says no more than that the queue is elsewhere now."""
+    listener = _listener(client, queue_name)
+
+    def unblock() -> None:
+        (number,) = (
+            one["id"] for one in client.client_list() if int(one["fd"]) and one["cmd"] == "blpop"
+        )
+        client.client_unblock(int(number), error=True)
+
+    assert listener.wait(0) == []
+    unblock()
+    assert listener.wait(PATIENCE) == []
+    assert [wake.kind for wake in listener.wait(PATIENCE)] == ["reconnected"]
+    unblock()
+    with pytest.raises(RedisReadOnly):
+        listener.wait(PATIENCE)
+    listener.close()

@@ -225,7 +225,8 @@ class GrantCredit:
 
 
 class SharedCredit:
-    """One window for several consumers of this process (Q-49): together they hold no more.
+    """One window for several consumers of this process (Q-49): together they hold no more jobs, and
+    no more bytes but for one job of each that held nothing.
 
     Each consumer takes part from when it is made (`queue.consumer(credit=shared)`) until it is
     closed; make all of them before the first is registered. Every one keeps room for one job (of

@@ -1,7 +1,9 @@
 """Credit in jobs and bytes: a window that comes back when jobs are settled."""
 
+from rqueue.protocol.credit import SharedCredit
 from rqueue.testing import move_time
 from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.two_queues import second
 
 HEADER = 64
 """More than the stored header of any job here."""
@@ -104,3 +106,21 @@ def test_jobs_delivered_directly_count_as_much_as_pulled_ones(q: QueueFixture) -
     consumer.wait(1)
     assert ids(consumer.pull()) == ["B"]
     assert q.state(consumer) == "not_interested"
+
+
+def test_shared_bytes_are_exceeded_by_one_job_of_who_held_nothing(q: QueueFixture) -> None:
+    """Q-49, X-12: each consumer has room for one job of any size, so that none waits for the other
+    queue's; who holds something gets what fits into what the others leave."""
+    shared = SharedCredit(10, 1000)
+    with second(q) as other:
+        mine, its = q.join(credit=shared), other.join(credit=shared)
+        q.put("1", "2", "3", padding=400)
+        other.put("4", "5", padding=300)
+        assert ids(mine.pull()) == ["1", "2"]
+        assert ids(its.pull()) == ["4"]
+        assert 1000 < shared.bytes_used < 1000 + 400
+        assert ids(its.pull()) == []
+        assert ids(mine.pull()) == []
+        its.settle(ack=["4"])
+        assert ids(its.pull()) == ["5"]
+        assert 1000 < shared.bytes_used < 1000 + 400

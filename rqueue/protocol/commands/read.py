@@ -74,6 +74,23 @@ class Counts(NamedTuple):
     more: Mapping[str, int] = MappingProxyType({})
     """What the queue's policies count."""
 
+    @property
+    def version(self) -> str:
+        """Another text once a job has come, gone, or changed its state (C-15): a listing that was
+        read under this version is as it was while the version is the same. Nothing is kept for it:
+        what comes back to a gauge has moved a counter, so no two versions are the same by chance.
+        Only equal ones can be compared."""
+        moves = sum(int(self.meta.get(name, "0")) for name in _MOVES)
+        gauges = self.ready, self.scheduled, self.held, self.dead, self.blocked, self.outgoing
+        return "-".join(map(str, (moves, *gauges)))
+
+
+_MOVES = (
+    *("seq", "acked", "retried", "rejected", "released", "cancelled", "purged", "expired"),
+    *("displaced", "requeued", "moved"),
+)
+"""Counters of `meta` that only grow."""
+
 
 class Shown(NamedTuple):
     """One job, raw. state: ready, scheduled, held, dead, ended, unknown. place: jobs before it in

@@ -214,8 +214,8 @@ function FLOWS.children(base, ends)
     for i, lines in ipairs(redis.call('HMGET', base .. 'edges', unpack(ids))) do
       if lines then
         for place, job in string.gmatch(lines, '(%d+) ([^\n]+)') do add(job, place, ends[i]) end
-        -- a dead letter may live again
-        if ends[i].state ~= 'dead' then over[#over + 1] = ids[i] end
+        -- a dead letter that is kept here may live again
+        if not FLOWS.may_return(base, ends[i]) then over[#over + 1] = ids[i] end
       end
     end
     if #over > 0 then redis.call('HDEL', base .. 'edges', unpack(over)) end

@@ -4,6 +4,7 @@ import pytest
 
 from rqueue.errors import JobFailed
 from rqueue.model.job import JobState
+from rqueue.model.parents import Parents
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put
 from rqueue.testing import move_time
@@ -102,3 +103,16 @@ def test_the_turn_of_its_group_goes_on(discarding: QueueFixture) -> None:
     assert ids(consumer.pull()) == ["B"]
     consumer.ack("B")
     assert gone(discarding)
+
+
+def test_nothing_is_kept_of_who_waited_for_what_failed(q: QueueFixture) -> None:
+    """C-07, Q-73: no dead letter lives again, so who waited for it is stopped, and not noted."""
+    q.queue.configure(dead_letters=False)
+    q.put("parent")
+    waits = Parents(1, ids=("parent",)).text
+    q.queue.enqueue_puts([Put("child", b'["t"]', waits=waits)])
+    consumer = q.join(1)
+    assert ids(consumer.pull()) == ["parent"]
+    consumer.reject("parent", "no")
+    assert q.queue.job("child").state() is JobState.CANCELLED
+    assert q.look().hash("edges") == {}

@@ -63,7 +63,7 @@ FAULTS = [
     Fault(
         "who waits for the dead hears nothing of the living",
         POLICY,
-        "if ends[i].state ~= 'dead' then",
+        "if not FLOWS.may_return(base, ends[i]) then",
         "if true then",
     ),
     Fault(

@@ -320,7 +320,7 @@ end
 --- @each stays(base)
 if not row[1] or joins then schema_stamp(meta) end
 --- @if defers
-if plan and plan.deferred then
+if plan and (plan.deferred or plan.dependants) then
   --- @each defers(base, plan)
 end
 --- @end

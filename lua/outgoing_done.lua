@@ -1,4 +1,4 @@
---- Jobs of the outbox are in their queues: they leave it.
+--- Jobs of the outbox are in their queues, or ends were heard of there: they leave it.
 --- KEYS: meta, guard
 --- ARGV: members...
 ---   members: at most 250, as `outgoing_take` gave them
@@ -20,8 +20,13 @@ if #ARGV < 1 or #ARGV > 250 then return redis.error_reply('BADARGS outgoing_done
 fault = sound_type(base, 'outgoing', 'zset') or sound_type(base, 'outgoing:jobs', 'hash')
 if fault then return fault end
 
-local left = 0
-for i = FIRST, #ARGV do left = left + redis.call('ZREM', base .. 'outgoing', ARGV[i]) end
+local left, moved = 0, 0
+for i = FIRST, #ARGV do
+  local found = redis.call('ZREM', base .. 'outgoing', ARGV[i])
+  left = left + found
+  -- behind the turn of what is no job stands a tabulator
+  if string.byte(ARGV[i], 15) ~= 9 then moved = moved + found end
+end
 redis.call('HDEL', base .. 'outgoing:jobs', unpack(ARGV))
-if left > 0 then count_up(meta, 'moved', left) end
+if moved > 0 then count_up(meta, 'moved', moved) end
 return { clock(row[2]), left }

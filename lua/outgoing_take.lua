@@ -3,8 +3,8 @@
 --- KEYS: meta, guard
 --- ARGV: limit
 ---   limit: jobs in this call, at most 250; a call takes no more than a megabyte, but one job
---- REPLY: {now, how many are in the outbox, member, text, ...}; text: JSON object {target, id, terms, origin}, a line
----   end, the envelope
+--- REPLY: {now, how many are in the outbox, member, text, ...}; text: JSON object {target, id, terms, origin,
+---   ends}, a line end, the envelope
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue/clock"
 --- @include "queue/schema"

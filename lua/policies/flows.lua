@@ -1,10 +1,11 @@
 --- Workflows: a job that waits for others, its parents, is deferred until they have ended; then it becomes ready, with
 --- their results where it wants them. The step that ends a parent tells the jobs that wait for it, whatever ends it:
 --- nothing is counted apart from that, and a parent that ends twice is counted once.
---- HOOKS: admit, parents, defers, unblock, awaits, tied, retell, pass, done, meets, overdue, upkeep, counted, deferred,
+--- HOOKS: admit, parents, defers, unblock, awaits, tied, retell, heard, pass, done, meets, overdue, upkeep, counted, deferred,
 ---   places
 --- META: none
---- JOB: tags (w: what it waits for, p: the job that its id is derived from waits for it, i: what its parents left)
+--- JOB: tags (w: what it waits for, p: the job that its id is derived from waits for it, t: jobs that wait for it say so
+---   in `edges` from its beginning, i: what its parents left)
 --- KEYS: deferred, edges, gathered:<job>, stops
 --- STORE: list
 --- ORDER: 76
@@ -16,8 +17,9 @@
 --- `deferred`: job that is deferred -> how many parents it has. `gathered:<job>`: place of a parent that has ended among
 --- these -> what it left: "" where nobody wants it, else JSON, [1, result] or [0, failure]. Where it is as long as there
 --- are parents, the job becomes ready. `edges`: parent -> "<place> <job>" of each job that waits for it by name, a line
---- each; a parent whose id is "<job>.<place>" says that itself, by its tag. `stops`: deferred jobs that are to end ->
---- why, JSON, where one step would end too many.
+--- each; a parent whose id is "<job>.<place>" says that itself, by its tag. "<place><n|r>@<queue> <job>": that job is in
+--- another queue, wants the result (r) or not, and hears of the end by way of the outbox. `stops`: deferred jobs that are
+--- to end -> why, JSON, where one step would end too many.
 
 --- What its hooks share. A script has 200 local variables at the most.
 local FLOWS = {}
@@ -26,21 +28,24 @@ local FLOWS = {}
 --- bytes of them; jobs that one call ends because their parents failed; jobs that one command is given.
 FLOWS.NAMED, FLOWS.WAITING, FLOWS.RESULTS, FLOWS.BYTES, FLOWS.STOPS, FLOWS.PIECE = 100, 1000, 1000, 1048576, 100, 500
 
---- {policy=, mode=, total=, ids=} by the tags, or the value, of a job; nil where it waits for none. policy: s = it ends
---- where a parent fails, c = a failure counts too, w = it waits until a dead letter lives again and is done, f = it runs
---- only where one fails. mode: n = no results, o = that of the one parent, l = all as a list. ids: names, nil = those
---- derived from its own.
+--- {policy=, mode=, total=, ids=, away=} by the tags, or the value, of a job; nil where it waits for none. policy: s =
+--- it ends where a parent fails, c = a failure counts too, w = it waits until a dead letter lives again and is done, f =
+--- it runs only where one fails. mode: n = no results, o = that of the one parent, l = all as a list. ids: names, nil =
+--- those derived from its own. away: its workflow is one of several queues; parents say themselves who waits for them.
 function FLOWS.tag(text)
-  local policy, mode, total, names = string.match(text or '', '^[^;]-|w([scwf])([nol])(%d+):?([^|;]*)')
+  local policy, mode, total, away, names = string.match(text or '', '^[^;]-|w([scwf])([nol])(%d+)(@?[^:|;]*):?([^|;]*)')
   if not policy then return nil end
-  local its = { policy = policy, mode = mode, total = tonumber(total) }
+  local its = { policy = policy, mode = mode, total = tonumber(total), away = away ~= '' }
   if names ~= '' then
     its.ids = {}
-    for name in string.gmatch(names, '[^/]+') do
-      its.ids[#its.ids + 1] = string.gsub(name, '%%(%x%x)', function(digits) return string.char(tonumber(digits, 16)) end)
-    end
+    for name in string.gmatch(names, '[^/]+') do its.ids[#its.ids + 1] = FLOWS.name(name) end
   end
   return its
+end
+
+--- A name that stands escaped in terms and headers.
+function FLOWS.name(text)
+  return (string.gsub(text, '%%(%x%x)', function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
 --- Whether a job with these tags, or this value, counts for the one that its id is derived from; that one and its place.
@@ -73,8 +78,9 @@ function FLOWS.left(one)
   return one.left
 end
 
---- Whether a job that has ended may live again in this queue: a dead letter that did not leave it.
+--- Whether a job that has ended may live again in its queue: a dead letter that did not leave it.
 function FLOWS.may_return(base, one)
+  if one.returns ~= nil then return one.returns end
   return one.state == 'dead' and redis.call('ZSCORE', base .. 'dead', one.id)
 end
 
@@ -194,9 +200,10 @@ function FLOWS.release(base, queue, full)
   return large
 end
 
---- Who waits for jobs that have ended: {job, ...} in the order of these, job -> {{place=, one=}, ...}.
+--- Who waits for jobs that have ended: {job, ...} in the order of these, job -> {{place=, one=}, ...}. Those in other
+--- queues hear of it by way of the outbox.
 function FLOWS.children(base, ends)
-  local order, joins, ids = {}, {}, {}
+  local order, joins, ids, away = {}, {}, {}, {}
   local function add(job, place, one)
     if not joins[job] then
       joins[job] = {}
@@ -213,14 +220,47 @@ function FLOWS.children(base, ends)
     local over = {}
     for i, lines in ipairs(redis.call('HMGET', base .. 'edges', unpack(ids))) do
       if lines then
-        for place, job in string.gmatch(lines, '(%d+) ([^\n]+)') do add(job, place, ends[i]) end
+        for place, where, job in string.gmatch(lines, '(%d+)(%S*) ([^\n]+)') do
+          if where == '' then
+            add(job, place, ends[i])
+          else
+            away[#away + 1] = { where = where, job = job, place = place, one = ends[i] }
+          end
+        end
         -- a dead letter that is kept here may live again
         if not FLOWS.may_return(base, ends[i]) then over[#over + 1] = ids[i] end
       end
     end
     if #over > 0 then redis.call('HDEL', base .. 'edges', unpack(over)) end
+    if #away > 0 then FLOWS.send(base, away) end
   end
   return order, joins
+end
+
+--- Jobs of other queues wait for jobs that have ended here: `away` = {{where=, job=, place=, one=}, ...}. Of each of
+--- them one entry goes into the outbox, of at most `RESULTS` ends.
+function FLOWS.send(base, away)
+  --- @include "outgoing/add"
+  local entries, open = {}, {}
+  for _, each in ipairs(away) do
+    local one, to = each.one, each.where .. ' ' .. each.job
+    local entry = open[to]
+    if not entry or entry.ends == FLOWS.RESULTS then
+      entry = { target = FLOWS.name(string.match(each.where, '@(.*)$') or ''), id = each.job, ends = 0, said = {} }
+      open[to], entries[#entries + 1] = entry, entry
+    end
+    local left = one.cause and cjson.encode(one.cause) or ''
+    if one.ok then left = string.byte(each.where) == 114 and one.result or '' end
+    entry.ends = entry.ends + 1
+    for _, said in ipairs({ each.place, one.id, one.state, FLOWS.may_return(base, one) and '1' or '', left }) do
+      entry.said[#entry.said + 1] = said
+    end
+  end
+  for first = 1, #entries, FLOWS.PIECE do
+    local some = { unpack(entries, first, math.min(#entries, first + FLOWS.PIECE - 1)) }
+    for _, entry in ipairs(some) do entry.envelope = cjson.encode(entry.said) end
+    outgoing_add(base, some)
+  end
 end
 
 --- These jobs ({id=, tags=, ok=, result=, state=, cause=}) have ended: who waits for them hears of it, and who waits for

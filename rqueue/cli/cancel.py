@@ -133,8 +133,8 @@ def _waited_for(inspector: Inspector, job: JobInfo) -> list[JobInfo]:
     """The jobs that this one waits for, by nothing but their ids."""
     from rqueue.inspector.workflows import waited_for
 
-    ids = waited_for(inspector.redis, inspector.keys(job.queue), job.id)
-    return [replace(job, id=id_) for id_ in ids]
+    found = waited_for(inspector.redis, inspector.keys(job.queue), job.id)
+    return [replace(job, id=id_, queue=queue) for queue, id_ in found]
 
 
 def _stop(inspector: Inspector, job: JobInfo, *, kill: bool, timeout: float) -> str:

@@ -61,7 +61,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
 
     with target.inspector() as inspector:
         look = inspector.job(id, queue)
-        below = list(tree_of(look.job, lambda parent: inspector.job(parent, look.job.queue).job))
+        below = list(tree_of(look.job, lambda parent, where: inspector.job(parent, where).job))
         facts = inspector.queue(look.job.queue)
         consumers = inspector.consumers(look.job.queue) if facts.unheard else []
         began_ms, owner = 0, ""
@@ -224,7 +224,7 @@ def _next_step(job: JobInfo) -> str:
     """The commands that a job waits for, or that tell more of it; "" where there are none."""
     if job.ended_ms and not job.position:
         which = shlex.join([job.queue, "--id", job.id])
-        return f"rqueue history {which} tells what it ran, and how"
+        return f"rqueue history {which} dependants what it ran, and how"
     if job.state is not JobState.DEAD:
         return ""
     which = shlex.join([job.queue, job.id])

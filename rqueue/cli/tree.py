@@ -20,12 +20,12 @@ LOOKED_AT = 200
 
 DEEPEST = 20
 
-Look = Callable[[str], JobInfo]
+Look = Callable[[str, str], JobInfo]
 
 
 def tree_of(job: JobInfo, look: Look) -> Iterator[str]:
     """Lines for the jobs that this one waits for, or waited for, each with those before it. look:
-    a job by its id; raises UnknownJob."""
+    a job by its id and its queue; raises UnknownJob."""
     return _below(job, look, "", 1)
 
 
@@ -34,11 +34,14 @@ def _below(job: JobInfo, look: Look, indent: str, depth: int) -> Iterator[str]:
     if parents is None:
         return
     ids = parents.of(job.id)
-    found = [_found(job, id_, look) for id_ in ids[:LOOKED_AT]]
+    found = [_found(parents.queues or (job.queue,), id_, look) for id_ in ids[:LOOKED_AT]]
     found.sort(key=lambda one: one.state.ended)
     for number, one in enumerate(found[:SHOWN], 1):
         last = number == len(found[:SHOWN]) and len(ids) <= SHOWN
-        said = " ".join(filter(None, (one.id, f"({one.task})" if one.task else "", one.state)))
+        task, there = f"({one.task})" if one.task else "", ""
+        if parents.queues and one.queue:
+            there = f"in {one.queue}"
+        said = " ".join(filter(None, (one.id, task, one.state, there)))
         yield f"{indent}{'└─' if last else '├─'} {said}"
         if depth < DEEPEST and not one.state.ended:
             yield from _below(one, look, indent + ("   " if last else "│  "), depth + 1)
@@ -46,8 +49,10 @@ def _below(job: JobInfo, look: Look, indent: str, depth: int) -> Iterator[str]:
         yield f"{indent}└─ and {many(len(ids) - SHOWN, 'other')}"
 
 
-def _found(job: JobInfo, id: str, look: Look) -> JobInfo:
-    try:
-        return look(id)
-    except UnknownJob:
-        return JobInfo(id, job.queue, JobState.UNKNOWN)
+def _found(queues: tuple[str, ...], id: str, look: Look) -> JobInfo:
+    for queue in queues:
+        try:
+            return look(id, queue)
+        except UnknownJob:
+            continue
+    return JobInfo(id, queues[0] if len(queues) == 1 else "", JobState.UNKNOWN)

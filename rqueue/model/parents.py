@@ -17,11 +17,14 @@ __all__ = [
     "NAMED_MAX",
     "PAIRS_MAX",
     "PARENTS_MAX",
+    "QUEUES_MAX",
     "RESULTS_MAX",
+    "Dependant",
     "Failure",
     "OnFailure",
     "Parents",
     "given_to",
+    "has_dependants",
     "read_results",
 ]
 
@@ -41,6 +44,9 @@ PAIRS_MAX = 10_000
 """Of two groups in a chain, members of the one times members of the other: one step may end all of
 the first, and each of the second hears of each."""
 
+QUEUES_MAX = 16
+"""Queues that one workflow may go through."""
+
 OnFailure = Literal["stop", "continue", "wait"]
 """What becomes of a job of which a parent ends without being done: it is cancelled; the failure
 counts as an end; it waits on where the parent is dead, and may be requeued."""
@@ -53,23 +59,27 @@ _POLICIES = {"stop": "s", "continue": "c", "wait": "w", "failed": "f"}
 _OF_LETTER = {letter: policy for policy, letter in _POLICIES.items()}
 _TAKES: dict[Takes, str] = {"nothing": "n", "result": "o", "results": "l"}
 _TAKES_OF = {letter: takes for takes, letter in _TAKES.items()}
-_TEXT = re.compile(r"([scwf])([nol])(\d{1,7})(?::([\w%/-]+))?", re.ASCII)
+_TEXT = re.compile(r"([scwf])([nol])(\d{1,7})(?:@([\w%/-]+))?(?::([\w%/-]+))?", re.ASCII)
 
 
 class Parents(NamedTuple):
     """total: how many they are. ids: their names; () = those derived from the job's own id,
     `<id>.0` and so on. on_failure: an `OnFailure`, or "failed": the job runs only where its one
-    parent fails."""
+    parent fails. queues: of a workflow that goes through several the queues in which they are; () =
+    that of the job."""
 
     total: int
     takes: Takes = "nothing"
     on_failure: OnFailure | Literal["failed"] = "stop"
     ids: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """As terms and headers say it: "<policy><takes><total>[:<id>/<id>...]"."""
+        """As terms and headers say it: "<policy><takes><total>[@<queue>/...][:<id>/<id>...]"."""
         said = f"{_POLICIES[self.on_failure]}{_TAKES[self.takes]}{self.total}"
+        if self.queues:
+            said += f"@{'/'.join(map(group_text, self.queues))}"
         return f"{said}:{'/'.join(map(group_text, self.ids))}" if self.ids else said
 
     @classmethod
@@ -78,14 +88,31 @@ class Parents(NamedTuple):
         found = _TEXT.fullmatch(text)
         if found is None:
             return None
-        policy, takes, total, ids = found.groups()
-        names = tuple(map(group_of, ids.split("/"))) if ids else ()
+        policy, takes, total, queues, ids = found.groups()
         on_failure: Any = _OF_LETTER[policy]
-        return cls(int(total), _TAKES_OF[takes], on_failure, names)
+        return cls(int(total), _TAKES_OF[takes], on_failure, _names(ids), _names(queues))
 
     def of(self, id: str) -> list[str]:
         """The ids of the parents of the job with this id."""
         return list(self.ids) or [f"{id}.{place}" for place in range(self.total)]
+
+
+class Dependant(NamedTuple):
+    """A job that waits for another one, as that one says it: in a workflow of several queues nobody
+    else can. queue: where it is; "" = in the same one. wants: whether it gets the result. id: its
+    own; "" = the one that the other's is derived from. place: of the other one among those that it
+    waits for."""
+
+    queue: str = ""
+    wants: bool = False
+    id: str = ""
+    place: int = 0
+
+    @property
+    def text(self) -> str:
+        """As terms say it: "<r|n><queue>[:<place>/<id>]"."""
+        said = f"{'r' if self.wants else 'n'}{group_text(self.queue)}"
+        return f"{said}:{self.place}/{group_text(self.id)}" if self.id else said
 
 
 class Failure(NamedTuple):
@@ -96,6 +123,16 @@ class Failure(NamedTuple):
     state: str
     type: str = ""
     message: str = ""
+
+
+def has_dependants(value: bytes) -> bool:
+    """Whether a stored job says of itself that others wait for it, of which some may be in other
+    queues."""
+    return b"|t" in value and b"|t" in value.partition(b";")[0]
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(map(group_of, text.split("/"))) if text else ()
 
 
 def given_to(job: Delivery) -> list[Any]:

@@ -1,12 +1,12 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
 `<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h]
-[|s<sort key>][|u<unique>][|w<parents>][|p][|l<limit>:<most>...][|f],`, where `when` is nothing
-(now), `+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), group, key and limits are
-escaped (`rqueue.model.names.group_text`), the sort key is as `rqueue.model.sort_keys` writes it,
-unique is a `rqueue.model.unique_key.UniqueKey`, and parents are `rqueue.model.parents.Parents`. The
-enqueue script reads it, and signatures cover it. What stands behind `~` and `|` is a policy's: a
-queue without it takes it on.
+[|s<sort key>][|u<unique>][|w<parents>][|p][|t<dependant>...][|l<limit>:<most>...][|f],`, where
+`when` is nothing (now), `+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), group,
+key and limits are escaped (`rqueue.model.names.group_text`), the sort key is as
+`rqueue.model.sort_keys` writes it, unique is a `rqueue.model.unique_key.UniqueKey`, parents and
+dependants are `Parents` and `Dependant` of `rqueue.model.parents`. The enqueue script reads it, and
+signatures cover it. What stands behind `~` and `|` is a policy's: a queue without it takes it on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Terms(NamedTuple):
     unique: a `UniqueKey` as text; "" = none. waits: `Parents` as text, for which the job waits;
     "" = none. counts: the job that its id is derived from waits for it. limits: of each that it
     names the text, escaped, and how many jobs it allows at a time, "crm=acme:5". front: whether it
-    comes before all that waits in its level.
+    comes before all that waits in its level. dependants: the text of each `Dependant`: jobs that
+    wait for it.
     """
 
     priority: int = DEFAULT_LEVEL
@@ -48,6 +49,7 @@ class Terms(NamedTuple):
     counts: bool = False
     limits: tuple[str, ...] = ()
     front: bool = False
+    dependants: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -71,6 +73,8 @@ class Terms(NamedTuple):
             most += f"|w{self.waits}"
         if self.counts:
             most += "|p"
+        for one in self.dependants:
+            most += f"|t{one}"
         for limit in self.limits:
             most += f"|l{limit}"
         if self.front:
@@ -90,16 +94,18 @@ class Terms(NamedTuple):
         most, *tags = most.split("|")
         most, _, ttl = most.partition("~")
         deliveries, _, crashes = most.partition(":")
-        said = {tag[:1]: group_of(tag[1:]) for tag in tags if tag[:1] not in "hwpf"}
+        said = {tag[:1]: group_of(tag[1:]) for tag in tags if tag[:1] not in "hwpft"}
         waits = next((tag[1:] for tag in tags if tag[:1] == "w"), "")
         limits = int(deliveries), int(crashes or 0), int(ttl or 0)
         group, key, sort, unique = (said.get(letter, "") for letter in "gksu")
         named = tuple(tag[1:] for tag in tags if tag[:1] == "l")
+        dependants = tuple(tag[1:] for tag in tags if tag[:1] == "t")
         held, counts, front = "h" in tags, "p" in tags, "f" in tags
         return cls(
             *(int(priority), delay, due, *limits, group, key, held, sort, unique, waits, counts),
             limits=named,
             front=front,
+            dependants=dependants,
         )
 
 

@@ -1,7 +1,8 @@
 """Sending what is in a queue's outbox to its targets, without I/O: calls out, replies in.
 
 Any client may do it, at any time, several at once: a job is enqueued into its target
-under its own id, which the target takes once (I8). Who dies between two calls leaves the job in the
+under its own id, which the target takes once (I8); that jobs have ended for which one waits there
+is counted once, job by job. Who dies between two calls leaves the job in the
 outbox, and the next one sends it again.
 """
 
@@ -21,7 +22,7 @@ from rqueue.model.signing import split_signature
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.admin import readmit
 from rqueue.protocol.commands.enqueue import enqueue_flat
-from rqueue.protocol.commands.outgoing import Outgoing, outgoing_done, outgoing_take
+from rqueue.protocol.commands.outgoing import Outgoing, join, outgoing_done, outgoing_take
 from rqueue.protocol.departures import departure, departures
 from rqueue.protocol.exchange import KNOWN
 from rqueue.protocol.keys import QueueKeys, queue_of
@@ -43,6 +44,9 @@ __all__ = [
 Steps = Generator[ScriptCall[Any], Any, int]
 """Gives calls, is sent their replies or thrown their errors, and returns how many jobs went."""
 
+ENDS_MAX = 1000
+"""Ends of jobs that one call dependants, and one word more."""
+
 log = logger("rqueue")
 
 
@@ -55,32 +59,68 @@ def forwarding(keys: QueueKeys) -> Steps:
     """Send what is in the outbox now. A target that refuses costs the others nothing: its jobs stay
     in the outbox, and are tried again after some seconds. Raises the server errors."""
     sent = 0
-    while True:
-        taken = yield outgoing_take(keys)
+    queues = [keys.queue]
+    while queues:
+        own = QueueKeys(queues[0], keys.namespace)
+        try:
+            taken = yield outgoing_take(own)
+        except TargetAway as error:
+            log.debug("queue %s: what is in its outbox goes later: %s", own.queue, error)
+            del queues[0]
+            continue
         if not taken.jobs:
-            return sent
-        for target, some in groupby(taken.jobs, key=lambda job: job.target):
-            sent += yield from _send(keys, target, list(some))
+            del queues[0]
+            continue
+        for (target, _), some in groupby(taken.jobs, key=_kind):
+            for piece in _pieces(list(some)):
+                sent += yield from _send(own, target, piece, queues)
+    return sent
 
 
-def _send(keys: QueueKeys, target: str, jobs: list[Outgoing]) -> Steps:
-    """Send jobs to one target. Where it refuses them together each is sent alone, so that one that
-    it never takes does not keep the others; where it is bounded, as many as it has room for."""
+def _kind(job: Outgoing) -> tuple[str, bool]:
+    return job.target, job.ends > 0
+
+
+def _pieces(jobs: list[Outgoing]) -> list[list[Outgoing]]:
+    """Jobs, or words of ends: in one call no more of these than it can count in a moment."""
+    pieces: list[list[Outgoing]] = []
+    room = 0
+    for job in jobs:
+        if not pieces or job.ends > room:
+            pieces.append([])
+            room = ENDS_MAX
+        pieces[-1].append(job)
+        room -= job.ends
+    return pieces
+
+
+def _send(keys: QueueKeys, target: str, jobs: list[Outgoing], queues: list[str]) -> Steps:
+    """Send jobs, or words of ends, to one target. Where it refuses them together each is sent
+    alone, so that one that it never takes does not keep the others; where it is bounded, as many as
+    it has room for. A target in which that has ended others is added to the queues whose outboxes
+    are sent."""
+    its = QueueKeys(target, keys.namespace)
     try:
-        yield from _enqueued(QueueKeys(target, keys.namespace), keys.queue, jobs)
+        if jobs[0].ends:
+            joined = yield join(its, [(job.id, job.envelope) for job in jobs])
+            if joined.outgoing and target not in queues:
+                queues.append(target)
+        else:
+            yield from _enqueued(its, keys.queue, jobs)
     except ServerError:
         raise
     except RQueueError as error:
         sent = 0
         if isinstance(error, QueueFull):
             if some := _fitting(error, keys.queue, jobs):
-                sent = yield from _send(keys, target, some)
+                sent = yield from _send(keys, target, some, queues)
                 if error.limit_bytes and sent == len(some):
-                    sent += yield from _send(keys, target, [job for job in jobs if job not in some])
+                    others = [job for job in jobs if job not in some]
+                    sent += yield from _send(keys, target, others, queues)
                 return sent
         elif len(jobs) > 1 and not isinstance(error, TargetAway):
             for job in jobs:
-                sent += yield from _send(keys, target, [job])
+                sent += yield from _send(keys, target, [job], queues)
             return sent
         log.log(
             DEBUG if isinstance(error, TargetAway) else WARNING,

@@ -47,6 +47,7 @@ HOOKS = {
     "awaits": "each",
     "tied": "each",
     "retell": "each",
+    "heard": "each",
     "deferred": "each",
     "ahead": "each",
     "fixed": "each",

@@ -6,15 +6,16 @@
     group(resize.s(page) for page in pages).enqueue()
     chord((part.s(i) for i in range(1000)), merge.s()).enqueue()
 
-A workflow becomes jobs of one queue whose ids say how they hang together: the job `w` waits for
-`w.0`, `w.1` and so on. Nothing here talks to Redis.
+A workflow becomes jobs whose ids say how they hang together: the job `w` waits for `w.0`, `w.1` and
+so on. They are of one queue, or each of that of its task: then who is waited for says so itself.
+Nothing here talks to Redis.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
@@ -23,47 +24,27 @@ from rqueue.model.parents import (
     NAMED_MAX,
     PAIRS_MAX,
     PARENTS_MAX,
+    QUEUES_MAX,
     RESULTS_MAX,
+    Dependant,
     OnFailure,
     Parents,
 )
 from rqueue.tasks.enqueuer import (
-    AsyncEnqueuer,
-    Enqueuer,
     default_async_enqueuer,
     default_enqueuer,
 )
-from rqueue.tasks.options import Options, at_once, refuses
+from rqueue.tasks.options import at_once, refuses
 from rqueue.tasks.request import JobRequest
-from rqueue.tasks.signature import CallChecker
+from rqueue.tasks.workflow_steps import Callee, Spread, Step, checked_policy, members_of, taker_of
 
 if TYPE_CHECKING:
     from rqueue.client._async.workflows import AsyncWorkflowHandle
     from rqueue.client._sync.workflows import WorkflowHandle
 
-__all__ = ["Chain", "Chord", "Group", "Signature", "Step", "Workflow", "chain", "chord", "group"]
+__all__ = ["Chain", "Chord", "Group", "Signature", "Workflow", "chain", "chord", "group"]
 
 R = TypeVar("R")
-
-
-class Callee(Protocol):
-    """What a call knows of its task: a `BoundTask` is one."""
-
-    name: str
-    queue: str
-    defaults: Options
-    check: CallChecker
-    _enqueuer: Enqueuer | None
-    _async_enqueuer: AsyncEnqueuer | None
-
-
-class Step(NamedTuple):
-    """One job of a workflow, its id among its options. waits: what it waits for. counts: the job
-    that its id is derived from waits for it."""
-
-    request: JobRequest
-    waits: Parents | None = None
-    counts: bool = False
 
 
 class Workflow(Generic[R]):
@@ -72,18 +53,19 @@ class Workflow(Generic[R]):
     on_failure: OnFailure
 
     def enqueue(self, *, id: str | None = None) -> WorkflowHandle[R]:
-        """Enqueue it into the queue of its tasks; see `Queue.enqueue_workflow`."""
-        task, queue = self._goes_to()
+        """Enqueue it, each of its jobs into the queue of its task; see `Queue.enqueue_workflow`."""
+        task, spread = self._goes_to()
         # a queue, and not any enqueuer: a workflow is several jobs
-        store: Any = task._enqueuer or default_enqueuer(task.name, queue)
-        handle: WorkflowHandle[R] = _taker(store).enqueue_workflow(self, id=id)
+        store: Any = task._enqueuer or default_enqueuer(task.name, task.queue)
+        handle: WorkflowHandle[R] = taker_of(store).enqueue_workflow(self, id=id, spread=spread)
         return handle
 
     async def aenqueue(self, *, id: str | None = None) -> AsyncWorkflowHandle[R]:
         """`enqueue` for asyncio."""
-        task, queue = self._goes_to()
-        store: Any = task._async_enqueuer or default_async_enqueuer(task.name, queue)
-        handle: AsyncWorkflowHandle[R] = await _taker(store).enqueue_workflow(self, id=id)
+        task, spread = self._goes_to()
+        store: Any = task._async_enqueuer or default_async_enqueuer(task.name, task.queue)
+        taker = taker_of(store)
+        handle: AsyncWorkflowHandle[R] = await taker.enqueue_workflow(self, id=id, spread=spread)
         return handle
 
     def signatures(self) -> Iterator[Signature[Any]]:
@@ -94,33 +76,39 @@ class Workflow(Generic[R]):
         """The ids of the jobs whose results are its own, where it is enqueued as `id`."""
         return [id]
 
-    def steps(self, id: str) -> Iterator[Step]:
-        """Its jobs, each behind those that wait for it; `id` is that of the last one. Raises
-        BadArguments and ConfigError."""
-        return self.placed(id, False, None)
-
-    def placed(self, id: str, counts: bool, before: Before | None) -> Iterator[Step]:
-        """The same. counts: the job that `id` is derived from waits for it. before: what it waits
-        for itself."""
+    def ends(self) -> list[Signature[Any]]:
+        """The calls whose results are its own."""
         raise NotImplementedError
 
-    def _goes_to(self) -> tuple[Callee, str]:
-        tasks = [each.task for each in self.signatures()]
-        if len(queues := {task.queue for task in tasks}) > 1:
-            raise ConfigError(
-                "queue",
-                f"the tasks of one workflow are of the queues {', '.join(sorted(queues))}: say"
-                " which one with Queue(...).enqueue_workflow(workflow)",
-            )
-        return tasks[0], tasks[0].queue
+    def steps(self, id: str, *, spread: bool = False) -> Iterator[Step]:
+        """Its jobs; `id` is that of the last one. spread: each is for the queue of its task; else
+        each stands behind those that wait for it by its id. Raises BadArguments and ConfigError."""
+        return self.placed(id, None, None, Spread() if spread else None)
+
+    def placed(
+        self, id: str, to: Dependant | None, before: Before | None, spread: Spread | None
+    ) -> Iterator[Step]:
+        """The same. to: the job that `id` is derived from waits for it. before: what it waits for
+        itself."""
+        raise NotImplementedError
+
+    def _goes_to(self) -> tuple[Callee, bool]:
+        """The task whose queue gets its last call, and whether others go elsewhere."""
+        queues = {each.task.queue for each in self.signatures()}
+        if len(queues) > QUEUES_MAX:
+            said = f"{len(queues)} queues in one workflow, at most {QUEUES_MAX}"
+            raise ConfigError("queue", said)
+        return self.ends()[0].task, len(queues) > 1
 
 
 class Before(NamedTuple):
     """What goes before a job: a workflow that becomes jobs of its own with ids derived from that of
-    the job, or jobs that are known by name. many: whether their results are a list."""
+    the job, or jobs that are known by name, in these queues. many: whether their results are a
+    list."""
 
     workflow: Workflow[Any] | None
     ids: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
     many: bool = False
     on_failure: OnFailure = "stop"
     before: Before | None = None
@@ -156,7 +144,11 @@ class Signature(Workflow[R]):
         for call in (*self.successes, *self.failures):
             yield from call.signatures()
 
-    def request(self, id: str, given: int) -> JobRequest:
+    def ends(self) -> list[Signature[Any]]:
+        """Itself."""
+        return [self]
+
+    def request(self, id: str, given: int, queue: str = "") -> JobRequest:
         """What it asks for as the job `id`, which gets so many arguments from others. Raises
         BadArguments and ConfigError."""
         task, options = self.task, self.task.defaults
@@ -168,38 +160,67 @@ class Signature(Workflow[R]):
             )
         task.check((None,) * given + self.args, dict(self.kwargs))
         options = replace(options, id=id)
-        return JobRequest(task.name, self.args, dict(self.kwargs), options, task.check.positional)
+        kwargs = dict(self.kwargs)
+        return JobRequest(task.name, self.args, kwargs, options, task.check.positional, queue)
 
-    def placed(self, id: str, counts: bool, before: Before | None) -> Iterator[Step]:
+    def placed(
+        self, id: str, to: Dependant | None, before: Before | None, spread: Spread | None
+    ) -> Iterator[Step]:
         """Itself, then what goes before it, then its callbacks."""
-        waits = None
-        if before is not None:
-            takes: Any = "nothing" if self.immutable else "results" if before.many else "result"
-            ids = before.ids
-            total = len(ids)
-            if before.workflow is not None:
-                total = len(before.workflow.results_of(id)) if before.many else 1
-            if takes == "results" and total > RESULTS_MAX:
-                raise ConfigError(
-                    "chord",
-                    f"task '{self.task.name}' would get {total:,} results, at most"
-                    f" {RESULTS_MAX:,} fit into one job: make it immutable (.si), and let it read"
-                    " what the members stored",
-                )
-            waits = Parents(total, takes, before.on_failure, ids)
-        yield Step(self.request(id, waits is not None and waits.takes != "nothing"), waits, counts)
+        queue = "" if spread is None else self.task.queue
+        waits = None if before is None else self._parents(id, before, spread)
+        wants = waits is not None and waits.takes != "nothing"
+        callbacks = [*self._callbacks(id, queue)]
+        dependants: tuple[str, ...] = ()
+        if spread is not None:
+            for step in callbacks:
+                if step.waits is not None and step.waits.ids == (id,):
+                    spread.add(id, step)
+            dependants = spread.dependants(id, queue, to)
+        counts = to is not None and to.queue == queue
+        yield Step(self.request(id, wants, queue), waits, counts, dependants)
         if before is not None and before.workflow is not None:
-            if before.many:
-                yield from before.workflow.placed(id, True, before.before)
-            else:
-                yield from before.workflow.placed(f"{id}.0", True, before.before)
+            name = id if before.many else f"{id}.0"
+            yield from before.workflow.placed(name, Dependant(queue, wants), before.before, spread)
+        yield from callbacks
+
+    def _parents(self, id: str, before: Before, spread: Spread | None) -> Parents:
+        takes: Any = "nothing" if self.immutable else "results" if before.many else "result"
+        ids, queues = before.ids, before.queues
+        total = len(ids)
+        if before.workflow is not None:
+            ends = before.workflow.ends()
+            total = len(ends) if before.many else 1
+            if spread is not None:
+                queues = _queues(ends)
+        if takes == "results" and total > RESULTS_MAX:
+            raise ConfigError(
+                "chord",
+                f"task '{self.task.name}' would get {total:,} results, at most"
+                f" {RESULTS_MAX:,} fit into one job: make it immutable (.si), and let it read"
+                " what the members stored",
+            )
+        # who names nobody, and has all in its own queue, is waited for by nobody elsewhere
+        if not ids and queues == (self.task.queue,):
+            queues = ()
+        return Parents(total, takes, before.on_failure, ids, queues)
+
+    def _callbacks(self, id: str, queue: str) -> Iterator[Step]:
+        """The jobs that follow it where it is done, or fails."""
+        spread = Spread() if queue else None
+        where = (queue,) if queue else ()
         for number, call in enumerate(self.successes):
-            yield from call.placed(f"{id}-success{number}", False, Before(None, (id,)))
+            before = Before(None, (id,), where)
+            yield from call.placed(f"{id}-success{number}", None, before, spread)
         for number, call in enumerate(self.failures):
-            takes = "nothing" if call.immutable else "result"
-            step = Parents(1, takes, "failed", (id,))
-            request = call.request(f"{id}-error{number}", takes == "result")
-            yield Step(request, step)
+            takes: Any = "nothing" if call.immutable else "result"
+            waits = Parents(1, takes, "failed", (id,), where)
+            its = call.task.queue if queue else ""
+            yield Step(call.request(f"{id}-error{number}", takes == "result", its), waits)
+
+
+def _queues(calls: Iterable[Signature[Any]]) -> tuple[str, ...]:
+    return tuple({call.task.queue: None for call in calls})
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,16 +239,23 @@ class Chain(Workflow[R]):
         """Those of its last part."""
         return self.parts[-1].results_of(id)
 
-    def placed(self, id: str, counts: bool, before: Before | None) -> Iterator[Step]:
+    def ends(self) -> list[Signature[Any]]:
+        """Those of its last part."""
+        return self.parts[-1].ends()
+
+    def placed(
+        self, id: str, to: Dependant | None, before: Before | None, spread: Spread | None
+    ) -> Iterator[Step]:
         """The last part, behind it the one before."""
         *earlier, last = self.parts
         if not earlier:
-            yield from last.placed(id, counts, before)
+            yield from last.placed(id, to, before, spread)
             return
         first = Chain(tuple(earlier), self.on_failure) if len(earlier) > 1 else earlier[0]
         many = isinstance(earlier[-1], Group)
         if isinstance(last, Signature):
-            yield from last.placed(id, counts, Before(first, (), many, self.on_failure, before))
+            before = Before(first, (), (), many, self.on_failure, before)
+            yield from last.placed(id, to, before, spread)
             return
         # several jobs wait for what goes before: it has a name of its own
         name = f"{id}-before"
@@ -239,8 +267,13 @@ class Chain(Workflow[R]):
                 f"each of {waiting:,} jobs would wait for {len(names):,} others, at most for"
                 f" {NAMED_MAX}, and {PAIRS_MAX:,} times in all: put one call between the groups",
             )
-        yield from first.placed(name, False, before)
-        yield from last.placed(id, counts, Before(None, names, many, self.on_failure))
+        queues = () if spread is None else _queues(first.ends())
+        named = Before(None, names, queues, many, self.on_failure)
+        behind: Iterable[Step] = last.placed(id, to, named, spread)
+        if spread is not None:
+            spread.note(behind := [*behind])
+        yield from first.placed(name, None, before, spread)
+        yield from behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,15 +292,32 @@ class Group(Workflow[R]):
         """One for each member."""
         return [f"{id}.{place}" for place in range(len(self.members))]
 
-    def placed(self, id: str, counts: bool, before: Before | None) -> Iterator[Step]:
+    def ends(self) -> list[Signature[Any]]:
+        """Those of its members."""
+        return [call for member in self.members for call in member.ends()]
+
+    def placed(
+        self, id: str, to: Dependant | None, before: Before | None, spread: Spread | None
+    ) -> Iterator[Step]:
         """Its members; the first job of each waits for what goes before."""
+        first, name = None, f"{id}-before"
         if before is not None and before.workflow is not None:
-            name = f"{id}-before"
-            names = tuple(before.workflow.results_of(name))
-            yield from before.workflow.placed(name, False, before.before)
-            before = before._replace(workflow=None, ids=names, before=None)
+            first, earlier = before.workflow, before.before
+            names = tuple(first.results_of(name))
+            queues = () if spread is None else _queues(first.ends())
+            before = before._replace(workflow=None, ids=names, queues=queues, before=None)
+        its: Iterable[Step] = self._members(id, to, before, spread)
+        if first is not None:
+            if spread is not None:
+                spread.note(its := [*its])
+            yield from first.placed(name, None, earlier, spread)
+        yield from its
+
+    def _members(
+        self, id: str, to: Dependant | None, before: Before | None, spread: Spread | None
+    ) -> Iterator[Step]:
         for member, name in zip(self.members, self.results_of(id), strict=True):
-            yield from member.placed(name, counts, before)
+            yield from member.placed(name, to, before, spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,11 +333,16 @@ class Chord(Workflow[R]):
         yield from self.header.signatures()
         yield self.callback
 
-    def placed(self, id: str, counts: bool, before: Before | None) -> Iterator[Step]:
+    def ends(self) -> list[Signature[Any]]:
+        """The callback."""
+        return [self.callback]
+
+    def placed(
+        self, id: str, to: Dependant | None, before: Before | None, spread: Spread | None
+    ) -> Iterator[Step]:
         """The callback, then the members."""
-        yield from self.callback.placed(
-            id, counts, Before(self.header, (), True, self.on_failure, before)
-        )
+        before = Before(self.header, (), (), True, self.on_failure, before)
+        yield from self.callback.placed(id, to, before, spread)
 
 
 def chain(*parts: Workflow[Any], on_failure: OnFailure = "stop") -> Chain[Any]:
@@ -305,14 +360,14 @@ def chain(*parts: Workflow[Any], on_failure: OnFailure = "stop") -> Chain[Any]:
             "chain",
             f"{len(parts):,} calls, at most {CHAIN_MAX}: let the last one enqueue what follows",
         )
-    return Chain(tuple(_workflow("chain", part) for part in parts), _policy(on_failure))
+    return Chain(tuple(_workflow("chain", part) for part in parts), checked_policy(on_failure))
 
 
 def group(*members: Workflow[Any] | Iterable[Workflow[Any]]) -> Group[list[Any]]:
     """Calls side by side: `group(a.s(1), a.s(2))`, or `group(a.s(i) for i in range(9))`; its result
     is the list of theirs. Raises ConfigError."""
     if len(members) == 1 and not isinstance(members[0], Workflow):
-        members = _members(members[0])
+        members = members_of(members[0])
     made = tuple(_workflow("group", member) for member in members)
     if any(isinstance(member, Group) for member in made):
         raise ConfigError("group", "a group in a group: write its members into the one")
@@ -331,29 +386,10 @@ def chord(
     ended. on_failure: as of `chain`, of the callback. Raises ConfigError."""
     expect("callback", callback, Signature, "a call: task.s(...)")
     header = header if isinstance(header, Group) else group(header)
-    return Chord(header, callback, _policy(on_failure))
-
-
-def _members(given: object) -> tuple[Any, ...]:
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise ConfigError("group", f"{shown(given)} is no list of calls: task.s(...)")
-    return tuple(given)
+    return Chord(header, callback, checked_policy(on_failure))
 
 
 def _workflow(what: str, part: object) -> Workflow[Any]:
     if not isinstance(part, Workflow):
         raise ConfigError(what, f"{shown(part)} is no call of a task: task.s(...)")
     return part
-
-
-def _policy(on_failure: OnFailure) -> OnFailure:
-    if on_failure not in ("stop", "continue", "wait"):
-        said = "none of 'stop', 'continue', 'wait'"
-        raise ConfigError("on_failure", f"{shown(on_failure)} is {said}")
-    return on_failure
-
-
-def _taker(store: Any) -> Any:
-    if not hasattr(store, "enqueue_workflow"):
-        raise ConfigError("sender", f"{shown(store)} takes single jobs; a queue takes workflows")
-    return store

@@ -40,3 +40,26 @@ def test_the_whole_of_a_workflow_is_cancelled(run: Run, read: Read, queue: Queue
     again = run("cancel", "all", "--workflow", *on, code=1)
     assert again.stdout.count("it has ended") == 1
     assert {str(queue.job(id_).state()) for id_ in handle.ids} == {"cancelled"}
+
+
+def test_a_workflow_of_several_queues_is_shown_and_cancelled(
+    run: Run, read: Read, queue: Queue
+) -> None:
+    other = f"{queue.name}-pages"
+    in_one = [member.options(queue=queue.name) for member in (double, total)]
+    workflow = chord(
+        [chain(double.options(queue=other).s(n), in_one[0].s()) for n in range(2)], in_one[1].s()
+    )
+    handle = queue.enqueue_workflow(workflow, id="over", spread=True)
+    tree = run("show", "over", "-q", queue.name).stdout.partition("waits for\n")[2].splitlines()
+    assert [line.strip() for line in tree] == [
+        "├─ over.0 (double) deferred",
+        f"│  └─ over.0.0 (double) ready in {other}",
+        "└─ over.1 (double) deferred",
+        f"└─ over.1.0 (double) ready in {other}",
+    ]
+    answers = read("cancel", "over", "--workflow", "-q", queue.name, "--yes")
+    assert {one["id"]: one["queue"] for one in answers} == {
+        id_: handle.queues.get(id_, queue.name) for id_ in handle.ids
+    }
+    assert {one["cancelled"] for one in answers} == {True}

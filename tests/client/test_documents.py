@@ -133,7 +133,7 @@ def test_the_page_of_running_jobs(namespace: dict[str, Any], private_server: Emb
 def test_the_page_of_workflows(namespace: dict[str, Any], private_server: EmbeddedRedis) -> None:
     with Queue("default", private_server.url) as queue:
         queue.configure(kind="flows")
-        with worker(queue):
+        with worker(queue), worker(queue.at("crawl")):
             run_page("workflows.md", namespace)
 
 

@@ -42,6 +42,7 @@ class Field:
     def __init__(self, url: str, queue: str, folder: Path) -> None:
         self.url = url
         self.queue = Queue(queue, url)
+        self.queues = [self.queue]
         self.marks = folder / "marks"
         self.marks.touch()
         self._folder = folder
@@ -51,7 +52,8 @@ class Field:
 
     def pool(self, url: str = "") -> subprocess.Popen[bytes]:
         """Start a pool of two, as an operator would."""
-        command = [sys.executable, "-m", "rqueue.cli", "worker", "tests.crash.app", self.queue.name]
+        command = [sys.executable, "-m", "rqueue.cli", "worker", "tests.crash.app"]
+        command += [queue.name for queue in self.queues]
         command += ["--processes", "2", "--lease", LEASE, "--drain", "5s"]
         log = (self._folder / f"pool{len(self.pools)}.log").open("wb")
         environment = {
@@ -83,6 +85,13 @@ class Field:
         workflow = chord((step.si(0) for _ in range(members)), step.si(0))
         self.ids += self.queue.enqueue_workflow(workflow).ids
 
+    def enqueue_chord_apart(self, members: int) -> None:
+        """The same, its members by turns in two other queues."""
+        self.queues += [self.queue.at(f"{self.queue.name}-{at}") for at in "ab"]
+        last, *others = (step.options(queue=queue.name) for queue in self.queues)
+        workflow = chord((others[n % 2].si(0) for n in range(members)), last.si(0))
+        self.ids += self.queue.enqueue_workflow(workflow, spread=True).ids
+
     def lines(self) -> list[tuple[str, int, str]]:
         """The marks so far: begin or end, process, job."""
         found = []
@@ -110,22 +119,27 @@ class Field:
         )
 
     def _left(self) -> int:
-        counts = self.queue.counts()
-        return counts.ready + counts.scheduled + counts.held
+        left = 0
+        for queue in self.queues:
+            counts = queue.counts()
+            left += counts.ready + counts.scheduled + counts.held + counts.outgoing
+        return left
 
     def settled(self) -> None:
         """Wait until everything has ended, and judge."""
         eventually(lambda: self._left() == 0, lambda: f"{self.queue.counts()}\n{self.logs()}")
-        rows = list(read_history(self.queue.redis, self.queue.keys))
+        rows = [row for queue in self.queues for row in read_history(queue.redis, queue.keys)]
         acked = Counter(row["id"] for row in rows if row["outcome"] == "ack")
         assert set(acked) == set(self.ids), "a job was lost, or one came from nowhere"
         assert set(acked.values()) == {1}, "a job ended twice"
         began = {id_ for what, _, id_ in self.lines() if what == "begin"}
         charged = {row["id"] for row in rows if row["outcome"] == "crash"}
         assert charged <= began, "a job was charged that had not begun"
-        assert self.queue.counts().dead == 0
-        snapshot = take_snapshot(self.queue.redis, self.queue.keys)
-        assert invariants.of_state(snapshot, self.ids) == []
+        for queue in self.queues:
+            assert queue.counts().dead == 0
+            snapshot = take_snapshot(queue.redis, queue.keys)
+            accepted = self.ids if len(self.queues) == 1 else None
+            assert invariants.of_state(snapshot, accepted) == []
 
     def begun_twice(self) -> set[str]:
         """Jobs that began more than once."""
@@ -182,6 +196,30 @@ def test_workers_and_pools_of_a_large_group_killed(field: Field, members: int) -
     os.killpg(first.pid, signal.SIGKILL)
     field.pool()
     field.after(0.8)
+    os.kill(field.someone(), signal.SIGKILL)
+    field.settled()
+    ends = [id_ for what, _, id_ in field.lines() if what == "end"]
+    assert ends.index(callback) >= members
+    assert ends.count(callback) == 1
+
+
+@pytest.mark.parametrize(
+    "members",
+    [1200, pytest.param(20_000, marks=[pytest.mark.long, pytest.mark.timeout(900)])],
+)
+def test_workers_and_pools_of_a_group_over_queues_killed(field: Field, members: int) -> None:
+    """Who brings a word of an end to another queue may die: it arrives, and counts once."""
+    field.enqueue_chord_apart(members)
+    callback = field.ids[0]
+    field.pool()
+    for share in (0.1, 0.2, 0.3, 0.4):
+        field.after(share)
+        os.kill(field.someone(), signal.SIGKILL)
+    for share in (0.5, 0.7):
+        field.after(share)
+        os.killpg(field.pools[-1].pid, signal.SIGKILL)
+        field.pool()
+    field.after(0.9)
     os.kill(field.someone(), signal.SIGKILL)
     field.settled()
     ends = [id_ for what, _, id_ in field.lines() if what == "end"]

@@ -48,6 +48,16 @@ timings = st.sampled_from(
     [Timing.of(every=60), Timing.of(cron="* * * * *", missed="all"), Timing.of(every=5, jitter=3)]
 )
 outgoing = st.sampled_from([b"00000000000001\nother\nx7", b"?"])
+ends = st.sampled_from(
+    [
+        b'["0","x.0","done","","7","1","x.1","dead","1","{}"]',
+        b'["99","x","cancelled","",""]',
+        b'["0"]',
+        b'{"a":[1]}',
+        b"[[],{},7]",
+        b"?",
+    ]
+)
 
 
 def _settle(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
@@ -181,6 +191,7 @@ MAKERS: dict[str, Maker] = {
     "repair_parents": lambda w, d: commands.repair_parents(
         KEYS, d(ids), d(st.sampled_from([0, 2]))
     ),
+    "join": lambda w, d: commands.join(KEYS, [(d(ids), d(ends)), ("x", d(ends))]),
     "repair_outbox": lambda w, d: commands.repair_outbox(KEYS, [d(outgoing).decode(), "x"]),
     "outgoing_done": lambda w, d: commands.outgoing_done(KEYS, [d(outgoing), b"x"]),
     "outgoing_take": lambda w, d: commands.outgoing_take(KEYS, d(st.sampled_from([1, 100]))),

@@ -5,6 +5,7 @@ import redis
 
 from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Doctor
+from rqueue.protocol import commands
 from rqueue.protocol.workflow_packing import packed_steps
 from rqueue.tasks.options import Options
 from rqueue.tasks.workflow import OnFailure, chain, chord
@@ -65,3 +66,32 @@ def test_many_members_may_still_come(client: redis.Redis, queue: Queue) -> None:
     assert kinds(doctor.check_queue(queue.name)) == {"parents": "w"}
     heals(doctor, queue)
     assert queue.job("w").state() == "cancelled"
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_one_elsewhere_whose_end_was_not_heard(
+    client: redis.Redis, queue: Queue, ended: bool
+) -> None:
+    """A job of another queue is lost, or the word of its end is."""
+    doctor = Doctor(client, "rqueue", wait=lambda _seconds: None)
+    other = queue.at(f"{queue.name}-pages")
+    first = double.options(queue=other.name).s(1)
+    last = double.options(queue=queue.name).s()
+    queue.enqueue_workflow(chain(first, last), id="w", spread=True)
+    assert doctor.check_queue(queue.name) == []
+    if ended:
+        (job,) = (consumer := other.consumer().register()).pull()
+        settle = commands.settle(
+            *(other.keys, consumer.name, consumer.term, None),
+            done=[(job.id, None, b"7")],
+            rows=0,
+            batch=b"",
+        )
+        execute(client, settle)
+        assert doctor.check_queue(queue.name) == []  # the word is on its way
+        client.delete(other.keys.outgoing, other.keys.outgoing_jobs)
+    else:
+        client.delete(other.keys.jobs, other.keys.ready(4), other.keys.edges)
+    assert kinds(doctor.check_queue(queue.name)) == {"parents": "w"}
+    heals(doctor, queue)
+    assert queue.job("w").state() == ("scheduled" if ended else "cancelled")

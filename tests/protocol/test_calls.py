@@ -351,6 +351,9 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(commands.link(K, "source", ["dead", "expired"]), {"what": "dead,expired"}),
         Sample(commands.link(K, "source", ()), {"what": ""}),
     ],
+    "join": [
+        Sample(commands.join(K, [("j1", b"e1"), ("j2", b"e2")]), rest=[b"j1", b"e1", b"j2", b"e2"])
+    ],
     "outgoing_done": [Sample(commands.outgoing_done(K, [b"m1", b"m2"]), rest=[b"m1", b"m2"])],
     "outgoing_take": [Sample(commands.outgoing_take(K, "limit"))],  # type: ignore[arg-type]
     "show": [Sample(commands.show(K, "id"))],

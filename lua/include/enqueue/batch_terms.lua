@@ -57,6 +57,10 @@ local function batch_terms_lay_out(plan, ids, position, now, stored, arguments, 
         stored[#stored + 1] = id
         stored[#stored + 1] = string.format('%d', position) .. tail .. arguments[first + 2 * i - 1]
         --- @if defers
+        if run.dependants then
+          plan.dependants = plan.dependants or {}
+          table.insert(plan.dependants, { id = id, dependants = run.dependants })
+        end
         if run.waits then
           plan.deferred = plan.deferred or {}
           table.insert(plan.deferred, { id = id, waits = run.waits })

@@ -5,7 +5,7 @@ local function flows_admit(_, run)
   local said = string.match(run.more, '|w([^|~]*)')
   if said then
     local its = FLOWS.tag('|w' .. said)
-    if not its or not string.find(said, '^%a%a%d+$') and not string.find(said, '^%a%a%d+:[%w%%_/-]+$')
+    if not its or not string.find(said, '^%a%a%d+@?[%w%%_/-]*$') and not string.find(said, '^%a%a%d+@?[%w%%_/-]*:[%w%%_/-]+$')
       or its.total > 1000000 or its.mode == 'o' and its.total ~= 1
       or its.policy == 'f' and not (its.ids and its.total == 1)
       or its.mode == 'l' and its.total > FLOWS.RESULTS
@@ -20,5 +20,16 @@ local function flows_admit(_, run)
   if found == 1 then
     run.counts, run.more = true, rest
     run.tags = run.tags .. '|p'
+  end
+  for mode, queue, place, job in string.gmatch(run.more, '|t([nr])([%w%%_-]*):?(%d*)/?([%w%%_-]*)') do
+    run.dependants = run.dependants or {}
+    run.dependants[#run.dependants + 1] = { mode = mode, queue = queue, place = place, job = job }
+    if queue .. place == '' or (place == '') ~= (job == '') or #run.dependants > FLOWS.WAITING then
+      return redis.error_reply('BADARGS enqueue: jobs that wait for one, and cannot be read, or too many of them')
+    end
+  end
+  if run.dependants then
+    run.more = string.gsub(run.more, '|t[^|~]*', '')
+    run.tags = run.tags .. '|t'
   end
 end

@@ -1,11 +1,21 @@
 --- @hooks awaits
 --- @include "queue/open"
 
---- These jobs of an enqueue ({id=, waits=}) are stored: they wait for their parents from now on. Some of those may have
---- ended already.
+--- These jobs of an enqueue (`plan.deferred` = {{id=, waits=}, ...}) are stored: they wait for their parents from now on.
+--- Some of those may have ended already. `plan.dependants` = {{id=, dependants=}, ...}: jobs that say who waits for them.
 local function flows_defers(base, plan)
   local waits, edges, order, joins = {}, {}, {}, {}
-  for _, one in ipairs(plan.deferred) do
+  for _, one in ipairs(plan.dependants or {}) do
+    for _, to in ipairs(one.dependants) do
+      local job, place = FLOWS.name(to.job), to.place
+      if place == '' then job, place = string.match(one.id, '^(.+)%.(%d+)$') end
+      if job then
+        local where = to.queue == '' and '' or to.mode .. '@' .. to.queue
+        edges[one.id] = (edges[one.id] or '') .. place .. where .. ' ' .. job .. '\n'
+      end
+    end
+  end
+  for _, one in ipairs(plan.deferred or {}) do
     waits[#waits + 1] = one.id
     waits[#waits + 1] = string.format('%d', one.waits.total)
     for place, id in ipairs(one.waits.ids or {}) do
@@ -17,7 +27,7 @@ local function flows_defers(base, plan)
         end
         table.insert(joins[one.id], { place = string.format('%d', place - 1), one = ended })
       end
-      if not ended or ended.state == 'dead' then
+      if not one.waits.away and (not ended or ended.state == 'dead') then
         edges[id] = (edges[id] or '') .. string.format('%d ', place - 1) .. one.id .. '\n'
       end
     end
@@ -26,7 +36,7 @@ local function flows_defers(base, plan)
       joins[one.id] = {}
     end
   end
-  redis.call('HSET', base .. 'deferred', unpack(waits))
+  if waits[1] then redis.call('HSET', base .. 'deferred', unpack(waits)) end
   for id, lines in pairs(edges) do
     redis.call('HSET', base .. 'edges', id, (redis.call('HGET', base .. 'edges', id) or '') .. lines)
   end

@@ -39,7 +39,7 @@ local function flows_parents(base, plan, ids, now)
         if record then
           local ok, result = string.match(record, '^(%a)%d+:(.*)$')
           plan.ends[id] = FLOWS.ended(id, value, record, ok == 'D' and result)
-        elseif not value and not stored[id] then
+        elseif not value and not stored[id] and not run.waits.away then
           return redis.error_reply('NOPARENT unknown ' .. id)
         end
       end

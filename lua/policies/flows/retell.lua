@@ -17,8 +17,9 @@ local function flows_retell(base, queue, id, first)
   for i, parent in ipairs(parents) do
     local value = values[i]
     local lives = value and string.byte(value) ~= 33 and not redis.call('ZSCORE', base .. 'dead', parent)
-    if not known[i] and not lives then
-      local record = result_read(base, parent)
+    local record = not known[i] and not lives and result_read(base, parent)
+    -- of what is in another queue nothing is known here
+    if record or not known[i] and not lives and not its.away then
       local letter, result = string.match(record or '', '^(%a)%d+:(.*)$')
       local one = FLOWS.ended(parent, '', record, letter == 'D' and result)
       if not record then one.state = 'lost' end

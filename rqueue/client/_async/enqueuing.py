@@ -27,6 +27,10 @@ __all__ = ["AsyncEnqueuing"]
 class AsyncEnqueuing(AsyncQueueCalls):
     """A queue that jobs are enqueued into, as far as that is the same for one and for many."""
 
+    def at(self, name: str) -> AsyncEnqueuing:
+        """Another queue over the same connections."""
+        raise NotImplementedError
+
     async def enqueue_many(
         self, calls: Iterable[Call], *, max_wait: float | None = None
     ) -> list[AsyncJobHandle[Any]]:

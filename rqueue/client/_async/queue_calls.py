@@ -14,6 +14,7 @@ from rqueue.model.expect import expect, shown
 from rqueue.model.names import check_queue
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import CANCELLED_FROM
+from rqueue.protocol.forwarding import aforward_soon, sends_on
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.stop_wait import StopWait
@@ -138,6 +139,9 @@ class AsyncQueueCalls:
         wait = StopWait(self.keys, id, timeout, self._transport.patience)
         force: Literal["", "stop", "kill"] = "kill" if kill else "stop" if running else ""
         was = await self._run(commands.cancel(self.keys, id, held=held, force=force))
+        if sends_on(self.keys):
+            # jobs of other queues may wait for it
+            await aforward_soon(self._run, self.keys)
         if was in CANCELLED_FROM and was != "held":
             return Cancellation.ENDED
         if not force:

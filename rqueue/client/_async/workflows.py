@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
@@ -9,7 +10,7 @@ from rqueue.client._async.enqueuing import AsyncEnqueuing
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.errors import NotConfirmed, RQueueError, ServerError
 from rqueue.model.ids import check_id, new_id
-from rqueue.protocol.workflow_packing import packed_steps
+from rqueue.protocol.workflow_packing import packed_spread, packed_steps
 from rqueue.tasks.workflow import Workflow
 
 __all__ = ["AsyncWorkflowHandle", "enqueue_workflow"]
@@ -19,19 +20,32 @@ R = TypeVar("R")
 
 class AsyncWorkflowHandle(Generic[R]):
     """A workflow that was enqueued. id: of the job whose result is its own; of a group the
-    beginning of all ids. ids: of its jobs, those that wait before those that they wait for."""
+    beginning of all ids. ids: of its jobs, those that wait before those that they wait for.
+    queues: of the jobs that are in another queue than its own, id -> queue."""
 
-    def __init__(self, queue: AsyncEnqueuing, id: str, ids: list[str], ends: list[str]) -> None:
+    def __init__(
+        self,
+        queue: AsyncEnqueuing,
+        id: str,
+        ids: list[str],
+        ends: list[str],
+        queues: Mapping[str, str] | None = None,
+    ) -> None:
         self._queue = queue
         self._ends = ends
         self.id = id
         self.ids = ids
+        self.queues = queues or {}
+
+    def _at(self, id: str) -> AsyncEnqueuing:
+        name = self.queues.get(id)
+        return self._queue if name is None else self._queue.at(name)
 
     @property
     def jobs(self) -> list[AsyncJobHandle[Any]]:
         """The handles of the jobs whose results are that of the workflow: one, or those of a
         group."""
-        return [AsyncJobHandle(self._queue, id_) for id_ in self._ends]
+        return [AsyncJobHandle(self._at(id_), id_) for id_ in self._ends]
 
     async def result(self, timeout: float | None = None) -> R:
         """Wait for the result, at most `timeout` seconds (None: for ever): that of the last call,
@@ -49,42 +63,54 @@ class AsyncWorkflowHandle(Generic[R]):
     async def cancel(self, *, held: bool = True) -> int:
         """Cancel all its jobs, those that wait for others first, so that nothing of it begins any
         more; returns how many had not ended. held: also those that workers run."""
-        return sum([bool(await self._queue.cancel(id_, held=held)) for id_ in self.ids])
+        return sum([bool(await self._at(id_).cancel(id_, held=held)) for id_ in self.ids])
 
     def __repr__(self) -> str:
         return f"<workflow {self.id!r} of {len(self.ids)} jobs of queue {self._queue.name!r}>"
 
 
 async def enqueue_workflow(
-    queue: AsyncEnqueuing, workflow: Workflow[R], id: str | None
+    queue: AsyncEnqueuing, workflow: Workflow[R], id: str | None, spread: bool
 ) -> AsyncWorkflowHandle[R]:
     """See `AsyncQueue.enqueue_workflow`."""
     root = new_id() if id is None else check_id(id)
     # all of them are made before the first one is sent: what cannot be enqueued changes nothing
-    batches = list(packed_steps(queue._packer, workflow.steps(root)))
-    stored: list[str] = []
+    if spread:
+        batches = list(
+            packed_spread(lambda name: queue.at(name)._packer, workflow.steps(root, spread=True))
+        )
+    else:
+        whole = packed_steps(queue._packer, workflow.steps(root))
+        batches = [(queue.name, batch) for batch in whole]
+    stored: list[tuple[AsyncEnqueuing, str]] = []
     try:
-        for batch in batches:
-            answer = await queue._enqueued(batch.call(queue.keys), None)
+        for name, batch in batches:
+            target = queue.at(name)
+            answer = await target._enqueued(batch.call(target.keys), None)
             its, known = [put.id for put, _ in batch.jobs], {*answer.known}
-            stored += [id_ for place, id_ in enumerate(its) if place not in known]
-            queue._require_confirmed(answer.unconfirmed, its)
+            stored += [(target, id_) for place, id_ in enumerate(its) if place not in known]
+            target._require_confirmed(answer.unconfirmed, its)
     except (ServerError, NotConfirmed) as error:
         error.add_note(
             f"workflow {root!r} may be there in part: enqueued as id={root!r} it goes on"
         )
         raise
     except RQueueError as error:
-        await _withdraw(queue, stored, error)
+        await _withdraw(stored, error)
         raise
-    ids = [put.id for batch in batches for put, _ in batch.jobs]
-    return AsyncWorkflowHandle(queue, root, ids, workflow.results_of(root))
+    ids = [put.id for _, batch in batches for put, _ in batch.jobs]
+    queues = {
+        put.id: name for name, batch in batches if name != queue.name for put, _ in batch.jobs
+    }
+    return AsyncWorkflowHandle(queue, root, ids, workflow.results_of(root), queues)
 
 
-async def _withdraw(queue: AsyncEnqueuing, ids: list[str], error: RQueueError) -> None:
+async def _withdraw(stored: list[tuple[AsyncEnqueuing, str]], error: RQueueError) -> None:
     """The rest of a workflow is refused: what this call has stored of it must not run."""
     try:
-        for id_ in ids:
+        for queue, id_ in stored:
             await queue.cancel(id_)
     except RQueueError as second:
-        error.add_note(f"of the workflow {len(ids)} jobs were stored, and not cancelled: {second}")
+        error.add_note(
+            f"of the workflow {len(stored)} jobs were stored, and not cancelled: {second}"
+        )

@@ -28,6 +28,10 @@ __all__ = ["Enqueuing"]
 class Enqueuing(QueueCalls):
     """A queue that jobs are enqueued into, as far as that is the same for one and for many."""
 
+    def at(self, name: str) -> Enqueuing:
+        """Another queue over the same connections."""
+        raise NotImplementedError
+
     def enqueue_many(
         self, calls: Iterable[Call], *, max_wait: float | None = None
     ) -> list[JobHandle[Any]]:

@@ -126,18 +126,19 @@ class Queue(QueueSettings):
         return target._enqueued_one(request)
 
     def enqueue_workflow(
-        self, workflow: Workflow[R], *, id: str | None = None
+        self, workflow: Workflow[R], *, id: str | None = None, spread: bool = False
     ) -> WorkflowHandle[R]:
         """Enqueue the jobs of a workflow (`rqueue.chain`, `group`, `chord`), all into this queue,
         some hundred in one step.
 
+        spread: each job goes into the queue of its task instead, as with `workflow.enqueue()`.
         id: of the job whose result is that of the workflow, default a new one; the ids of the
         others are derived from it. Where the call is interrupted, the same with the same id goes
         on: what is there already is not stored again. Raises ConfigError, BadArguments,
         NotEncodable, WorkflowEnded where a part of it has been cancelled or has failed meanwhile,
         and the server errors.
         """
-        return enqueue_workflow(self, workflow, id)
+        return enqueue_workflow(self, workflow, id, spread)
 
     def transaction(self, consumer: Consumer | None = None) -> Transaction:
         """Several enqueues, and with a consumer what became of its jobs, as one step; see

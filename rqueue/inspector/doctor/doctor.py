@@ -17,8 +17,10 @@ from rqueue.errors import QueueDamaged, RedisUnavailable
 from rqueue.inspector.doctor.checkup import Checkup
 from rqueue.inspector.doctor.cluster_checks import check_nodes, unchecked
 from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.doctor.flow_checks import ends_elsewhere
 from rqueue.inspector.doctor.owner_checks import kind_of_groups
 from rqueue.inspector.doctor.service_checks import check_service
+from rqueue.inspector.doctor.walk import Walk
 from rqueue.inspector.queues import require_queue
 from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.protocol import commands
@@ -154,6 +156,8 @@ class Doctor:
         elif action.verb == "parents":
             for id_ in action.ids:
                 run(commands.repair_parents(keys, id_, action.place))
+                if said := ends_elsewhere(Walk(self._client, keys), id_, action.place):
+                    run(commands.join(keys, [(id_, said)]))
         elif action.verb == "leftovers":
             run(commands.repair_leftovers(keys, action.which, action.ids))
         else:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from orjson import dumps
+
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.walk import Walk
-from rqueue.model.job import is_mark, parse_header
+from rqueue.model.job import is_mark, parse_header, parse_record
 from rqueue.model.parents import Parents
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.flow_notes import gathered_of, jobs_of, places_of
 from rqueue.protocol.commands.job_notes import deaths, notes_page
+from rqueue.protocol.commands.outgoing import outbox
+from rqueue.protocol.commands.read import show
+from rqueue.protocol.keys import QueueKeys
 from rqueue.text.numbers import many
 
 SUSPECTS_MAX = 1000
@@ -79,15 +84,60 @@ def diagnose_deferred(walk: Walk, id: str) -> list[Finding]:
 def _first_gone(walk: Walk, parents: Parents, id: str) -> tuple[int, str]:
     """Where the places are that hold the first parent of which this job should have heard, and who
     that is; "" where there is none."""
-    waited = parents.on_failure == "wait"
+    if _on_their_way(walk, parents):
+        return 0, ""
     for first in range(0, parents.total, PARENTS_MAX):
-        places = range(first, min(parents.total, first + PARENTS_MAX))
-        names = [parents.ids[place] if parents.ids else f"{id}.{place}" for place in places]
-        known = walk.execute(places_of(walk.keys, id, places))
-        open_ = [name for name, heard in zip(names, known, strict=True) if not heard]
-        values = walk.execute(jobs_of(walk.keys, open_))
-        died = walk.execute(deaths(walk.keys, open_))
-        for name, value, death in zip(open_, values, died, strict=True):
-            if value is None or is_mark(value) or (death is not None and not waited):
-                return first, name
+        if gone := _gone(walk, parents, id, first):
+            return first, gone[0][1]
     return 0, ""
+
+
+def _on_their_way(walk: Walk, parents: Parents) -> bool:
+    """Whether words of ends may be on their way from one of the queues of these parents."""
+    its = (QueueKeys(queue, walk.keys.namespace) for queue in parents.queues)
+    return any(walk.execute(outbox(keys)).jobs for keys in its)
+
+
+def _gone(walk: Walk, parents: Parents, id: str, first: int) -> list[tuple[int, str]]:
+    """Place and id of the parents, from the place `first` on, of which this job should have
+    heard."""
+    waited = parents.on_failure == "wait"
+    places = range(first, min(parents.total, first + PARENTS_MAX))
+    names = [parents.ids[place] if parents.ids else f"{id}.{place}" for place in places]
+    known = walk.execute(places_of(walk.keys, id, places))
+    open_ = [
+        one for one, heard in zip(zip(places, names, strict=True), known, strict=True) if not heard
+    ]
+    for queue in parents.queues or (walk.keys.queue,):
+        keys = QueueKeys(queue, walk.keys.namespace)
+        asked = [name for _, name in open_]
+        values, died = walk.execute(jobs_of(keys, asked)), walk.execute(deaths(keys, asked))
+        open_ = [
+            one
+            for one, value, death in zip(open_, values, died, strict=True)
+            if value is None or is_mark(value) or (death is not None and not waited)
+        ]
+    return open_
+
+
+def ends_elsewhere(walk: Walk, id: str, first: int) -> bytes:
+    """What a job is to hear of its parents in other queues of whose ends it has not heard, from
+    the place `first` on, as `join` says it: what their records say, or that they are lost. b"":
+    nothing."""
+    header = parse_header(
+        (walk.execute(gathered_of(walk.keys, id)).value or b"").partition(b";")[0]
+    )
+    parents = Parents.parse(header.waits) if header else None
+    if parents is None or not parents.queues:
+        return b""
+    said: list[str] = []
+    for place, name in _gone(walk, parents, id, first):
+        end = [str(place), name, "lost", "", ""]
+        for queue in parents.queues:
+            look = walk.execute(show(QueueKeys(queue, walk.keys.namespace), name))
+            if look.state == "ended" and look.record:
+                record = parse_record(look.record)
+                left = record.payload.decode("utf-8", "surrogateescape")
+                end = [str(place), name, str(record.state), "", left]
+        said += end
+    return dumps(said) if said else b""

@@ -59,7 +59,7 @@ from rqueue.protocol.commands.key_types import (
     types_met_by,
 )
 from rqueue.protocol.commands.limits import LimitInfo, read_limits, set_limit
-from rqueue.protocol.commands.outgoing import link, outgoing_done, outgoing_take
+from rqueue.protocol.commands.outgoing import join, link, outgoing_done, outgoing_take
 from rqueue.protocol.commands.read import (
     Awaited,
     Counts,
@@ -136,6 +136,7 @@ __all__ = [
     "expire",
     "group_owner",
     "interest",
+    "join",
     "keep_steps",
     "key_owner",
     "key_owners",

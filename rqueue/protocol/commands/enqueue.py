@@ -19,6 +19,7 @@ from rqueue.protocol.policies import (
     hold,
     last_value,
     limits,
+    outbox,
     selectors,
     sorted_,
     ttl,
@@ -42,7 +43,8 @@ class Put(NamedTuple):
     delivered (Q-62); 0 = as long as the queue says. group, key: "" = none. hold: whether it keeps
     its place until it is due (Q-63). unique: a `UniqueKey` as text, "" = none. waits: `Parents` as
     text, "" = none. counts: the job that its id is derived from waits for it. limits: see
-    `rqueue.model.terms`. front: whether it comes before all that waits in its level.
+    `rqueue.model.terms`. front: whether it comes before all that waits in its level. dependants:
+    jobs that wait for it, the text of each `Dependant`.
     """
 
     id: str
@@ -62,6 +64,7 @@ class Put(NamedTuple):
     counts: bool = False
     limits: tuple[str, ...] = ()
     front: bool = False
+    dependants: tuple[str, ...] = ()
 
     @property
     def terms(self) -> str:
@@ -152,6 +155,8 @@ def policies_of(runs: str) -> tuple[str, ...]:
     needs: tuple[str, ...] = (ttl.POLICY.name,) if "~" in runs else ()
     if "|" in runs:
         needs += tuple({policy.name: None for tag, policy in _OF_TAGS.items() if tag in runs})
+        if "|t" in runs:
+            needs += flows.POLICY.name, outbox.POLICY.name
     return needs
 
 

@@ -10,7 +10,7 @@ from orjson import JSONDecodeError, loads
 
 from rqueue.protocol.call import Arg, CommandCall, ScriptCall
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.replies import names, scores
+from rqueue.protocol.replies import names, raw_bytes, scores
 
 LIMIT = 100
 """Jobs that one call takes."""
@@ -18,7 +18,9 @@ LIMIT = 100
 
 class Outgoing(NamedTuple):
     """A job on its way. member: how the outbox calls it. origin: where it comes from; None of one
-    that another queue's step enqueues, whose envelope goes as it is."""
+    that another queue's step enqueues, whose envelope goes as it is. ends: not 0 = it is no job,
+    but the word that so many have ended for which the job `id` waits in the target: the envelope
+    is what `join` says."""
 
     member: bytes
     target: str
@@ -26,6 +28,7 @@ class Outgoing(NamedTuple):
     terms: str
     envelope: bytes
     origin: dict[str, Any] | None
+    ends: int = 0
 
 
 class Taken(NamedTuple):
@@ -41,9 +44,9 @@ def read_outgoing(member: bytes, job: bytes) -> Outgoing | None:
     head, _, envelope = job.partition(b"\n")
     try:
         said = loads(head)
-        return Outgoing(
-            member, said["target"], said["id"], said["terms"], envelope, said.get("origin")
-        )
+        target, id_, ends = said["target"], said["id"], said.get("ends", 0)
+        terms = "" if ends else said["terms"]
+        return Outgoing(member, target, id_, terms, envelope, said.get("origin"), ends)
     except (JSONDecodeError, KeyError, TypeError, AttributeError):
         return None
 
@@ -70,6 +73,32 @@ def outgoing_take(keys: QueueKeys, limit: int = LIMIT) -> ScriptCall[Taken]:
 def outgoing_done(keys: QueueKeys, members: Sequence[bytes]) -> ScriptCall[int]:
     """They are in their queues; answers how many left the outbox by that."""
     return ScriptCall("outgoing_done", keys.meta, members, _read_count)
+
+
+class Joined(NamedTuple):
+    """waiting: how many of the jobs wait still, or did. outgoing: jobs and words of
+    their queue that are on their way to others now."""
+
+    waiting: int
+    outgoing: int
+
+
+def _read_joined(reply: Any) -> Joined:
+    return Joined(int(reply[1]), int(reply[2]))
+
+
+def join(keys: QueueKeys, ends: Sequence[tuple[str, bytes]]) -> ScriptCall[Joined]:
+    """Jobs of other queues have ended, for which these wait: of each its id and what is said, as
+    `Outgoing` has both; at most 100."""
+    items: list[Arg] = []
+    for id_, said in ends:
+        items += (raw_bytes(id_), said)
+    return ScriptCall("join", keys.meta, items, _read_joined)
+
+
+def end_of(place: int, id: str, state: str) -> list[str]:
+    """What is said of one job that has ended, and left nothing."""
+    return [str(place), id, state, "", ""]
 
 
 def link(keys: QueueKeys, source: str, what: Sequence[str]) -> ScriptCall[bool]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from rqueue.errors import ConfigError, QueueDamaged, RegistrationLost, RQueueError, ServerError
 from rqueue.logs import logger
 from rqueue.model.labels import ALL
+from rqueue.model.parents import has_dependants
 from rqueue.protocol import commands
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.settle import Pulled, Window
@@ -266,7 +267,7 @@ class SettleCalls(ConsumerState):
             for row in acks:
                 if answered := self.early.pop(row[0], None):
                     answered(row[0] not in pulled.refused)
-        if others and sends_on(self.keys):
+        if sends_on(self.keys) and (others or _heard_elsewhere(acks, dones)):
             forward_soon(self.run_anywhere, self.keys)
         if back:
             self.released = True
@@ -339,7 +340,7 @@ class SettleCalls(ConsumerState):
             return
         self._page.add_done(1)
         self.reports.settled([id_])
-        if others:
+        if others or has_dependants(value):
             forward_soon(self.run_anywhere, self.keys)
         self.took(
             Pulled(committed.now, committed.state or self.state, -1, [], b"", []), asked=False
@@ -382,6 +383,13 @@ class SettleCalls(ConsumerState):
 def warn_late(count: int) -> None:
     """Outcomes are dropped: the registration was lost."""
     log.warning("%s came too late: the jobs are no longer held here", many(count, "outcome"))
+
+
+def _heard_elsewhere(acks: Sequence[Ack], dones: Sequence[Done]) -> bool:
+    """Whether jobs of other queues may wait for one of these."""
+    return any(has_dependants(row[1]) for row in acks) or any(
+        has_dependants(row[1]) for row in dones
+    )
 
 
 def _take(rows: deque[T], most: int) -> list[T]:

@@ -21,7 +21,15 @@ local function settle_sound(base, queue, said, alone)
   --- @if done
   if said.total > 0 then
     --- @include "queue/sound_jobs"
-    local met = sound_jobs(base, redis.call('HMGET', base .. 'jobs', unpack(said.ids)))
+    -- what a job that is done meets depends on its value where that says a group, a limit or a key
+    local values = {}
+    --- @if claim
+    values = redis.call('HMGET', base .. 'jobs', unpack(said.ids))
+    --- @end
+    --- @if owned
+    values = redis.call('HMGET', base .. 'jobs', unpack(said.ids))
+    --- @end
+    local met = sound_jobs(base, values)
     if met then return met end
     said.sound = true
   end

@@ -1,25 +1,48 @@
 --- @hooks awaits
 --- @include "job/value"
 
+--- The jobs that these ids are derived from, and of each {place, '', place, '', ...}. Most ids have the same.
+local function flows_done_members(gone)
+  local order, members, last, entries, count = {}, {}, nil, nil, 0
+  local match = string.match
+  for i = 1, #gone do
+    local parent, place = match(gone[i], '^(.+)%.(%d+)$')
+    if parent then
+      if parent ~= last then
+        if not members[parent] then order[#order + 1], members[parent] = parent, {} end
+        last, entries = parent, members[parent]
+        count = #entries
+      end
+      entries[count + 1], entries[count + 2] = place, ''
+      count = count + 2
+    end
+  end
+  return order, members
+end
+
+--- Those of a job's members that have places among so many: an id may look derived and not be so.
+local function flows_done_below(entries, total)
+  local digits, kept = #string.format('%d', total), 0
+  for i = 1, #entries, 2 do
+    local place = entries[i]
+    if #place < digits or tonumber(place) < total then
+      entries[kept + 1], kept = place, kept + 2
+    end
+  end
+  for i = #entries, kept + 1, -1 do entries[i] = nil end
+  return entries
+end
+
 --- These jobs are done, and their values are about to go. `said`, `arguments`: of the settle. A job whose id is derived
 --- from that of one that waits counts for it: so the values of what is done need not be read.
 local function flows_done(base, queue, gone, said, arguments)
   local edges = redis.call('EXISTS', base .. 'edges') == 1
   if not edges and redis.call('EXISTS', base .. 'deferred') == 0 then return end
-  local results, places, order, members = {}, {}, {}, {}
+  local order, members = flows_done_members(gone)
+  local results = {}
   for i = 1, said.done do
     local at = said.results + 3 * (i - 1)
     results[arguments[at]] = arguments[at + 2]
-  end
-  for i, id in ipairs(gone) do
-    local parent, place = string.match(id, '^(.+)%.(%d+)$')
-    if parent then
-      places[i] = place
-      if not members[parent] then
-        order[#order + 1], members[parent] = parent, {}
-      end
-      table.insert(members[parent], i)
-    end
   end
   local ends, full = {}, {}
   local totals = order[1] and redis.call('HMGET', base .. 'deferred', unpack(order)) or {}
@@ -27,12 +50,9 @@ local function flows_done(base, queue, gone, said, arguments)
     local value = totals[o] and redis.call('HGET', base .. 'jobs', parent)
     local its = value and FLOWS.tag(value)
     if its and not its.ids then
-      local entries = {}
-      for _, i in ipairs(members[parent]) do
-        if tonumber(places[i]) < its.total then
-          entries[#entries + 1] = places[i]
-          entries[#entries + 1] = its.mode == 'n' and '' or FLOWS.left({ ok = true, result = results[gone[i]] or '' })
-        end
+      local entries = flows_done_below(members[parent], its.total)
+      for i = 1, its.mode ~= 'n' and #entries or 0, 2 do
+        entries[i + 1] = FLOWS.left({ ok = true, result = results[parent .. '.' .. entries[i]] or '' })
       end
       if FLOWS.gather(base, parent, entries) == its.total then
         full[#full + 1] = { id = parent, job = value_parse(value), its = its }

@@ -47,6 +47,7 @@ ORDER = (
         "async-jobs",
         "hooks",
         "reports",
+        "steps",
         "long-among-short",
         "scale",
         "hosts",

@@ -22,6 +22,7 @@ from benchmarks.rows import (
     spark,
     spark_kill,
     start,
+    steps,
     waiting,
     workflows,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "spark",
     "spark_kill",
     "start",
+    "steps",
     "waiting",
     "workflows",
 ]

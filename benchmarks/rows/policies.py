@@ -14,6 +14,7 @@ from benchmarks.lab.server import usage
 from benchmarks.rows.row import Figure, row
 from rqueue.model.history_batch import pack
 from rqueue.model.ids import new_id
+from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, Window
 from rqueue.protocol.keys import QueueKeys
@@ -35,7 +36,7 @@ def _ordinary(number: int) -> Mapping[str, Any]:
 class Way:
     """A kind of queue, its options, the terms of its jobs, and by how much the clock goes on
     between their enqueue and their delivery. refused: each job has been refused before, by another
-    consumer. halved: half of the jobs displace the others."""
+    consumer. halved: half of the jobs displace the others, or are not stored since these are."""
 
     kind: Kind
     options: Mapping[str, int] = field(default_factory=dict)
@@ -75,6 +76,18 @@ def _ways(jobs: int) -> dict[str, Way]:
         "refusals, none refused": Way(refusals),
         "refusals, each refused once": Way(refusals, refused=True),
         "alerts": Way(Kind.of(["alerts"]), {"alert_depth": 10 * jobs}),
+        "to the front": Way(Kind.of(["front"]), terms=lambda n: {"front": True}),
+        "last in, first out": Way(Kind.of(["front"]), {"lifo": 1}),
+        "unique, none of them": Way(Kind.of(["unique"])),
+        "unique, a key for each": Way(
+            Kind.of(["unique"]), terms=lambda n: {"unique": UniqueKey(f"k{n}").text}
+        ),
+        "unique, each second exists": Way(
+            Kind.of(["unique"]),
+            terms=lambda n: {"unique": UniqueKey(f"k{n % (jobs // 2)}").text},
+            halved=True,
+        ),
+        "schedules, none is due": Way(Kind.of(["schedules"])),
         "without dead letters": Way(Kind.of(["discarding"]), {"dead_letters": 0}),
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import rqueue as rq
-from rqueue import App, Depends, Middleware, RetryPolicy, Unique, chain, current_job, task
+from rqueue import App, Depends, Middleware, RetryPolicy, Unique, chain, chord, current_job, task
 from rqueue.client import default_queues
 from rqueue.testing import Harness, in_memory
 
@@ -237,6 +237,35 @@ def test_jobs_report_how_far_they_are(queues: Harness, done: list[Any]) -> None:
     assert [(found.state, str(found.progress)) for found in done] == [
         ("held", "1/2 (50%) half")
     ] * 2
+
+
+def test_lines_that_jobs_log_are_seen(queues: Harness, done: list[Any]) -> None:
+    @task(queue="q")
+    def render() -> None:
+        job = current_job()
+        assert job is not None
+        job.log("page %d", 1)
+        done.extend(rq.queue("q").job(job.id).watch(timeout=0))
+        job.log("page %d", 2)
+
+    @task(queue="q")
+    async def arender() -> None:
+        render.function()
+
+    for one in (render, arender):
+        handle = one.enqueue()
+        queues.drain()
+        (end,) = handle.watch()
+        assert [(line.number, line.text) for line in end.lines] == [(1, "page 1"), (2, "page 2")]
+    assert [[line.text for line in found.lines] for found in done] == [["page 1"]] * 2
+
+
+def test_workflows_go_through_queues(queues: Harness, recorder: Recorder, done: list[Any]) -> None:
+    one, other = recorder(queue="one"), recorder(queue="other")
+    last = chord([one.si("a"), chain(other.si("b"), one.si("c"))], other.si("d")).enqueue()
+    assert queues.drain().ran == 4
+    assert last.result(timeout=1) == ["d"]
+    assert sorted(done[:3]) == [("a",), ("b",), ("c",)]
 
 
 def test_all_that_is_around_a_job_is_there(queues: Harness, done: list[Any]) -> None:

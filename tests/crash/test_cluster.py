@@ -28,6 +28,10 @@ MakeCluster = Callable[..., SmallCluster]
 
 pytestmark = pytest.mark.timeout(300)
 
+NOISE_S = 2.0
+"""Seconds in which on a busy machine no job of any queue may end, without a cause of ours. A node
+is away for longer."""
+
 rounds = pytest.mark.parametrize(
     "rounds", [1, pytest.param(20, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
 )
@@ -173,7 +177,7 @@ def test_a_master_that_is_killed_holds_up_its_own_queues_alone(
     said(f"a master killed, {replicas} replicas confirm", outcomes, capsys)
     for outcome in outcomes:
         assert outcome.lost == 0 or not replicas
-        assert outcome.others < max(1.0, 3 * outcome.before), "a stall of the others"
+        assert outcome.others < max(NOISE_S, 3 * outcome.before), "a stall of the others"
 
 
 def test_a_master_that_hangs_holds_up_its_own_queues_alone(
@@ -190,7 +194,7 @@ def test_a_master_that_hangs_holds_up_its_own_queues_alone(
     said("a master that hangs", [outcome], capsys)
     assert outcome.lost == 0
     # the one call that was under way, in each worker, is waited for that long
-    assert outcome.others < max(1.0, 3 * outcome.before) + ANSWER_S
+    assert outcome.others < max(NOISE_S, 3 * outcome.before) + ANSWER_S
 
 
 # -- a slot moves ----------------------------------------------------------------------------------
@@ -213,7 +217,7 @@ def move_a_slot(
 
     outcome = under(cluster, name, folder, fault)
     assert outcome.lost == outcome.twice == 0
-    assert outcome.others < max(1.0, 3 * outcome.before), "a stall of the others"
+    assert outcome.others < max(NOISE_S, 3 * outcome.before), "a stall of the others"
     return outcome
 
 

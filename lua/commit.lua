@@ -66,6 +66,18 @@ if count > 0 then
   if failure then return failure end
 end
 --- @end
+--- @if refers
+if count > 0 then
+  --- @each failure = refers()
+  if failure then return failure end
+end
+--- @end
+--- @if addressed
+if count > 0 then
+  --- @each runs = addressed(base, runs)
+  if type(runs) == 'table' then return runs end
+end
+--- @end
 local sends = false
 --- @if sends
 sends = true

@@ -44,7 +44,7 @@ end
 local fault, joins = schema_fault(row[1]), false
 if fault then
   --- @include "queue/join"
-  joins = string.find(runs, '[~|]') and join_may(row[1])
+  joins = string.find(runs, '[~|#]') and join_may(row[1])
   --- @if able
   -- a client that takes the queue for one with selectors says labels of all jobs: that makes it none
   joins = joins and string.find(runs, '|[^c]')
@@ -55,6 +55,15 @@ end
 fault = nil
 --- @each fault = closed()
 if fault then return fault end
+--- @end
+--- @if refers
+fault = nil
+--- @each fault = refers()
+if fault then return fault end
+--- @end
+--- @if addressed
+--- @each runs = addressed(base, runs)
+if type(runs) == 'table' then return runs end
 --- @end
 local now = clock(row[2])
 local levels, paused, timer, ranked = row[3] or '', row[4] == '1', row[5], row[6] == '1'
@@ -382,7 +391,7 @@ if overdue then
   --- @each upkeep(base, queue_open(base))
 end
 --- @end
---- @if vacated
+--- @if fit
 if request.used or request.gone > 0 then
   --- @each vacated(base, request)
 end

@@ -17,5 +17,10 @@ if failure then return failure end
 -- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
 schema_stamp(meta)
+--- @if halted
+local was
+--- @each was = halted(base, true)
+if was then return { queue.now, was } end
+--- @end
 redis.call('HSET', meta, 'paused', '1')
 return { queue.now, queue.paused and 0 or 1 }

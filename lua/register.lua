@@ -70,6 +70,7 @@ if redis.call('ZCARD', base .. 'consumers') >= 10000 then
 end
 
 --- @each failure = closed()
+--- @each failure = refers()
 --- @each failure = admits(base, mode)
 if failure then return failure end
 failure = sound_fault(base, queue.levels, { consumer })

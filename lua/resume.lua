@@ -6,8 +6,7 @@
 --- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
---- @include "order/waiting"
---- @include "consumer/notify"
+--- @include "queue/resume"
 
 local meta = KEYS[1]
 
@@ -18,12 +17,10 @@ if not queue.paused then return { queue.now, 0 } end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
-redis.call('HDEL', meta, 'paused', 'timer')
-local waiting = waiting_count(base, queue.levels)
-local due = redis.call('ZCOUNT', base .. 'scheduled', '-inf', queue.now)
-if waiting + due > 0 then
-  consumer_notify(base, queue.now, waiting + due, false, queue.ranked)
-end
--- the consumer that watched the schedule may have looked meanwhile, and learned nothing: one of them looks again
-consumer_wake_timer(base, queue.now)
+--- @if halted
+local was
+--- @each was = halted(base, false)
+if was then return { queue.now, was } end
+--- @end
+resume_queue(base, queue)
 return { queue.now, 1 }

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from rqueue.client._async.put_handle import AsyncPutHandle
     from rqueue.client._async.putter import AsyncBackgroundPuts
     from rqueue.client._async.queue import AsyncQueue
-    from rqueue.client._async.queue_sharder import AsyncQueueSharder
+    from rqueue.client._async.sharded_queue import AsyncShardedQueue
     from rqueue.client._async.simple_queue import AsyncSimpleQueue
     from rqueue.client._async.transaction import AsyncTransaction
     from rqueue.client._async.workflows import AsyncWorkflowHandle
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from rqueue.client._sync.put_handle import PutHandle
     from rqueue.client._sync.putter import BackgroundPuts
     from rqueue.client._sync.queue import Queue
-    from rqueue.client._sync.queue_sharder import QueueSharder
+    from rqueue.client._sync.sharded_queue import ShardedQueue
     from rqueue.client._sync.simple_queue import SimpleQueue
     from rqueue.client._sync.transaction import Transaction
     from rqueue.client._sync.workflows import WorkflowHandle
@@ -117,7 +117,7 @@ __all__ = [
     "AsyncJobHandle",
     "AsyncPutHandle",
     "AsyncQueue",
-    "AsyncQueueSharder",
+    "AsyncShardedQueue",
     "AsyncSimpleQueue",
     "AsyncTransaction",
     "AsyncWorkflowHandle",
@@ -165,7 +165,6 @@ __all__ = [
     "PutHandle",
     "Queue",
     "QueueFull",
-    "QueueSharder",
     "RQueueError",
     "Rate",
     "RedisUnavailable",
@@ -181,6 +180,7 @@ __all__ = [
     "RetryPolicy",
     "ServerError",
     "Settings",
+    "ShardedQueue",
     "SharedCredit",
     "Signature",
     "SimpleQueue",
@@ -220,7 +220,7 @@ _LAZY = {
     "AsyncJobHandle": "rqueue.client._async.job_handle",
     "AsyncPutHandle": "rqueue.client._async.put_handle",
     "AsyncQueue": "rqueue.client._async.queue",
-    "AsyncQueueSharder": "rqueue.client._async.queue_sharder",
+    "AsyncShardedQueue": "rqueue.client._async.sharded_queue",
     "AsyncSimpleQueue": "rqueue.client._async.simple_queue",
     "AsyncTransaction": "rqueue.client._async.transaction",
     "AsyncWorkflowHandle": "rqueue.client._async.workflows",
@@ -238,7 +238,7 @@ _LAZY = {
     "Queue": "rqueue.client._sync.queue",
     "Retried": "rqueue.protocol.commands",
     "SharedCredit": "rqueue.protocol.credit",
-    "QueueSharder": "rqueue.client._sync.queue_sharder",
+    "ShardedQueue": "rqueue.client._sync.sharded_queue",
     "SimpleQueue": "rqueue.client._sync.simple_queue",
     "Transaction": "rqueue.client._sync.transaction",
     "UNLIMITED": "rqueue.protocol.credit",

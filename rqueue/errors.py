@@ -35,6 +35,9 @@
     │   ├── WorkflowEnded            nothing waits for this part of a workflow any more
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
     │   ├── NotConfirmed             stored, but too few replicas, or no disk, have it for sure
+    │   ├── QueueSharded             jobs and consumers go to its shards, not to it
+    │   ├── ShardsMoving             a change of its shards goes on, and has to end first
+    │   ├── ShardsChanged            a shard takes jobs by the newest table of shards only
     │   ├── QueueInUse               not deleted: it has jobs, consumers, or feeds from others
     │   ├── QueueEmpty               a simple queue has no value (also a LookupError)
     │   ├── QueueFull                a bounded queue has no room: nothing was stored
@@ -118,6 +121,7 @@ __all__ = [
     "QueueError",
     "QueueFull",
     "QueueInUse",
+    "QueueSharded",
     "RQueueError",
     "RedisBusy",
     "RedisLoading",
@@ -133,6 +137,8 @@ __all__ = [
     "ScriptError",
     "ScriptSourceError",
     "ServerError",
+    "ShardsChanged",
+    "ShardsMoving",
     "SlotBusy",
     "SoftTimeLimit",
     "StaleTerm",
@@ -348,6 +354,53 @@ class UnknownQueue(QueueError):
         said = f"there is no queue '{queue}'"
         super().__init__(f"{said}: {remedy}" if remedy else said, queue=queue)
         self.remedy = remedy
+
+
+class QueueSharded(QueueError):
+    """The queue is spread over shards: they have its jobs and its consumers."""
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(
+            f"queue '{queue}' is spread over shards ('{queue}~0', ...): what is done with one queue"
+            f" alone is done there, and with all of them by ShardedQueue('{queue}')",
+            queue=queue,
+        )
+
+
+class ShardsMoving(QueueError):
+    """The shards of a queue cannot change: an earlier change goes on. `moving`: which one."""
+
+    def __init__(self, queue: str, moving: str) -> None:
+        super().__init__(
+            f"the shards of queue '{queue}' are changing ({moving}): jobs of keys that move wait"
+            " until what was enqueued before has ended",
+            queue=queue,
+        )
+        self.moving = moving
+
+
+class ShardsChanged(QueueError):
+    """A shard refused an enqueue, which has stored nothing: it was not made by the table of shards
+    that the shard knows. `known`: the version that it knows, 0 = none; `named`: that of the
+    enqueue, 0 = none. `of`: the queue that is spread, "" where the shard does not know it yet."""
+
+    def __init__(self, queue: str, known: int, named: int, of: str) -> None:
+        super().__init__(
+            f"'{queue}' is a shard of queue '{of}', which says where a job goes: enqueue it there"
+            if not named
+            else f"shard '{queue}' goes by version {known} of its table, not by version {named}",
+            queue=queue,
+        )
+        self.known = known
+        self.named = named
+        self.of = of
+
+    @classmethod
+    def said(cls, queue: str, said: str) -> ShardsChanged:
+        """The error for what the shard says: see `lua/policies/shard.lua`."""
+        known, _, rest = said.partition(" ")
+        named, _, of = rest.partition(" ")
+        return cls(queue, int(known), 0 if named == "-" else int(named), of)
 
 
 class UnknownSchedule(QueueError):

@@ -9,7 +9,7 @@
 --- ORDER: 15
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: last_value, ring, selectors, sorted, refusals, flows, limits, front
+--- EXCLUDES: last_value, ring, selectors, sorted, refusals, flows, limits, front, shard
 --- @include "job/value"
 --- @include "order/score"
 --- @include "schedule/member"

@@ -9,7 +9,7 @@
 --- ORDER: 20
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: unique, ttl, groups, selectors, exclusive, ring, lifetime, hold, refusals, flows, limits, front
+--- EXCLUDES: unique, ttl, groups, selectors, exclusive, ring, lifetime, hold, refusals, flows, limits, front, shard
 --- @include "job/value"
 --- @include "order/standing"
 --- @include "schedule/member"

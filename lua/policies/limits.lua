@@ -12,7 +12,7 @@
 --- ORDER: 45
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: groups, selectors, last_value, lifetime, ring, hold, sorted, refusals, flows, front
+--- EXCLUDES: groups, selectors, last_value, lifetime, ring, hold, sorted, refusals, flows, front, shard
 --- @include "job/value"
 --- @include "limit/tokens"
 --- @include "order/score"

@@ -12,7 +12,7 @@
 --- FAST: no
 --- STRUCTURE: none
 --- EXCLUDES: ttl, hold, last_value, ring, exclusive, groups, selectors, lifetime, sorted, schedules, flows, limits,
----   front
+---   front, shard
 --- @include "order/score"
 --- @include "queue/constants"
 --- @include "schedule/member"

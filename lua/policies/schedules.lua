@@ -9,7 +9,7 @@
 --- ORDER: 77
 --- FAST: yes
 --- STRUCTURE: none
---- EXCLUDES: selectors, lifetime, refusals
+--- EXCLUDES: selectors, lifetime, refusals, shard
 
 --- `schedules`: name -> JSON object, see include/tick/record.lua. `ticks`: names of active ones, by their next tick.
 --- `owed`: names of those whose tick waits for the end of the job before. `refills`: names of those that have few ticks

@@ -8,7 +8,7 @@
 --- ORDER: 68
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: groups, hold, refusals, flows, limits, front
+--- EXCLUDES: groups, hold, refusals, flows, limits, front, shard
 --- @include "order/member"
 --- @include "order/score"
 

@@ -11,7 +11,7 @@
 --- ORDER: 12
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: exclusive
+--- EXCLUDES: exclusive, shard
 --- @include "consumer/ahead"
 --- @include "order/score"
 --- @include "schedule/member"

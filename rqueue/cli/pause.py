@@ -25,7 +25,7 @@ def pause(target: Target, /, queue: str, as_json: bool) -> None:
     """  # noqa: D301
     with target.queue(queue) as (client, inspector):
         inspector.require_queue(queue)
-        changed = client.pause()
+        changed = any([one.pause() for one in target.shards(client)])
     _say(queue, "paused", changed, as_json)
 
 
@@ -45,7 +45,7 @@ def resume(target: Target, /, queue: str, as_json: bool) -> None:
     """  # noqa: D301
     with target.queue(queue) as (client, inspector):
         inspector.require_queue(queue)
-        changed = client.resume()
+        changed = any([one.resume() for one in target.shards(client)])
     _say(queue, "running", changed, as_json)
 
 

@@ -67,6 +67,7 @@ COMMANDS = {
     "pause": Entry("Steer", "pause", "Deliver no more jobs of a queue."),
     "resume": Entry("Steer", "pause", "Deliver a paused queue's jobs again."),
     "limits": Entry("Steer", "limits", "Show and set limits and rates of jobs."),
+    "shards": Entry("Steer", "shards", "Spread a queue over shards, show, open and drain them."),
     "configure": Entry("Steer", "configure", "Set a queue's own options, and show them."),
     "delete": Entry("Steer", "delete", "Delete a queue."),
     "purge": Entry("Steer", "purge", "End a queue's waiting jobs."),

@@ -61,6 +61,15 @@ class Target:
                 raise facts.replica
             yield inspector
 
+    def shards(self, queue: Queue) -> list[Queue]:
+        """The queues of the shards of one that is spread, in which it is to be done what is said of
+        it; of all others the queue itself."""
+        from rqueue.protocol.commands.shards import read_shards
+
+        if not queue._run(read_shards(queue.keys)).version:
+            return [queue]
+        return [queue._spread().at(shard) for shard in queue._spread().table().served]
+
     @contextlib.contextmanager
     def queue(self, name: str) -> Iterator[tuple[Queue, Inspector]]:
         """A queue's client and an inspector, over one connection."""

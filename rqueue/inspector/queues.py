@@ -12,7 +12,10 @@ from rqueue.model.schedule_info import OVERDUE_MS
 from rqueue.protocol import commands
 from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.commands.queue_keys import queue_exists
+from rqueue.protocol.commands.shards import read_shards
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import sharded
+from rqueue.protocol.shard_sums import sum_of
 from rqueue.transport.redis_client import execute
 
 COUNTERS = (
@@ -138,10 +141,15 @@ def require_queue(client: redis.Redis, keys: QueueKeys) -> None:
 
 
 def queue_info(client: redis.Redis, keys: QueueKeys) -> QueueInfo:
-    """One queue in numbers. Raises UnknownQueue."""
+    """One queue in numbers; of one that is spread over shards the sums of those that are on this
+    server. Raises UnknownQueue."""
     counts = execute(client, commands.counts(keys), queue=keys.queue)
     if not is_there(counts):
         raise UnknownQueue(keys.queue)
+    if sharded.POLICY.word in counts.meta.get("v", "").split():
+        table = execute(client, read_shards(keys), queue=keys.queue)
+        here = [QueueKeys(table.name(one), keys.namespace) for one in table.served if not one.place]
+        counts = sum_of([execute(client, commands.counts(its)) for its in here] or [counts])
     return info_of(keys.queue, counts)
 
 

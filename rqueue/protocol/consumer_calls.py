@@ -262,7 +262,7 @@ class ConsumerCalls:
             self.connection.breaks()
         elif self.mode == "browse":
             self._view.more = True
-        else:
+        elif wake.kind != "shards":
             self._state.notified()
         return True
 

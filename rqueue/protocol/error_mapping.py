@@ -262,6 +262,10 @@ def _refusal(
         return errors.UnknownQueue(queue, _MAKE_IT)
     if word == "FULL":
         return _full(queue, said)
+    if word == "SHARDED":
+        return errors.QueueSharded(queue)
+    if word == "SHARDS":
+        return errors.ShardsChanged.said(queue, said)
     if word == "NOPARENT":
         why, id_ = said.split(" ", 1)
         if why == "unknown":

@@ -20,6 +20,7 @@ from rqueue.model.times import parse_duration
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put, enqueue
+from rqueue.protocol.commands.shards import of_version
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.tasks import app
@@ -133,14 +134,17 @@ class Packed(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Jobs for one step, with every job whether its id is its own. confirm: what confirms them."""
+    """Jobs for one step, with every job whether its id is its own. confirm: what confirms them.
+    version: of the table of shards, by which they go into one of them; 0: it is no shard."""
 
     jobs: list[tuple[Put, bool]]
     confirm: Confirmation | None
+    version: int = 0
 
     def call(self, keys: QueueKeys) -> ScriptCall[Accepted]:
         """The call that stores them."""
-        return enqueue(keys, [put for put, _ in self.jobs], confirm=self.confirm)
+        call = enqueue(keys, [put for put, _ in self.jobs], confirm=self.confirm)
+        return of_version(call, self.version) if self.version else call
 
 
 class JobPacker:

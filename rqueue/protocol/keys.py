@@ -64,6 +64,11 @@ class QueueKeys:
         return self.base + "alerts"
 
     @property
+    def shards(self) -> str:
+        """hash: the table of the queue's shards; see `rqueue.model.shard_table`."""
+        return self.base + "shards"
+
+    @property
     def owners(self) -> str:
         """hash: bucket -> the consumer that owns its groups."""
         return self.base + "owners"

@@ -11,11 +11,13 @@ __all__ = ["RECONNECTED", "Wake", "delivered_job"]
 RECONNECTED = b"R"
 """Stands for an element where the connection was lost."""
 
+_SHARDS = b"T"
 _JOB = b"J"
 _FORCES = {b"X": "", b"S": "stop", b"K": "kill"}
 _KINDS = {
     _JOB: "job",
     RECONNECTED: "reconnected",
+    _SHARDS: "shards",
     **dict.fromkeys(_FORCES, "revoked"),
 }
 
@@ -29,7 +31,9 @@ class Wake(NamedTuple):
     @property
     def kind(self) -> str:
         """What it says: "pull" (work waits), "job" (one was delivered), "revoked" (`id` was
-        cancelled while it held it), "reconnected" (wake-ups may be lost: pull, with recall)."""
+        cancelled while it held it), "reconnected" (wake-ups may be lost: pull, with recall),
+        "shards" (the queue is one of several over which one is spread: what their table asks for is
+        to be looked at)."""
         return _KINDS.get(self.element[:1], "pull")
 
     @property

@@ -22,6 +22,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
 from rqueue.protocol.commands.consumers import Ran
 from rqueue.protocol.commands.deletion import is_there
+from rqueue.protocol.commands.shards import of_version
 from rqueue.protocol.policies import POLICIES, ExcludedPolicies, Kind
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
@@ -45,12 +46,14 @@ def _nothing(_random: random.Random, _number: int) -> Mapping[str, Any]:
 
 class Arm(NamedTuple):
     """How a policy is put to use: the queue's options, what its jobs say of themselves, what a
-    consumer selects, and whether consumers refuse jobs. inside: it comes with others."""
+    consumer selects, whether consumers refuse jobs, and whether the queue is a shard. inside: it
+    comes with others, or its queues have no jobs."""
 
     options: Mapping[str, int | str] = {}
     terms: Terms = _nothing
     select: str = ""
     refuses: bool = False
+    shard: bool = False
     inside: bool = False
 
 
@@ -93,6 +96,8 @@ ARMS: dict[str, Arm] = {
     "max_bytes": Arm({"max_bytes": 90}),
     "unique": Arm({}, lambda r, _: {"unique": r.choice(["", "ex:a", "sx:a", "sr:a", "ef:b"])}),
     "alerts": Arm({"alert_depth": 3}),
+    "shard": Arm(shard=True),
+    "sharded": Arm(inside=True),
 }
 """Each policy has one: one without is of no combination that is tried."""
 
@@ -141,6 +146,9 @@ class Combined:
         self.before = take_snapshot(client, self.keys)
         if settings:
             self.run(commands.configure(self.keys, settings))
+        self.shard = any(arm.shard for arm in self.arms)
+        if self.shard:
+            self.run(commands.inform_shard(self.keys, "spread", 1))
         self.join()
 
     def teardown(self) -> None:
@@ -200,7 +208,8 @@ class Combined:
             puts.append(Put(f"j{self.jobs}", self.random.choice(BODIES), **terms))
             self.jobs += 1
         immediate = len(puts) == 1 and self.random.random() < 0.1
-        self.run(commands.enqueue(self.keys, puts, immediate=immediate))
+        call = commands.enqueue(self.keys, puts, immediate=immediate)
+        self.run(of_version(call, 1) if self.shard else call)
 
     def name(self) -> str:
         return self.random.choice(sorted(self.terms)) if self.terms else ""

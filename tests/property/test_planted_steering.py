@@ -42,8 +42,8 @@ FAULTS = [
     ),
     Fault(
         "after a pause nobody watches the schedule",
-        "resume.lua",
-        "\nconsumer_wake_timer(base, queue.now)\n",
+        "include/queue/resume.lua",
+        "\n  consumer_wake_timer(base, queue.now)\n",
         "\n",
         (begin((2, 0)), enqueue(delay=900), PAUSE, HEAR, PULL, RESUME),
     ),

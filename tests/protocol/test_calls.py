@@ -15,11 +15,12 @@ from rqueue.protocol.commands.room import with_grant
 from rqueue.protocol.scripts import SCRIPTS, script
 from tests.protocol.running_jobs import RUNNING
 from tests.protocol.sample import K, Sample, W
+from tests.protocol.shard_samples import SHARDS
 
 RETRIED = Retried("i3", 7, "tail", True, b"e", 2)
 
 SAMPLES: dict[str, list[Sample]] = {
-    **RUNNING,
+    **(RUNNING | SHARDS),
     "await_result": [
         Sample(commands.await_result(K, "id", wait=True), {"wait": "1"}),
         Sample(commands.await_result(K, "id", wait=False), {"wait": "0"}),

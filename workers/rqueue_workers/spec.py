@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rqueue.model.labels import ALL
+from rqueue.model.shard_table import home
 from rqueue.settings import Settings
 
 BODIES = ("none", "failed", "all")
 """Whose envelopes the history records: nobody's, those of attempts that did not succeed, or all."""
 
+
+HOMES = 2
+"""Shards of a queue that a worker process is at home in."""
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
@@ -22,7 +26,8 @@ class WorkerSpec:
 
     app: modules to import for their tasks. queues: names, in the order that `strict` serves them;
     without `strict` they are served in turn. weights: by queue, its parts of the slots for each one
-    of another; 1 for those that are not named. threads, async_slots: jobs run at once in threads,
+    of another; 1 for those that are not named. shards: those of the queues that are shards -> the
+    queue that is spread over them. threads, async_slots: jobs run at once in threads,
     and on the event loop (both beside the one sync slot of the main thread, which is used when
     `threads` is 0). priority: the consumers' priority. prefetch: jobs held at most per queue, 0 =
     as many as are about 50 ms of work. select: an expression over labels, "" = all jobs.
@@ -41,6 +46,7 @@ class WorkerSpec:
     async_slots: int = 100
     strict: bool = False
     weights: Mapping[str, int] = field(default_factory=dict)
+    shards: Mapping[str, str] = field(default_factory=dict)
     priority: int = 0
     prefetch: int = 0
     select: str = ""
@@ -53,6 +59,22 @@ class WorkerSpec:
     history_bodies: str = "none"
     history_labels: tuple[str, ...] = ALL
     name: str = ""
+
+    def queue_of(self, name: str) -> str:
+        """The queue that people know, of one that is served: of a shard the one that is spread."""
+        return self.shards.get(name, name)
+
+    def priority_in(self, name: str, worker: str) -> int:
+        """The consumer priority of a worker in one of the queues: lower by one in the shards where
+        it is not at home, from which it takes jobs only while those who are have no room."""
+        queue = self.shards.get(name)
+        if queue is None:
+            return self.priority
+        numbers = {
+            int(shard.rpartition("~")[2]) for shard, of in self.shards.items() if of == queue
+        }
+        at_home = int(name.rpartition("~")[2]) in home(worker, numbers, HOMES)
+        return self.priority if at_home else self.priority - 1
 
     @property
     def slots(self) -> int:

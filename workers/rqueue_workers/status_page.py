@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 ID_BYTES = 512
 WORDS_BYTES = 8192
-_HEAD = struct.Struct("<qqqqqq")  # rejoins, phase, jobs done, fault, stop asked, length of words
+# rejoins, phase, jobs done, fault, stop asked, length of words, words of shards
+_HEAD = struct.Struct("<qqqqqqq")
 # number, id, started, hard deadline, acquired, queue index, length of the id, the number again;
 # written in this order, in one go, as the hot loop does it for every job
 _ROW = struct.Struct(f"<q{ID_BYTES}sddqHHq")
@@ -105,6 +106,10 @@ class StatusPage:
         (count,) = struct.unpack_from("<q", self._map, 16)
         struct.pack_into("<q", self._map, 16, count + jobs)
 
+    def heard_of_shards(self) -> None:
+        """Count one more word of a shard: its table is to be looked at."""
+        struct.pack_into("<q", self._map, 48, self.shard_words + 1)
+
     def blame_us(self) -> None:
         """Say that the process is about to end by a fault of rqueue's own: no job is to blame."""
         struct.pack_into("<q", self._map, 24, 1)
@@ -148,6 +153,11 @@ class StatusPage:
     def done(self) -> int:
         """Jobs that ended in this process."""
         return int(struct.unpack_from("<q", self._map, 16)[0])
+
+    @property
+    def shard_words(self) -> int:
+        """How often a shard had a word for this worker."""
+        return int(struct.unpack_from("<q", self._map, 48)[0])
 
     @property
     def our_fault(self) -> bool:

@@ -9,12 +9,14 @@ from typing import Any
 
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.queue_calls import AsyncQueueCalls
-from rqueue.errors import QueueFull, ServerError
+from rqueue.client._async.shards import AsyncShards
+from rqueue.errors import QueueFull, QueueSharded, ServerError
 from rqueue.model.confirmation import Unconfirmed
 from rqueue.model.expect import expect_number
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import Accepted, Put
-from rqueue.protocol.job_packer import Batch, Call, terms_of
+from rqueue.protocol.commands.shards import of_version
+from rqueue.protocol.job_packer import Batch, Call, Packed, terms_of
 from rqueue.protocol.room_wait import RoomWait, piece_of
 from rqueue.protocol.twin_ids import another_id, renamed
 from rqueue.tasks.context import current_job
@@ -26,6 +28,8 @@ __all__ = ["AsyncEnqueuing"]
 
 class AsyncEnqueuing(AsyncQueueCalls):
     """A queue that jobs are enqueued into, as far as that is the same for one and for many."""
+
+    _shards: AsyncShards[Any] | None = None
 
     def at(self, name: str) -> AsyncEnqueuing:
         """Another queue over the same connections."""
@@ -42,6 +46,10 @@ class AsyncEnqueuing(AsyncQueueCalls):
         if max_wait is not None:
             expect_number("max_wait", max_wait, "a number of seconds")
         handles: list[AsyncJobHandle[Any]] = []
+        if self._shards is not None:
+            for batch in self._packer.batches(calls):
+                handles += await self._shards.store(batch, max_wait)
+            return handles
         sent: tuple[Batch, AsyncFlight[Accepted]] | None = None
         try:
             for batch in self._packer.batches(calls):  # packed while the one before is under way
@@ -66,6 +74,33 @@ class AsyncEnqueuing(AsyncQueueCalls):
             accepted = await self._transport.finish(flight, queue=self.name)
         except QueueFull as full:
             accepted = await self._in_pieces(batch, full, max_wait)
+        except QueueSharded:
+            return await self._spread().store(batch, max_wait)
+        return await self._confirmed(batch, accepted)
+
+    async def store_here(self, batch: Batch, max_wait: float | None) -> list[AsyncJobHandle[Any]]:
+        """Store jobs in this very queue, a shard. Raises ShardsChanged, and as `enqueue_many`."""
+        if batch.confirm is not None:
+            await self._check_confirmable(batch.confirm)
+        try:
+            accepted = await self._run(batch.call(self.keys))
+        except QueueFull as full:
+            accepted = await self._in_pieces(batch, full, max_wait)
+        return await self._confirmed(batch, accepted)
+
+    def _spread(self) -> AsyncShards[Any]:
+        """This queue has shards, as one of its calls has learned: its jobs go there from now on."""
+        if self._shards is None:
+            self._shards = AsyncShards[Any](self)
+        return self._shards
+
+    async def close(self) -> None:
+        """Close the connections that this queue opened."""
+        if self._shards is not None:
+            await self._shards.close()
+        await super().close()
+
+    async def _confirmed(self, batch: Batch, accepted: Accepted) -> list[AsyncJobHandle[Any]]:
         if not self._looked:
             await self._look_once()
         handles, unconfirmed = await self._handles(batch, accepted)
@@ -81,8 +116,8 @@ class AsyncEnqueuing(AsyncQueueCalls):
         others = {one.place: one for one in accepted.answered}
         while twins := renamed(batch.jobs, accepted, self.name):
             again = self._packer.signed_puts([batch.jobs[index][0] for index in twins])
-            call = commands.enqueue(self.keys, again, confirm=batch.confirm)
-            answer = await self._enqueued(call, None)
+            some = batch._replace(jobs=[(put, True) for put in again])
+            answer = await self._enqueued(some.call(self.keys), None)
             accepted = answer.of(twins)
             unconfirmed = unconfirmed or accepted.unconfirmed
             others |= {one.place: one for one in accepted.answered}
@@ -132,8 +167,20 @@ class AsyncEnqueuing(AsyncQueueCalls):
         return accepted
 
     async def _enqueued_one(self, request: JobRequest) -> AsyncJobHandle[Any]:
-        """Enqueue one job into this queue, whatever queue it asks for."""
-        id_, body, own, options = self._packer.pack(request)
+        """Enqueue one job into this queue, whatever queue it asks for, or one of its shards."""
+        packed = self._packer.pack(request)
+        if self._shards is None:
+            try:
+                return await self.enqueue_here(packed)
+            except QueueSharded:
+                pass
+        handle: AsyncJobHandle[Any] = await self._spread().enqueue(packed)
+        return handle
+
+    async def enqueue_here(self, packed: Packed, version: int = 0) -> AsyncJobHandle[Any]:
+        """Enqueue one job into this very queue; version: of the table of shards by which it comes
+        here, where this is a shard. Raises QueueSharded, ShardsChanged, and as `enqueue`."""
+        id_, body, own, options = packed
         confirm = self._packer.confirmation(options)
         terms, alone = terms_of(options), (options.immediate, options.mandatory)
         while True:
@@ -141,6 +188,8 @@ class AsyncEnqueuing(AsyncQueueCalls):
             call = commands.enqueue_one(self.keys, id_, signed, terms, *alone)
             if confirm is not None:
                 call = call._replace(confirm=confirm)
+            if version:
+                call = of_version(call, version)
             answer = await self._enqueued(call, options.max_wait)
             # the connection may have sent it twice: then an id made here is known from the first
             if answer.accepted or answer.again or answer.answered or not own:

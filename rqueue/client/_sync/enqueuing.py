@@ -10,12 +10,14 @@ from typing import Any
 
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue_calls import QueueCalls
-from rqueue.errors import QueueFull, ServerError
+from rqueue.client._sync.shards import Shards
+from rqueue.errors import QueueFull, QueueSharded, ServerError
 from rqueue.model.confirmation import Unconfirmed
 from rqueue.model.expect import expect_number
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import Accepted, Put
-from rqueue.protocol.job_packer import Batch, Call, terms_of
+from rqueue.protocol.commands.shards import of_version
+from rqueue.protocol.job_packer import Batch, Call, Packed, terms_of
 from rqueue.protocol.room_wait import RoomWait, piece_of
 from rqueue.protocol.twin_ids import another_id, renamed
 from rqueue.tasks.context import current_job
@@ -27,6 +29,8 @@ __all__ = ["Enqueuing"]
 
 class Enqueuing(QueueCalls):
     """A queue that jobs are enqueued into, as far as that is the same for one and for many."""
+
+    _shards: Shards[Any] | None = None
 
     def at(self, name: str) -> Enqueuing:
         """Another queue over the same connections."""
@@ -43,6 +47,10 @@ class Enqueuing(QueueCalls):
         if max_wait is not None:
             expect_number("max_wait", max_wait, "a number of seconds")
         handles: list[JobHandle[Any]] = []
+        if self._shards is not None:
+            for batch in self._packer.batches(calls):
+                handles += self._shards.store(batch, max_wait)
+            return handles
         sent: tuple[Batch, Flight[Accepted]] | None = None
         try:
             for batch in self._packer.batches(calls):  # packed while the one before is under way
@@ -67,6 +75,33 @@ class Enqueuing(QueueCalls):
             accepted = self._transport.finish(flight, queue=self.name)
         except QueueFull as full:
             accepted = self._in_pieces(batch, full, max_wait)
+        except QueueSharded:
+            return self._spread().store(batch, max_wait)
+        return self._confirmed(batch, accepted)
+
+    def store_here(self, batch: Batch, max_wait: float | None) -> list[JobHandle[Any]]:
+        """Store jobs in this very queue, a shard. Raises ShardsChanged, and as `enqueue_many`."""
+        if batch.confirm is not None:
+            self._check_confirmable(batch.confirm)
+        try:
+            accepted = self._run(batch.call(self.keys))
+        except QueueFull as full:
+            accepted = self._in_pieces(batch, full, max_wait)
+        return self._confirmed(batch, accepted)
+
+    def _spread(self) -> Shards[Any]:
+        """This queue has shards, as one of its calls has learned: its jobs go there from now on."""
+        if self._shards is None:
+            self._shards = Shards[Any](self)
+        return self._shards
+
+    def close(self) -> None:
+        """Close the connections that this queue opened."""
+        if self._shards is not None:
+            self._shards.close()
+        super().close()
+
+    def _confirmed(self, batch: Batch, accepted: Accepted) -> list[JobHandle[Any]]:
         if not self._looked:
             self._look_once()
         handles, unconfirmed = self._handles(batch, accepted)
@@ -82,8 +117,8 @@ class Enqueuing(QueueCalls):
         others = {one.place: one for one in accepted.answered}
         while twins := renamed(batch.jobs, accepted, self.name):
             again = self._packer.signed_puts([batch.jobs[index][0] for index in twins])
-            call = commands.enqueue(self.keys, again, confirm=batch.confirm)
-            answer = self._enqueued(call, None)
+            some = batch._replace(jobs=[(put, True) for put in again])
+            answer = self._enqueued(some.call(self.keys), None)
             accepted = answer.of(twins)
             unconfirmed = unconfirmed or accepted.unconfirmed
             others |= {one.place: one for one in accepted.answered}
@@ -133,8 +168,20 @@ class Enqueuing(QueueCalls):
         return accepted
 
     def _enqueued_one(self, request: JobRequest) -> JobHandle[Any]:
-        """Enqueue one job into this queue, whatever queue it asks for."""
-        id_, body, own, options = self._packer.pack(request)
+        """Enqueue one job into this queue, whatever queue it asks for, or one of its shards."""
+        packed = self._packer.pack(request)
+        if self._shards is None:
+            try:
+                return self.enqueue_here(packed)
+            except QueueSharded:
+                pass
+        handle: JobHandle[Any] = self._spread().enqueue(packed)
+        return handle
+
+    def enqueue_here(self, packed: Packed, version: int = 0) -> JobHandle[Any]:
+        """Enqueue one job into this very queue; version: of the table of shards by which it comes
+        here, where this is a shard. Raises QueueSharded, ShardsChanged, and as `enqueue`."""
+        id_, body, own, options = packed
         confirm = self._packer.confirmation(options)
         terms, alone = terms_of(options), (options.immediate, options.mandatory)
         while True:
@@ -142,6 +189,8 @@ class Enqueuing(QueueCalls):
             call = commands.enqueue_one(self.keys, id_, signed, terms, *alone)
             if confirm is not None:
                 call = call._replace(confirm=confirm)
+            if version:
+                call = of_version(call, version)
             answer = self._enqueued(call, options.max_wait)
             # the connection may have sent it twice: then an id made here is known from the first
             if answer.accepted or answer.again or answer.answered or not own:

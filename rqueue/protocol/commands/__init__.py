@@ -92,6 +92,12 @@ from rqueue.protocol.commands.schedules import (
     set_schedule,
 )
 from rqueue.protocol.commands.settle import Pulled, Retried, Window, pull, settle
+from rqueue.protocol.commands.shards import (
+    inform_shard,
+    lift_fence,
+    read_shards,
+    set_shards,
+)
 from rqueue.protocol.commands.steps import keep_steps
 
 __all__ = [
@@ -135,11 +141,13 @@ __all__ = [
     "enqueue_one",
     "expire",
     "group_owner",
+    "inform_shard",
     "interest",
     "join",
     "keep_steps",
     "key_owner",
     "key_owners",
+    "lift_fence",
     "link",
     "mend_keys",
     "move",
@@ -155,6 +163,7 @@ __all__ = [
     "purge_held",
     "read_limits",
     "read_schedules",
+    "read_shards",
     "read_stop",
     "readmit",
     "reclaim",
@@ -180,6 +189,7 @@ __all__ = [
     "run_schedule",
     "set_limit",
     "set_schedule",
+    "set_shards",
     "settle",
     "show",
     "types_met_by",

@@ -33,6 +33,8 @@ from rqueue.protocol.policies import (
     ring_bytes,
     schedules,
     selectors,
+    shard,
+    sharded,
     sorted_,
     sticky,
     ttl,
@@ -73,6 +75,8 @@ POLICIES: dict[str, Policy] = {
         bounded.POLICY,
         unique.POLICY,
         alerts.POLICY,
+        shard.POLICY,
+        sharded.POLICY,
     )
 }
 """All policies, in the order in which their hooks are asked."""

@@ -5,7 +5,7 @@ from rqueue.protocol.policies.policy import Policy
 POLICY = Policy(
     "flows",
     excludes=(
-        *("hold", "last_value", "ring", "selectors", "refusals", "sorted", "lifetime", "unique"),
-        "limits",
+        *("hold", "last_value", "ring", "selectors", "refusals", "sorted", "lifetime"),
+        *("unique", "limits", "shard"),
     ),
 )

@@ -5,6 +5,9 @@ from rqueue.protocol.policies.policy import Policy
 POLICY = Policy(
     "front",
     options=(("lifo", 0, 1),),
-    excludes=("hold", "last_value", "ring", "limits", "groups", "selectors", "refusals", "sorted"),
+    excludes=(
+        *("hold", "last_value", "ring", "limits", "groups", "selectors", "refusals", "sorted"),
+        *("shard",),
+    ),
 )
 """Its option: 1 = all jobs of the queue do."""

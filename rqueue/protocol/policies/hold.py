@@ -5,6 +5,9 @@ from rqueue.protocol.policies.policy import Policy
 POLICY = Policy(
     "hold",
     options=(("hold", 0, 1),),
-    excludes=("last_value", "ring", "selectors", "sorted", "refusals", "flows", "limits", "front"),
+    excludes=(
+        *("last_value", "ring", "selectors", "sorted", "refusals", "flows", "limits", "front"),
+        *("shard",),
+    ),
 )
 """Its option: 0 = such a job is delivered at once."""

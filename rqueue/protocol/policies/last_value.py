@@ -5,17 +5,7 @@ from rqueue.protocol.policies.policy import Policy
 POLICY = Policy(
     "last_value",
     excludes=(
-        "unique",
-        "ttl",
-        "groups",
-        "selectors",
-        "exclusive",
-        "ring",
-        "lifetime",
-        "hold",
-        "refusals",
-        "flows",
-        "limits",
-        "front",
+        *("unique", "ttl", "groups", "selectors", "exclusive", "ring", "lifetime", "hold"),
+        *("refusals", "flows", "limits", "front", "shard"),
     ),
 )

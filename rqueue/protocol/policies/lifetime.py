@@ -12,13 +12,7 @@ POLICY = Policy(
     "lifetime",
     options=(("delete_if", 0, 2), ("delete_after_ms", 0, MOST_MS)),
     excludes=(
-        "groups",
-        "selectors",
-        "last_value",
-        "ring",
-        "schedules",
-        "refusals",
-        "flows",
-        "limits",
+        *("groups", "selectors", "last_value", "ring", "schedules", "refusals", "flows"),
+        *("limits", "shard"),
     ),
 )

@@ -5,8 +5,7 @@ from rqueue.protocol.policies.policy import Policy
 POLICY = Policy(
     "limits",
     excludes=(
-        *("groups", "selectors", "last_value", "lifetime", "ring"),
-        *("hold", "sorted", "refusals", "flows"),
-        "front",
+        *("groups", "selectors", "last_value", "lifetime", "ring", "hold", "sorted"),
+        *("refusals", "flows", "front", "shard"),
     ),
 )

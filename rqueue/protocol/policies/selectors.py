@@ -15,9 +15,8 @@ __all__ = ["POLICY", "classed", "labels_in"]
 POLICY = Policy(
     "selectors",
     excludes=(
-        *("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "hold"),
-        *("schedules", "refusals", "flows", "limits"),
-        "front",
+        *("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "hold", "schedules"),
+        *("refusals", "flows", "limits", "front", "shard"),
     ),
 )
 

@@ -2,62 +2,57 @@
 
 import pytest
 
-from rqueue.client._sync.queue import Queue
-from rqueue.client._sync.queue_sharder import QueueSharder
+from rqueue.client._sync.sharded_queue import ShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
 
-Sizes = dict[str, int]
 
-
-def sizes(queue: Queue, names: list[str]) -> Sizes:
-    return {name: queue.at(name).counts().ready for name in names}
+def sizes(queue: ShardedQueue) -> list[int]:
+    return [its.counts().ready for its in queue.queues()]
 
 
 def test_CSH_01_jobs_are_spread_over_the_queues(server: EmbeddedRedis, queue_name: str) -> None:
     """C-28: each gets its share, with the options of the first one."""
-    with Queue(queue_name, server.url) as queue:
+    with ShardedQueue(queue_name, server.url, shards=1) as queue:
         queue.configure(priorities=3, max_jobs=1000)
-        sharder = QueueSharder(queue, threshold=20, most=10, check=0)
-        for _ in range(200):
-            sharder.pick().send("t")
-        found = sizes(queue, sharder.names())
-        assert list(found) == sharder.possible
-        assert sum(found.values()) == 200 and min(found.values()) >= 2
-        assert queue.at(sharder.possible[-1]).counts().meta["max_jobs"] == "1000"
+        for number in range(200):
+            queue.send("t")
+            if number % 20 == 19:
+                queue.grow(threshold=20, most=6, order=False)
+        found = sizes(queue)
+        assert len(found) == 6 and sum(found) == 200 and min(found) >= 2
+        assert queue.queues()[-1].counts().meta["max_jobs"] == "1000"
 
 
-def test_CSH_02_two_sharders_agree(server: EmbeddedRedis, queue_name: str) -> None:
+def test_CSH_02_two_clients_agree(server: EmbeddedRedis, queue_name: str) -> None:
     """C-28: also one that comes later, and finds what is there."""
-    with Queue(queue_name, server.url) as queue, Queue(queue_name, server.url) as other:
-        first = QueueSharder(queue, threshold=2, check=0)
-        second = QueueSharder(other, threshold=2, check=3600)
-        assert second.pick().name == queue_name
+    with (
+        ShardedQueue(queue_name, server.url, shards=2) as first,
+        ShardedQueue(queue_name, server.url, shards=5) as second,
+    ):
         for _ in range(20):
-            first.pick().send("t")
-        assert second.pick().name == queue_name, "it looks again in an hour"
-        assert first.names() == second.names() == QueueSharder(other, threshold=999).names()
-        assert len(first.names()) > 1
+            first.send("t")
+        assert second.table().version == 1 and len(second.queues()) == 2
+        assert first.open(order=False) == 2
+        for _ in range(20):
+            second.send("t")
+        assert [one.name for one in first.queues()] == [one.name for one in second.queues()]
+        assert first.counts().ready == 40
 
 
 def test_CSH_04_there_are_no_more_queues_than_the_most(
     server: EmbeddedRedis, queue_name: str
 ) -> None:
-    """C-28: three sharders that look at each call; where all are long, any is taken. One that has
-    been emptied to the half is taken again."""
-    with Queue(queue_name, server.url) as queue:
-        sharders = [QueueSharder(queue, threshold=4, most=3, check=0) for _ in range(3)]
+    """C-28: three that look after each job."""
+    with ShardedQueue(queue_name, server.url, shards=1) as queue:
+        others = [queue, ShardedQueue(queue_name, server.url), ShardedQueue(queue_name, server.url)]
+        opened = []
         for number in range(100):
-            sharders[number % 3].pick().send("t")
-        names = sharders[0].names()
-        assert [sharder.names() for sharder in sharders] == [names] * 3
-        assert names == sharders[0].possible and len(names) == 3
-        last = queue.at(names[2])
-        last.cancel_all(limit=last.counts().ready - 3)
-        sharders[0].names()
-        assert sharders[0]._preferred == set()
-        last.cancel_all(limit=1)
-        assert {sharders[0].pick().name for _ in range(5)} == {names[2]}
-        for wrong in ({"threshold": 0}, {"most": True}, {"check": "x"}):
+            others[number % 3].send("t")
+            opened += [one.grow(threshold=1, most=3, order=False) for one in others]
+        assert [one for one in opened if one is not None] == [1, 2]
+        for one in others[1:]:
+            one.close()
+        for wrong in ({"threshold": 0, "most": 1}, {"threshold": 1, "most": True}):
             with pytest.raises(ConfigError):
-                QueueSharder(queue, **wrong)  # type: ignore[arg-type]
+                queue.grow(**wrong)

@@ -45,17 +45,20 @@ class PendingLists:
 
     def add(self, pending: PendingCommand, *, first: bool = False) -> None:
         """Put it on the list of its queue; one that is there already is not put there twice."""
-        chosen = self._by_queue.get(pending.queue)
+        self._of(pending.queue).add(pending, first=first)
+
+    def _of(self, queue: str) -> PendingCommands:
+        chosen = self._by_queue.get(queue)
         if chosen is None:
-            chosen = self._by_queue[pending.queue] = self._other(pending.queue)
+            chosen = self._by_queue[queue] = self._other(queue)
             if chosen not in self._lists:
                 self._lists.append(chosen)
                 chosen.again = self.add
-        chosen.add(pending, first=first)
+        return chosen
 
     def clock(self, queue: str) -> ServerClock:
-        """That of the Redis which has a queue of the pool."""
-        return self._by_queue[queue].clock
+        """That of the Redis which has a queue."""
+        return self._of(queue).clock
 
     @property
     def idle(self) -> bool:

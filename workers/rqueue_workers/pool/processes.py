@@ -130,6 +130,10 @@ class WorkerProcesses:
         self.name = f"{spec.name}@{host}" if spec.name else host
         self.name += f":{os.getpid()}"
 
+    def serve(self, spec: WorkerSpec) -> None:
+        """Fork the next workers with this spec: those that are there go on with theirs."""
+        self._spec = spec
+
     def __iter__(self) -> Iterator[WorkerProcess]:
         return iter(list(self._by_pid.values()))
 

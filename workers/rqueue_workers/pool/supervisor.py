@@ -17,7 +17,6 @@ from typing import Any
 import rqueue
 from rqueue.errors import ConfigError, ServerError
 from rqueue.logs import logger
-from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import redact
 from rqueue.transport.lease_renewer import renewal_interval
 from rqueue_workers.exit_codes import Exit
@@ -25,11 +24,12 @@ from rqueue_workers.pool import log_setup, preflight
 from rqueue_workers.pool.crash_log import CrashLog
 from rqueue_workers.pool.exit_cause import ExitCause, OomKills
 from rqueue_workers.pool.host import Pidfile, tell_systemd
-from rqueue_workers.pool.lease_keeper import Reclaim, Renewal, RunningNotes, Stopped, ran
+from rqueue_workers.pool.lease_keeper import Reclaim, Stopped, ran
 from rqueue_workers.pool.pending_lists import PendingLists, open_lists
 from rqueue_workers.pool.processes import Body, WorkerProcess, WorkerProcesses
 from rqueue_workers.pool.restart_policy import RestartPolicy
 from rqueue_workers.pool.rolling_restart import RollingRestart
+from rqueue_workers.pool.served_queues import ServedQueues, with_shards
 from rqueue_workers.pool.signals import Inbox, Lifeline
 from rqueue_workers.pool.status_report import report, workers
 from rqueue_workers.pool.verdict import OwnFaults, Verdict, judge
@@ -68,12 +68,10 @@ class Supervisor:
         self._roll_again = False
         self._end_by = 0.0
         self._renew_at = 0.0
-        self._crash_log = CrashLog(spec.worker.queues)
+        self._crash_log: CrashLog
         self._respawn = RestartPolicy(spec.respawn_delays)
         self._oom_kills = OomKills()
         self._own_faults = OwnFaults()
-        settings = spec.worker.settings
-        self._keys = [QueueKeys(queue, settings.namespace) for queue in spec.worker.queues]
         self._inbox: Inbox
         self._processes: WorkerProcesses
         self._pending: PendingLists
@@ -112,25 +110,12 @@ class Supervisor:
             from rqueue_workers.worker.worker import run
 
             self._body = run
+        worker = with_shards(worker)
         self._pending = open_lists(worker, self._found_again)
         lifeline = Lifeline()
         self._processes = WorkerProcesses(worker, self._body, self._inbox, lifeline)
-        self._renewals = [
-            Renewal(
-                keys,
-                settings.lease_ms,
-                self._processes.consumers,
-                self._lease_ended,
-                self._pending.clock(keys.queue),
-                self._pending.add,
-                settings.signer,
-            )
-            for keys in self._keys
-        ]
-        self._notes = [
-            RunningNotes(index, keys, self._processes.running, self._pending.clock(keys.queue))
-            for index, keys in enumerate(self._keys)
-        ]
+        self._served = ServedQueues(worker, self._pending, self._processes, self._lease_ended)
+        self._crash_log = CrashLog(self._served.names)
         log.info(
             "pool %s: rqueue %s, %s for %s, Redis at %s",
             self._processes.name,
@@ -155,8 +140,11 @@ class Supervisor:
             self._fill(now)
             if now >= self._renew_at:
                 self._renew_at = now + interval
-                for renewal in self._renewals:
+                for renewal in self._served.renewals:
                     self._pending.add(renewal, first=True)
+                self._served.advance()
+            if self._served.look() and self._stage == WORKING:
+                self._roll()
             self._pending.step(now, readable)
             if self._over(now):
                 break
@@ -208,7 +196,7 @@ class Supervisor:
         elif number == signal.SIGHUP and self._stage == WORKING:
             self._roll()
         elif number == signal.SIGUSR1:
-            report(self._processes, self._spec.worker, now, self._pending.gone)
+            report(self._processes, self._served.spec, now, self._pending.gone)
         elif number == signal.SIGTTIN and self._stage == WORKING:
             self._wanted += 1
             log.info("SIGTTIN: %s from now on", workers(self._wanted))
@@ -306,7 +294,7 @@ class Supervisor:
 
     def _note_running(self, now: float) -> None:
         """What runs for long is noted in Redis, where it is found when this host dies."""
-        for notes in self._notes:
+        for notes in self._served.notes:
             if notes.due(now):
                 self._pending.add(notes)
 
@@ -315,7 +303,7 @@ class Supervisor:
         verdict = judge(process, exit_cause, self._oom_kills, self._own_faults)
         if verdict.no_start:
             self._could_not_start(process, exit_cause)
-        for index, keys in enumerate(self._keys):
+        for index, keys in enumerate(self._served.keys):
             charged = [job for job in verdict.charged if job.queue == index]
             clock = self._pending.clock(keys.queue)
             cause = verdict.cause(charged, clock.ms(time.monotonic()))

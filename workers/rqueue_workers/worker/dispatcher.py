@@ -300,6 +300,8 @@ class Dispatcher(Membership):
             self._revoke(subscription, wake.id.encode(), wake.force)
         elif wake.kind == "reconnected":
             subscription.reconnected()
+        elif wake.kind == "shards":
+            self._page.heard_of_shards()
         else:
             subscription.notified()
 

@@ -137,7 +137,7 @@ class Membership(Demand):
         slots = max(1, spec.threads) + (spec.async_slots if ASYNC in self.executors else 0)
         subscription.register(
             name,
-            priority=spec.priority,
+            priority=spec.priority_in(subscription.queue, self._attempts.worker),
             lease_ms=spec.settings.lease_ms,
             slots=slots,
             limits=task_limits(self._attempts.plans, spec),

@@ -65,7 +65,8 @@ def run(spec: WorkerSpec, page: StatusPage, base: str, parent_pid: int) -> int:
             say_where(spec.settings)
             held: Held = {}
             plans = load_plans(spec, held=held)
-            page.words = "\n".join(doubts(spec.app, spec.queues, registry))
+            served = [*dict.fromkeys(map(spec.queue_of, spec.queues))]
+            page.words = "\n".join(doubts(spec.app, served, registry))
         except AppError as error:
             page.words = str(error)  # the supervisor logs it, once for all its workers
             return Exit.APP
@@ -139,7 +140,9 @@ class Worker:
                 targets = TargetCalls(self.client, route.connection, subscription.keys)
                 subscription.run_anywhere = targets.run
             subscription.executors = {
-                plan.executor for plan in plans.values() if plan.queue == subscription.queue
+                plan.executor
+                for plan in plans.values()
+                if plan.queue == spec.queue_of(subscription.queue)
             }
         self.attempts = Attempts(spec, plans, base, settings.signer, tuple(app.middleware()))
         info = WorkerInfo(base, spec.queues, tuple(plans))

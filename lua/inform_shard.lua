@@ -1,0 +1,43 @@
+--- Tell a shard which version of the table of shards is in force, and what that asks of it. Said again it changes nothing,
+--- and answers how far the shard is.
+--- KEYS: meta, guard
+--- ARGV: of, version, role, sources
+---   of: the queue that is spread; role: "" | "fence": what it has goes before what comes to others from now on |
+---   "shut": so it does, and it takes nothing more | "wait": it delivers nothing until what stands before the fences of
+---   other shards is gone; sources: their numbers, a space between them
+--- REPLY: {now, word, 1 if something stands before its fence, else 0, 1 if it has no job, else 0, fences that it waits
+---   for}; word: new, known, or old: it knows a later version, and nothing was changed
+--- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- @include "queue/open"
+--- @include "queue/sound"
+--- @include "queue/join"
+
+local meta = KEYS[1]
+local of = ARGV[1]
+local version = ARGV[2]
+local role = ARGV[3]
+local sources = ARGV[4]
+
+local base = string.sub(meta, 1, -5)
+local row = queue_row(base)
+--- @stamp
+if join_may(row[1]) then row[1] = STAMP end
+local queue, failure = queue_open(base, row)
+if not queue then return failure end
+version = tonumber(version)
+if not version or version < 1 or of == '' or string.find(sources, '[^%d ]')
+  or not (role == '' or role == 'fence' or role == 'shut' or role == 'wait') then
+  return redis.error_reply('BADARGS inform_shard takes a queue, a version, a role and numbers of shards')
+end
+failure = sound_fault(base, queue.levels)
+if failure then return failure end
+
+local word
+-- first write: frees (README)
+redis.call('HDEL', meta, 'oom')
+schema_stamp(meta)
+--- @each word = informed(base, of, version, role, sources)
+local now_ = redis.call('HMGET', meta, 'fence', 'fences', 'marked')
+local empty = redis.call('HLEN', base .. 'jobs') <= (tonumber(now_[3]) or 0)
+  and redis.call('EXISTS', base .. 'outgoing') == 0
+return { queue.now, word or 'old', now_[1] and 1 or 0, empty and 1 or 0, now_[2] or '' }

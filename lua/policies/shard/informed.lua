@@ -1,0 +1,30 @@
+--- @include "fence/older"
+--- @include "fence/word"
+
+--- The shard of queue `of` is informed of a version of the table. `role`: "" | "fence": what it has goes before what comes to
+--- others | "shut": so it does, and nothing comes here any more | "wait": it waits for the fences of `sources`, numbers
+--- of other shards with spaces between them. Said again it changes nothing. Answers what it is to it: new, known or old.
+local function shard_informed(base, of, version, role, sources)
+  local meta = base .. 'meta'
+  local known = tonumber(redis.call('HGET', meta, 'shard_version')) or 0
+  if version < known then return 'old' end
+  local fence = redis.call('HGET', meta, 'fence')
+  if version == known then
+    if fence and not fence_older(base, fence) then redis.call('HDEL', meta, 'fence', 'fence_by', 'fence_at') end
+    return 'known'
+  end
+  redis.call('HSET', meta, 'shard_of', of, 'shard_version', string.format('%d', version))
+  if role == 'fence' or role == 'shut' then
+    redis.call('HSET', meta, 'fence', redis.call('HGET', meta, 'seq') or '0')
+    redis.call('HDEL', meta, 'fence_by', 'fence_at')
+    if not fence_older(base, redis.call('HGET', meta, 'fence')) then redis.call('HDEL', meta, 'fence') end
+  end
+  if role == 'shut' then redis.call('HSET', meta, 'shut', '1') else redis.call('HDEL', meta, 'shut') end
+  if role == 'wait' and sources ~= '' and not redis.call('HGET', meta, 'fences') then
+    if redis.call('HGET', meta, 'paused') == '1' then redis.call('HSET', meta, 'fenced_pause', '1') end
+    redis.call('HSET', meta, 'paused', '1', 'fences', sources)
+  end
+  -- pools that serve the shard look whether there are others
+  fence_word(base, 4096)
+  return 'new'
+end

@@ -1,0 +1,168 @@
+"""Over which shards a queue is spread, and where a key belongs.
+
+A key goes to the open shard that scores highest for it (rendezvous hashing), so that a shard which
+opens takes its part of the keys from all others, and one that is drained gives its own to all. All
+clients compute the same: whole numbers of 64 bits, no floats. A shard of weight 3 scores three
+times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from hashlib import blake2b
+from typing import Literal, NamedTuple
+
+from rqueue.errors import ConfigError
+from rqueue.model.expect import shown
+from rqueue.model.names import check_queue
+from rqueue.model.server_url import problem_of
+
+__all__ = ["SHARDS_MAX", "WEIGHT_MAX", "Move", "Shard", "ShardTable", "home", "shard_of_name"]
+
+SHARDS_MAX, WEIGHT_MAX = 1000, 100
+
+State = Literal["open", "draining", "closed"]
+
+_MASK = 2**64 - 1
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def _score(one: int, other: int) -> int:
+    """A number that looks like chance, of two that do: the last steps of MurmurHash3."""
+    mixed = one ^ other
+    mixed = (mixed ^ (mixed >> 33)) * 0xFF51AFD7ED558CCD & _MASK
+    mixed = (mixed ^ (mixed >> 33)) * 0xC4CEB9FE1A85EC53 & _MASK
+    return mixed ^ (mixed >> 33)
+
+
+class Shard(NamedTuple):
+    """One shard. number: its own for ever. state: it takes jobs (open), what it has goes and
+    nothing comes (draining), nothing is left (closed). weight: its part of the keys. place: URL of
+    its server, "" = where the table is."""
+
+    number: int
+    state: State = "open"
+    weight: int = 1
+    place: str = ""
+
+    @property
+    def text(self) -> str:
+        """As the table has it."""
+        return f"{self.state} {self.weight} {self.place}"
+
+    @classmethod
+    def parse(cls, number: str, text: str) -> Shard:
+        """The shard whose text this is. Raises ValueError."""
+        state, weight, place = text.split(" ", 2)
+        if state not in ("open", "draining", "closed"):
+            raise ValueError(f"no state of a shard: {state!r}")
+        return cls(int(number), state, int(weight), place)  # type: ignore[arg-type]
+
+
+class Move(NamedTuple):
+    """What the newest version of a table changes while that goes on. sources: shards whose keys
+    move; what they have goes first. targets: shards to which the keys move, which wait. shut: the
+    source that takes nothing more, None = all go on."""
+
+    sources: tuple[int, ...] = ()
+    targets: tuple[int, ...] = ()
+    shut: int | None = None
+
+
+class ShardTable:
+    """The shards of a queue, by one version of its table; version 0: it has none."""
+
+    def __init__(
+        self, queue: str, version: int = 0, moving: str = "", shards: Iterable[Shard] = ()
+    ) -> None:
+        self.queue = queue
+        self.version = version
+        self.moving = moving
+        self.shards = {shard.number: shard for shard in shards}
+
+    @classmethod
+    def of(cls, queue: str, fields: dict[str, str]) -> ShardTable:
+        """The table with these fields. Raises ValueError."""
+        shards = [Shard.parse(name, text) for name, text in fields.items() if name.isdigit()]
+        shards.sort()
+        return cls(queue, int(fields.get("version", 0)), fields.get("moving", ""), shards)
+
+    @property
+    def open(self) -> list[Shard]:
+        """Those that take jobs."""
+        return [shard for shard in self.shards.values() if shard.state == "open"]
+
+    @property
+    def served(self) -> list[Shard]:
+        """Those that may have jobs."""
+        return [shard for shard in self.shards.values() if shard.state != "closed"]
+
+    def name(self, shard: Shard | int) -> str:
+        """The name of a shard's queue."""
+        return f"{self.queue}~{shard if isinstance(shard, int) else shard.number}"
+
+    @cached_property
+    def _seeds(self) -> list[tuple[int, Shard]]:
+        return [
+            (_hash(f"{shard.number} {part}"), shard)
+            for shard in self.open
+            for part in range(shard.weight)
+        ]
+
+    def shard_of(self, key: str) -> Shard:
+        """The open shard that a key belongs to."""
+        hashed = _hash(key)
+        return max(self._seeds, key=lambda seed: _score(hashed, seed[0]))[1]
+
+    @property
+    def move(self) -> Move:
+        """What goes on now."""
+        verb, _, rest = self.moving.partition(" ")
+        number, _, how = rest.partition(" ")
+        others = tuple(shard.number for shard in self.open if str(shard.number) != number)
+        if verb == "open":
+            return Move(others, (int(number),))
+        if verb == "drain":
+            return Move((int(number),), () if how == "unordered" else others, int(number))
+        return Move()
+
+    def __repr__(self) -> str:
+        return f"<ShardTable of {self.queue!r}, version {self.version}: {[*self.shards.values()]}>"
+
+
+def shard_of_name(name: str) -> tuple[str, int] | None:
+    """The queue and the number that the name of a shard's queue says; None where it is no such
+    name."""
+    queue, tilde, number = name.rpartition("~")
+    return (queue, int(number)) if tilde and queue and number.isdecimal() else None
+
+
+def home(worker: str, shards: Iterable[int], most: int) -> set[int]:
+    """The shards that a process of this name is at home in: `most` of them, by rendezvous."""
+    hashed = _hash(worker)
+    ranked = sorted(shards, key=lambda number: -_score(hashed, _hash(f"{number} home")))
+    return set(ranked[:most])
+
+
+def check_shard(number: object, weight: object = 1, place: object = "") -> Shard:
+    """An open shard of this number, weight and place. Raises ConfigError."""
+    if type(number) is not int or not 0 <= number < SHARDS_MAX:
+        raise ConfigError("shard", f"{shown(number)} is no whole number from 0 to {SHARDS_MAX - 1}")
+    if type(weight) is not int or not 1 <= weight <= WEIGHT_MAX:
+        raise ConfigError("weight", f"{shown(weight)} is no whole number from 1 to {WEIGHT_MAX}")
+    if not isinstance(place, str) or " " in place or (place and (problem := problem_of(place))):
+        said = problem if isinstance(place, str) and " " not in place else "it is no URL"
+        raise ConfigError("place", said)
+    return Shard(number, "open", weight, place)
+
+
+def check_spread(queue: str) -> str:
+    """Return the name of a queue where it may have shards. Raises InvalidName, ConfigError."""
+    check_queue(f"{queue}~{SHARDS_MAX}")
+    if shard_of_name(queue) is not None:
+        raise ConfigError("shards", f"queue {shown(queue)} has the name of a shard")
+    return queue

@@ -1,0 +1,82 @@
+"""Build the calls of queues that are spread over shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from rqueue.errors import QueueDamaged
+from rqueue.model.shard_table import ShardTable
+from rqueue.protocol.call import Arg, ScriptCall, text
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import shard, sharded
+
+T = TypeVar("T")
+
+
+class Informed(NamedTuple):
+    """How far a shard is. word: it learned of the version ("new"), knew it ("known"), or knows a
+    later one ("old"). behind: something stands before its fence. empty: it has no job. fences:
+    numbers of the shards that it waits for."""
+
+    word: str
+    behind: bool
+    empty: bool
+    fences: tuple[int, ...]
+
+
+def read_shards(keys: QueueKeys) -> ScriptCall[ShardTable]:
+    """The table of a queue's shards; version 0 where it has none."""
+
+    def read(reply: Any) -> ShardTable:
+        words = [text(word) for word in reply[1]]
+        try:
+            return ShardTable.of(keys.queue, dict(zip(words[::2], words[1::2], strict=True)))
+        except ValueError as error:
+            raise QueueDamaged(keys.queue, keys.shards, problem=str(error)) from None
+
+    return ScriptCall("read_shards", keys.meta, (), read)
+
+
+def _read_set(reply: Any) -> bool:
+    return bool(reply[2])
+
+
+def set_shards(keys: QueueKeys, before: int, fields: Mapping[str, Arg]) -> ScriptCall[bool]:
+    """Change the table, which has this version still; False where another one was first."""
+    args: list[Arg] = [before]
+    for name, value in fields.items():
+        args += (name, value)
+    return ScriptCall("set_shards", keys.meta, args, _read_set, (sharded.POLICY.name,))
+
+
+def _read_informed(reply: Any) -> Informed:
+    _, word, behind, empty, fences = reply
+    return Informed(text(word), bool(behind), bool(empty), tuple(map(int, text(fences).split())))
+
+
+def inform_shard(
+    keys: QueueKeys, of: str, version: int, role: str = "", sources: Iterable[int] = ()
+) -> ScriptCall[Informed]:
+    """Tell a shard of queue `of` which version is in force. role: "", "fence" (what it has goes
+    before what comes to others), "shut" (and nothing comes any more), "wait" (for the fences of the
+    sources)."""
+    args: list[Arg] = [of, version, role, " ".join(map(str, sources))]
+    return ScriptCall("inform_shard", keys.meta, args, _read_informed, (shard.POLICY.name,))
+
+
+def _read_lifted(reply: Any) -> bool:
+    return bool(reply[1])
+
+
+def lift_fence(keys: QueueKeys, version: int, source: int) -> ScriptCall[bool]:
+    """What stood before the fence of a source is gone; whether the shard delivers by that."""
+    args: list[Arg] = [version, source]
+    return ScriptCall("lift_fence", keys.meta, args, _read_lifted, (shard.POLICY.name,))
+
+
+def of_version(call: ScriptCall[T], version: int) -> ScriptCall[T]:
+    """An enqueue into a shard, by the table of this version."""
+    how, runs, *rest = call.args
+    needs = (*call.needs, shard.POLICY.name)
+    return call._replace(args=(how, f"{runs!s}#{version}", *rest), needs=needs)

@@ -1,0 +1,113 @@
+"""One queue that is spread over several."""
+
+import pytest
+
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._async.sharded_queue import AsyncShardedQueue
+from rqueue.embedded.server import EmbeddedRedis
+from rqueue.errors import ConfigError, QueueSharded, ShardsChanged, ShardsMoving
+from rqueue.protocol.job_packer import Call
+from rqueue.tasks.options import Options
+
+
+def keyed(number: int) -> Options:
+    return Options(key=f"k{number}")
+
+
+async def test_jobs_with_keys_go_where_their_keys_are(
+    server: EmbeddedRedis, queue_name: str
+) -> None:
+    async with AsyncShardedQueue(queue_name, server.url, shards=4) as queue:
+        for round_ in range(3):
+            for number in range(20):
+                await queue.send("t", [round_], options=keyed(number))
+        counts = [its.ready for its in [await one.counts() for one in await queue.queues()]]
+        assert sum(counts) == 60 == (await queue.counts()).ready and min(counts) > 0
+        assert all(count % 3 == 0 for count in counts)
+        many = await queue.enqueue_many([Call("t", [1], None, keyed(n)) for n in range(20)])
+        assert len({handle.id for handle in many}) == 20
+        counts = [its.ready for its in [await one.counts() for one in await queue.queues()]]
+        assert all(count % 4 == 0 for count in counts)
+
+
+async def test_a_queue_of_that_name_knows_its_shards(
+    server: EmbeddedRedis, queue_name: str, queue: AsyncQueue
+) -> None:
+    """Who enqueues by name need not know that it is spread."""
+    async with AsyncShardedQueue(queue_name, server.url, shards=2) as sharded:
+        await sharded.table()
+        handle = await queue.send("t", options=Options(id="a"))
+        assert handle.created and not (await queue.send("t", options=Options(id="a"))).created
+        assert len(await queue.enqueue_many([Call("t") for _ in range(9)])) == 9
+        assert (await sharded.counts()).ready == 10
+        assert (await (await sharded.job("a")).state()).value == "ready"
+        assert await sharded.cancel("a")
+        assert len([job async for job in sharded.browse()]) == 9
+        consumer = queue.consumer()
+        with pytest.raises(QueueSharded):
+            await consumer.register()
+        await consumer.close()
+        with pytest.raises(ShardsChanged, match=f"a shard of queue '{queue_name}'"):
+            await queue.at(f"{queue_name}~0").send("t")
+
+
+async def test_a_shard_that_opens_waits_for_what_came_before(
+    server: EmbeddedRedis, queue_name: str
+) -> None:
+    async with (
+        AsyncShardedQueue(queue_name, server.url, shards=1) as one,
+        AsyncShardedQueue(queue_name, server.url) as other,
+    ):
+        for number in range(8):
+            await one.send("t", [0], options=keyed(number))
+            await other.send("t", [1], options=keyed(number))
+        assert await one.open() == 1
+        with pytest.raises(ShardsMoving):
+            await one.open()
+        for number in range(8):
+            await other.send("t", [2], options=keyed(number))
+        first, second = await one.queues()
+        assert (await first.counts()).ready + (await second.counts()).ready == 24
+        consumer, later = first.consumer(jobs=100, renew=False), second.consumer(jobs=100)
+        async with consumer, later:
+            assert await later.pull() == []
+            jobs = await consumer.pull()
+            await consumer.settle(ack=[job.id for job in jobs if job.header.position <= 15])
+            assert (await one.advance()).moving
+            await consumer.settle(ack=[job.id for job in jobs if job.header.position > 15])
+            assert not (await one.advance()).moving
+            assert len(await later.pull()) == (await second.counts()).held > 0
+
+
+async def test_a_shard_is_drained(server: EmbeddedRedis, queue_name: str) -> None:
+    async with AsyncShardedQueue(queue_name, server.url, shards=3) as queue:
+        await queue.configure(max_deliveries=3)
+        for number in range(9):
+            await queue.send("t", options=keyed(number))
+        await queue.drain(1)
+        for number in range(9):
+            await queue.send("t", options=keyed(number))
+        _, drained, _ = await queue.queues()
+        async with drained.consumer(jobs=100) as consumer:
+            jobs = await consumer.pull()
+            assert 0 < len(jobs) < 9
+            await consumer.settle(ack=[job.id for job in jobs])
+        table = await queue.advance()
+        assert (table.moving, table.shards[1].state) == ("", "closed")
+        assert [one.name for one in await queue.queues()] == [
+            f"{queue_name}~0",
+            f"{queue_name}~2",
+        ]
+        assert await queue.open(1) == 1
+        with pytest.raises(ConfigError, match="is open"):
+            await queue.open(1)
+
+
+async def test_a_queue_with_jobs_gets_no_shards(queue: AsyncQueue, server: EmbeddedRedis) -> None:
+    await queue.send("t")
+    async with AsyncShardedQueue(queue.name, server.url, shards=2) as sharded:
+        with pytest.raises(ConfigError, match="shards"):
+            await sharded.table()
+    async with AsyncShardedQueue(f"{queue.name}-x", server.url) as unknown:
+        with pytest.raises(ConfigError, match="say how many"):
+            await unknown.send("t")

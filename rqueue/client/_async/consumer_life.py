@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -148,7 +149,14 @@ class AsyncConsumerLife(ConsumerCalls):
             self._listener.remove(self._state.keys.wake(self._state.name))
 
     async def __aenter__(self) -> Self:
-        return self if self._state.term else await self.register()
+        if self._state.term:
+            return self
+        try:
+            return await self.register()
+        except BaseException:
+            with suppress(RQueueError):  # what it could not give back, the end of its lease does
+                await self.close()
+            raise
 
     async def __aexit__(
         self,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -149,7 +150,14 @@ class ConsumerLife(ConsumerCalls):
             self._listener.remove(self._state.keys.wake(self._state.name))
 
     def __enter__(self) -> Self:
-        return self if self._state.term else self.register()
+        if self._state.term:
+            return self
+        try:
+            return self.register()
+        except BaseException:
+            with suppress(RQueueError):  # what it could not give back, the end of its lease does
+                self.close()
+            raise
 
     def __exit__(
         self,

@@ -10,6 +10,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     ConfigError,
     ConnectionLost,
+    ConsumerRefused,
     LifecycleError,
     NotRegistered,
     RegistrationLost,
@@ -51,6 +52,17 @@ async def test_life_cycle(queue: AsyncQueue) -> None:
     await consumer.close()
     with pytest.raises(NotRegistered):
         await consumer.pull()
+
+
+async def test_who_is_refused_keeps_no_connection(queue: AsyncQueue) -> None:
+    await queue.configure(max_consumers=1)
+    async with queue.consumer(renew=False):
+        refused = queue.consumer(renew=False)
+        with pytest.raises(ConsumerRefused):
+            await refused.__aenter__()
+        assert not refused._connection.connected
+    async with refused:  # there is room now
+        assert refused.state == "interested"
 
 
 async def test_closing_releases_in_place(queue: AsyncQueue) -> None:

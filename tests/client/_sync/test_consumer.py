@@ -11,6 +11,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     ConfigError,
     ConnectionLost,
+    ConsumerRefused,
     LifecycleError,
     NotRegistered,
     RegistrationLost,
@@ -52,6 +53,17 @@ def test_life_cycle(queue: Queue) -> None:
     consumer.close()
     with pytest.raises(NotRegistered):
         consumer.pull()
+
+
+def test_who_is_refused_keeps_no_connection(queue: Queue) -> None:
+    queue.configure(max_consumers=1)
+    with queue.consumer(renew=False):
+        refused = queue.consumer(renew=False)
+        with pytest.raises(ConsumerRefused):
+            refused.__enter__()
+        assert not refused._connection.connected
+    with refused:  # there is room now
+        assert refused.state == "interested"
 
 
 def test_closing_releases_in_place(queue: Queue) -> None:

@@ -58,6 +58,7 @@ class AsyncNodeConnections(TaskConnections):
     async def facts(self, key: str) -> ServerFacts:
         """As `TaskConnections.facts`, of the queue's node. One that is a replica now is asked who
         has taken its place."""
+        closes = self._closes
         connection = self._take(key)
         try:
             facts = await self._facts(connection)
@@ -67,7 +68,7 @@ class AsyncNodeConnections(TaskConnections):
                 facts = await self._facts(connection)
             return facts
         finally:
-            self._return(connection)
+            self._return(connection, closes)
 
     @staticmethod
     async def _facts(connection: AsyncRoutedConnection) -> ServerFacts:
@@ -85,7 +86,6 @@ class AsyncNodeConnections(TaskConnections):
         return self._turns_at[self._place(key)]
 
     def _take(self, key: str) -> AsyncRoutedConnection:
-        self._closed = False
         free, slot = self._free_at[self._place(key)], slot_of(key)
         connection = (
             free.pop() if free else AsyncRoutedConnection(self._cluster, slot, self.patience)
@@ -93,17 +93,17 @@ class AsyncNodeConnections(TaskConnections):
         connection.slot = slot
         return connection
 
-    def _return(self, connection: Any) -> None:
+    def _return(self, connection: Any, closes: int) -> None:
         # one that has followed its queue to another node is that node's from now on
         free = self._free_at[connection.address]
-        if len(free) < FREE_MAX and not self._closed:
+        if len(free) < FREE_MAX and closes == self._closes:
             free.append(connection)
         else:
             connection.abort()
 
     async def close(self) -> None:
         """As `TaskConnections.close`."""
-        self._closed = True
+        self._closes += 1
         free: list[AsyncConnection] = [one for some in self._free_at.values() for one in some]
         self._free_at.clear()
         for connection in free:

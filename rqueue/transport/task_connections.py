@@ -46,6 +46,8 @@ class AsyncFlight(NamedTuple, Generic[R]):
 
     call: ScriptCall[R]
     connection: AsyncConnection | None
+    closes: int
+    """How often the connections had been closed when the call began."""
     lost: ServerError | None = None
     """The error with which sending failed: then there is no connection."""
 
@@ -63,7 +65,9 @@ class TaskConnections:
         """Seconds that a reply may take; None: for ever."""
         self._confirmable: set[Confirmation] = set()
         self._free: list[AsyncConnection] = []
-        self._closed = False  # what a call still uses then is closed when it comes back
+        self._closes = 0
+        """How often they were closed: a call that began before keeps no connection open behind it,
+        be it one that it had already or one that it opens when its turn has come."""
         self._turns = asyncio.Semaphore(CALLS_MAX)
 
     async def run(self, call: ScriptCall[R], *, queue: str, consumer: str = "") -> R:
@@ -80,29 +84,31 @@ class TaskConnections:
         """Send a call and, in the same packet, a command that blocks until what the call prepared
         happens. Returns both replies. The command must block for less than `patience`. Nothing is
         repeated: after a failure the time left is another. Raises the tree of `rqueue.errors`."""
+        closes = self._closes
         connection = self._take(call.key)
         try:
             return await connection.run_then(call, command, queue=queue)
         finally:
-            self._return(connection)
+            self._return(connection, closes)
 
     async def begin(self, call: ScriptCall[R]) -> AsyncFlight[R]:
         """Send a call and do not wait: `finish` has the reply. Where that fails, `finish` repeats
         the call."""
+        closes = self._closes
         connection = self._take(call.key)
         try:
             await connection.begin(call)
         except ServerError as error:
-            self._return(connection)
-            return AsyncFlight(call, None, error)
+            self._return(connection, closes)
+            return AsyncFlight(call, None, closes, error)
         except BaseException:
-            self._return(connection)
+            self._return(connection, closes)
             raise
-        return AsyncFlight(call, connection)
+        return AsyncFlight(call, connection, closes)
 
     async def finish(self, flight: AsyncFlight[R], *, queue: str) -> R:
         """The reply of a call that was begun. Raises the tree of `rqueue.errors`."""
-        call, connection, lost = flight
+        call, connection, closes, lost = flight
         if connection is not None:
             try:
                 return await connection.finish(call, queue=queue)
@@ -111,10 +117,10 @@ class TaskConnections:
                 Repeats().pause(error)  # raises what is not to be sent again
                 lost = error
             finally:
-                self._return(connection)
+                self._return(connection, closes)
         turn = call.confirm is None
         return await self._tried(
-            lambda connection: connection.run(call, queue=queue), call.key, lost, turn
+            lambda connection: connection.run(call, queue=queue), call.key, lost, turn, closes
         )
 
     async def _tried(
@@ -123,12 +129,14 @@ class TaskConnections:
         key: str,
         lost: ServerError | None = None,
         turn: bool = True,
+        closes: int | None = None,
     ) -> T:
         repeats = None
+        closes = self._closes if closes is None else closes
         while True:
             try:
                 async with self._turn(self._turns_of(key)) if turn else nullcontext():
-                    answer = await self._alone(action, key)
+                    answer = await self._alone(action, key, closes)
             except ServerError as error:
                 self.states.fails(error)
                 repeats = repeats or Repeats(lost)
@@ -141,12 +149,14 @@ class TaskConnections:
             if pause:
                 await asyncio.sleep(pause)
 
-    async def _alone(self, action: Callable[[AsyncConnection], Awaitable[T]], key: str) -> T:
+    async def _alone(
+        self, action: Callable[[AsyncConnection], Awaitable[T]], key: str, closes: int
+    ) -> T:
         connection = self._take(key)
         try:
             return await action(connection)
         finally:
-            self._return(connection)
+            self._return(connection, closes)
 
     @staticmethod
     @asynccontextmanager
@@ -180,19 +190,19 @@ class TaskConnections:
         return self._turns
 
     def _take(self, _key: str) -> AsyncConnection:
-        self._closed = False
         return self._free.pop() if self._free else AsyncConnection(self._client, self.patience)
 
-    def _return(self, connection: AsyncConnection) -> None:
-        if len(self._free) < FREE_MAX and not self._closed:
+    def _return(self, connection: AsyncConnection, closes: int) -> None:
+        """closes: how often they had been closed when the call began."""
+        if len(self._free) < FREE_MAX and closes == self._closes:
             self._free.append(connection)
         else:
             connection.abort()
 
     async def close(self) -> None:
-        """Close the connections that no call uses, and later those that one does; the next call
-        opens a new one."""
-        self._closed = True
+        """Close the connections that no call uses, and later those of the calls that have begun;
+        the next call opens a new one."""
+        self._closes += 1
         free, self._free = self._free, []
         for connection in free:
             await connection.close()

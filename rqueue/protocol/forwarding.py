@@ -39,6 +39,7 @@ __all__ = [
     "forward_soon",
     "forwarding",
     "sends_on",
+    "target_away",
 ]
 
 Steps = Generator[ScriptCall[Any], Any, int]
@@ -53,6 +54,11 @@ log = logger("rqueue")
 class TargetAway(RQueueError):
     """A target is on another node of a cluster than the queue that jobs leave, and cannot be
     reached: its jobs stay in the outbox, those for other targets go."""
+
+
+def target_away(call: ScriptCall[Any], error: ServerError) -> TargetAway:
+    """Says that the queue of a call cannot be reached, and why."""
+    return TargetAway(f"queue '{queue_of(call.key)}' cannot be reached: {error}")
 
 
 def forwarding(keys: QueueKeys) -> Steps:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis import exceptions as rx
 
-from rqueue.errors import SlotBusy
+from rqueue.errors import ServerError, SlotBusy
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.exchange import Exchange
+from rqueue.protocol.forwarding import target_away
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.slots import Redirection, SlotWait, redirection, slot_of
 from rqueue.transport import stand_in
@@ -57,7 +58,8 @@ class AsyncRoutedConnection(AsyncNodeConnection):
         await super().connect()
 
     async def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
-        """As `AsyncConnection.run`. A call of another queue goes over a connection of its own."""
+        """As `AsyncConnection.run`. A call of another queue goes over a connection of its own.
+        Raises TargetAway where that queue cannot be reached: it may be on another node."""
         slot = slot_of(call.key)
         if slot == self.slot:
             return await super().run(call, queue=queue, consumer=consumer)
@@ -69,7 +71,10 @@ class AsyncRoutedConnection(AsyncNodeConnection):
                 away.slot = slot
                 if away.address != self.cluster.place(slot):
                     await away.close()
-            return await away.run(call, queue=queue, consumer=consumer)
+            try:
+                return await away.run(call, queue=queue, consumer=consumer)
+            except ServerError as error:
+                raise target_away(call, error) from error
 
     async def close(self) -> None:
         """As `AsyncConnection.close`."""

@@ -31,9 +31,10 @@ from typing import Any, TypeVar
 import redis
 from redis import exceptions as rx
 
-from rqueue.errors import SlotBusy
+from rqueue.errors import ServerError, SlotBusy
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.exchange import Exchange
+from rqueue.protocol.forwarding import target_away
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.slots import Redirection, SlotWait, redirection, slot_of
 from rqueue.transport import stand_in
@@ -92,7 +93,8 @@ class RoutedConnection(NodeConnection):
 
     def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """As `Connection.run`. A call of another queue goes over a connection of its own: what a
-        queue sends to others goes the same way as what is its own."""
+        queue sends to others goes the same way as what is its own. Raises TargetAway where that
+        queue cannot be reached: it may be on another node."""
         slot = slot_of(call.key)
         if slot == self.slot:
             return super().run(call, queue=queue, consumer=consumer)
@@ -103,7 +105,10 @@ class RoutedConnection(NodeConnection):
             away.slot = slot
             if away.address != self.cluster.place(slot):
                 away.close()
-        return away.run(call, queue=queue, consumer=consumer)
+        try:
+            return away.run(call, queue=queue, consumer=consumer)
+        except ServerError as error:
+            raise target_away(call, error) from error
 
     def close(self) -> None:
         """As `Connection.close`."""

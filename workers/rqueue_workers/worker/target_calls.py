@@ -9,7 +9,7 @@ import redis
 
 from rqueue.errors import ServerError
 from rqueue.protocol.call import ScriptCall
-from rqueue.protocol.forwarding import TargetAway
+from rqueue.protocol.forwarding import TargetAway, target_away
 from rqueue.protocol.keys import QueueKeys, queue_of
 from rqueue.transport.connection import Connection
 from rqueue.transport.routed_connection import connection_for
@@ -52,7 +52,7 @@ class TargetCalls:
             return target.run(call, queue=queue)
         except ServerError as error:
             self._again_at[queue] = monotonic() + AGAIN_S
-            raise TargetAway(f"queue '{queue}' cannot be reached: {error}") from error
+            raise target_away(call, error) from error
 
     def close(self) -> None:
         """Close the connections to the targets."""

@@ -39,6 +39,7 @@ ORDER = (
         "groups",
         "limits",
         "rates",
+        "shares",
         "selectors",
         "workflows",
         "waiting",

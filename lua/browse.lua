@@ -5,7 +5,7 @@
 ---   cursor: "" or what the last page gave: "<level><d|r><position>.<due>@<index>,...", the index only to find the
 ---   place sooner; "<level><d|r>-": a list that is not looked at; in a queue with groups also
 ---   "o<score>.<position>[.<sort key>]", a place among the ready heads, and "b<position>.<group>", one among what waits behind others; "only,", "heads,": but the
----   ones or the others nothing is looked at; with "<level><d|r>-": but lists; "tail": nothing is shown, and the reply's
+---   ones or the others nothing is looked at; where shares take turns "l<score>.<position>.<strand>", one behind heads; with "<level><d|r>-": but lists; "tail": nothing is shown, and the reply's
 ---   cursor is the place behind all that waits now; limit: at most 500
 --- REPLY: {now, cursor, id, value, ...}; no job, and the cursor of the call: the tail, for now; the cursor may end in
 ---   "#<number>": so many of the jobs, the last ones, wait behind others of their groups
@@ -102,6 +102,14 @@ elseif only ~= 'only' and only ~= 'lists' then
   browse_heads_before(merged, math.huge, 0)
 end
 if not tail then parts[#parts + 1] = merged.place end
+--- @if strand
+--- @include "order/browse_strands"
+if tail then
+  browse_strands_tail(base, parts)
+elseif only ~= 'only' and only ~= 'lists' then
+  browse_strands(base, cursor, limit, out, parts)
+end
+--- @end
 local open = #out
 if not tail and (not only or only == 'only') then browse_heads_behind(base, cursor, limit, out, parts) end
 --- @end

@@ -40,6 +40,7 @@ for _, level in ipairs(levels_list(queue.levels)) do
 end
 --- @if heads
 purge_heads(heads, ids, limit)
+--- @each cleared(base, ids)
 --- @end
 --- @each ids = deferred(base, ids, limit)
 if scheduled == '1' and #ids < limit then

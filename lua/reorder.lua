@@ -115,6 +115,7 @@ for i = from, till, step do
       count_up(meta, 'tailed', 1)
     elseif not score then
       job.due, fronted = order_front(base, queue.now, job.level), true
+      --- @each job.due = foremost(base, job, job.due)
     end
     if fresh ~= '' then job.envelope = fresh end
     redis.call('HSET', base .. 'jobs', id, value_header(job) .. job.envelope)

@@ -2,7 +2,7 @@
 --- them; or the number of those that wait behind others.
 --- KEYS: meta, guard
 --- ARGV: group, was, blocked
----   group: of a queue with limits, a limit: escaped, as in the names of keys; "" = only the number
+---   group: of a queue with limits, a limit, of one with shares "<level>.<share>": escaped, as in the names of keys; "" = only the number
 ---   was, blocked: the number of blocked jobs becomes `blocked` if it still is `was`; both "" = leave it
 --- REPLY: {now, how much was changed}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
@@ -21,7 +21,7 @@ local blocked = ARGV[3]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
-if string.find(blocked, '%D') or string.find(group, '[^@%w%%_=-]') then
+if string.find(blocked, '%D') or string.find(group, '[^@%w%%_=.-]') then
   return redis.error_reply('BADARGS repair_group: an escaped group or limit, and a number of jobs')
 end
 

@@ -50,6 +50,11 @@ if holder then return { queue.now, 'held', value, errors, '', '', holder, -1 } e
 local heads
 --- @each heads = stands(base, job)
 if heads then
+  --- @if preceding
+  local ahead
+  --- @each ahead = preceding(base, job)
+  if ahead then return { queue.now, 'ready', value, errors, '', '', '', ahead } end
+  --- @end
   local standing = select(2, standing_of(job))
   local before = redis.call('ZRANK', heads, standing)
   for level = job.level + 1, 9 do before = before - score_count(heads, level) end

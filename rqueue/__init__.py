@@ -66,6 +66,7 @@ from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
+from rqueue.tasks.shares import Share
 from rqueue.tasks.task import Task
 from rqueue.tasks.unique import Debounce, Throttle, Unique
 from rqueue.tasks.workflow import Signature, chain, chord, group
@@ -181,6 +182,7 @@ __all__ = [
     "ServerError",
     "Settings",
     "ShardedQueue",
+    "Share",
     "SharedCredit",
     "Signature",
     "SimpleQueue",

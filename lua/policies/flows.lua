@@ -11,7 +11,7 @@
 --- ORDER: 76
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: hold, last_value, ring, selectors, refusals, sorted, lifetime, unique, limits, shard
+--- EXCLUDES: hold, last_value, ring, selectors, refusals, sorted, lifetime, unique, limits, shard, shares
 --- @include "job/value"
 
 --- `deferred`: job that is deferred -> how many parents it has. `gathered:<job>`: place of a parent that has ended among

@@ -8,7 +8,7 @@
 --- ORDER: 72
 --- FAST: yes
 --- STRUCTURE: none
---- EXCLUDES: hold, last_value, ring, limits, groups, selectors, refusals, sorted, shard
+--- EXCLUDES: hold, last_value, ring, limits, groups, selectors, refusals, sorted, shard, shares
 --- @include "order/due"
 
 --- Such a job stands in the list of those that were due, as one that was due before all of them. From then on it is as

@@ -11,7 +11,7 @@
 --- ORDER: 50
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: selectors, sorted, last_value, lifetime, ring, refusals, limits, front
+--- EXCLUDES: selectors, sorted, last_value, lifetime, ring, refusals, limits, front, shares
 --- @include "job/value"
 --- @include "order/score"
 --- @include "queue/count"

@@ -9,7 +9,7 @@
 --- ORDER: 15
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: last_value, ring, selectors, sorted, refusals, flows, limits, front, shard
+--- EXCLUDES: last_value, ring, selectors, sorted, refusals, flows, limits, front, shard, shares
 --- @include "job/value"
 --- @include "order/score"
 --- @include "schedule/member"

@@ -9,7 +9,8 @@
 --- ORDER: 20
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: unique, ttl, groups, selectors, exclusive, ring, lifetime, hold, refusals, flows, limits, front, shard
+--- EXCLUDES: unique, ttl, groups, selectors, exclusive, ring, lifetime, hold, refusals, flows, limits, front, shard,
+---   shares
 --- @include "job/value"
 --- @include "order/standing"
 --- @include "schedule/member"

@@ -10,7 +10,7 @@
 --- ORDER: 85
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: groups, selectors, last_value, ring, schedules, refusals, flows, limits, shard
+--- EXCLUDES: groups, selectors, last_value, ring, schedules, refusals, flows, limits, shard, shares
 --- @hooks stays
 
 --- The longest delay, ms: a year. `delete_if`: 0 never, 1 where it is empty, 2 always.

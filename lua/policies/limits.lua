@@ -203,6 +203,18 @@ local function limits_unwanted(base, limit)
   if limits_is_rate(limit) then redis.call('ZREM', base .. 'tokens_due', limit) end
 end
 
+--- A job that has its permits may be taken; `job`: nil where something else stood there.
+local function limits_ready(base, job, id, member)
+  --- @if strand
+  if job and not job.damaged then
+    job.id = id
+    --- @each strand(base, { job })
+    return
+  end
+  --- @end
+  redis.call('ZADD', base .. 'heads', score_text(member), member)
+end
+
 --- The first of those that wait for a limit get its permits, as far as it has some; one that another of its limits
 --- refuses waits for that from now on, and the next one is looked at. `room`: how many jobs may be looked at. Returns how
 --- many became ready, and what is left of `room`; 0: there may be more.
@@ -234,7 +246,7 @@ local function limits_open_one(base, queue, limit, room)
       redis.call('ZADD', base .. 'blocked', '0', refusing)
       if limits_is_rate(refusing) then limits_arm(base, queue, refusing) end
     else
-      redis.call('ZADD', base .. 'heads', score_text(first), first)
+      limits_ready(base, job, id, first)
       if its then redis.call('HSET', base .. 'claims', id, limits_take(its, queue.now)) end
       ready = ready + 1
     end
@@ -376,21 +388,4 @@ local function limits_places(_, found)
   for _, key in ipairs({ 'heads', 'blocked', 'rates', 'tokens_due' }) do found[#found + 1] = { key, 'zset' } end
   found[#found + 1] = { 'reopened', 'set' }
   return found
-end
-
---- What a step about jobs with these values, or tags, may meet: into `found`.
-local function limits_meets(values, found)
-  local seen, any = {}, false
-  for _, value in ipairs(values) do
-    local tags = value and string.match(value, '^[%d,-]*(|[^;]*)')
-    for limit in string.gmatch(tags or '', '|l([^|:]*)') do
-      if not seen[limit] then
-        seen[limit], any = true, true
-        found[#found + 1] = { 'group:' .. limit, 'zset' }
-        -- when it finds its tokens is compared with what is due
-        if limits_is_rate(limit) then found[#found + 1] = { 'scheduled', 'zset' } end
-      end
-    end
-  end
-  return any and limits_places(nil, found) or found
 end

@@ -12,7 +12,7 @@
 --- FAST: no
 --- STRUCTURE: none
 --- EXCLUDES: ttl, hold, last_value, ring, exclusive, groups, selectors, lifetime, sorted, schedules, flows, limits,
----   front, shard
+---   front, shard, shares
 --- @include "order/score"
 --- @include "queue/constants"
 --- @include "schedule/member"

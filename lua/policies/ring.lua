@@ -9,7 +9,7 @@
 --- FAST: no
 --- STRUCTURE: none
 --- EXCLUDES: ttl, last_value, exclusive, groups, selectors, lifetime, bounded, max_bytes, hold, refusals, unique,
----   flows, limits, front, shard
+---   flows, limits, front, shard, shares
 --- @include "order/unlabelled"
 
 --- What is ready and what may be, {ready=, most=, bytes=, most_bytes=}: endless where that has no limit; nil where

@@ -10,7 +10,8 @@
 --- ORDER: 60
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: ttl, groups, exclusive, last_value, lifetime, ring, hold, schedules, refusals, flows, limits, front, shard
+--- EXCLUDES: ttl, groups, exclusive, last_value, lifetime, ring, hold, schedules, refusals, flows, limits, front, shard,
+---   shares
 --- @include "order/standing"
 
 --- `classes`: labels -> number of a class that jobs stand in. `class:<n>`: its ready jobs, members as of `scheduled`, by

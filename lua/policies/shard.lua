@@ -10,7 +10,8 @@
 --- ORDER: 99
 --- FAST: yes
 --- STRUCTURE: none
---- EXCLUDES: sticky, hold, last_value, ring, limits, selectors, refusals, sorted, front, flows, schedules, lifetime
+--- EXCLUDES: sticky, hold, last_value, ring, limits, selectors, refusals, sorted, front, flows, schedules, lifetime,
+---   shares
 --- @include "fence/older"
 
 --- The runs of an enqueue end in "#" and the version of the table by which it came here. Answers them without it; an

@@ -8,7 +8,7 @@
 --- ORDER: 68
 --- FAST: no
 --- STRUCTURE: none
---- EXCLUDES: groups, hold, refusals, flows, limits, front, shard
+--- EXCLUDES: groups, hold, refusals, flows, limits, front, shard, shares
 --- @include "order/member"
 --- @include "order/score"
 

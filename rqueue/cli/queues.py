@@ -75,6 +75,7 @@ def queues(target: Target, /, name: str | None, nodes: bool, as_json: bool) -> i
                 **({"node": place} if place else {}),
                 "paused": "yes: 'rqueue resume' delivers again" if info.paused else "",
                 "ready": info.ready,
+                **({"of shares that take turns": info.shares} if info.shares else {}),
                 **({"blocked by their groups": info.blocked} if info.blocked else {}),
                 **({"on their way to other queues": info.outgoing} if info.outgoing else {}),
                 **({"limit": _bound_in_words(info.bounded)} if info.bounded else {}),

@@ -68,6 +68,7 @@ COMMANDS = {
     "resume": Entry("Steer", "pause", "Deliver a paused queue's jobs again."),
     "limits": Entry("Steer", "limits", "Show and set limits and rates of jobs."),
     "shards": Entry("Steer", "shards", "Spread a queue over shards, show, open and drain them."),
+    "shares": Entry("Steer", "shares", "Show the shares of a queue, and set their weights."),
     "configure": Entry("Steer", "configure", "Set a queue's own options, and show them."),
     "delete": Entry("Steer", "delete", "Delete a queue."),
     "purge": Entry("Steer", "purge", "End a queue's waiting jobs."),

@@ -24,6 +24,7 @@ from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
     from rqueue.protocol.commands.limit_notes import LimitUse
+    from rqueue.protocol.commands.share_notes import ShareTurn
 
 NO_ATTEMPT = {"Rejected": "rejected by hand", "JobExpired": "expired"}
 """What ended a job without an attempt, by the type in its cause."""
@@ -80,6 +81,9 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         if look.job.state is JobState.HELD:
             call = commands.await_result(inspector.keys(look.job.queue), id, wait=False)
             began_ms = execute(inspector.redis, call, queue=look.job.queue).began_ms
+    part = None
+    if look.job.share and look.job.state is JobState.READY:
+        part = _part(target, look.job)
     reason = why_it_waits(
         look.job.state,
         look.job.queue,
@@ -96,13 +100,15 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         document |= {"before": max(look.place, 0), "reason": reason or None}
         if look.job.unique:
             document["unique_owner"] = owner or None
+        if part:
+            document["turn"] = part._asdict()
         if limits:
             document["limits"] = [one._asdict() for one in limits]
         if look.job.state is JobState.HELD:
             document["began"] = iso(began_ms)
         print_json(document)
         return
-    print_job(look.job, look.place, look.now, reason, began_ms, owner)
+    print_job(look.job, look.place, look.now, reason, began_ms, owner, part)
     if below:
         echo()
         echo("waits for" if look.job.state is JobState.DEFERRED else "waited for", bold=True)
@@ -139,18 +145,37 @@ def _until(limit: JobLimit, use: LimitUse) -> str:
     return f"until {due}" if not use.before else f"until about {due}, behind {use.before} others"
 
 
+def _part(target: Target, job: JobInfo) -> ShareTurn:
+    from rqueue.protocol.commands.share_notes import share_turn
+    from rqueue.transport.redis_client import execute
+
+    with target.inspector() as inspector:
+        call = share_turn(inspector.keys(job.queue), job.level, job.share)
+        return execute(inspector.redis, call, queue=job.queue)
+
+
 def print_job(
-    job: JobInfo, place: int, now: int, reason: str = "", began_ms: int = 0, owner: str = ""
+    job: JobInfo,
+    place: int,
+    now: int,
+    reason: str = "",
+    began_ms: int = 0,
+    owner: str = "",
+    turn: ShareTurn | None = None,
 ) -> None:
     """A job for people. `reason`: why it waits, where that is not its turn alone. `began_ms`: since
-    when it runs, of one that is held and has begun. `owner`: the job that has its unique key."""
+    when it runs, of one that is held and has begun. `owner`: the job that has its unique key.
+    `turn`: of a ready job of a share, how that takes turns."""
     live = not job.ended_ms or job.state is JobState.DEAD
 
     def when(ms: int) -> str:
         return f"{iso(ms)} ({age(ms, now)}{' ago' if ms <= now else ''})" if ms else ""
 
     state = str(job.state)
-    if job.state is JobState.READY:
+    if job.state is JobState.READY and turn:
+        state += f", {place} before it in its share" if place else ", next in its share"
+        state += f", one of {many(turn.waiting, 'share')} that take turns"
+    elif job.state is JobState.READY:
         state += f", {place} before it in its level" if place else ", next in its level"
     elif job.state is JobState.DEFERRED:
         state += f", waits for {many(place, 'job')}"
@@ -188,6 +213,7 @@ def print_job(
             "unique": _unique(job, owner),
             "progress": _progress(job.progress, now),
             "steps": _json(job.steps) if job.steps else "",
+            "share": f"{job.share}, weight {turn.weight}" if turn else job.share,
             "limits": ", ".join(limits_words(job.limits)),
             "limit": ", ".join(
                 many(most, *words)

@@ -125,6 +125,8 @@ def _remark(info: QueueInfo) -> str:
         remarks.append(
             f"{many(bound.producers, 'producer')} waiting" if bound.producers else "full"
         )
+    if info.shares:
+        remarks.append(f"{many(info.shares, 'share')} waiting")
     if info.deferred:
         remarks.append(f"{info.deferred:,} deferred")
     if info.overdue_ms:

@@ -21,9 +21,9 @@ def unfold(cursor: str, parts: int) -> list[str]:
     return raw.decode("utf-8", "surrogateescape").split("\0", parts - 1)
 
 
-_PLACE = r"(\d+[dr](\d+\.\d+(@\d*)?|-)|o\d+\.\d+(\.\w+)?|b\d+\.[\w%-]+)"
+_PLACE = r"(\d+[dr](\d+\.\d+(@\d*)?|-)|o\d+\.\d+(\.\w+)?|b\d+\.[\w%@=-]+|l\d+\.\d+\.\d\.[\w%-]*)"
 _READY_CURSOR = re.compile(rf"{_PLACE}(,{_PLACE})*")
-_BLOCKED_CURSOR = re.compile(r"only,b\d+\.[\w%-]+")
+_BLOCKED_CURSOR = re.compile(r"only,b\d+\.[\w%@=-]+")
 _FOLDED_CURSORS = {
     "scheduled": re.compile(r"[-+.\de]+\0.+", re.DOTALL),
     "dead": re.compile(r"[-+.\de]+\0.+", re.DOTALL),

@@ -74,6 +74,7 @@ def job_info(queue: str, state: JobState, job: Delivery, **more: Any) -> JobInfo
             waits=header.waits,
             counts=header.counts,
             limits=header.limits,
+            share=header.share,
             size=len(job.body),
         )
         facts["signed_with"] = key_id_of(job.body)

@@ -82,7 +82,7 @@ class QueueInfo:
     limit in bytes; `unheard`: labels of ready jobs that no registered consumer selects, and
     how many those are; `targets`: where its dead letters and its expired jobs go; `schedules`: how
     many it has, and `next_tick_ms`: the first tick of them, also where that is past. `deferred`:
-    jobs that wait for others.
+    jobs that wait for others. `shares`: how many have ready jobs, over all levels.
     """
 
     name: str
@@ -110,6 +110,7 @@ class QueueInfo:
     next_tick_ms: int = 0
     deferred: int = 0
     ring_bytes: int = 0
+    shares: int = 0
 
     @property
     def waiting(self) -> int:
@@ -202,4 +203,5 @@ def info_of(name: str, counts: commands.Counts) -> QueueInfo:
         schedules=counts.more.get("schedules", 0),
         next_tick_ms=counts.more.get("next_tick", 0),
         deferred=counts.more.get("deferred", 0),
+        shares=counts.more.get("shares", 0),
     )

@@ -5,8 +5,8 @@ anything differs from the defaults, `position,enqueued,level,deliveries,attempts
 due_ms`, and where it crashed before, or may crash more or less often than others,
 `,crashes,max_crashes` behind that, and `,expires_ms` behind that where it has a time to live; then
 tags, `|g<group>`, `|k<key>`, `|s<sort key>`, `|u<unique>`, `|b<bucket>` or `|B<bucket>`,
-`|w<parents>`, `|p`, `|i<results>` and `|l<limit>`. `enqueued` is in ms since `EPOCH_MS`. Scripts
-rewrite the header and never look into the envelope.
+`|w<parents>`, `|p`, `|i<results>`, `|l<limit>` and `|e<share>`. `enqueued` is in ms since
+`EPOCH_MS`. Scripts rewrite the header and never look into the envelope.
 
 Nothing here is parsed before it is asked for: a worker builds thousands of deliveries a second.
 """
@@ -123,13 +123,14 @@ class Header(NamedTuple):
     counts: bool = False
     results: str = ""
     limits: tuple[str, ...] = ()
+    share: str = ""
 
 
 EPOCH_MS = 1_735_689_600_000
 """What `enqueued` counts from in a stored header: the first of January 2025."""
 
 _new = tuple.__new__
-_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", False, "", False, "", ())
+_DEFAULTS = (DEFAULT_LEVEL, 0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", False, "", False, "", (), "")
 _ESCAPED = (b"g", b"k", b"s", b"u")
 _NUMBERS = 10
 _LENGTHS = (2, 7, 9, 10)
@@ -169,6 +170,7 @@ def parse_header(head: bytes) -> Header | None:
                         *(said.get(b"b", "") or said.get(b"B", ""), b"B" in said),
                         *(said.get(b"w", ""), b"p" in said, said.get(b"i", "")),
                         many,
+                        group_of(said.get(b"e", "")),
                     ),
                 )
             return header

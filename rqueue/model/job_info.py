@@ -47,6 +47,7 @@ class JobInfo:
     waits: str = ""
     counts: bool = False
     limits: tuple[str, ...] = ()
+    share: str = ""
     holder: str = ""
     task: str = ""
     args: list[Any] = field(default_factory=list)

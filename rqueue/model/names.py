@@ -23,6 +23,7 @@ __all__ = [
     "check_name_of_limit",
     "check_namespace",
     "check_queue",
+    "check_share",
     "check_sort_text",
     "check_stored_queue",
     "check_task",
@@ -146,6 +147,11 @@ def _check_bytes(what: str, name: str) -> str:
     if size > MAX_GROUP:
         raise InvalidName(what, name, f"has {size} bytes; at most {MAX_GROUP} fit")
     return name
+
+
+def check_share(name: str) -> str:
+    """Return `name` when it may name a share: 1 to 128 bytes of UTF-8. Raises InvalidName."""
+    return _check_bytes("share", name)
 
 
 def group_text(name: str) -> str:

@@ -212,6 +212,8 @@ def _misfit(verified: Verified, header: Header) -> str:
         return f"it waits for {terms.waits!r}, the job for {header.waits!r}"
     if header.limits != terms.limits:
         return f"it is for the limits {terms.limits}, the job has {header.limits}"
+    if header.share != terms.share:
+        return f"it is for share {terms.share!r}, the job has {header.share!r}"
     apart = header.enqueued_ms - verified.signed_ms
     if abs(apart) > SIGNED_WITHIN_MS:
         when = "before" if apart > 0 else "after"

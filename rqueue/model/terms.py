@@ -1,9 +1,9 @@
 """The terms of a job: what the queue itself must know of it, as text that jobs side by side share.
 
-`<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h]
-[|s<sort key>][|u<unique>][|w<parents>][|p][|t<dependant>...][|l<limit>:<most>...][|f],`, where
+`<priority>,<when>,<max deliveries>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h] [|s<sort
+key>][|u<unique>][|w<parents>][|p][|t<dependant>...][|l<limit>:<most>...][|f][|e<share>],`, where
 `when` is nothing (now), `+<ms>` (from now, by Redis's clock) or `@<ms>` (since the epoch), group,
-key and limits are escaped (`rqueue.model.names.group_text`), the sort key is as
+key, limits and share are escaped (`rqueue.model.names.group_text`), the sort key is as
 `rqueue.model.sort_keys` writes it, unique is a `rqueue.model.unique_key.UniqueKey`, parents and
 dependants are `Parents` and `Dependant` of `rqueue.model.parents`. The enqueue script reads it, and
 signatures cover it. What stands behind `~` and `|` is a policy's: a queue without it takes it on.
@@ -32,6 +32,7 @@ class Terms(NamedTuple):
     names the text, escaped, and how many jobs it allows at a time, "crm=acme:5". front: whether it
     comes before all that waits in its level. dependants: the text of each `Dependant`: jobs that
     wait for it.
+    share: whose turn it takes; "" = nobody's.
     """
 
     priority: int = DEFAULT_LEVEL
@@ -50,6 +51,7 @@ class Terms(NamedTuple):
     limits: tuple[str, ...] = ()
     front: bool = False
     dependants: tuple[str, ...] = ()
+    share: str = ""
 
     @property
     def text(self) -> str:
@@ -79,6 +81,8 @@ class Terms(NamedTuple):
             most += f"|l{limit}"
         if self.front:
             most += "|f"
+        if self.share:
+            most += f"|e{group_text(self.share)}"
         if self.at_ms > 0:
             return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
@@ -106,6 +110,7 @@ class Terms(NamedTuple):
             limits=named,
             front=front,
             dependants=dependants,
+            share=said.get("e", ""),
         )
 
 

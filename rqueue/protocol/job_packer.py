@@ -73,12 +73,12 @@ class Call(NamedTuple):
             check = task.check
             check(tuple(args), kwargs or {})
             options = options or task.defaults
-            if options.unique or options.limit:
+            if options.unique or options.limit or options.share:
                 return task.request(options, tuple(args), kwargs or {})
             return _new(JobRequest, (task.name, args, kwargs or {}, options, check.positional, ""))
         if type(task) is not str or not 0 < len(task) <= MAX_NAME or not task.isprintable():
             return by_name(task, args, kwargs, options)
-        if options is not None and (options.unique or options.limit):
+        if options is not None and (options.unique or options.limit or options.share):
             options = keyed_by_name(options, task, args, kwargs or {})
         return _new(JobRequest, (task, args, kwargs or {}, options or NO_OPTIONS, (), ""))
 
@@ -100,7 +100,7 @@ def by_name(
     else:
         raise ConfigError("task", f"{shown(task)} is neither a task nor a task's name")
     check_arguments(args, kwargs, options)
-    if options is not None and (options.unique or options.limit):
+    if options is not None and (options.unique or options.limit or options.share):
         options = keyed_by_name(options, task, args, kwargs or {})
     return JobRequest(task, args, kwargs or {}, options or NO_OPTIONS)
 
@@ -292,6 +292,7 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         waits=waits_of(options),
         limits=options.limit_texts,
         front=options.front,
+        share=options.share if isinstance(options.share, str) else "",
     )
 
 

@@ -27,6 +27,7 @@ from rqueue.protocol.policies import (
     hold,
     last_value,
     limits,
+    shares,
     sorted_,
     ttl,
     unique,
@@ -123,6 +124,7 @@ class Copier:
             hold=_is_held(listed.job) and _may_have(self._kind, hold.POLICY.name),
             front=_comes_to_front(listed.job) and _may_have(self._kind, front.POLICY.name),
             unique=self._unique_there(header, outcome),
+            share=header.share if _may_have(self._kind, shares.POLICY.name) else "",
             limits=header.limits if _may_have(self._kind, limits.POLICY.name) else (),
         ).text
 

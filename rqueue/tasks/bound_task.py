@@ -25,6 +25,7 @@ from rqueue.tasks.options import Options, keyed
 from rqueue.tasks.other_words import other_method, with_known_options
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy, check_retry
+from rqueue.tasks.shares import Share
 from rqueue.tasks.signature import CallChecker
 from rqueue.tasks.unique import Unique
 from rqueue.tasks.workflow import Signature
@@ -125,6 +126,7 @@ class BoundTask(Generic[P, R]):
         after: Sequence[Any] | None = None,
         on_failure: OnFailure | None = None,
         limit: Limit | Sequence[Limit] | None = None,
+        share: str | Share | None = None,
         replicas: int | None = None,
         fsync: bool | None = None,
         confirm_ms: int | None = None,
@@ -174,6 +176,7 @@ class BoundTask(Generic[P, R]):
             after=after,
             on_failure=on_failure,
             limit=limit,
+            share=share,
             replicas=replicas,
             fsync=fsync,
             confirm_ms=confirm_ms,
@@ -186,6 +189,8 @@ class BoundTask(Generic[P, R]):
         unique, limits = self.defaults.unique, self.defaults.limits
         named = [("unique", name) for name in unique.names] if isinstance(unique, Unique) else []
         named += [("limit", name) for one in limits for name in arguments_of(one)]
+        share = self.defaults.share
+        named += [("share", name) for name in (share.reads if isinstance(share, Share) else ())]
         known = self.check.names() if named else []
         for option, name in named:
             if name not in known:
@@ -194,10 +199,10 @@ class BoundTask(Generic[P, R]):
     def request(self, options: Options, args: Any, kwargs: Any, queue: str = "") -> JobRequest:
         """What a call with these options and arguments asks for; queue: "" for the one that is
         asked. Raises BadArguments; ConfigError and NotEncodable where it is to be unique, or names
-        a limit, and has no key."""
+        a limit or a share, and has no key."""
         check = self.check
         check(args, kwargs)
-        if options.unique or options.limit:
+        if options.unique or options.limit or options.share:
             options = keyed(options, self.name, check.arguments(args, kwargs))
         return JobRequest(self.name, args, kwargs, options, check.positional, queue)
 

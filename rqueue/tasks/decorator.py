@@ -17,9 +17,9 @@ client layer sets the default one; `.options(sender=queue)` chooses another.
 What the decorator says of `retry`, `time_limit`, `soft_time_limit` and `keep` is looked up where
 the job runs, so a deploy changes it for jobs that wait already. What `.options` says travels with
 the job and wins.
-`queue`, `priority`, `ttl`, `group`, `unique` and `limit` are decided when the job is enqueued, and
-so are `max_deliveries` and `max_crashes`, unless the job comes by the task's name alone: then the
-worker knows them.
+`queue`, `priority`, `ttl`, `group`, `unique`, `limit` and `share` are decided when the job is
+enqueued, and so are `max_deliveries` and `max_crashes`, unless the job comes by the task's name
+alone: then the worker knows them.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 from rqueue.tasks.bound_task import goes_to
 from rqueue.tasks.limits import Limit
 from rqueue.tasks.registry import Registry, registry
+from rqueue.tasks.shares import Share
 from rqueue.tasks.task import Ack, AsyncTask, SyncTask, Task
 from rqueue.tasks.unique import Unique
 
@@ -117,6 +118,7 @@ def task(
     group: str | None = None,
     unique: Unique | bool | None = None,
     limit: Limit | Sequence[Limit] | None = None,
+    share: str | Share | None = None,
     ack: Ack = "late",
     on_commit: bool | str | None = None,
     cron: str | Sequence[str] | None = None,
@@ -149,6 +151,7 @@ def task(
     group: str | None = None,
     unique: Unique | bool | None = None,
     limit: Limit | Sequence[Limit] | None = None,
+    share: str | Share | None = None,
     ack: Ack = "late",
     on_commit: bool | str | None = None,
     cron: str | Sequence[str] | None = None,
@@ -174,7 +177,8 @@ def task(
     seconds the result is kept. `headers`, `labels`: added to each job. `group`: of all its jobs;
     one of a group is in flight at a time (Q-65). `unique`: of calls that are alike there is one job
     at a time: True, or a `Unique`. `limit`: of those that name it so many run at a time, or in a
-    time: a `Concurrency` or `Rate`, or several. `ack`: when a worker acks a job, "late", when it
+    time: a `Concurrency` or `Rate`, or several. `share`: whose turn each of its jobs takes, the
+    name of a share or a `Share` of the arguments. `ack`: when a worker acks a job, "late", when it
     has ended, so that none is lost, or "early", before it begins, so that it runs at most once;
     then it is neither tried again nor has it a result (Q-24). `on_commit`:
     whether its enqueues wait for the commit of the database transaction around them, where an
@@ -210,6 +214,7 @@ def task(
         on_commit=on_commit,
         unique=unique,
         limit=limit,
+        share=share,
     )
     runs = NO_OPTIONS.merged(
         max_deliveries=max_deliveries,

@@ -19,9 +19,11 @@ __all__ = [
     "Limit",
     "Rate",
     "arguments_of",
+    "key_text",
     "limited",
     "limits_of",
     "rate_ms",
+    "said_by",
     "texts_of",
 ]
 
@@ -54,12 +56,10 @@ class _OfCalls:
     def _key(self, task: str, arguments: Mapping[str, Any]) -> str:
         if self.key is None:
             return ""
-        text = str(_said(self.key, task, arguments))
+        text = str(said_by(self.key, task, arguments))
         if not text:
             raise ConfigError("limit", f"the key of '{task}' is empty")
-        if len(text.encode("utf-8", "replace")) <= MAX_GROUP // 2:
-            return text
-        return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+        return key_text(text)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -139,7 +139,7 @@ class Rate(_OfCalls):
 
     def of_call(self, task: str, arguments: Mapping[str, Any]) -> JobLimit:
         """See `Concurrency`."""
-        cost = self.cost if isinstance(self.cost, int) else _said(self.cost, task, arguments)
+        cost = self.cost if isinstance(self.cost, int) else said_by(self.cost, task, arguments)
         check_most(cost, least=0, what="the cost")
         limit = super().of_call(task, arguments)
         return limit._replace(per_ms=self.per_ms, burst=self.burst, cost=cost)
@@ -165,13 +165,25 @@ def rate_ms(per: str | float | timedelta) -> int:
     return ms
 
 
-def _said(where: str | Callable[[Any], Any], task: str, arguments: Mapping[str, Any]) -> Any:
-    """What the arguments of a call say there."""
+def key_text(text: str) -> str:
+    """The text as a key, or in place of a long one a digest of it."""
+    if len(text.encode("utf-8", "replace")) <= MAX_GROUP // 2:
+        return text
+    return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def said_by(
+    where: str | Callable[[Any], Any],
+    task: str,
+    arguments: Mapping[str, Any],
+    option: str = "limit",
+) -> Any:
+    """What the arguments of a call say there. Raises ConfigError, and what a function raises."""
     if callable(where):
         return where(SimpleNamespace(**arguments))
     first, *attributes = where.split(".")
     if first not in arguments:
-        raise ConfigError("limit", f"this call of '{task}' names no argument '{first}'")
+        raise ConfigError(option, f"this call of '{task}' names no argument '{first}'")
     value = arguments[first]
     for name in attributes:
         value = value[name] if isinstance(value, Mapping) else getattr(value, name)

@@ -11,7 +11,7 @@ from rqueue.errors import ConfigError
 from rqueue.model.confirmation import check_confirmation
 from rqueue.model.expect import expect, expect_number, shown
 from rqueue.model.ids import check_id
-from rqueue.model.names import check_group, check_key, refuse_control
+from rqueue.model.names import check_group, check_key, check_share, refuse_control
 from rqueue.model.parents import NAMED_MAX, OnFailure, Parents
 from rqueue.model.sort_keys import SortKey, check_sort_key
 from rqueue.model.times import parse_duration
@@ -19,6 +19,7 @@ from rqueue.model.unique_key import UniqueKey
 from rqueue.tasks.limits import Limit, limited, limits_of, texts_of
 from rqueue.tasks.other_words import refuse_unknown
 from rqueue.tasks.retry import RetryPolicy, check_limit, check_retry
+from rqueue.tasks.shares import Share
 from rqueue.tasks.unique import Unique, unique_of
 
 __all__ = [
@@ -102,7 +103,9 @@ class Options:
     (the default), it is cancelled; "continue", it runs all the same; "wait", it waits until the
     dead letter is requeued and done. `limit`: a `Concurrency` or `Rate`, or at most 8 of
     them: of the jobs of the queue that name a limit so many are delivered at a time, or in a time,
-    as it allows; []: none, although the task says some.
+    as it allows; []: none, although the task says some. `share`: the name of a share, or a `Share`
+    of the call's arguments: those that have ready jobs take turns, by weight, whatever the others
+    have waiting.
 
     Raises ConfigError and InvalidName.
     """
@@ -133,6 +136,7 @@ class Options:
     after: Sequence[Any] | None = None
     on_failure: OnFailure | None = None
     limit: Limit | Sequence[Limit] | None = None
+    share: str | Share | None = None
     replicas: int | None = None
     fsync: bool | None = None
     confirm_ms: int | None = None
@@ -188,6 +192,10 @@ class Options:
             )
         if self.limit is not None:
             object.__setattr__(self, "limit", limits_of(self.limit))
+        if isinstance(self.share, str):
+            check_share(self.share)
+        elif self.share is not None:
+            expect("share", self.share, Share, "text, or a Share")
         expect("immediate", self.immediate, bool, "True or False")
         expect("mandatory", self.mandatory, bool, "True or False")
         if self.on_commit is not None:
@@ -291,10 +299,12 @@ _NAMES = frozenset(f.name for f in fields(Options))
 
 def keyed(options: Options, task: str, arguments: Mapping[str, Any]) -> Options:
     """These options with what a call of the task with these arguments makes of them: the key where
-    it is to be unique, and of limits. Raises ConfigError, InvalidName, NotEncodable."""
+    it is to be unique, and of limits and shares. Raises ConfigError, InvalidName, NotEncodable."""
     unique = options.unique
     if options.limit:
         options = replace(options, limit=limited(options.limits, task, arguments))
+    if isinstance(options.share, Share):
+        options = replace(options, share=options.share.of_call(task, arguments))
     if not isinstance(unique, Unique):
         return options
     key = unique.of_call(task, arguments)

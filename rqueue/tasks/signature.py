@@ -36,6 +36,7 @@ OPTIONS = frozenset(
             "after",
             "on_failure",
             "limit",
+            "share",
             "replicas",
             "fsync",
             "confirm_ms",

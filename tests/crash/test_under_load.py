@@ -23,6 +23,7 @@ import pytest
 from rqueue.client._sync.queue import Call, Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector.history import read_history
+from rqueue.tasks.options import Options
 from rqueue.tasks.workflow import chord
 from tests.crash.app import step
 from tests.support import invariants
@@ -79,6 +80,12 @@ class Field:
         """Fill the queue with jobs of a millisecond or two."""
         calls = (Call("crash.step", (self.random.choice((0.5, 1, 2)),)) for _ in range(jobs))
         self.ids += [handle.id for handle in self.queue.enqueue_many(calls)]
+
+    def enqueue_shares(self, small: int, jobs: int) -> None:
+        """One share fills the queue, and as many others as `small` have a few jobs behind that."""
+        for share, count in (("big", jobs), *((f"s{number}", 12) for number in range(small))):
+            calls = (Call("crash.step", (1,), {}, Options(share=share)) for _ in range(count))
+            self.ids += [handle.id for handle in self.queue.enqueue_many(calls)]
 
     def enqueue_chord(self, members: int) -> None:
         """A group, and a job that waits for all of it."""
@@ -225,6 +232,33 @@ def test_workers_and_pools_of_a_group_over_queues_killed(field: Field, members: 
     ends = [id_ for what, _, id_ in field.lines() if what == "end"]
     assert ends.index(callback) >= members
     assert ends.count(callback) == 1
+
+
+def test_workers_and_pools_of_shares_killed(field: Field) -> None:
+    """Those of small shares do not wait for the large one, and each share keeps its order."""
+    field.enqueue_shares(20, JOBS)
+    first = field.pool()
+    for share in (0.1, 0.25):
+        field.after(share)
+        os.kill(field.someone(), signal.SIGKILL)
+    field.after(0.5)
+    os.killpg(first.pid, signal.SIGKILL)
+    field.pool()
+    field.after(0.8)
+    os.kill(field.someone(), signal.SIGKILL)
+    field.settled()
+    ends = [id_ for what, _, id_ in field.lines() if what == "end"]
+    small = {*field.ids[JOBS:]}
+    last = max(at for at, id_ in enumerate(ends) if id_ in small)
+    assert last <= 3 * len(small), f"the last of {len(small)} ended behind {last} others"
+    rows = [*read_history(field.queue.redis, field.queue.keys)]
+    once = {row["id"] for row in rows if row["outcome"] == "ack" and not row["deliveries"]}
+    assert once
+    begun: dict[int, list[int]] = {}
+    for what, pid, id_ in field.lines():
+        if what == "begin" and id_ in once and id_ not in small:
+            begun.setdefault(pid, []).append(field.ids.index(id_))
+    assert all(places == sorted(places) for places in begun.values())
 
 
 def test_the_supervisor_killed(field: Field) -> None:

@@ -44,6 +44,7 @@ HASHES = [
     *("meta", "consumer:c2", "consumer:c3", "causes", "errors", "ended", "ended:old", "parked"),
     *("returns_to", "awaited", "byte_waiters", "write:run", "latest", "unique"),
     *("permits", "claims", "limits"),
+    *("strands", "lined", "turns", "weights"),
 ]
 LISTS = ["ready:4", "ready:9", "due:6", "held:c2", "held:c3", "wake:c2", "wake:c3", "wake:b1"]
 ZSETS = ["scheduled", "heads", "periods", "dead", "consumers", "interested", "notified", "blocked"]

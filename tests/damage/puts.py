@@ -60,6 +60,10 @@ limited = st.builds(
     st.sampled_from([("crm:1",), ("crm=a:2", "all:3"), ("new:1", "@r=a:1/1000+1*1")]),
 )
 
+shared = st.builds(
+    lambda put, share: put._replace(share=share), untimed, st.sampled_from(["a", "b", "new", ""])
+)
+
 
 def fitting(world: World, draw: Callable[[Any], Any]) -> st.SearchStrategy[Put]:
     """Jobs that this queue may take: it has keys, or groups, times to live and unique ones."""
@@ -68,6 +72,7 @@ def fitting(world: World, draw: Callable[[Any], Any]) -> st.SearchStrategy[Put]:
     kinds += [unique] * ("hold" not in world.kind.policies)
     kinds = [sorted_, puts] if "sorted" in world.kind.policies else kinds
     kinds = [limited, unique, puts] if "limits" in world.kind.policies else kinds
+    kinds = [shared, unique, puts] if "shares" in world.kind.policies else kinds
     some = draw(st.sampled_from(kinds))
     some = keyed if "last_value" in world.kind.policies else some
     return untimed if "ring" in world.kind.policies else some

@@ -327,6 +327,7 @@ MAKERS: dict[str, Maker] = {
     "resign": lambda w, d: commands.resign(KEYS, d(ids), BODY, b'["u"]'),
     "resume": lambda w, d: commands.resume(KEYS),
     "read_limits": lambda w, d: commands.read_limits(KEYS),
+    "read_shares": lambda w, d: commands.read_shares(KEYS, 100),
     "set_limit": lambda w, d: (
         commands.set_limit(
             KEYS,
@@ -337,6 +338,37 @@ MAKERS: dict[str, Maker] = {
             ),
         )
         if _may_take_on(w, "limits")
+        else commands.pause(KEYS)
+    ),
+    "read_shards": lambda w, d: commands.read_shards(KEYS),
+    "set_shards": lambda w, d: (
+        commands.set_shards(
+            KEYS,
+            d(st.sampled_from([0, 0, 4])),
+            {"version": d(st.sampled_from(["1", "5"])), "moving": "open 1", "1": "open 1 "},
+        )
+        if _may_take_on(w, "sharded")
+        else commands.pause(KEYS)
+    ),
+    "inform_shard": lambda w, d: (
+        commands.inform_shard(
+            KEYS,
+            "of",
+            d(st.sampled_from([1, 2, 7])),
+            d(st.sampled_from(["", "fence", "shut", "wait"])),
+            d(st.sampled_from([(), (1,), (1, 2)])),
+        )
+        if _may_take_on(w, "shard")
+        else commands.pause(KEYS)
+    ),
+    "lift_fence": lambda w, d: (
+        commands.lift_fence(KEYS, d(st.sampled_from([1, 7])), d(st.sampled_from([1, 2])))
+        if _may_take_on(w, "shard")
+        else commands.resume(KEYS)
+    ),
+    "set_share": lambda w, d: (
+        commands.set_share(KEYS, *d(st.sampled_from([("a", 5), ("b", None), ("new", 1), ("*", 2)])))
+        if _may_take_on(w, "shares")
         else commands.pause(KEYS)
     ),
     "move": lambda w, d: commands.move(

@@ -276,6 +276,24 @@ def limits(client: redis.Redis) -> World:
     return world.keep()
 
 
+def shares(client: redis.Redis) -> World:
+    """As `busy`, with jobs of shares: held, ready, scheduled, to be tried again, behind others; one
+    share has a weight, and some have no job that is ready."""
+    world = busy(client)
+    world.run(commands.resume(KEYS))
+    world.run(commands.set_share(KEYS, "b", 3))
+    world.put("q0", "q1", "q2", share="a", priority=9)
+    world.put("h0", share="b", priority=9)
+    world.put("h2", share="c", priority=9)
+    world.join("c4", 3)
+    world.pull("c4", 3)
+    world.put("q3", "q4", share="a")
+    world.put("q6", share="b")
+    world.put("q5", share="a", delay_ms=3_000_000)
+    world._dumps = []
+    return world.keep()
+
+
 def turns(client: redis.Redis) -> World:
     """As `timed`, with groups whose first jobs, or later ones, have waited too long."""
     world = timed(client)
@@ -335,6 +353,7 @@ WORLDS = {
     "uniques": uniques,
     "sticky": sticky,
     "limits": limits,
+    "shares": shares,
     "bounded": bounded,
     "periodic": periodic,
 }

@@ -74,6 +74,7 @@ ARMS: dict[str, Arm] = {
     "ring": Arm({"ring_jobs": 3}),
     "ring_bytes": Arm({"ring_bytes": 60}),
     "exclusive": Arm({"live_consumers": 1}),
+    "shares": Arm({}, _named("share")),
     "limits": Arm({}, lambda r, _: {"limits": r.choice([(), LIMITS[:1], LIMITS])}),
     "groups": Arm({}, _named("group")),
     "selectors": Arm({}, select="x = 1"),

@@ -1,8 +1,7 @@
 """What the store sends is what the scripts' headers name, slot by slot.
 
 Each sample passes the name of a slot as its value, so that every argument has to arrive under its
-own name; where the store computes a value, the sample says which.
-"""
+own name; where the store computes a value, the sample says which."""
 
 import inspect
 
@@ -310,6 +309,8 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "remove_schedule": [Sample(commands.remove_schedule(K, "s"), {"name": "s"})],
     "resume": [Sample(commands.resume(K))],
+    "read_shares": [Sample(commands.read_shares(K, 10), {"most": 10})],
+    "set_share": [Sample(commands.set_share(K, "share", 3), {"weight": "3"})],
     "read_limits": [Sample(commands.read_limits(K))],
     "set_limit": [
         Sample(commands.set_limit(K, "limit", "3"), {"most": "3"}),

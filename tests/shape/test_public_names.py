@@ -79,6 +79,7 @@ PUBLIC = [
     "ServerError",
     "ShardedQueue",
     "Settings",
+    "Share",
     "SharedCredit",
     "Signature",
     "SimpleQueue",

@@ -22,6 +22,7 @@ from tests.support import (
     schedules,
 )
 from tests.support import limit_invariants as limits
+from tests.support import share_invariants as shares
 from tests.support import sticky_invariants as sticky
 from tests.support import unique_invariants as uniques
 from tests.support.snapshot import Snapshot
@@ -40,7 +41,8 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *leftovers(snapshot),
         *history_account(snapshot),
         *expiring(snapshot),
-        *([] if limits.used(snapshot) else turns(snapshot)),
+        *([] if limits.used(snapshot) or shares.used(snapshot) else turns(snapshot)),
+        *shares.of_shares(snapshot),
         *class_invariants.of_classes(snapshot),
         *refusal_invariants.of_refusals(snapshot),
         *sticky.of_owners(snapshot),

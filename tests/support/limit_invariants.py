@@ -49,7 +49,8 @@ def permits(snapshot: Snapshot) -> list[str]:
     out. Of a rate those that are ready have tokens set aside, and those that are held have paid;
     so has what was released."""
     claims = {id.decode(): said.decode() for id, said in snapshot.hash("claims").items()}
-    ready = [id for id, *_ in snapshot.ready_heads]
+    strands = [its for name, its in snapshot.behind.items() if "." in name]
+    ready = [id for its in (snapshot.ready_heads, *strands) for id, *_ in its]
     here = [*ready, *(id for ids in snapshot.held.values() for id in ids)]
     wrong = []
     for id in here:
@@ -82,7 +83,7 @@ def _claims(limit: JobLimit, attempts: int, ready: bool) -> list[str]:
 def places(snapshot: Snapshot) -> list[str]:
     """Who waits for a limit stands in its set, by level and position, and names it."""
     wrong = []
-    for limit, members in snapshot.behind.items():
+    for limit, members in _waited_for(snapshot):
         for id, score, level, position in members:
             head = _header(snapshot, id)
             if head is None:
@@ -104,12 +105,17 @@ def places(snapshot: Snapshot) -> list[str]:
     return wrong
 
 
+def _waited_for(snapshot: Snapshot) -> list[tuple[str, list[tuple[str, float, int, int]]]]:
+    """Limits and who waits for them, without the strands of shares."""
+    return [(name, its) for name, its in snapshot.behind.items() if "." not in name]
+
+
 def offered(snapshot: Snapshot) -> list[str]:
     """No permit is free that the first of those who wait could take, unless it is noted that it is
     still to be offered; of a rate it is noted when that finds its tokens."""
     wrong = []
     due = snapshot.scores("tokens_due")
-    for limit, members in snapshot.behind.items():
+    for limit, members in _waited_for(snapshot):
         if limit in snapshot.members("reopened"):
             continue
         head = _header(snapshot, members[0][0])

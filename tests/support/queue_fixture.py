@@ -27,6 +27,7 @@ KINDS: dict[str, tuple[dict[str, Any], Callable[[str], dict[str, Any]]]] = {
     "plain": ({}, lambda _id: {}),
     "ttl": ({}, lambda _id: {"ttl": 3600}),
     "groups": ({}, lambda id: {"group": f"of {id}"}),
+    "shares": ({}, lambda _id: {"share": "one"}),
     "last value": ({}, lambda id: {"key": f"of {id}"}),
     "selectors": ({"kind": "selectors"}, lambda id: {"labels": {"x": len(id)}}),
 }

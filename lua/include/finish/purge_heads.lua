@@ -15,6 +15,7 @@ local function purge_heads_behind(base, ids, limit)
     local some = redis.call('ZPOPMIN', key, limit - #ids)
     for i = 1, #some, 2 do ids[#ids + 1] = string.sub(some[i], MEMBER_PREFIX + 1) end
     taken = taken + #some / 2
+    --- @each fewer(base, group, #some / 2)
     if redis.call('EXISTS', key) == 1 then break end
     redis.call('ZREM', base .. 'blocked', group)
   end

@@ -3,7 +3,8 @@
 
 --- Pages of what waits beside the lists: the ready heads, and then, group by group, what waits behind others.
 
-local BROWSE_GROUPS = 64
+--- Groups that one page looks into: each has a job, and a page at most 500.
+local BROWSE_GROUPS = 1000
 
 --- The jobs of these members, but for those that are gone, into `out`.
 local function browse_heads_members(base, members, out)
@@ -99,6 +100,10 @@ local function browse_heads_behind(base, cursor, limit, out, parts)
       -- what is behind the last one shown, if anything
       local some, members = redis.call('ZRANGEBYSCORE', base .. 'group:' .. next_, '(' .. position, '+inf', 'WITHSCORES',
         'LIMIT', 0, room), {}
+      --- @if strand
+      -- those of a strand are ready, and shown before
+      if string.find(next_, '^%d%.') then some = {} end
+      --- @end
       for i = 1, #some, 2 do
         members[#members + 1], position = some[i], some[i + 1]
       end

@@ -18,6 +18,10 @@ local function order_front(base, now, level)
   --- @include "order/score"
   local heads
   --- @each heads = heads(base)
+  --- @if deal
+  -- their scores say whose turn it is
+  heads = {}
+  --- @end
   local least = (9 - level) * SCORE_LEVEL
   for _, key in ipairs(heads) do
     local score = redis.call('ZRANGEBYSCORE', key, string.format('%d', least),

@@ -156,6 +156,12 @@ local function pull_take(base, queue, consumer, taken)
   --- @each heads = heads(base, consumer, { ranked = queue.ranked })
   dequeue = function(...) return merge_heads(heads, ...) end
   --- @end
+  --- @if deal
+  dequeue = function(_, levels, promoted, most, left, empty)
+    --- @each deal(base, queue, levels, promoted, most, left, empty, taken)
+    return taken.jobs, taken.ids, taken.bytes, taken.tight, taken.more, taken.dropped
+  end
+  --- @end
   local jobs, ids, bytes, tight, more = dequeue(base, queue.levels, queue.promoted, want, room, held == 0, taken)
   local count, behind = #ids, ''
   if count > 0 then

@@ -5,6 +5,11 @@
 --- Whether what is due can be promoted. What a pull takes itself, and where that leaves its consumer, is undone where
 --- that fails; what it promoted is not.
 
+--- @if deal
+--- The last index of those that one pull may take of a set.
+local SOUND_DEALT = '500'
+--- @end
+
 --- The levels in use once these members of the schedule are promoted ("9,4"; in any order).
 local function sound_levels(levels, due)
   local seen = {}
@@ -53,6 +58,16 @@ local function sound_due(base, queue, name, due)
   --- @include "queue/sound_jobs"
   local ids = {}
   for i, member in ipairs(due) do ids[i] = string.sub(member, MEMBER_PREFIX + 1) end
+  --- @if deal
+  -- and what is behind those that may be dealt then
+  local heads
+  --- @each heads = heads(base)
+  for _, key in ipairs(heads) do
+    for _, member in ipairs(redis.call('ZRANGE', key, '0', SOUND_DEALT)) do
+      ids[#ids + 1] = string.sub(member, MEMBER_PREFIX + 1)
+    end
+  end
+  --- @end
   fault = sound_jobs(base, redis.call('HMGET', base .. 'jobs', unpack(ids)))
   if fault then error(fault) end
   --- @end

@@ -2,6 +2,7 @@
 
 --- `taken`: what `dequeue_heads` noted; `held` in it: so many of them are in the consumer's list.
 local function undone_pull(base, consumer, taken)
+  --- @each undeal(base, taken)
   if taken.held then redis.call('LTRIM', base .. 'held:' .. consumer.name, 0, -taken.held - 1) end
   if taken.back then redis.call('LTRIM', taken[2 * taken.rounds - 1], taken.back, '-1') end
   for round = taken.rounds, 1, -1 do

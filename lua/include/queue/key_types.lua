@@ -14,13 +14,13 @@ local KEY_TYPES_OF_POLICIES = { expiring = 'zset', groups = 'hash', heads = 'zse
   schedules = 'hash', ticks = 'zset', owed = 'hash', refills = 'set', refusals = 'set',
   unique = 'hash', periods = 'zset', deferred = 'hash', edges = 'hash', stops = 'hash', owners = 'hash',
   limits = 'hash', permits = 'hash', claims = 'hash', reopened = 'set', rates = 'zset', tokens_due = 'zset',
-  alerts = 'stream', sizes = 'hash' }
+  alerts = 'stream', sizes = 'hash', strands = 'hash', lined = 'hash', turns = 'hash', weights = 'hash' }
 
 --- Of keys that are followed by a name.
 local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list', stop = 'list', watch = 'stream',
   progress = 'hash', log = 'list',
   room = 'list', group = 'zset', class = 'zset', refused = 'zset', own = 'zset', interested = 'zset', consumer = 'hash', running = 'hash', write = 'hash', written = 'string',
-  gathered = 'hash' }
+  gathered = 'hash', served = 'zset' }
 
 --- What the key is, and what it should be; nil where it is right, is not there, or is none of rqueue's own.
 local function key_types_wrong(base, key)

@@ -10,7 +10,7 @@ local function limits_found(base, job, found)
     found[#found + 1] = place
     found[#found + 1] = 1
   end
-  if redis.call('ZSCORE', base .. 'heads', member) then add('heads') end
+  if found[1] ~= 'heads' and redis.call('ZSCORE', base .. 'heads', member) then add('heads') end
   for i = 1, #mine, 2 do
     if redis.call('ZSCORE', base .. 'group:' .. mine[i], member) then add('group:' .. mine[i]) end
   end

@@ -46,7 +46,7 @@ local function limits_shelf(base, queue, jobs)
   table.sort(mine, limits_before)
   for i, job in ipairs(mine) do ids[i] = job.id end
   limits_read(base, names)
-  local has, open, claims = redis.call('HMGET', base .. 'claims', unpack(ids)), {}, {}
+  local has, open, ready, claims = redis.call('HMGET', base .. 'claims', unpack(ids)), {}, {}, {}
   local freed = limits_unpaid(base, mine, has)
   local places, blocked, stored, waiting = {}, {}, {}, 0
   for i, job in ipairs(mine) do
@@ -70,6 +70,7 @@ local function limits_shelf(base, queue, jobs)
         stored[#stored + 1] = value_header(job) .. job.envelope
       end
     else
+      ready[#ready + 1] = job
       open[#open + 1] = job.due > 0 and string.format('%d', score_of(job.level, job.due)) or score_text(member)
       open[#open + 1] = member
       if not has[i] then
@@ -80,6 +81,10 @@ local function limits_shelf(base, queue, jobs)
   end
   if #claims > 0 then redis.call('HSET', base .. 'claims', unpack(claims)) end
   limits_write(base)
+  --- @if strand
+  open = {}
+  --- @each strand(base, ready)
+  --- @end
   if #open > 0 then redis.call('ZADD', base .. 'heads', unpack(open)) end
   if waiting > 0 then
     for limit, its in pairs(places) do redis.call('ZADD', base .. 'group:' .. limit, unpack(its)) end

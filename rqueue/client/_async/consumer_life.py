@@ -154,7 +154,7 @@ class AsyncConsumerLife(ConsumerCalls):
         try:
             return await self.register()
         except BaseException:
-            with suppress(RQueueError):  # what it could not give back, the end of its lease does
+            with suppress(RQueueError):  # the end of its lease releases what this did not
                 await self.close()
             raise
 

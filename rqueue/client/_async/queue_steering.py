@@ -8,6 +8,7 @@ from typing import Literal
 from rqueue.client._async.enqueuing import AsyncEnqueuing
 from rqueue.client._async.groups import AsyncGroups
 from rqueue.client._async.limits import AsyncLimits
+from rqueue.client._async.shares import AsyncShares
 from rqueue.errors import ConfigError, JobBlocked
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
@@ -34,6 +35,11 @@ class AsyncQueueSteering(AsyncEnqueuing):
     def limits(self) -> AsyncLimits:
         """What the limits that jobs name allow, and how far they are used."""
         return AsyncLimits(self)
+
+    @property
+    def shares(self) -> AsyncShares:
+        """Which shares have ready jobs, and what weights they have."""
+        return AsyncShares(self)
 
     async def set_priority(self, id: str, priority: int) -> bool:
         """Give a job that waits another priority (A-38): it goes to the tail of that level, or

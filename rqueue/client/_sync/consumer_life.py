@@ -155,7 +155,7 @@ class ConsumerLife(ConsumerCalls):
         try:
             return self.register()
         except BaseException:
-            with suppress(RQueueError):  # what it could not give back, the end of its lease does
+            with suppress(RQueueError):  # the end of its lease releases what this did not
                 self.close()
             raise
 

@@ -9,6 +9,7 @@ from typing import Literal
 from rqueue.client._sync.enqueuing import Enqueuing
 from rqueue.client._sync.groups import Groups
 from rqueue.client._sync.limits import Limits
+from rqueue.client._sync.shares import Shares
 from rqueue.errors import ConfigError, JobBlocked
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
@@ -35,6 +36,11 @@ class QueueSteering(Enqueuing):
     def limits(self) -> Limits:
         """What the limits that jobs name allow, and how far they are used."""
         return Limits(self)
+
+    @property
+    def shares(self) -> Shares:
+        """Which shares have ready jobs, and what weights they have."""
+        return Shares(self)
 
     def set_priority(self, id: str, priority: int) -> bool:
         """Give a job that waits another priority (A-38): it goes to the tail of that level, or

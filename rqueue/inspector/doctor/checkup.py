@@ -53,6 +53,7 @@ from rqueue.inspector.doctor.note_checks import (
 )
 from rqueue.inspector.doctor.order_checks import misplaced
 from rqueue.inspector.doctor.owner_checks import diagnose_own, diagnose_owner, place_of_turn
+from rqueue.inspector.doctor.share_checks import has_shares, is_strand, looks_at_shares
 from rqueue.inspector.doctor.ttl_checks import diagnose_expiring, suspect_expiring
 from rqueue.inspector.doctor.type_checks import diagnose_types
 from rqueue.inspector.doctor.unique_checks import diagnose_unique, suspect_unique
@@ -128,7 +129,7 @@ class Checkup:
         self._walk("dead", self._suspect_dead)
         for which in self.walk.group_places():
             self._walk(which, partial(self._suspect_group, which))
-        for which in self._class_places():
+        for which in self.walk.class_places():
             self._walk(which, partial(self._suspect_class, which))
         bare = without_turn(self.walk, self._turns), without_permits(self.walk, self._limited)
         for id_ in chain(*bare):
@@ -141,8 +142,10 @@ class Checkup:
         if has_limits(self.walk):
             look = partial(diagnose_limit, self.walk, self._limited)
             yield from self._thrice(suspect_limits(self.walk, self._limited), look)
-        else:
+        elif not has_shares(self.walk):
             yield from self._thrice(suspect_groups(self.walk), partial(diagnose_group, self.walk))
+        for subjects, look_at in looks_at_shares(self.walk):
+            yield from self._thrice(subjects, look_at)
         yield from self._thrice(["blocked"], partial(diagnose_blocked, self.walk))
         yield from self._thrice(suspect_keys(self.walk), partial(diagnose_key, self.walk))
         yield from self._thrice(suspect_unique(self.walk), partial(diagnose_unique, self.walk))
@@ -244,9 +247,6 @@ class Checkup:
         elsewhere = places_beside(element.head) or class_of(element.head, self.walk.classes)
         return list_of(element.head) == f"{kind}:{level}" and not elsewhere
 
-    def _class_places(self) -> list[str]:
-        return [f"class:{number}" for number in sorted(self.walk.class_numbers)]
-
     def _suspect_class(self, which: str, element: Checked) -> None:
         id_ = id_in(element.member)
         member = standing_of(element.head, id_.decode("utf-8", "surrogateescape"))
@@ -257,7 +257,7 @@ class Checkup:
         id_ = id_in(element.member)
         if not fits_group(which, element, place_of_turn(element.head, self.walk.owners)):
             self._suspect(id_, element.member)
-        elif which.startswith(("heads", "own:")):
+        elif which.startswith(("heads", "own:")) or is_strand(which.removeprefix("group:")):
             self._needs(element.head, id_)
 
     def _needs(self, head: str, id: bytes) -> None:
@@ -332,7 +332,7 @@ class Checkup:
         return [
             "scheduled",
             *self.walk.group_places()[::-1],
-            *self._class_places(),
+            *self.walk.class_places(),
             *lists,
             *(f"held:{name}" for name in self.walk.names),
             "dead",

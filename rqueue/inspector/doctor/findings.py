@@ -14,6 +14,7 @@ INVARIANTS = {
     "groups": "of a group one job is ready, held or waits to come back, the others stand behind it",
     "limits": "jobs that are ready or held have permits of their limits, and no others; none is"
     " free that a job waits for",
+    "shares": "of a share with ready jobs the first one has the turn, the others stand behind it",
     "keys": "of a key one job waits, its latest one; a unique key is that of a job",
     "owner": "only registered consumers hold jobs, each job is held by one",
     "liveness": "where work waits and a consumer waits for it, one is notified",

@@ -47,6 +47,15 @@ def limits_in(head: str) -> dict[str, JobLimit]:
     return found
 
 
+def strand_in(head: str) -> str:
+    """The strand of a job with this header where it is ready, as in the names of keys; "" where it
+    names neither a share nor limits."""
+    header = parse_header(head.encode("utf-8", "surrogateescape"))
+    if not header or not (header.share or header.limits):
+        return ""
+    return f"{header.level}.{group_text(header.share) if header.share else ''}"
+
+
 def key_in(head: str) -> str:
     """The key in a header, as it stands there; "" without one."""
     header = parse_header(head.encode("utf-8", "surrogateescape"))
@@ -76,8 +85,8 @@ def places_beside(head: str, turn: str = "heads") -> tuple[str, ...]:
     that of its group stands which has the turn."""
     if group := group_in(head):
         return turn, f"group:{group}"
-    if names := limits_in(head):
-        return "heads", *(f"group:{limit}" for limit in names)
+    if strand := strand_in(head):
+        return "heads", f"group:{strand}", *(f"group:{limit}" for limit in limits_in(head))
     if terms := refusers_in(head):
         return (f"refused:{terms}",)
     beside = key_in(head) or sort_key_in(head) or was_held_in(head)

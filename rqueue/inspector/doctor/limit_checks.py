@@ -39,7 +39,9 @@ def suspect_limits(walk: Walk, there: Set[bytes]) -> list[str]:
     for id_, names in state.claims.items():
         if id_.encode("utf-8", "surrogateescape") not in there:
             wrong.update(names)
-    return list(islice(sorted({*wrong, *walk.groups, *state.waited_for}), GROUPS_MAX))
+    return list(
+        islice(sorted({*wrong, *filter(_is_limit, {*walk.groups, *state.waited_for})}), GROUPS_MAX)
+    )
 
 
 def diagnose_limit(walk: Walk, there: Set[bytes], limit: str) -> list[Finding]:
@@ -121,4 +123,10 @@ def _strangers(state: PermitsState, there: Set[bytes], limit: str) -> Iterator[s
 def _may_have_permits(walk: Walk, id: str) -> bool:
     """Whether a job is ready or held."""
     places = walk.execute(commands.check_job(walk.keys, id, deep=False))
-    return bool(places.holders) or any(name.startswith("heads") for name in places.lists)
+    ready = any(name.startswith("heads") or not _is_limit(name) for name in places.lists)
+    return bool(places.holders) or ready
+
+
+def _is_limit(group: str) -> bool:
+    """Whether this is no strand of a share, whose jobs have their permits."""
+    return "." not in group

@@ -85,6 +85,10 @@ class Walk:
         (levels,) = self.meta("levels")
         return {int(level) for level in (levels or b"").decode().split(",") if level.isdigit()}
 
+    def class_places(self) -> list[str]:
+        """The places of ready jobs with labels."""
+        return [f"class:{number}" for number in sorted(self.class_numbers)]
+
     def group_places(self) -> list[str]:
         """Where jobs wait that have groups, or places of their own: sorted sets, whose members are
         those of the schedule."""

@@ -98,6 +98,7 @@ from rqueue.protocol.commands.shards import (
     read_shards,
     set_shards,
 )
+from rqueue.protocol.commands.shares import ShareInfo, read_shares, set_share
 from rqueue.protocol.commands.steps import keep_steps
 
 __all__ = [
@@ -115,6 +116,7 @@ __all__ = [
     "Ran",
     "Retried",
     "ScriptCall",
+    "ShareInfo",
     "Watched",
     "Window",
     "WrongType",
@@ -164,6 +166,7 @@ __all__ = [
     "read_limits",
     "read_schedules",
     "read_shards",
+    "read_shares",
     "read_stop",
     "readmit",
     "reclaim",
@@ -190,6 +193,7 @@ __all__ = [
     "set_limit",
     "set_schedule",
     "set_shards",
+    "set_share",
     "settle",
     "show",
     "types_met_by",

@@ -21,6 +21,7 @@ from rqueue.protocol.policies import (
     limits,
     outbox,
     selectors,
+    shares,
     sorted_,
     ttl,
     unique,
@@ -45,6 +46,7 @@ class Put(NamedTuple):
     text, "" = none. counts: the job that its id is derived from waits for it. limits: see
     `rqueue.model.terms`. front: whether it comes before all that waits in its level. dependants:
     jobs that wait for it, the text of each `Dependant`.
+    share: whose turn it takes; "" = nobody's.
     """
 
     id: str
@@ -65,6 +67,7 @@ class Put(NamedTuple):
     limits: tuple[str, ...] = ()
     front: bool = False
     dependants: tuple[str, ...] = ()
+    share: str = ""
 
     @property
     def terms(self) -> str:
@@ -142,6 +145,7 @@ _OF_TAGS = {
     "|p": flows.POLICY,
     "|l": limits.POLICY,
     "|f": front.POLICY,
+    "|e": shares.POLICY,
 }
 """What terms begin with that are a policy's."""
 

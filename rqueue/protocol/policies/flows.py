@@ -6,6 +6,6 @@ POLICY = Policy(
     "flows",
     excludes=(
         *("hold", "last_value", "ring", "selectors", "refusals", "sorted", "lifetime"),
-        *("unique", "limits", "shard"),
+        *("unique", "limits", "shard", "shares"),
     ),
 )

@@ -7,7 +7,7 @@ POLICY = Policy(
     options=(("lifo", 0, 1),),
     excludes=(
         *("hold", "last_value", "ring", "limits", "groups", "selectors", "refusals", "sorted"),
-        *("shard",),
+        *("shard", "shares"),
     ),
 )
 """Its option: 1 = all jobs of the queue do."""

@@ -8,5 +8,6 @@ POLICY = Policy(
         *("selectors", "sorted", "last_value", "lifetime", "ring"),
         *("refusals", "limits"),
         "front",
+        "shares",
     ),
 )

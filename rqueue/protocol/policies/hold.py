@@ -7,7 +7,7 @@ POLICY = Policy(
     options=(("hold", 0, 1),),
     excludes=(
         *("last_value", "ring", "selectors", "sorted", "refusals", "flows", "limits", "front"),
-        *("shard",),
+        *("shard", "shares"),
     ),
 )
 """Its option: 0 = such a job is delivered at once."""

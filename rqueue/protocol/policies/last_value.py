@@ -6,6 +6,6 @@ POLICY = Policy(
     "last_value",
     excludes=(
         *("unique", "ttl", "groups", "selectors", "exclusive", "ring", "lifetime", "hold"),
-        *("refusals", "flows", "limits", "front", "shard"),
+        *("refusals", "flows", "limits", "front", "shard", "shares"),
     ),
 )

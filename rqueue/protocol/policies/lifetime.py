@@ -13,6 +13,6 @@ POLICY = Policy(
     options=(("delete_if", 0, 2), ("delete_after_ms", 0, MOST_MS)),
     excludes=(
         *("groups", "selectors", "last_value", "ring", "schedules", "refusals", "flows"),
-        *("limits", "shard"),
+        *("limits", "shard", "shares"),
     ),
 )

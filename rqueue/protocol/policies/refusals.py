@@ -9,6 +9,6 @@ POLICY = Policy(
     "refusals",
     excludes=(
         *("ttl", "hold", "last_value", "ring", "exclusive", "groups", "selectors", "lifetime"),
-        *("sorted", "schedules", "flows", "limits", "front", "shard"),
+        *("sorted", "schedules", "flows", "limits", "front", "shard", "shares"),
     ),
 )

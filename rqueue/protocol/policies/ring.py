@@ -9,7 +9,7 @@ POLICY = Policy(
         *("ttl", "last_value", "exclusive", "groups", "selectors", "lifetime", "bounded"),
         "max_bytes",
         *("hold", "refusals", "unique", "flows", "limits"),
-        *("front", "shard"),
+        *("front", "shard", "shares"),
     ),
 )
 """Its option: 0 is no limit."""

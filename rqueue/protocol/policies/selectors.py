@@ -16,7 +16,7 @@ POLICY = Policy(
     "selectors",
     excludes=(
         *("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "hold", "schedules"),
-        *("refusals", "flows", "limits", "front", "shard"),
+        *("refusals", "flows", "limits", "front", "shard", "shares"),
     ),
 )
 

@@ -6,6 +6,6 @@ POLICY = Policy(
     "shard",
     excludes=(
         *("sticky", "hold", "last_value", "ring", "limits", "selectors", "refusals", "sorted"),
-        *("front", "flows", "schedules", "lifetime"),
+        *("front", "flows", "schedules", "lifetime", "shares"),
     ),
 )

@@ -8,5 +8,5 @@ ORDERS = ("ascending", "descending")
 POLICY = Policy(
     "sorted",
     options=(("descending", 0, 1),),
-    excludes=("groups", "hold", "refusals", "flows", "limits", "front", "shard"),
+    excludes=("groups", "hold", "refusals", "flows", "limits", "front", "shard", "shares"),
 )

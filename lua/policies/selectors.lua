@@ -65,7 +65,7 @@ local function selectors_of(base, consumer)
 end
 
 --- The classes that an audience takes from: numbers, and "0" for the lists.
-local function selectors_heard(base, audience)
+local function selectors_hearable(base, audience)
   local heard = {}
   if audience ~= '0' then
     for class in string.gmatch(selectors_hears(base)[audience] or '', '%d+') do heard[#heard + 1] = class end
@@ -236,7 +236,7 @@ end
 local function selectors_heads(base, consumer, how)
   local heads = { lists = false }
   local heard = how and how.mine and SELECTORS.mine
-    or selectors_heard(base, consumer and consumer.name and selectors_of(base, consumer.name) or '0')
+    or selectors_hearable(base, consumer and consumer.name and selectors_of(base, consumer.name) or '0')
   if how and how.ranked then
     --- @include "selector/ranks"
     heard, heads.outranked = ranks_left(base, consumer, heard)
@@ -313,7 +313,7 @@ end
 
 --- What follows is about the work of this consumer; false: of all.
 local function selectors_audience(base, consumer)
-  SELECTORS.mine = consumer and selectors_heard(base, selectors_of(base, consumer)) or nil
+  SELECTORS.mine = consumer and selectors_hearable(base, selectors_of(base, consumer)) or nil
 end
 
 --- An error reply where a queue has no room for this selector, or it makes no expression; else nil.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rqueue.errors import ConfigError, Forged, Unsigned
 from rqueue.model.envelope import unpack
 from rqueue.model.job import EPOCH_MS, Header
-from rqueue.model.parents import Parents
+from rqueue.model.parents import Dependant, Parents
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer, key_id_of, split_signature
 from rqueue.model.terms import NORMAL_TERMS, Terms
 from rqueue.protocol.job_packer import JobPacker
@@ -73,6 +73,8 @@ TERMS = {
     "counts": True,
     "limits": ("crm=acme:5", "b:1"),
     "front": True,
+    "dependants": (Dependant("mail,|", True).text, Dependant("q", False, "a.b", 3).text),
+    "share": "acme,|",
 }
 
 

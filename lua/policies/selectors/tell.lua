@@ -40,7 +40,7 @@ end
 local function selectors_tell(base, now, jobs, timer, ranked, how)
   selectors_open(base)
   local needs, order = SELECTORS.fresh, {}
-  local asked = SELECTORS.mine or not SELECTORS.fresh_any and selectors_heard(base, '0') or {}
+  local asked = SELECTORS.mine or not SELECTORS.fresh_any and selectors_hearable(base, '0') or {}
   SELECTORS.fresh, SELECTORS.fresh_any = {}, false
   for _, class in ipairs(asked) do needs[class] = math.max(needs[class] or 0, jobs) end
   for class in pairs(needs) do order[#order + 1] = class end

@@ -63,6 +63,7 @@ from rqueue.tasks.depends import Depends
 from rqueue.tasks.limits import Concurrency, Rate
 from rqueue.tasks.middleware import Middleware, WorkerInfo
 from rqueue.tasks.options import Options
+from rqueue.tasks.other_words import MODULE_WORDS as _MODULE_WORDS
 from rqueue.tasks.registry import Registry
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
@@ -261,6 +262,8 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     module = _LAZY.get(name)
     if module is None:
+        if name in _MODULE_WORDS:  # `from rqueue import` would put another error in place of ours
+            raise ImportError(f"rqueue has no {name!r}; here it is {_MODULE_WORDS[name]}")
         raise AttributeError(f"module 'rqueue' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(module), name)
     return value

@@ -34,6 +34,7 @@ from rqueue.tasks.options import (
     waits_of,
 )
 from rqueue.tasks.request import JobRequest
+from rqueue.tasks.workflow import Workflow
 
 __all__ = [
     "Batch",
@@ -94,6 +95,8 @@ def by_name(
         check_task(task)
     elif isinstance(task, BoundTask):
         raise ConfigError("task", f"{task!r} is no name; pass it to enqueue, or its .name")
+    elif isinstance(task, Workflow):
+        raise ConfigError("task", "a workflow is enqueued by .enqueue(), or enqueue_workflow(it)")
     elif callable(task):
         name = getattr(task, "__qualname__", shown(task))
         raise ConfigError("task", f"function '{name}' is no task: put @task above it")

@@ -12,7 +12,11 @@ from rqueue.errors import ConfigError
 
 __all__ = [
     "HANDLE_WORDS",
+    "MODULE_WORDS",
     "QUEUE_WORDS",
+    "WORKFLOW_HANDLE_WORDS",
+    "WORKFLOW_WORDS",
+    "explained",
     "hint_of_option",
     "other_attribute",
     "other_method",
@@ -29,7 +33,10 @@ _SECONDS = "time_limit is in seconds"
 _LIVES = "ttl is in seconds"
 _DELAY = "a call is delayed by enqueue_in(seconds, ...)"
 
-_FOLLOWS = "what follows a job is enqueued by it, with current_job().transaction()"
+_FOLLOWS = "task.s(...).on_success(other.s()) says what follows a call"
+_FAILED = "task.s(...).on_error(other.s()) says what follows a call that failed"
+_LATER = "s(...), a call that is made later, in a chain, group or chord"
+_MANY = "group(task.s(x) for x in ...), or queue.enqueue_many([Call(task, args), ...])"
 _DIED = "on_dead of a Middleware hears of jobs that failed for good"
 
 OPTION_WORDS = {
@@ -80,11 +87,12 @@ OPTION_WORDS = {
     "store_results": "keep says for how long a result is there",
     "serializer": "arguments and results are JSON",
     "at_front": "it is called front",
-    "depends_on": _FOLLOWS,
+    "depends_on": "after=[job, ...] names the jobs that are waited for",
     "link": _FOLLOWS,
     "on_success": _FOLLOWS,
     "pipe_target": _FOLLOWS,
-    "link_error": _DIED,
+    "link_error": _FAILED,
+    "on_error": _FAILED,
     "on_failure": _DIED,
     "broker": "sender=queue says where a call goes",
     "broker_url": "it is called url",
@@ -108,11 +116,12 @@ METHOD_WORDS = {
     "defer_async": "await aenqueue(...)",
     "configure": ".options(...)",
     "asend": "await aenqueue(...)",
-    "map": "queue.enqueue_many([Call(task, args), ...])",
-    "starmap": "queue.enqueue_many([Call(task, args), ...])",
-    "chunks": "queue.enqueue_many([Call(task, args), ...])",
-    "signature": _FOLLOWS,
-    "message": _FOLLOWS,
+    "map": _MANY,
+    "starmap": _MANY,
+    "chunks": _MANY,
+    "signature": _LATER,
+    "subtask": _LATER,
+    "message": _LATER,
     "retry": "raise Retry(after=seconds) in the task",
     "fn": "function",
     "AsyncResult": "queue.job(id)",
@@ -161,6 +170,90 @@ HANDLE_WORDS = {
 """Methods of other queues' jobs and results, by ours."""
 
 
+_NOW = "enqueue(), or await aenqueue(); arguments and options are those of its calls"
+_BEFORE = "task.options(...).s(...): options stand before the call"
+_DUE = "task.options(at=timedelta(...)).s(...), then enqueue()"
+_RESULT = "enqueue().result(timeout)"
+
+WORKFLOW_WORDS = {
+    "delay": _NOW,
+    "adelay": _NOW,
+    "apply_async": _NOW,
+    "send": _NOW,
+    "run": _NOW,
+    "kiq": _NOW,
+    "apply": "a call of the tasks themselves: task(...)",
+    "set": _BEFORE,
+    "options": _BEFORE,
+    "enqueue_in": _DUE,
+    "enqueue_at": _DUE,
+    "aenqueue_in": _DUE,
+    "aenqueue_at": _DUE,
+    "link": "on_success(other.s()), of a call; or chain(first.s(), other.s())",
+    "then": "on_success(other.s()), of a call; or chain(first.s(), other.s())",
+    "link_error": "on_error(other.s()), of a call",
+    "on_success": "on_success(other.s()) of its last call, or chain(first.s(), other.s())",
+    "on_error": "on_error(other.s()) of each call in it",
+    "pipe": "first | second, or chain(first.s(), second.s())",
+    "s": "task.s(...), which has its arguments already",
+    "si": "task.si(...) in place of task.s(...)",
+    "clone": "the call itself, which does not change",
+    "get": _RESULT,
+    "result": _RESULT,
+    "join": _RESULT,
+    "get_result": _RESULT,
+    "get_results": _RESULT,
+    "id": "enqueue().id",
+    "tasks": "signatures()",
+}
+"""Methods of other queues' calls and workflows, by ours."""
+
+_STATES = "[job.state() for job in workflow.jobs]"
+
+WORKFLOW_HANDLE_WORDS = {
+    "get": "result(timeout)",
+    "wait": "result(timeout)",
+    "join": "result(timeout)",
+    "get_result": "result(timeout)",
+    "get_results": "result(timeout)",
+    "collect": "result(timeout)",
+    "state": _STATES,
+    "status": _STATES,
+    "ready": _STATES,
+    "completed": _STATES,
+    "completed_count": _STATES,
+    "successful": _STATES,
+    "failed": _STATES,
+    "waiting": _STATES,
+    "results": "jobs",
+    "children": "ids, or 'rqueue show ID', which draws the tree",
+    "parent": "ids, or 'rqueue show ID', which draws the tree",
+    "revoke": "cancel()",
+    "forget": "nothing to do: results end by themselves, keep says when",
+}
+"""Methods of other queues' results of workflows, by ours."""
+
+_TASK = "task: @task above a function"
+
+MODULE_WORDS = {
+    "signature": "task.s(...)",
+    "subtask": "task.s(...)",
+    "xmap": _MANY,
+    "starmap": _MANY,
+    "chunks": _MANY,
+    "Celery": f"{_TASK}; rqueue.configure(url) says where Redis is",
+    "shared_task": _TASK,
+    "actor": _TASK,
+    "job": _TASK,
+    "AsyncResult": "queue(name).job(id)",
+    "get_current_job": "current_job()",
+    "Worker": "the command 'rqueue worker MODULE QUEUE...'",
+    "cron": "@task(cron=...), or queue(name).schedules.set(...)",
+    "crontab": "@task(cron=...), or queue(name).schedules.set(...)",
+}
+"""Names of other queues' packages, by ours."""
+
+
 def hint_of_option(option: str) -> str:
     """What an option of another queue is called here; "" where that is not known."""
     return OPTION_WORDS.get(option, "")
@@ -189,6 +282,26 @@ def with_known_options(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             given: Mapping[str, object] = kwargs
             if not known.issuperset(given):
                 refuse_unknown(given, known, what)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def explained(what: str, sentence: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function refuse what it does not take with this sentence, in a ConfigError of `what`,
+    in place of a TypeError."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise ConfigError(what, f"{error}; {sentence}") from None
             return function(*args, **kwargs)
 
         return call

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
@@ -30,43 +30,31 @@ from rqueue.model.parents import (
     OnFailure,
     Parents,
 )
-from rqueue.tasks.enqueuer import (
-    default_async_enqueuer,
-    default_enqueuer,
-)
+from rqueue.tasks.enqueues import Enqueues
 from rqueue.tasks.options import at_once, refuses
+from rqueue.tasks.other_words import explained
 from rqueue.tasks.request import JobRequest
-from rqueue.tasks.workflow_steps import Callee, Spread, Step, checked_policy, members_of, taker_of
-
-if TYPE_CHECKING:
-    from rqueue.client._async.workflows import AsyncWorkflowHandle
-    from rqueue.client._sync.workflows import WorkflowHandle
+from rqueue.tasks.workflow_steps import Callee, Spread, Step, checked_policy, members_of
 
 __all__ = ["Chain", "Chord", "Group", "Signature", "Workflow", "chain", "chord", "group"]
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
-class Workflow(Generic[R]):
+class Workflow(Enqueues[R]):
     """Calls that make one result (a group: a list of them)."""
 
     on_failure: OnFailure
 
-    def enqueue(self, *, id: str | None = None) -> WorkflowHandle[R]:
-        """Enqueue it, each of its jobs into the queue of its task; see `Queue.enqueue_workflow`."""
-        task, spread = self._goes_to()
-        # a queue, and not any enqueuer: a workflow is several jobs
-        store: Any = task._enqueuer or default_enqueuer(task.name, task.queue)
-        handle: WorkflowHandle[R] = taker_of(store).enqueue_workflow(self, id=id, spread=spread)
-        return handle
+    def __or__(self, then: Workflow[T]) -> Chain[T]:
+        """`first | second` is `chain(first, second)`. Raises ConfigError."""
+        return chain(*_in_a_row(self), *_in_a_row(then))
 
-    async def aenqueue(self, *, id: str | None = None) -> AsyncWorkflowHandle[R]:
-        """`enqueue` for asyncio."""
-        task, spread = self._goes_to()
-        store: Any = task._async_enqueuer or default_async_enqueuer(task.name, task.queue)
-        taker = taker_of(store)
-        handle: AsyncWorkflowHandle[R] = await taker.enqueue_workflow(self, id=id, spread=spread)
-        return handle
+    if not TYPE_CHECKING:
+
+        def __ror__(self, first: object) -> Any:
+            return chain(first, self)  # which says that it is no call
 
     def signatures(self) -> Iterator[Signature[Any]]:
         """All calls in it."""
@@ -252,7 +240,7 @@ class Chain(Workflow[R]):
             yield from last.placed(id, to, before, spread)
             return
         first = Chain(tuple(earlier), self.on_failure) if len(earlier) > 1 else earlier[0]
-        many = isinstance(earlier[-1], Group)
+        many = _makes_list(first)
         if isinstance(last, Signature):
             before = Before(first, (), (), many, self.on_failure, before)
             yield from last.placed(id, to, before, spread)
@@ -345,6 +333,7 @@ class Chord(Workflow[R]):
         yield from self.callback.placed(id, to, before, spread)
 
 
+@explained("chain", "here it is chain(first.s(1), second.s())")
 def chain(*parts: Workflow[Any], on_failure: OnFailure = "stop") -> Chain[Any]:
     """Calls one after the other: each gets the result of the one before as its first argument
     (behind a group the list of its results), unless it is immutable, `task.si(...)`.
@@ -363,19 +352,21 @@ def chain(*parts: Workflow[Any], on_failure: OnFailure = "stop") -> Chain[Any]:
     return Chain(tuple(_workflow("chain", part) for part in parts), checked_policy(on_failure))
 
 
+@explained("group", "here it is group(task.s(1), task.s(2))")
 def group(*members: Workflow[Any] | Iterable[Workflow[Any]]) -> Group[list[Any]]:
     """Calls side by side: `group(a.s(1), a.s(2))`, or `group(a.s(i) for i in range(9))`; its result
     is the list of theirs. Raises ConfigError."""
     if len(members) == 1 and not isinstance(members[0], Workflow):
         members = members_of(members[0])
     made = tuple(_workflow("group", member) for member in members)
-    if any(isinstance(member, Group) for member in made):
+    if any(map(_makes_list, made)):
         raise ConfigError("group", "a group in a group: write its members into the one")
     if not 0 < len(made) <= PARENTS_MAX:
         raise ConfigError("group", f"{len(made):,} calls: 1 to {PARENTS_MAX:,}")
     return Group(made)
 
 
+@explained("chord", "here it is chord([task.s(1), task.s(2)], callback.s())")
 def chord(
     header: Iterable[Workflow[Any]] | Group[Any],
     callback: Signature[R],
@@ -389,7 +380,20 @@ def chord(
     return Chord(header, callback, checked_policy(on_failure))
 
 
+def _in_a_row(workflow: Workflow[Any]) -> tuple[Workflow[Any], ...]:
+    if isinstance(workflow, Chain) and workflow.on_failure == "stop":
+        return workflow.parts
+    return (workflow,)
+
+
+def _makes_list(workflow: Workflow[Any]) -> bool:
+    """Whether its result is that of several jobs: it ends with a group."""
+    return workflow.results_of("w") != ["w"]
+
+
 def _workflow(what: str, part: object) -> Workflow[Any]:
+    if isinstance(part, list | tuple):
+        raise ConfigError(what, f"a list is no call of a task; here it is {what}(*calls)")
     if not isinstance(part, Workflow):
         raise ConfigError(what, f"{shown(part)} is no call of a task: task.s(...)")
     return part

@@ -118,6 +118,14 @@ def test_a_chord_over_queues_gets_results_in_the_order_of_its_members(shops: Sho
     assert shops.nothing_is_kept()
 
 
+def test_a_chain_that_ends_with_a_group_is_part_of_another_in_queues(shops: Shops) -> None:
+    ends = chain(shops.of(plus, "a").s(1, 1), group(shops.of(plus, n).s(1) for n in "bc"))
+    handle = shops.send(chain(ends, shops.of(total, "a").s()))
+    shops.run()
+    assert handle.result(0) == 6
+    assert shops.nothing_is_kept()
+
+
 def test_groups_behind_each_other_in_queues(shops: Shops) -> None:
     workflow = chain(
         group(shops.of(plus, "ab"[n % 2]).s(1, n) for n in range(4)),

@@ -74,6 +74,33 @@ def test_groups_in_chains(q: QueueFixture) -> None:
 
 
 @one_kind
+def test_a_pipe_makes_a_chain(q: QueueFixture) -> None:
+    """A group behind a pipe is waited for as in a chain, also where chains are parts of chains."""
+    piped = plus.s(1, 1) | group(plus.s(1), plus.s(2)) | total.s() | double.s()
+    assert piped == chain(plus.s(1, 1), group(plus.s(1), plus.s(2)), total.s(), double.s())
+    assert (plus.s(1, 1) | (double.s() | plus.s(2))) == chain(plus.s(1, 1), double.s(), plus.s(2))
+    behind = chain(plus.s(1), double.s(), on_failure="continue")
+    assert (plus.s(1, 1) | behind) == chain(plus.s(1, 1), behind)
+    handle = send(q, piped)
+    run(q, q.join())
+    assert handle.result(0) == 14
+    assert nothing_is_kept(q)
+
+
+@one_kind
+def test_a_chain_that_ends_with_a_group_is_part_of_another(q: QueueFixture) -> None:
+    """Who follows it gets all results of the group."""
+    ends = chain(plus.s(1, 1), group(plus.s(1), plus.s(2)))
+    for number, workflow in enumerate(
+        (chain(ends, total.s()), chain(ends, group(total.s(), listed.s())))
+    ):
+        handle = q.queue.enqueue_workflow(workflow, id=f"w{number}")
+        run(q, q.join(name=f"c{number}"))
+        assert handle.result(0) == [7, [7, [[3, 4]]]][number]
+        assert nothing_is_kept(q)
+
+
+@one_kind
 def test_a_group_is_done_when_its_members_are(q: QueueFixture) -> None:
     handle = send(q, group(double.s(1), chain(double.s(1), double.s())))
     assert [job.id for job in handle.jobs] == ["w.0", "w.1"]

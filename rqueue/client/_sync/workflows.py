@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue.client._sync.enqueuing import Enqueuing
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.errors import NotConfirmed, RQueueError, ServerError
 from rqueue.model.ids import check_id, new_id
 from rqueue.protocol.workflow_packing import packed_spread, packed_steps
+from rqueue.tasks.other_words import WORKFLOW_HANDLE_WORDS, other_attribute
 from rqueue.tasks.workflow import Workflow
 
 __all__ = ["WorkflowHandle", "enqueue_workflow"]
@@ -37,6 +38,11 @@ class WorkflowHandle(Generic[R]):
         self.id = id
         self.ids = ids
         self.queues = queues or {}
+
+    if not TYPE_CHECKING:  # to type checkers a word of another queue is an error as it is
+
+        def __getattr__(self, name: str) -> Any:
+            raise other_attribute("a workflow's handle", name, WORKFLOW_HANDLE_WORDS)
 
     def _at(self, id: str) -> Enqueuing:
         name = self.queues.get(id)

@@ -250,7 +250,7 @@ def _next_step(job: JobInfo) -> str:
     """The commands that a job waits for, or that tell more of it; "" where there are none."""
     if job.ended_ms and not job.position:
         which = shlex.join([job.queue, "--id", job.id])
-        return f"rqueue history {which} dependants what it ran, and how"
+        return f"rqueue history {which} tells what it ran, and how"
     if job.state is not JobState.DEAD:
         return ""
     which = shlex.join([job.queue, job.id])

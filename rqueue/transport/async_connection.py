@@ -92,7 +92,9 @@ class AsyncConnection:
 
     async def close(self) -> None:
         """Drop the connection; the next command opens a new one."""
-        await self._inner.disconnect()
+        # it is closed then as well: only its loop was too busy to say so in time
+        with suppress(rx.TimeoutError):
+            await self._inner.disconnect()
 
     def abort(self) -> None:
         """Drop the connection now, without awaiting anything."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from time import monotonic
 
 import pytest
 
@@ -58,5 +59,26 @@ def test_calls_whose_turn_comes_after_the_end_keep_no_connection(
         assert kept(queue) == 1
         await queue.close()
         assert kept(queue) == 0
+
+    asyncio.run(main())
+
+
+def test_a_loop_that_is_busy_keeps_none_open(server: EmbeddedRedis, queue_name: str) -> None:
+    """Where the end of one connection is not heard of in time, the others end too."""
+
+    async def busy() -> None:
+        until = monotonic() + 0.2
+        while monotonic() < until:
+            pass
+
+    async def main() -> None:
+        queue = AsyncQueue(queue_name, server.url)
+        await asyncio.gather(queue.send("t"), queue.send("t"))
+        connections = [*queue._transport._free]
+        assert len(connections) == 2
+        for connection in connections:
+            connection._inner.socket_connect_timeout = 0.05
+        await asyncio.gather(queue.close(), busy())
+        assert not any(connection.connected for connection in connections)
 
     asyncio.run(main())

@@ -80,7 +80,7 @@ def test_one_elsewhere_whose_end_was_not_heard(
     queue.enqueue_workflow(chain(first, last), id="w", spread=True)
     assert doctor.check_queue(queue.name) == []
     if ended:
-        (job,) = (consumer := other.consumer().register()).pull()
+        (job,) = (consumer := other.consumer(renew=False).register()).pull()
         settle = commands.settle(
             *(other.keys, consumer.name, consumer.term, None),
             done=[(job.id, None, b"7")],
@@ -88,6 +88,7 @@ def test_one_elsewhere_whose_end_was_not_heard(
             batch=b"",
         )
         execute(client, settle)
+        consumer.close()
         assert doctor.check_queue(queue.name) == []  # the word is on its way
         client.delete(other.keys.outgoing, other.keys.outgoing_jobs)
     else:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import redis
@@ -13,6 +14,7 @@ from rqueue.inspector import DeadFilter, Doctor, Inspector, stats
 from rqueue.protocol import commands
 from rqueue.settings import Settings
 from rqueue.tasks.options import Options
+from rqueue.transport.redis_client import open_client
 
 pytestmark = pytest.mark.each_server
 
@@ -24,18 +26,16 @@ def test_it_needs_a_server() -> None:
         Inspector(settings=Settings())
 
 
-def test_a_client_that_decodes_is_refused(client: redis.Redis) -> None:
-    kwargs = client.connection_pool.connection_kwargs
+def test_a_client_that_decodes_is_refused(server: Any) -> None:
     with (
-        redis.Redis(unix_socket_path=kwargs["path"], decode_responses=True) as decoding,
+        open_client(server.url, decode_responses=True) as decoding,
         pytest.raises(ConfigError),
     ):
         Inspector(redis=decoding)
 
 
-def test_it_closes_what_it_opened(client: redis.Redis) -> None:
-    path = client.connection_pool.connection_kwargs["path"]
-    with Inspector(f"unix://{path}", namespace="nobody") as inspector:
+def test_it_closes_what_it_opened(server: Any, client: redis.Redis) -> None:
+    with Inspector(server.url, namespace="nobody") as inspector:
         assert inspector.queue_names() == []
     with Inspector(redis=client):
         pass

@@ -31,7 +31,7 @@ from rqueue.model.parents import (
     Parents,
 )
 from rqueue.tasks.enqueues import Enqueues
-from rqueue.tasks.options import at_once, refuses
+from rqueue.tasks.options import at_once
 from rqueue.tasks.other_words import explained
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.workflow_steps import Callee, Spread, Step, checked_policy, members_of
@@ -140,11 +140,12 @@ class Signature(Workflow[R]):
         """What it asks for as the job `id`, which gets so many arguments from others. Raises
         BadArguments and ConfigError."""
         task, options = self.task, self.task.defaults
-        if options.id is not None or options.after or at_once(options) or refuses(options):
+        apart = options.unique or options.limit  # no queue has these and workflows
+        if options.id is not None or options.after or apart or at_once(options):
             raise ConfigError(
                 "options",
                 f"a call of task '{task.name}' in a workflow takes neither id, after, immediate,"
-                " mandatory nor unique: the workflow says which job it is, and when it runs",
+                " mandatory, unique nor limit: the workflow says which job it is, and when it runs",
             )
         task.check((None,) * given + self.args, dict(self.kwargs))
         options = replace(options, id=id)

@@ -1,6 +1,7 @@
 """Workflows: a job waits for others, gets their results, and hears of the end of each once."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,7 @@ from rqueue.errors import ConfigError, InvalidName, UnknownJob, WorkflowEnded
 from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.workflow_packing import packed_steps
+from rqueue.tasks.limits import Concurrency, Rate
 from rqueue.tasks.options import Options
 from rqueue.tasks.workflow import Signature, chain, chord, group
 from rqueue.transport.redis_client import execute
@@ -98,6 +100,20 @@ def test_a_chain_that_ends_with_a_group_is_part_of_another(q: QueueFixture) -> N
         run(q, q.join(name=f"c{number}"))
         assert handle.result(0) == [7, [7, [[3, 4]]]][number]
         assert nothing_is_kept(q)
+
+
+@one_kind
+@pytest.mark.parametrize(
+    "options", [{"unique": True}, {"limit": Concurrency(2)}, {"limit": Rate(2, per=1)}, {"id": "j"}]
+)
+def test_what_no_queue_has_beside_workflows_is_refused_in_them(
+    q: QueueFixture, options: dict[str, Any]
+) -> None:
+    call = double.options(**options).s(1)
+    for workflow in (call, chain(call, double.s()), chord([double.s(1)], call)):
+        with pytest.raises(ConfigError, match=r"takes neither id, after.*, unique nor limit"):
+            send(q, workflow)
+    assert q.look().jobs == {}
 
 
 @one_kind

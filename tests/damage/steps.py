@@ -1,4 +1,4 @@
-"""Calls of every script, as they are made, and as nobody should make them."""
+"""Calls of every script, as they are made."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from tests.damage.damages import NAMES
 from tests.damage.puts import fitting, ids
 from tests.damage.world import BODY, ERROR, KEYS, World
 from tests.support.schedules import schedule
-
-ABSURD: list[Any] = ["", "x", "-1", "0", "1.5", "nan", "inf", "1e400", "9" * 25, "\0", "r0", 300]
 
 some = st.lists(ids, max_size=4)
 names = st.sampled_from(["c2", "c3", "c3", "c2", "b1", "ghost"])
@@ -390,27 +388,3 @@ MAKERS: dict[str, Maker] = {
 
 assert NAMES
 assert set(MAKERS) == set(SCRIPTS.names()), set(MAKERS) ^ set(SCRIPTS.names())
-
-changes = st.one_of(
-    st.just(None),
-    st.just(None),
-    st.just(None),
-    st.tuples(st.sampled_from(["drop", "repeat"]), st.integers(0, 20), st.just("")),
-    st.tuples(st.just("put"), st.integers(0, 20), st.sampled_from(ABSURD)),
-)
-
-
-def changed(call: ScriptCall[Any], change: tuple[str, int, Any] | None) -> ScriptCall[Any]:
-    """With an argument that is missing, there twice, or absurd."""
-    args = list(call.args)
-    if change is None or not args:
-        return call
-    what, at, absurd = change
-    at %= len(args)
-    if what == "drop":
-        del args[at]
-    elif what == "repeat":
-        args.insert(at, args[at])
-    else:
-        args[at] = absurd
-    return call._replace(args=args)

@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
+from tests.damage.absurd_calls import changed, changes
 from tests.damage.damages import Damage, apply, damages
-from tests.damage.steps import MAKERS, changed, changes
+from tests.damage.steps import MAKERS
 from tests.damage.world import KEYS, World, named, places
 from tests.property.sources import changed as plant
 from tests.support import invariants

@@ -6,14 +6,14 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rqueue.errors import ConfigError, RQueueError
+from rqueue.errors import ConfigError, RedisUnavailable, RQueueError
 from rqueue.logs import logger
 from rqueue.model.shard_table import ShardTable
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.shards import read_shards
 from rqueue.protocol.keys import QueueKeys, queue_of
 from rqueue.protocol.sharding import advancing
-from rqueue.transport.redis_client import open_client
+from rqueue.transport.redis_client import is_cluster, open_client
 from rqueue.transport.routed_connection import connection_for
 from rqueue_workers.pool.lease_keeper import Renewal, RunningNotes
 from rqueue_workers.pool.pending_lists import PendingLists
@@ -50,8 +50,9 @@ def spread(spec: WorkerSpec, tables: Iterable[ShardTable]) -> WorkerSpec:
 
 
 def with_shards(spec: WorkerSpec) -> WorkerSpec:
-    """`spread`, by the tables as they are now. Raises the server errors, and ConfigError where no
-    shard is on the pool's server."""
+    """`spread`, by the tables as they are now. A queue whose node of a cluster is away is taken to
+    have no shards: it is served when the node is back. Raises the server errors, and ConfigError
+    where no shard is on the pool's server."""
     settings = spec.settings
     client = open_client(settings.url or "", socket_connect_timeout=settings.connect_timeout)
     tables = []
@@ -61,6 +62,10 @@ def with_shards(spec: WorkerSpec) -> WorkerSpec:
             connection = connection_for(client, keys, timeout=settings.command_timeout)
             try:
                 tables.append(connection.run(read_shards(keys), queue=queue))
+            except RedisUnavailable as error:
+                if not is_cluster(client):
+                    raise
+                log.info("cannot ask whether queue %s has shards: %s", queue, error)
             finally:
                 connection.close()
     finally:

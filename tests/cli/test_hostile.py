@@ -114,6 +114,12 @@ LOOK: list[list[str]] = [
     ["limits", "list", HOSTILE],
     ["limits", "set", HOSTILE, HOSTILE, "3", "--key", HOSTILE],
     ["limits", "reset", HOSTILE, HOSTILE],
+    ["shares", "list", HOSTILE],
+    ["shares", "set", HOSTILE, HOSTILE, "3"],
+    ["shares", "reset", HOSTILE, HOSTILE],
+    ["shards", "create", HOSTILE, "2"],
+    *(["shards", verb, HOSTILE] for verb in ("list", "open", "advance")),
+    ["shards", "drain", HOSTILE, "0"],
     *(
         ["cron", verb, HOSTILE, "-q", HOSTILE]
         for verb in ("show", "edit", "pause", "resume", "reset", "run-now", "remove")

@@ -84,6 +84,16 @@ SCENARIO = """
     limits set B api 3
     limits list B
     limits reset B api
+    shares set C acme 3
+    shares list C
+    shares reset C acme
+    shards create D 2
+    shards list D
+    shards open D
+    shards advance D
+    shards drain D 0
+    shards list D
+    queues D
     configure B --keep 90s
     configure B
     history C

@@ -162,9 +162,13 @@ DOCTOR: dict[str, Callable[[Doctor], object]] = {
 }
 
 
+PARTS = {"enqueue_here", "store_here"}
+"""Of `enqueue` and `enqueue_many`, which are tried: the step in one queue, or one shard."""
+
 QUIET = {
-    Queue: {"at", "close", "consumer", "envelope", "get", "job", "putter", "transaction"},
-    AsyncQueue: {"at", "close", "consumer", "envelope", "get", "job", "putter", "transaction"},
+    Queue: {"at", "close", "consumer", "envelope", "get", "job", "putter", "transaction"} | PARTS,
+    AsyncQueue: {"at", "close", "consumer", "envelope", "get", "job", "putter", "transaction"}
+    | PARTS,
     Consumer: {"ack_multiple", "hear", "register"},  # of no job: sends nothing
     AsyncConsumer: {"ack_multiple", "hear", "register"},
     JobHandle: set(),

@@ -32,7 +32,7 @@ from rqueue.protocol.commands import (
     write_log,
 )
 from rqueue.protocol.keys import QueueKeys
-from tests.transport import limit_samples
+from tests.transport import limit_samples, share_samples
 from tests.transport.limit_samples import Sample
 
 ODD = "odd-\udcff"
@@ -75,6 +75,7 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.zadd(keys.blocked, {"g1": 0})
     client.zadd(keys.heads, {"m7": 0})
     limit_samples.fill(client, keys, odd)
+    share_samples.fill(client, keys, odd)
     client.hset(keys.latest, mapping={"k1": "j1", odd: odd})
     client.hset(keys.unique, mapping={"u1": "j1"})
     client.zadd(keys.periods, {"u1": 9000})
@@ -212,6 +213,7 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         "states_of": [Sample(owner_notes.states_of(keys, ["nobody"]), [""])],
         "stuck_owners": [Sample(owner_notes.stuck_owners(keys, ["c1", ODD]), [])],
         **limit_samples.samples(keys, empty, ODD),
+        **share_samples.samples(keys, empty, ODD),
         "turns_page": [
             Sample(
                 group_notes.turns_page(keys, count=9),

@@ -10,8 +10,10 @@ from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.model.job import parse_header
 from rqueue.protocol.commands.group_notes import turns_page
+from rqueue.protocol.commands.limit_notes import permits_state
 from rqueue.protocol.commands.owner_notes import owners_of, stuck_owners
 from rqueue.protocol.commands.places import job_value
+from rqueue.protocol.commands.share_notes import strands_page
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import Kind
 from rqueue.transport.redis_client import execute
@@ -26,8 +28,13 @@ def place_of_turn(head: str, owners: Mapping[int, str]) -> str:
 
 
 def kind_of_groups(client: redis.Redis, keys: QueueKeys) -> Kind | None:
-    """The kind of a queue that has lost its stamp, as far as its groups say it; None without
-    such."""
+    """The kind of a queue that has lost its stamp, as far as its groups say it, the permits of its
+    limits, and the strands of its shares; None without such."""
+    permits = execute(client, permits_state(keys))
+    said = ["limits"] if permits.out or permits.claims or permits.most else []
+    said += ["shares"] if execute(client, strands_page(keys, count=10)).strands else []
+    if said:
+        return Kind.of(said)
     turns = execute(client, turns_page(keys, count=10)).turns
     values = [execute(client, job_value(keys, id_)) for id_ in turns.values()]
     headers = [parse_header(value.partition(b";")[0]) for value in values if value]

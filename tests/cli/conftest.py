@@ -3,7 +3,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import redis
@@ -14,8 +14,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.settings import Settings
 from tests.support.command_line import invoke, program
-from tests.support.deployments import CLUSTER, EVERYWHERE, WholeCluster
-from tests.support.redis_server import Servers
+from tests.support.deployments import deployed_client, deployed_server, deployment  # noqa: F401
 
 
 @pytest.fixture(autouse=True)
@@ -26,33 +25,6 @@ def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if name.startswith("RQUEUE_"):
             monkeypatch.delenv(name)
     return tmp_path
-
-
-@pytest.fixture(params=EVERYWHERE)
-def deployment(request: pytest.FixtureRequest) -> str:
-    """See `tests.support.deployments`."""
-    found: str = request.param
-    return found
-
-
-@pytest.fixture
-def server(
-    deployment: str, request: pytest.FixtureRequest, servers: Servers, server_name: str
-) -> Any:
-    """One server, or a cluster in its place."""
-    if deployment == CLUSTER:
-        return WholeCluster(request.getfixturevalue("redis_cluster"))
-    return servers.get(server_name)
-
-
-@pytest.fixture
-def client(server: Any) -> Iterator[redis.Redis]:
-    if isinstance(server, WholeCluster):
-        with server.cluster.client() as nodes:
-            yield cast("redis.Redis", nodes)
-    else:
-        with redis.Redis.from_url(server.url) as one:
-            yield one
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
 from collections.abc import Callable, Iterator
-from typing import Any, cast
 
 import pytest
 import redis
@@ -8,40 +7,12 @@ from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Doctor, Inspector
 from rqueue.settings import Settings
-from tests.support.deployments import CLUSTER, EVERYWHERE, WholeCluster
-from tests.support.redis_server import Servers
+from tests.support.deployments import deployed_client, deployed_server, deployment  # noqa: F401
 
 
 @pytest.fixture
 def settings() -> Settings:
     return Settings()
-
-
-@pytest.fixture(params=EVERYWHERE)
-def deployment(request: pytest.FixtureRequest) -> str:
-    """See `tests.support.deployments`."""
-    found: str = request.param
-    return found
-
-
-@pytest.fixture
-def server(
-    deployment: str, request: pytest.FixtureRequest, servers: Servers, server_name: str
-) -> Any:
-    """One server, or a cluster in its place."""
-    if deployment == CLUSTER:
-        return WholeCluster(request.getfixturevalue("redis_cluster"))
-    return servers.get(server_name)
-
-
-@pytest.fixture
-def client(server: Any) -> Iterator[redis.Redis]:
-    if isinstance(server, WholeCluster):
-        with server.cluster.client() as nodes:
-            yield cast("redis.Redis", nodes)
-    else:
-        with redis.Redis.from_url(server.url) as one:
-            yield one
 
 
 @pytest.fixture

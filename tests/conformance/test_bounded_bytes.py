@@ -167,7 +167,7 @@ def test_producers_wait_in_their_turn(q: QueueFixture, producers: Producers) -> 
     """Q-67: a large job is not overtaken by small ones behind it, and is woken once it fits."""
     q.queue.configure(max_bytes=4 * BODY + 20, overflow="block", resume=100)
     q.put("1", "2", "3", "4", padding=5)
-    large = producers.enqueue_many("5", "6")
+    large = producers.enqueue_many("5", "6", "8", "9")  # 20 bytes, a 1st job makes room for 15
     producers.wait_blocked()
     small = producers.enqueue("7")
     producers.wait_blocked()
@@ -175,7 +175,7 @@ def test_producers_wait_in_their_turn(q: QueueFixture, producers: Producers) -> 
     assert ids(consumer.pull()) == ["1"]
     assert not q.look().scores("grants"), "there is room for the small one, and it came later"
     assert ids(consumer.settle(ack=["1"], pull=True)) == ["2"]
-    assert large.result(PATIENCE) == "6"
+    assert large.result(PATIENCE) == "9"
     assert small.result(PATIENCE) == "7"
     assert q.listed()[:2] == ["3", "4"]
 

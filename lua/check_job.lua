@@ -18,6 +18,7 @@
 --- @include "job/value"
 --- @include "order/levels"
 --- @include "result/read"
+--- @include "consumer/most"
 
 local meta = KEYS[1]
 local id = ARGV[1]
@@ -90,7 +91,7 @@ if redis.call('HEXISTS', base .. 'deferred', id) == 1 then
   lists[#lists + 1] = 1
 end
 --- @end
-local names = redis.call('ZRANGE', base .. 'consumers', 0, 9999)
+local names = redis.call('ZRANGE', base .. 'consumers', 0, CONSUMERS_LAST)
 for i = FIRST, #ARGV do names[#names + 1] = ARGV[i] end
 for _, name in ipairs(names) do
   local count = times(base .. 'held:' .. name)

@@ -9,6 +9,7 @@
 --- REPLY: {key without the prefix, type it is, type it should be, ...}
 --- ERRORS: BADARGS
 --- @include "queue/key_types"
+--- @include "consumer/most"
 
 local meta = KEYS[1]
 local how = ARGV[1]
@@ -51,7 +52,7 @@ for i = FIRST, #ARGV do look_at_name(ARGV[i]) end
 -- the consumers, as far as the lists of them can be read
 for _, list in ipairs({ 'consumers', 'interested', 'notified' }) do
   if redis.call('TYPE', base .. list).ok == 'zset' then
-    for _, name in ipairs(redis.call('ZRANGE', base .. list, '0', '9999')) do look_at_name(name) end
+    for _, name in ipairs(redis.call('ZRANGE', base .. list, '0', CONSUMERS_LAST)) do look_at_name(name) end
   end
 end
 return found

@@ -11,6 +11,7 @@
 --- @include "queue/open"
 --- @include "order/levels"
 --- @include "queue/constants"
+--- @include "consumer/most"
 
 local meta = KEYS[1]
 local waiting = ARGV[1]
@@ -53,7 +54,7 @@ for _, level in ipairs(levels_list(queue.levels)) do
   per_level[#per_level + 1] = total
 end
 local held = 0
-for _, consumer in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 9999)) do
+for _, consumer in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, CONSUMERS_LAST)) do
   held = held + redis.call('LLEN', base .. 'held:' .. consumer)
 end
 local outgoing = 0

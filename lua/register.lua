@@ -12,6 +12,7 @@
 --- @include "queue/sound"
 --- @include "consumer/lists"
 --- @include "consumer/notify_next"
+--- @include "consumer/most"
 
 local meta = KEYS[1]
 local consumer = ARGV[1]
@@ -65,7 +66,7 @@ if redis.call('EXISTS', base .. 'consumer:' .. consumer) == 1 then
   end
   return redis.error_reply('EXISTS a consumer of this name is registered')
 end
-if redis.call('ZCARD', base .. 'consumers') >= 10000 then
+if redis.call('ZCARD', base .. 'consumers') >= CONSUMERS_MOST then
   return redis.error_reply('REFUSED the queue has 10000 consumers, the most that one takes')
 end
 

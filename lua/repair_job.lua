@@ -20,6 +20,7 @@
 --- @include "consumer/notify"
 --- @include "finish/dead_letter"
 --- @include "result/records"
+--- @include "consumer/most"
 
 local meta = KEYS[1]
 local id = ARGV[1]
@@ -101,7 +102,7 @@ local function out_of_places()
   --- @end
 end
 
-local names, holder = redis.call('ZRANGE', base .. 'consumers', 0, 9999), nil
+local names, holder = redis.call('ZRANGE', base .. 'consumers', 0, CONSUMERS_LAST), nil
 local registered = #names
 for i = FIRST, #ARGV do names[#names + 1] = ARGV[i] end
 local function off_held(keep)

@@ -16,6 +16,7 @@
 --- @include "order/score"
 --- @include "queue/constants"
 --- @include "schedule/member"
+--- @include "consumer/most"
 
 --- `refusals`: the terms that follow the names of the sets, which are "refused:1.7": ready jobs, members as of
 --- `scheduled`, by `score_of`. "" are the lists, from which everybody takes.
@@ -82,7 +83,7 @@ local function refusals_refuse(base, job, consumer, now)
   if #terms >= REFUSALS_MOST then
     -- those that have left cannot come again
     local registered, kept = {}, {}
-    for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', '9999')) do
+    for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', CONSUMERS_LAST)) do
       registered[tonumber(refusals_term(base, name))] = true
     end
     for _, one in ipairs(terms) do
@@ -217,7 +218,7 @@ end
 --- Ready jobs that all registered consumers have refused: "!" and how many, into `found`.
 local function refusals_unheard(base, found)
   local terms_of, idle, alone = {}, true, 0
-  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', '9999')) do
+  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', CONSUMERS_LAST)) do
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'mode', 'term')
     if row[1] == 'acquire' then
       terms_of[#terms_of + 1] = row[2] or '0'

@@ -13,6 +13,7 @@
 --- EXCLUDES: ttl, groups, exclusive, last_value, lifetime, ring, hold, schedules, refusals, flows, limits, front, shard,
 ---   shares
 --- @include "order/standing"
+--- @include "consumer/most"
 
 --- `classes`: labels -> number of a class that jobs stand in. `class:<n>`: its ready jobs, members as of `scheduled`, by
 --- `score_of`. `audiences`: selector -> number, from 1; 0 are the consumers without one, which hear all. `hears`: number
@@ -328,7 +329,7 @@ local function selectors_select(base, selector)
     return nil
   end
   local used = {}
-  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 9999)) do used[selectors_of(base, name)] = true end
+  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, CONSUMERS_LAST)) do used[selectors_of(base, name)] = true end
   SELECTORS.used = used
   for audience = 1, SELECTORS_AUDIENCES do
     if not used[string.format('%d', audience)] then return nil end
@@ -371,7 +372,7 @@ end
 --- noted.
 local function selectors_unheard(base, found)
   local seen, all = {}, {}
-  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 9999)) do
+  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, CONSUMERS_LAST)) do
     local row = redis.call('HMGET', base .. 'consumer:' .. name, 'mode', 'audience')
     if row[1] == 'acquire' then seen[row[2] or '0'] = true end
   end

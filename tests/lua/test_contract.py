@@ -197,3 +197,14 @@ def test_every_include_is_used() -> None:
         if not unused:
             return
     assert not unused
+
+
+def test_who_looks_at_all_consumers_looks_at_as_many_as_there_may_be() -> None:
+    """A number of its own is left behind when the limit changes (`CONSUMERS_MOST`)."""
+    looks = re.compile(r"'(?:ZRANGE|ZREVRANGE)', base \.\. 'consumers', '?0'?, '?\d{4}")
+    found = {
+        str(path.relative_to(find_lua()))
+        for path in find_lua().rglob("*.lua")
+        if looks.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == set()

@@ -4,6 +4,7 @@
 --- @include "schedule/member"
 --- @hooks heads
 --- @hooks turn
+--- @include "consumer/most"
 
 --- Whether a job that came before a fence is still to be waited for: it is ready, blocked or held. One that was delayed
 --- has left the order of its queue, and so has one that waits to be tried again, unless it has the turn of its group.
@@ -104,7 +105,7 @@ local function fence_older(base, fence)
   for _, key in ipairs(heads) do found = found or fence_older_in_set(key, position) end
   --- @end
   if not found then
-    for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', '4095')) do
+    for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', CONSUMERS_LAST)) do
       found = found or fence_older_among(base, redis.call('LRANGE', base .. 'held:' .. name, '0', '-1'), position)
     end
   end

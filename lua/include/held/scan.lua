@@ -1,3 +1,5 @@
+--- @include "consumer/most"
+
 --- Looks at all that a consumer holds, which no everyday step takes.
 
 --- How many jobs of a consumer are weighed one by one.
@@ -15,7 +17,7 @@ end
 
 --- Which consumer holds a job: a look at each one's list (a queue has 10,000 consumers at the most).
 local function held_scan_holder(base, id)
-  for _, consumer in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, 9999)) do
+  for _, consumer in ipairs(redis.call('ZRANGE', base .. 'consumers', 0, CONSUMERS_LAST)) do
     if redis.call('LPOS', base .. 'held:' .. consumer, id) then return consumer end
   end
   return false

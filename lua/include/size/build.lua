@@ -1,5 +1,6 @@
 --- @include "size/note"
 --- @include "schedule/member"
+--- @include "consumer/most"
 
 --- A queue gets its first limit in bytes: the jobs that are there already are noted too.
 
@@ -20,7 +21,7 @@ local function size_build(base, ready, held)
   if redis.call('HGET', base .. 'meta', 'weighed') == '1' then return end
   local others = {}
   for _, id in ipairs(redis.call('ZRANGE', base .. 'dead', '0', '-1')) do others[id] = true end
-  for _, consumer in ipairs(held and {} or redis.call('ZRANGE', base .. 'consumers', '0', '4095')) do
+  for _, consumer in ipairs(held and {} or redis.call('ZRANGE', base .. 'consumers', '0', CONSUMERS_LAST)) do
     for _, id in ipairs(redis.call('LRANGE', base .. 'held:' .. consumer, '0', '-1')) do others[id] = true end
   end
   for _, member in ipairs(ready and redis.call('ZRANGE', base .. 'scheduled', '0', '-1') or {}) do

@@ -1,3 +1,5 @@
+--- @include "consumer/most"
+
 --- Which living consumers declare a schedule: field `schedule:<name>` of a consumer's hash is the hash of what its code
 --- says of it, and goes with the consumer.
 
@@ -9,7 +11,7 @@ local DECLARED_RETIRE_MS = 600000
 local function declared_by(base, now, name, app)
   local found, over, any = {}, false, false
   for _, consumer in ipairs(redis.call('ZRANGEBYSCORE', base .. 'consumers', string.format('%d', now), '+inf', 'LIMIT', '0',
-    '10000')) do
+    CONSUMERS_MOST)) do
     local row = redis.call('HMGET', base .. 'consumer:' .. consumer, 'schedule:' .. name, 'app', 'since')
     if row[1] then
       found[row[1]], any = true, true

@@ -1,7 +1,8 @@
 --- @include "queue/all_keys"
+--- @include "consumer/most"
 
 local function lifetime_consumed(base)
-  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', '9999')) do
+  for _, name in ipairs(redis.call('ZRANGE', base .. 'consumers', '0', CONSUMERS_LAST)) do
     if redis.call('HGET', base .. 'consumer:' .. name, 'mode') == 'acquire' then return true end
   end
   return false

@@ -1,5 +1,6 @@
 --- @include "fence/older"
 --- @include "fence/word"
+--- @include "consumer/most"
 
 --- The shard of queue `of` is informed of a version of the table. `role`: "" | "fence": what it has goes before what comes to
 --- others | "shut": so it does, and nothing comes here any more | "wait": it waits for the fences of `sources`, numbers
@@ -25,6 +26,6 @@ local function shard_informed(base, of, version, role, sources)
     redis.call('HSET', meta, 'paused', '1', 'fences', sources)
   end
   -- pools that serve the shard look whether there are others
-  fence_word(base, 4096)
+  fence_word(base, CONSUMERS_MOST)
   return 'new'
 end

@@ -6,7 +6,7 @@ own: where a node does not answer, its calls alone are late.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -25,9 +25,9 @@ LOGIN_S = 2.0
 
 
 class PendingLists:
-    """lists: by queue; several queues may have the same. other: makes the one of a queue that the
-    pool does not serve, to which a job is to be sent. found_again: called with each queue whose
-    Redis was silent, and answers now."""
+    """lists: by queue; several queues may have the same. other: makes the one of a queue that is
+    not among them: a job is to be sent there, or it is served since then. found_again: called with
+    each queue whose Redis was silent, and answers now."""
 
     def __init__(
         self,
@@ -37,11 +37,19 @@ class PendingLists:
     ) -> None:
         self._by_queue = dict(lists)
         self._other = other
-        self._lists = list(dict.fromkeys(lists.values()))
-        for one in self._lists:
-            one.again = self.add
-            mine = [queue for queue, its in lists.items() if its is one]
-            one.found_again = partial(_each, found_again, mine)
+        self._lists: list[PendingCommands] = []
+        self._found_again = found_again
+        for one in dict.fromkeys(lists.values()):
+            self._enter(one)
+
+    def _enter(self, one: PendingCommands) -> None:
+        self._lists.append(one)
+        one.again = self.add
+        one.found_again = partial(self._answers, one)
+
+    def _answers(self, one: PendingCommands) -> None:
+        for queue in [queue for queue, its in self._by_queue.items() if its is one]:
+            self._found_again(queue)
 
     def add(self, pending: PendingCommand, *, first: bool = False) -> None:
         """Put it on the list of its queue; one that is there already is not put there twice."""
@@ -52,8 +60,7 @@ class PendingLists:
         if chosen is None:
             chosen = self._by_queue[queue] = self._other(queue)
             if chosen not in self._lists:
-                self._lists.append(chosen)
-                chosen.again = self.add
+                self._enter(chosen)
         return chosen
 
     def clock(self, queue: str) -> ServerClock:
@@ -93,11 +100,6 @@ class PendingLists:
         """Drop the connections. In a forked child too: the supervisor's own stay as they are."""
         for one in self._lists:
             one.close()
-
-
-def _each(found_again: Callable[[str], None], queues: Sequence[str]) -> None:
-    for queue in queues:
-        found_again(queue)
 
 
 def open_lists(spec: WorkerSpec, found_again: Callable[[str], None]) -> PendingLists:

@@ -359,8 +359,10 @@ class Supervisor:
 
     def _found_again(self, queue: str) -> None:
         """Workers that wait on a connection to a host that has vanished hear nothing of that."""
+        if queue not in self._served.names:
+            return  # one that jobs are sent on to
         for process in self._processes:
-            process.doubt(self._spec.worker.queues.index(queue))
+            process.doubt(self._served.names.index(queue))
 
     def _lease_ended(self, queue: str, consumers: Sequence[str]) -> None:
         """Another pool took us for dead: Redis was gone, or the host asleep, for longer than a

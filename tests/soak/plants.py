@@ -83,6 +83,8 @@ def reorder(field: Field) -> None:
         one, two = ready.index(first.encode()), ready.index(second.encode())
         here.redis.lset(here.keys.ready(4), one, second)
         here.redis.lset(here.keys.ready(4), two, first)
+    for id_ in (first, second):  # the pool of this queue may still be on its way up
+        wait_for(partial(here.ended, id_))
 
 
 def charge(field: Field) -> None:

@@ -129,7 +129,7 @@ def open_admin(server: EmbeddedRedis) -> redis.Redis:
     return redis.Redis.from_url(server.url, retry=Retry(NoBackoff(), 0), socket_timeout=20)
 
 
-def wait_for(condition: Any, seconds: float = 15) -> None:
+def wait_for(condition: Any, seconds: float = 60) -> None:
     """Look again and again. Raises TimeoutError."""
     until = time.monotonic() + seconds
     while not condition():

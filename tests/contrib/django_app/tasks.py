@@ -1,6 +1,7 @@
 """Django's tasks, as a project writes them."""
 
 import asyncio
+import sys
 from typing import Any
 
 import django
@@ -52,12 +53,18 @@ def never() -> None:
     raise LookupError("never")
 
 
+def say(*words: str) -> None:
+    # one write: `print` writes the end of its line by itself, and threads tell at the same time
+    sys.stdout.write(" ".join(("signal", *words)) + "\n")
+    sys.stdout.flush()
+
+
 def say_started(task_result: Any, **_: Any) -> None:
-    print("signal", "started", task_result.task.name, task_result.status, flush=True)
+    say("started", task_result.task.name, task_result.status)
 
 
 def say_finished(task_result: Any, **_: Any) -> None:
-    print("signal", "finished", task_result.task.name, task_result.status, flush=True)
+    say("finished", task_result.task.name, task_result.status)
 
 
 task_started.connect(say_started)

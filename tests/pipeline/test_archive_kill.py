@@ -24,7 +24,7 @@ from rqueue.pipeline.lake import lake as lakes
 from rqueue.pipeline.lake.lake import Lake
 from rqueue.protocol.keys import QueueKeys
 from tests.support.history import archived_once, write
-from tests.support.spark import QUICK_START
+from tests.support.spark_home import quick_start
 
 QUEUES = ("mail", "pdf")
 
@@ -35,7 +35,7 @@ class Archiver:
     def __init__(self, url: str, lake: Path, *more: str) -> None:
         command = ["--url", url, "pipeline", "archive", "--lake", str(lake)]
         options = ["--interval", "50ms", "--max-rows", "400", "--master", "local[2]", "--json"]
-        options += ["--conf", f"spark.driver.extraJavaOptions={QUICK_START}"]
+        options += ["--conf", f"spark.driver.extraJavaOptions={quick_start()}"]
         self.complaint = ""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "rqueue.cli", *command, *options, *more],

@@ -20,7 +20,8 @@ from rqueue.protocol.keys import QueueKeys
 from tests.pipeline.test_archive_kill import QUEUES, traffic
 from tests.support.command_line import program
 from tests.support.history import archived_once, write
-from tests.support.spark import QUICK_START, ROOT, Sparks
+from tests.support.spark import ROOT, Sparks
+from tests.support.spark_home import quick_start
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -37,8 +38,8 @@ def test_archive_and_report(
         f"spark.executorEnv.PYTHONPATH={paths}",
         "spark.executor.memory=512m",
         "spark.sql.shuffle.partitions=2",
-        f"spark.driver.extraJavaOptions={QUICK_START}",
-        f"spark.executor.extraJavaOptions={QUICK_START}",
+        f"spark.driver.extraJavaOptions={quick_start()}",
+        f"spark.executor.extraJavaOptions={quick_start()}",
     ):
         options += ["--conf", setting]
     where = ("--url", private_server.tcp_url, "pipeline")

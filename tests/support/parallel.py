@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SPARK, SPARK_TOO = "spark", "spark too"
-SECOND = re.compile(r"tests/pipeline/test_(archive|archive_kill|recovery|redis_cluster|replay)\.py")
+SECOND = re.compile(
+    r"tests/pipeline/test_(archive|archive_kill|recovery|redis_cluster|replay|report\w*|staging)\.py"
+)
 """Of the files that need Spark, those with about half of the work."""
 
 ASKS_FOR_SPARK = re.compile(r"^    (cluster_spark|sparks?): |[(, ](cluster_spark|sparks?): ", re.M)

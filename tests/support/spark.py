@@ -3,9 +3,8 @@
 `spark` is a session on local[2]; with the mark `each_spark` a test runs on it and then on a
 standalone cluster, whose master and two workers are processes on the loopback interface; with
 `each_spark(cluster="long")` it runs there only when tests of minutes are asked for. `cluster_spark`
-is that one only. A process can have one Spark context, so what runs on the cluster comes last; its
-processes start beside the other tests. Nothing of Spark is imported or started before a test asks
-for it.
+is that one only. A process can have one Spark context, so what runs on the cluster comes last.
+Nothing of Spark is imported or started before a test asks for it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +25,7 @@ import psutil
 import pytest
 
 from rqueue.embedded.child_process import KeptProcess
+from tests.support.spark_home import quick_start, spark_home, use_spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,24 +37,19 @@ WORKERS = 2
 TIMEOUT = 240
 """Seconds that a test on Spark may take: the first one starts it."""
 
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For Java: compile fast rather than well, and collect with few threads."""
-
 _COMMON = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
-    "spark.driver.extraJavaOptions": QUICK_START,
-    "spark.executor.extraJavaOptions": QUICK_START,
     "spark.executorEnv.PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'workers'}",
 }
-_ONE_BY_ONE = {
+LOCAL_SETTINGS = _COMMON | {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Spark interprets its plans: for a few rows that is quicker than to make Java of each of them. On
 the cluster, and in the processes that tests start, it does as it always does."""
 
-_CLUSTER = {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
+_CLUSTER_SETTINGS = _COMMON | {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
 
 _FIXTURES = {"spark", "cluster_spark", "sparks"}
 
@@ -98,10 +92,8 @@ class Cluster:
         from rqueue.spark.java import use_java
 
         use_java()
-        import pyspark
-
+        use_spark_home()
         self.directory = directory
-        self._home = Path(pyspark.__file__).parent
         self._lock = os.open(os.devnull, os.O_RDONLY)
         self._logs = 0
         self.master = self._launch("master.Master", "master", [])
@@ -148,13 +140,12 @@ class Cluster:
     def _launch(self, part: str, name: str, options: list[str]) -> KeptProcess:
         command = [
             "/usr/bin/env",
-            f"SPARK_HOME={self._home}",
             "SPARK_LOCAL_IP=127.0.0.1",  # the pages too listen there alone
             "SPARK_DAEMON_MEMORY=256m",
-            f"SPARK_DAEMON_JAVA_OPTS={QUICK_START}",
+            f"SPARK_DAEMON_JAVA_OPTS={quick_start()}",
             f"SPARK_LOG_DIR={self.directory}",
             f"PYSPARK_PYTHON={sys.executable}",
-            str(self._home / "bin/spark-class"),
+            str(spark_home() / "bin/spark-class"),
             f"org.apache.spark.deploy.{part}",
             *("--host", "127.0.0.1", "--port", "0", "--webui-port", "0"),
             *options,
@@ -184,21 +175,18 @@ class Sparks:
     runs; asking for the other one ends it."""
 
     def __init__(self) -> None:
+        use_spark_home()
         self._directory = Path(tempfile.mkdtemp(prefix="rqueue-spark-"))
         self._session: SparkSession | None = None
         self._kind = ""
-        self._starting = ThreadPoolExecutor(1, "spark-cluster")
-        self._cluster: Future[Cluster] | None = None
-
-    def begin_cluster(self) -> Future[Cluster]:
-        """Start the cluster's processes, unless they are there; nobody waits for it here."""
-        if self._cluster is None:
-            self._cluster = self._starting.submit(Cluster, self._directory)
-        return self._cluster
+        self._cluster: Cluster | None = None
 
     @property
     def cluster(self) -> Cluster:
-        return self.begin_cluster().result()
+        """The cluster of this process, started by who asks first."""
+        if self._cluster is None:
+            self._cluster = Cluster(self._directory)
+        return self._cluster
 
     def get(self, kind: str = LOCAL) -> SparkSession:
         """The session of that kind, started or still running."""
@@ -207,8 +195,9 @@ class Sparks:
         if self._session is None or self._kind != kind:
             self.end_session()
             conf = {
-                **_COMMON,
-                **(_CLUSTER if kind == CLUSTER else _ONE_BY_ONE),
+                **(_CLUSTER_SETTINGS if kind == CLUSTER else LOCAL_SETTINGS),
+                "spark.driver.extraJavaOptions": quick_start(),
+                "spark.executor.extraJavaOptions": quick_start(),
                 "spark.sql.warehouse.dir": str(self._directory / "warehouse"),
                 "spark.local.dir": str(self._directory / "local"),
             }
@@ -226,14 +215,14 @@ class Sparks:
     def stop(self) -> None:
         self.end_session()
         if self._cluster is not None:
-            self._cluster.result().stop()
-        self._starting.shutdown()
+            self._cluster.stop()
         end_gateway()
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
-def end_gateway() -> None:
-    """End the JVM that PySpark keeps for the process, so that none of it is left behind."""
+def end_gateway(patience: float = 30) -> None:
+    """End the JVM that PySpark keeps for the process, so that none of it is left behind; within
+    `patience` seconds."""
     if "pyspark" not in sys.modules:
         return
     from pyspark import SparkContext
@@ -246,7 +235,7 @@ def end_gateway() -> None:
     if process.stdin is not None:
         process.stdin.close()  # it watches this and ends
     try:
-        process.wait(30)
+        process.wait(patience)
     finally:
         process.kill()
     SparkContext._gateway = None
@@ -254,11 +243,9 @@ def end_gateway() -> None:
 
 
 @pytest.fixture(scope="session")
-def sparks(request: pytest.FixtureRequest) -> Iterator[Sparks]:
+def sparks() -> Iterator[Sparks]:
     """For tests that need to control the cluster's processes."""
     made = Sparks()
-    if any(map(_on_cluster, request.session.items)):
-        made.begin_cluster()
     yield made
     made.stop()
 

@@ -1,0 +1,114 @@
+"""What tests cost in CPU seconds, by folder and by file: a plugin of pytest, off by default.
+
+    make test ARGS="-ptests.support.cpu_seconds"
+
+A test's seconds are those of its process and of all below it: servers, pools, Java. What a program
+spends after its test, because it ends later or is shared, counts for the test that runs then; what
+a program spends that outlives its parent is not seen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TICKS = os.sysconf("SC_CLK_TCK")
+FILES = 40
+"""How many files the table names."""
+
+
+def seconds() -> float:
+    """CPU seconds of this process, and of all that it started and that are below it still."""
+    spent: dict[int, float] = {}
+    below: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:  # it has ended
+            continue
+        parent, *rest = stat.rpartition(") ")[2].split()[1:]
+        spent[int(folder.name)] = (
+            sum(map(int, rest[9:13])) / TICKS
+        )  # its own, and of its ended children
+        below.setdefault(int(parent), []).append(int(folder.name))
+    me = os.times()
+    total, todo = me.user + me.system + me.children_user + me.children_system, [os.getpid()]
+    while todo:
+        for child in below.get(todo.pop(), ()):
+            total += spent[child]
+            todo.append(child)
+    return total
+
+
+class Meter:
+    """Notes, in a process that runs tests, what each of them has taken."""
+
+    def __init__(self) -> None:
+        self._before = seconds()
+
+    def _since(self) -> float:
+        before, self._before = self._before, seconds()
+        return self._before - before
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.collecting = self._since()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        report = yield
+        if call.when == "teardown":
+            report.user_properties.append(("cpu_seconds", self._since()))
+        return report
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        output = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output["cpu_seconds"] = (self.collecting, self._since())
+
+
+class Table:
+    """Adds up what the meters noted, and prints it at the end."""
+
+    def __init__(self) -> None:
+        self._files: Counter[str] = Counter()
+        self._tests: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, value in report.user_properties:
+            if name == "cpu_seconds" and report.when == "teardown":
+                self._files[report.nodeid.partition("::")[0]] += value  # type: ignore[assignment]
+                self._tests[report.nodeid.partition("::")[0]] += 1
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        collecting, rest = getattr(node, "workeroutput", {}).get("cpu_seconds", (0, 0))
+        self._files["(collection)"] += collecting
+        self._files["(ends of sessions)"] += rest
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        folders: Counter[str] = Counter()
+        tests: Counter[str] = Counter()
+        for file, spent in self._files.items():
+            folder = "/".join(file.split("/")[:2])
+            folders[folder] += spent  # type: ignore[assignment]
+            tests[folder] += self._tests[file]
+        terminalreporter.section("CPU seconds")
+        for found, number in ((folders, tests), (self._files, self._tests)):
+            for name, spent in found.most_common(FILES):
+                terminalreporter.write_line(f"{spent:9.1f} s {number[name]:6} {name}")
+            terminalreporter.write_line(
+                f"{sum(found.values()):9.1f} s {sum(number.values()):6} in all\n"
+            )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.pluginmanager.has_plugin("dsession"):
+        config.pluginmanager.register(Meter())
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Table())
